@@ -1,0 +1,43 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hold a host's facts against its safety profile, on the controller."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.durable.dbhost.plugins.module_utils.assessment import (
+    Inputs,
+    assess,
+    unobserved,
+)
+
+
+class ActionModule(ActionBase):
+    """A shell around the policy: reads the clock and the registered facts, nothing else."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _VALID_ARGS = frozenset(Inputs._fields) - {"own"} | {"profiles", "storage"}
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the assessment."""
+        result = super().run(tmp, task_vars)
+        given = dict(self._task.args)
+        storage = given.pop("storage")
+        inputs = Inputs(own=given.pop("profiles", {}), **given)
+        result.update(changed=False, assessment=_assess(inputs, storage))
+        return result
+
+
+def _assess(inputs: Inputs, storage: dict[str, Any]) -> dict[str, Any]:
+    if storage.get("unreachable"):
+        return unobserved(inputs, "unreachable", f"unreachable: {storage.get('msg', '')}")
+    facts = storage.get("ansible_facts", {}).get("durable_storage")
+    if facts is None:
+        return unobserved(inputs, "unknown", f"no facts: {storage.get('msg', 'none collected')}")
+    return assess(inputs, facts, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))

@@ -1,0 +1,60 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write each host's report on the controller and show the table."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.durable.dbhost.plugins.module_utils.report import render, worst_first
+
+#: Characters of a host's name that may not stand in a file name.
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+
+
+class ActionModule(ActionBase):
+    """Runs once for a batch; never on a managed host."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _VALID_ARGS = frozenset(("hosts", "dir"))
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the reports, worst first."""
+        result = super().run(tmp, task_vars)
+        hostvars = (task_vars or {})["hostvars"]
+        reports = [
+            {"host": host, **hostvars[host]["durable_result"]}
+            for host in self._task.args["hosts"]
+            if "durable_result" in hostvars[host]
+        ]
+        directory = self._task.args["dir"]
+        if directory:
+            _write(os.path.abspath(directory), reports)
+        Display().display(f"\n{render(reports)}\n")
+        result.update(changed=False, verdicts={r["host"]: r["verdict"] for r in worst_first(reports)})
+        return result
+
+
+def _write(directory: str, reports: list[dict[str, Any]]) -> None:
+    try:
+        os.makedirs(directory, exist_ok=True)
+        for report in reports:
+            path = os.path.join(directory, f"{_UNSAFE.sub('_', report['host'])}.json")
+            with open(f"{path}.new", "w", encoding="utf-8") as handle:
+                json.dump(report, handle, indent=2, sort_keys=True, default=str)
+                handle.write("\n")
+            os.replace(f"{path}.new", path)
+    except OSError as error:
+        raise AnsibleActionFail(
+            f"durable_report_dir: {directory}: {error.strerror}; name a directory that this user"
+            " may write, or '' for none"
+        ) from error

@@ -1,0 +1,25 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation that the modules share."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """The attributes of every module of this collection."""
+
+    DOCUMENTATION = r"""
+options: {}
+attributes:
+  check_mode:
+    description: Can run in check mode and tell what it would change, without changing it.
+    support: full
+  diff_mode:
+    description: Returns what each setting was and is.
+    support: full
+  platform:
+    description: The systems that it runs on.
+    support: full
+    platforms: linux
+"""

@@ -1,0 +1,355 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Facts and a profile in; verdict, rows, requirements and plan out.
+
+The policy of the collection. Pure: no clock, no files, no Ansible; runs on a host as well.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, NamedTuple
+
+from . import attestations, plan, requirements, settings, udev
+from .attestations import Attestation
+from .observation import UNKNOWN
+from .profiles import BadInput, Profile, choose
+from .requirements import Requirement
+from .settings import Setting
+
+#: Version of the report's JSON.
+SCHEMA = 1
+#: Verdicts of a host, worst first; the last three stand beside the order.
+VERDICTS = (
+    "at_risk",
+    "blocked",
+    "unreachable",
+    "unknown",
+    "drifted",
+    "pending",
+    "unverified",
+    "attested",
+    "durable",
+    "accepted_loss",
+    "not_managed",
+    "not_applicable",
+)
+#: Permissions that durable_allow may give.
+PERMISSIONS = ("restart_engines", "reboot", "unmount")
+_ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "mysql")
+#: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
+_MAX_AGE = datetime.timedelta(hours=1)
+
+
+class Inputs(NamedTuple):
+    """What the inventory says of one host, as written; read by `assess`."""
+
+    profile: Any = None
+    shipped: Any = None
+    own: Any = None
+    overrides: Any = None
+    attestations: Any = ()
+    mounts: Any = None
+    databases: Any = None
+    allow: Any = ()
+    accept_data_loss: Any = False
+    rate: bool = False
+
+
+def assess(inputs: Inputs, storage: dict[str, Any], now: str) -> dict[str, Any]:
+    """Return the assessment of one host: the report's fields, and `plan`.
+
+    `storage` is `durable_storage`; `now` is the controller's UTC time in ISO 8601. Never raises
+    for what a user wrote or a host said: those come back as verdict `blocked` (bad input, nothing
+    may change) or `unknown`.
+    """
+    try:
+        _check_age(storage, now)
+    except ValueError as error:
+        return _empty(inputs, UNKNOWN, [str(error)])
+    try:
+        return _assess(inputs, storage, now[:10])
+    except BadInput as error:
+        return _empty(inputs, "blocked", [str(error)])
+
+
+def unobserved(inputs: Inputs, verdict: str, why: str) -> dict[str, Any]:
+    """Return the assessment of a host without facts: `verdict` is unreachable or unknown."""
+    return _empty(inputs, verdict, [why])
+
+
+def _assess(inputs: Inputs, storage: dict[str, Any], today: str) -> dict[str, Any]:
+    words = attestations.read(inputs.attestations, today)
+    _check_permissions(inputs)
+    mounts = managed_mounts(inputs, storage)
+    ratings = {}
+    if inputs.rate or inputs.profile is None:
+        ratings = rate(inputs, storage, mounts, words)
+    if inputs.profile is None:
+        found = _empty(inputs, "not_managed", ["no durable_profile is pinned: nothing is changed"])
+        return {**found, "ratings": ratings}
+    profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
+    if storage["fstab_error"]:
+        raise BadInput(storage["fstab_error"])
+    if not mounts:
+        why = "no managed mount: list them in durable_mounts, or the databases' paths in durable_databases"
+        return _empty(inputs, "not_applicable", [why])
+    return {**_evaluate(inputs, profile, pinned, storage, mounts, words), "ratings": ratings}
+
+
+def rate(
+    inputs: Inputs, storage: dict[str, Any], mounts: list[dict[str, Any]], words: list[Attestation]
+) -> dict[str, Any]:
+    """Return {profile: what it would take} for every known profile, pinned or not."""
+    mounts = mounts or everything(storage)
+    ratings = {}
+    for name in {**inputs.shipped, **inputs.own}:
+        profile, pinned = choose(name, inputs.shipped, inputs.own, {})
+        if not mounts:
+            return {}
+        found = _evaluate(inputs, profile, pinned, storage, mounts, words)
+        ratings[name] = {
+            "verdict": found["verdict"],
+            "changes": found["changes"],
+            "unmet": [r for r in found["requirements"] if r["state"] in ("unmet", "unverified")],
+            "why": found["why"],
+        }
+    return ratings
+
+
+def managed_mounts(inputs: Inputs, storage: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the facts of the managed mounts, each with `listed`: whether it is named itself.
+
+    Raises BadInput for a mount point where nothing is mounted.
+    """
+    by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
+    chosen: dict[str, dict[str, Any]] = {}
+    for target in _paths("durable_mounts", inputs.mounts or []):
+        if target not in by_target:
+            raise BadInput(
+                f"durable_mounts: seen {target}, where nothing is mounted; wanted one of"
+                f" {', '.join(sorted(by_target))}; mount it, or correct the path"
+            )
+        mount = by_target[target]
+        chosen[mount["target"]] = {**mount, "listed": True}
+    for path in _database_paths(inputs.databases or []):
+        mount = by_target[_holder(path, by_target)]
+        listed = path in mount["targets"]
+        before = chosen.setdefault(mount["target"], {**mount, "listed": listed})
+        before["listed"] = before["listed"] or listed
+    return list(chosen.values())
+
+
+def everything(storage: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the mounts that an audit looks at when nothing is listed: all that can be written."""
+    return [
+        {**mount, "listed": False}
+        for mount in storage["mounts"]
+        if "rw" in mount["options_running"] and mount["fstype"] != "vfat"
+    ]
+
+
+def _evaluate(
+    inputs: Inputs,
+    profile: Profile,
+    pinned: Profile,
+    storage: dict[str, Any],
+    mounts: list[dict[str, Any]],
+    words: list[Attestation],
+) -> dict[str, Any]:
+    disks, unknown_stacks = _leaves(storage, mounts)
+    rows = [row for mount in mounts for row in settings.of_mount(mount, profile)]
+    rows += [row for disk in disks for row in settings.of_disk(disk, profile)]
+    needed = requirements.of_host(
+        profile, pinned, mounts, disks, words, inputs.accept_data_loss is True
+    )
+    may_loosen = all(need.state in ("met", "attested") for need in needed) and not unknown_stacks
+    steps = plan.build(rows, may_loosen)
+    withheld = [row for row in rows if row.phase == "loosen" and not may_loosen]
+    risks = _risks(mounts, disks, words) if profile.promises_durability else []
+    verdict = _verdict(profile, rows, needed, risks, withheld, unknown_stacks)
+    return {
+        **_empty(inputs, verdict, _reasons(rows, needed, risks, withheld, unknown_stacks)),
+        "settings": [row.as_dict() for row in rows],
+        "requirements": [need._asdict() for need in needed],
+        "pending": [_pending(row) for row in rows if row.verdict == "pending"],
+        "attestations": [word._asdict() for word in words],
+        "plan": steps,
+        "changes": plan.changes(steps, rows),
+        "files": sorted({_FILES[layer] for layers in steps.values() for layer in layers}),
+    }
+
+
+def _leaves(
+    storage: dict[str, Any], mounts: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the disks below the mounts, and the reasons for stacks that are not understood."""
+    by_name = {disk["name"]: disk for disk in storage["disks"]}
+    names: dict[str, None] = {}
+    reasons = []
+    for mount in mounts:
+        if mount["disks"] == UNKNOWN:
+            reasons.append(f"{mount['target']}: {mount['evidence']['disks']['reason']}")
+            continue
+        for name in mount["disks"]:
+            if name in by_name:
+                names[name] = None
+            else:
+                reasons.append(f"{mount['target']}: nothing is known of its disk {name}")
+    return [by_name[name] for name in names], reasons
+
+
+def _risks(
+    mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: list[Attestation]
+) -> list[str]:
+    """Return, in plain words, the ways in which acknowledged commits can vanish right now."""
+    found = []
+    for disk in disks:
+        cache = disk["write_cache"]
+        survives = cache["device"] in ("none", "disabled") or attestations.find(
+            words, ("power_loss_protection",), disk["id"]
+        )
+        if survives:
+            continue
+        held = f"commits since the last flush on {disk['name']} can vanish"
+        if cache["kernel"] == "write through" and cache["device"] == "enabled":
+            found.append(f"{held}: the kernel believes that it caches nothing and never flushes it")
+        bare = [m["target"] for m in mounts if m["barrier"] == "off" and disk["name"] in m["disks"]]
+        found += [f"{held}: {target} is mounted without barriers" for target in bare]
+    return found
+
+
+def _verdict(
+    profile: Profile,
+    rows: list[Setting],
+    needed: list[Requirement],
+    risks: list[str],
+    withheld: list[Setting],
+    unknown_stacks: list[str],
+) -> str:
+    states = {need.state for need in needed}
+    seen = {row.verdict for row in rows}
+    safety = {row.verdict for row in rows if row.klass == "safety"}
+    checks = (
+        ("at_risk", bool(risks)),
+        ("blocked", "unmet" in states or bool(withheld)),
+        (UNKNOWN, bool(unknown_stacks) or UNKNOWN in safety),
+        ("drifted", bool(seen - {"ok", "pending"})),
+        ("pending", "pending" in seen),
+        ("accepted_loss", not profile.promises_durability),
+        ("unverified", "unverified" in states),
+        ("attested", "attested" in states),
+    )
+    return next((verdict for verdict, holds in checks if holds), "durable")
+
+
+def _reasons(
+    rows: list[Setting],
+    needed: list[Requirement],
+    risks: list[str],
+    withheld: list[Setting],
+    unknown_stacks: list[str],
+) -> list[str]:
+    found = [*risks, *unknown_stacks]
+    found += [f"{need.name}: {need.why}; {need.remedy}" for need in needed if need.why]
+    found += [
+        f"{row.target} {row.setting}: {row.wanted_running} is withheld until the requirements are met"
+        for row in withheld
+    ]
+    found += [
+        f"{row.target} {row.setting} {row.verdict}: {row.why}" for row in rows if row.verdict != "ok"
+    ]
+    return found
+
+
+def _pending(row: Setting) -> dict[str, str]:
+    return {
+        "layer": row.layer,
+        "target": row.target,
+        "setting": row.setting,
+        "needs": "reboot",
+        "why": row.remedy,
+    }
+
+
+_FILES = {
+    "mount_options": "/etc/fstab",
+    "write_cache": udev.RULES_PATH,
+}
+
+
+def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
+    """Return an assessment without rows: what every report has."""
+    return {
+        "schema": SCHEMA,
+        "profile": str(inputs.profile) if inputs.profile is not None else None,
+        "verdict": verdict,
+        "why": why,
+        "settings": [],
+        "requirements": [],
+        "pending": [],
+        "attestations": [],
+        "files": [],
+        "plan": plan.build([], False),
+        "changes": [],
+        "ratings": {},
+    }
+
+
+def _check_age(storage: dict[str, Any], now: str) -> None:
+    taken, here = (_time(text) for text in (storage["time"], now))
+    if abs(here - taken) > _MAX_AGE:
+        raise ValueError(
+            f"the facts are of {storage['time']}, the controller's clock says {now}: they are of an"
+            " older run, or a clock is wrong; collect them anew in this run"
+        )
+
+
+def _time(text: str) -> datetime.datetime:
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check_permissions(inputs: Inputs) -> None:
+    if not isinstance(inputs.allow, (list, tuple)) or set(inputs.allow) - set(PERMISSIONS):
+        raise BadInput(
+            f"durable_allow: seen {inputs.allow!r}; wanted a list of {', '.join(PERMISSIONS)}"
+        )
+    if not isinstance(inputs.accept_data_loss, bool):
+        raise BadInput(
+            f"durable_accept_data_loss: seen {inputs.accept_data_loss!r}; wanted true or false"
+        )
+
+
+def _paths(where: str, value: Any) -> list[str]:
+    wrong = not isinstance(value, (list, tuple)) or any(
+        not isinstance(path, str) or not path.startswith("/") for path in value
+    )
+    if wrong:
+        raise BadInput(f"{where}: seen {value!r}; wanted a list of absolute paths")
+    return [path.rstrip("/") or "/" for path in value]
+
+
+def _database_paths(databases: Any) -> list[str]:
+    if not isinstance(databases, (list, tuple)):
+        raise BadInput(f"durable_databases: seen {databases!r}; wanted a list")
+    found = []
+    for index, entry in enumerate(databases):
+        where = f"durable_databases[{index}]"
+        if not isinstance(entry, dict) or entry.get("engine") not in _ENGINES:
+            raise BadInput(f"{where}: seen {entry!r}; wanted engine: one of {', '.join(_ENGINES)}")
+        if not entry.get("paths"):
+            raise BadInput(
+                f"{where}: no paths; this release does not find an engine's files by itself:"
+                " list the directories of its data and logs"
+            )
+        found += _paths(f"{where}.paths", entry["paths"])
+    return found
+
+
+def _holder(path: str, by_target: dict[str, Any]) -> str:
+    """Return the mount point that holds a path: the longest that is a parent of it."""
+    parents = [t for t in by_target if path == t or path.startswith(t.rstrip("/") + "/")]
+    if not parents:
+        raise BadInput(f"durable_databases: {path} lies on no mounted file system; correct the path")
+    return max(parents, key=len)

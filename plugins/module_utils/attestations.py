@@ -1,0 +1,90 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What people vouch for, because no machine can see it; each word expires."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, NamedTuple
+
+from .profiles import BadInput
+
+#: Claim -> the longest that one attestation of it may last, in days.
+CLAIMS = {
+    "power_loss_protection": 1096,
+    "host_honours_flush": 366,
+    "host_honours_fua": 366,
+    "virtual_host_power": 366,
+    "ups_rehearsed": 184,
+    "plug_pulled": 366,
+    "test_ups": 31,
+}
+_FIELDS = ("claim", "target", "by", "reason", "expires")
+#: The target of a claim about the whole machine, rather than one disk's id.
+HOST = "host"
+
+
+class Attestation(NamedTuple):
+    """One person's word: `claim` about `target` (`host`, or a disk's id), until `expires`."""
+
+    claim: str
+    target: str
+    by: str
+    reason: str
+    expires: str
+
+
+def read(entries: Any, today: str) -> list[Attestation]:
+    """Return the attestations of a host. Raises BadInput for one that is malformed or expired.
+
+    `today` is an ISO 8601 date. An expired one is an error rather than ignored: its profile no
+    longer stands on anything, and someone has to look.
+    """
+    if not isinstance(entries, (list, tuple)):
+        raise BadInput(f"durable_attestations: seen {entries!r}; wanted a list")
+    return [_read(index, entry, today) for index, entry in enumerate(entries)]
+
+
+def find(attestations: list[Attestation], claims: tuple[str, ...], disk: str | None) -> Attestation | None:
+    """Return an attestation of any of the claims for a disk (by id) or for its whole host."""
+    targets = (HOST, disk)
+    return next((a for a in attestations if a.claim in claims and a.target in targets), None)
+
+
+def _read(index: int, entry: Any, today: str) -> Attestation:
+    where = f"durable_attestations[{index}]"
+    if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
+        raise BadInput(f"{where}: seen {entry!r}; wanted exactly {', '.join(_FIELDS)}")
+    if isinstance(entry["expires"], datetime.date):
+        raise BadInput(
+            f"{where}: expires: seen an unquoted date ({entry['expires']});"
+            f' wanted text; write expires: "{entry["expires"]}", in quotes'
+        )
+    for field in _FIELDS:
+        if not isinstance(entry[field], str) or not entry[field].strip():
+            raise BadInput(f"{where}: {field}: seen {entry[field]!r}; wanted text")
+    found = Attestation(**{field: str(entry[field]) for field in _FIELDS})
+    if found.claim not in CLAIMS:
+        raise BadInput(f"{where}: claim: seen {found.claim!r}; wanted one of {', '.join(CLAIMS)}")
+    _check_expiry(where, found, today)
+    return found
+
+
+def _check_expiry(where: str, found: Attestation, today: str) -> None:
+    try:
+        end = datetime.date.fromisoformat(found.expires)
+    except ValueError:
+        raise BadInput(f'{where}: expires: seen {found.expires!r}; wanted "YYYY-MM-DD"') from None
+    now = datetime.date.fromisoformat(today)
+    latest = now + datetime.timedelta(days=CLAIMS[found.claim])
+    if end < now:
+        raise BadInput(
+            f"{where}: {found.claim} by {found.by} expired on {found.expires} (today is {today});"
+            " look whether it still holds, then renew it, or take it out"
+        )
+    if end > latest:
+        raise BadInput(
+            f"{where}: {found.claim} may last {CLAIMS[found.claim]} days at the most: seen"
+            f" {found.expires}, wanted {latest} or sooner"
+        )

@@ -1,0 +1,66 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What ext4 itself says of its barriers and journal."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .mountwords import fold
+
+#: tune2fs -o NAME -> the mount option that it stands for (tune2fs(8)).
+_DEFAULTS = {
+    "journal_data": "data=journal",
+    "journal_data_ordered": "data=ordered",
+    "journal_data_writeback": "data=writeback",
+    "nobarrier": "nobarrier",
+}
+
+
+class Superblock(NamedTuple):
+    """What the superblock makes a mount do: the default options, and where the journal is.
+
+    `journal` is internal, external or none.
+    """
+
+    options: tuple[str, ...]
+    journal: str
+
+
+def parse_running(text: str) -> dict[str, str]:
+    """Return the settings in force, of /proc/fs/ext4/<device>/options.
+
+    This file tells the whole truth; /proc/mounts hides what the superblock's defaults set.
+    """
+    return fold(text.split())
+
+
+def parse_superblock(text: str) -> Superblock:
+    """Return what `dumpe2fs -h` says. Raises ValueError when it does not name its features."""
+    fields: dict[str, str] = {}
+    for line in text.splitlines():
+        name, separator, value = line.partition(":")
+        if separator:
+            fields.setdefault(name.strip(), value.strip())
+    if "Filesystem features" not in fields:
+        raise ValueError("dumpe2fs named no file system features")
+    names = fields.get("Default mount options", "").split()
+    defaults = [_DEFAULTS[name] for name in names if name in _DEFAULTS]
+    # tune2fs -E mount_opts=...: kept as one text, applied after the defaults.
+    extended = [option for option in fields.get("Mount options", "").split(",") if option]
+    if "has_journal" not in fields["Filesystem features"].split():
+        journal = "none"
+    elif "Journal device" in fields and int(fields["Journal device"], 16) != 0:
+        journal = "external"
+    else:
+        journal = "internal"
+    return Superblock((*defaults, *extended), journal)
+
+
+def persisted(superblock: Superblock, options: tuple[str, ...]) -> dict[str, str]:
+    """Return the settings that the next mount will have: kernel, then superblock, then options."""
+    built_in = {"barrier": "on"}
+    if superblock.journal != "none":
+        built_in["data_mode"] = "ordered"
+    return {**built_in, **fold(superblock.options), **fold(options)}

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""fstab(5), edited without touching a byte that is not ours."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .mountinfo import unescape
+
+#: A managed line is preceded by a comment that starts like this: a comment is safe for every
+#: reader of fstab (libmount, systemd, an initramfs's own mount), an unknown option is not.
+MARK = "# durable.dbhost"
+
+_FIELD = re.compile(r"[^ \t]+")
+
+
+class MalformedFstab(ValueError):
+    """A line that mount(8) could not use. The message names the line and what was wanted."""
+
+
+class Entry(NamedTuple):
+    """One file system line: its index in the file's lines, and its fields, unescaped."""
+
+    index: int
+    spec: str
+    target: str
+    fstype: str
+    options: tuple[str, ...]
+
+
+def parse(text: str) -> list[Entry]:
+    """Return the entries of an fstab.
+
+    Raises MalformedFstab for a line with fewer than three or more than six fields, or with a
+    fifth or sixth field that is no number: libmount would skip it, so a boot may lack that mount.
+    """
+    entries = []
+    for index, line in enumerate(text.split("\n")):
+        fields = _FIELD.findall(line)
+        if not fields or fields[0].startswith("#"):
+            continue
+        numbers_are_numbers = all(field.isascii() and field.isdigit() for field in fields[4:])
+        if not 3 <= len(fields) <= 6 or not numbers_are_numbers:
+            raise MalformedFstab(
+                f"/etc/fstab line {index + 1}: seen {line!r}; wanted 'device target type options"
+                " [dump] [pass]'; mend that line, then run again"
+            )
+        entries.append(
+            Entry(
+                index=index,
+                spec=unescape(fields[0]),
+                target=_normal(unescape(fields[1])),
+                fstype=fields[2],
+                options=tuple((fields[3] if len(fields) > 3 else "defaults").split(",")),
+            )
+        )
+    return entries
+
+
+def find(entries: list[Entry], target: str) -> Entry | None:
+    """Return the entry that decides how a target is mounted at boot: the last one for it."""
+    found = [entry for entry in entries if entry.target == _normal(target)]
+    return found[-1] if found else None
+
+
+def set_options(text: str, entry: Entry, options: tuple[str, ...], note: str | None) -> str:
+    """Return the text with one entry's options replaced and its marking comment set.
+
+    `note` is what the comment above the line says after the mark; None removes our comment.
+    All other bytes stay as they are.
+    """
+    lines = text.split("\n")
+    line = lines[entry.index]
+    fields = list(_FIELD.finditer(line))
+    joined = ",".join(options)
+    if len(fields) > 3:
+        changed = line[: fields[3].start()] + joined + line[fields[3].end() :]
+    else:
+        changed = line[: fields[2].end()] + " " + joined + line[fields[2].end() :]
+    above = entry.index - 1
+    start = above if above >= 0 and lines[above].startswith(MARK) else entry.index
+    comment = [] if note is None else [f"{MARK}: {note}"]
+    return "\n".join([*lines[:start], *comment, changed, *lines[entry.index + 1 :]])
+
+
+def _normal(target: str) -> str:
+    return target.rstrip("/") or "/"

@@ -1,0 +1,205 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one seam between this collection and a machine.
+
+Everything that reads, runs or writes on a managed host goes through :class:`Host`, so that
+parsers and planners stay pure, and tests can replay a captured host or stop a change half-way.
+The standard library is enough: it runs on a host without Ansible.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from typing import NamedTuple
+
+#: Seconds that a single reading command may take before its answer counts as unknown.
+READ_TIMEOUT = 10.0
+#: Seconds that a changing command may take; a sync of a busy disk is slow.
+CHANGE_TIMEOUT = 300.0
+#: The environment of every command: stable words, and sbin where cron or su left it out.
+ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+
+
+class Unobservable(Exception):
+    """A value could not be read. The message is the reason that the report shows."""
+
+
+class ChangeFailed(Exception):
+    """A change was refused, or did not take effect. The message: target, seen, wanted, remedy."""
+
+
+class Result(NamedTuple):
+    """What a finished command said: its exit code, standard output and standard error."""
+
+    rc: int
+    stdout: str
+    stderr: str
+
+
+class Host:
+    """The machine itself."""
+
+    def read(self, path: str) -> str:
+        """Return a text file's content. Raises Unobservable with the reason."""
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as handle:
+                return handle.read()
+        except OSError as error:
+            raise Unobservable(f"{path}: {error.strerror}") from error
+
+    def list(self, path: str) -> list[str]:
+        """Return the sorted names in a directory. Raises Unobservable."""
+        try:
+            return sorted(os.listdir(path))
+        except OSError as error:
+            raise Unobservable(f"{path}: {error.strerror}") from error
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a path is there (a link's target need not be)."""
+        return os.path.lexists(path)
+
+    def resolve(self, path: str) -> str:
+        """Return a path with its symbolic links followed."""
+        return os.path.realpath(path)
+
+    def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
+        """Run a command that only reads. Raises Unobservable when it is missing or too slow."""
+        return _run(argv, timeout)
+
+    def change(self, argv: list[str]) -> None:
+        """Run a command that changes the host. Raises ChangeFailed with what it said."""
+        try:
+            result = _run(argv, CHANGE_TIMEOUT)
+        except Unobservable as error:
+            raise ChangeFailed(str(error)) from error
+        if result.rc != 0:
+            said = (result.stderr.strip() or result.stdout.strip()).splitlines()
+            raise ChangeFailed(f"{' '.join(argv)}: exit {result.rc}: {' '.join(said)}")
+
+    def write_attribute(self, path: str, value: str) -> None:
+        """Write a kernel attribute in one write(2). Raises ChangeFailed."""
+        try:
+            descriptor = os.open(path, os.O_WRONLY)
+            try:
+                os.write(descriptor, value.encode("ascii"))
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise ChangeFailed(f"{path}: writing {value!r}: {error.strerror}") from error
+
+    def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """Replace a file so that a power cut leaves the old or the new one, whole and named.
+
+        An existing file keeps its owner and mode; `mode` is for a new one. A link is followed, so
+        that it stays a link. Raises ChangeFailed.
+        """
+        try:
+            _write_durably(os.path.realpath(path), content, mode)
+        except OSError as error:
+            raise ChangeFailed(f"{path}: {error.strerror}") from error
+
+    def remove_file(self, path: str) -> None:
+        """Remove a file durably. Raises ChangeFailed."""
+        try:
+            os.unlink(path)
+            _sync_directory(os.path.dirname(path))
+        except OSError as error:
+            raise ChangeFailed(f"{path}: {error.strerror}") from error
+
+
+def _run(argv: list[str], timeout: float) -> Result:
+    try:
+        # A process group of its own: what it starts can be ended with it.
+        child = subprocess.Popen(  # noqa: S603
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise Unobservable(f"{argv[0]}: {error.strerror}") from error
+    output = _collect(child, time.monotonic() + timeout)
+    if output is None:
+        _abandon(child)
+        raise Unobservable(f"{' '.join(argv)}: no answer within {timeout:g} s")
+    return Result(child.returncode, *output)
+
+
+def _collect(child: subprocess.Popen[bytes], deadline: float) -> tuple[str, str] | None:
+    """Return both outputs once the child has ended, or None at the deadline."""
+    assert child.stdout and child.stderr
+    chunks: dict[int, list[bytes]] = {child.stdout.fileno(): [], child.stderr.fileno(): []}
+    with selectors.DefaultSelector() as selector:
+        for descriptor in chunks:
+            selector.register(descriptor, selectors.EVENT_READ)
+        while selector.get_map():
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return None
+            for key, _events in selector.select(remaining):
+                data = os.read(key.fd, 65536)
+                if data:
+                    chunks[key.fd].append(data)
+                else:
+                    selector.unregister(key.fd)
+    try:
+        child.wait(max(0.01, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        child.stdout.close()
+        child.stderr.close()
+    texts = [b"".join(parts).decode("utf-8", "surrogateescape") for parts in chunks.values()]
+    return texts[0], texts[1]
+
+
+def _abandon(child: subprocess.Popen[bytes]) -> None:
+    """End a child that hangs. It is not waited for: a process in disk sleep cannot be ended."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    child.poll()
+
+
+def _write_durably(path: str, content: bytes, mode: int) -> None:
+    directory = os.path.dirname(path)
+    os.makedirs(directory, mode=0o755, exist_ok=True)
+    owner = None
+    try:
+        status = os.stat(path)
+        mode, owner = status.st_mode & 0o7777, (status.st_uid, status.st_gid)
+    except OSError as error:
+        if error.errno != errno.ENOENT:
+            raise
+    descriptor, temporary = tempfile.mkstemp(prefix=".durable-", dir=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(content)
+            handle.flush()
+            if owner is not None:
+                os.fchown(handle.fileno(), *owner)
+            os.fchmod(handle.fileno(), mode)
+            os.fsync(handle.fileno())
+        os.rename(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    _sync_directory(directory)
+
+
+def _sync_directory(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

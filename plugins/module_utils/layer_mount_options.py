@@ -1,0 +1,201 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The mount_options layer: barrier, data= and atime of mounted file systems, live and in fstab."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from . import fstab, mount_trial, mountwords, originals
+from .flush import flush_mount
+from .host import ChangeFailed, Host, Unobservable
+from .layer import Change, each, verify
+from .mountinfo import Mount
+from .mounts import Mounts
+from .observation import UNKNOWN
+from .settings import satisfies
+
+FSTAB = "/etc/fstab"
+_NOTE = f"the next line's options are managed; originals in {originals.PATH}"
+#: Changed by a remount. data= is not: the kernel refuses, so it waits for the next mount.
+_LIVE = ("barrier", "atime")
+#: Superblock flags that a remount sets anew: what is not named again is taken away.
+_KEPT_FLAGS = ("ro", "sync", "dirsync", "lazytime", "mand")
+
+
+class Target(NamedTuple):
+    """A mount point and the settings wanted there; `persist` says whether fstab is ours to edit."""
+
+    target: str
+    wanted: dict[str, str]
+    persist: bool = True
+
+
+class Work(NamedTuple):
+    """What there is to do, and all that doing it needs."""
+
+    changes: tuple[Change, ...]
+    facts: dict[str, dict[str, Any]]
+    mounts: dict[str, Mount]
+    fstab_before: str
+    fstab_after: str
+    edited: dict[str, tuple[str, ...]]
+
+
+def plan(host: Host, targets: list[Target]) -> Work:
+    """Return the work that brings the targets to their settings; reads only.
+
+    Raises ChangeFailed when a target is not mounted, has a file system without a rule, or when
+    fstab cannot be parsed.
+    """
+    reader = Mounts(host)
+    if reader.fstab_error:
+        raise ChangeFailed(reader.fstab_error)
+    groups = {mount.target: group for group in reader.superblocks() for mount in group}
+    text = host.read(FSTAB) if host.exists(FSTAB) else ""
+    work = Work((), {}, {}, text, text, {})
+    for target in targets:
+        group = groups.get(target.target)
+        if group is None:
+            raise ChangeFailed(f"{target.target}: nothing is mounted there; wanted a mounted file system")
+        work = _plan_one(work, target, group, reader.collect(group))
+    return work
+
+
+def apply(host: Host, work: Work, targets: list[Target]) -> None:
+    """Do the work, safest part first, and read it back. Raises ChangeFailed."""
+    live = {change.target: {} for change in work.changes}  # type: dict[str, dict[str, str]]
+    for change in work.changes:
+        if change.when == "running":
+            live[change.target][change.setting] = change.after
+    tightened = [t for t, wanted in live.items() if wanted and wanted.get("barrier") != "off"]
+    loosened = [t for t, wanted in live.items() if wanted.get("barrier") == "off"]
+    each(tightened, lambda target: _remount(host, work, target, live[target]))
+    _write_fstab(host, work)
+    each(loosened, lambda target: _remount(host, work, target, live[target]))
+    verify(plan(host, targets).changes)
+
+
+def release(host: Host) -> tuple[tuple[Change, ...], str]:
+    """Return what release changes, and the fstab that it leaves; reads only.
+
+    Our words give way to the original ones; words that others added since stay. Raises
+    ChangeFailed.
+    """
+    text = host.read(FSTAB) if host.exists(FSTAB) else ""
+    changes = []
+    for target, before in originals.load(host).items():
+        try:
+            entry = fstab.find(fstab.parse(text), target)
+        except fstab.MalformedFstab as error:
+            raise ChangeFailed(str(error)) from error
+        if entry is None:
+            continue
+        restored = mountwords.restore(entry.options, tuple(before.split(",")))
+        text = fstab.set_options(text, entry, restored, None)
+        changes.append(
+            Change(target, "options", "persisted", ",".join(entry.options), ",".join(restored))
+        )
+    return tuple(changes), text
+
+
+def apply_release(host: Host, text: str) -> None:
+    """Write the released fstab and forget the originals."""
+    _replace_fstab(host, text)
+    originals.save(host, {})
+
+
+def _plan_one(work: Work, target: Target, group: list[Mount], facts: dict[str, Any]) -> Work:
+    fstype, name = facts["fstype"], facts["target"]
+    allowed = mountwords.SETTINGS_OF.get(fstype, ())
+    # "barrier on" asks nothing of XFS that it would not do: it only cleans the line.
+    asked = {s: v for s, v in target.wanted.items() if s in allowed or (s, v) == ("barrier", "on")}
+    if set(target.wanted) - set(asked) or fstype not in mountwords.SETTINGS_OF:
+        raise ChangeFailed(
+            f"{name}: seen {fstype}, wanted {target.wanted}; this file system takes"
+            f" {', '.join(allowed) or 'none of these settings'}"
+        )
+    changes = [
+        Change(name, setting, "running", facts[setting], value)
+        for setting, value in asked.items()
+        if setting in _LIVE and setting in allowed and facts[setting] != value
+    ]
+    text, edited = work.fstab_after, dict(work.edited)
+    stale = {
+        setting: value
+        for setting, value in asked.items()
+        if not satisfies(setting, facts["persisted"][setting], value)
+    }
+    entry = next((e for e in (fstab.find(fstab.parse(text), m.target) for m in group) if e), None)
+    if stale and target.persist:
+        if entry is None or UNKNOWN in (facts["persisted"][setting] for setting in stale):
+            raise ChangeFailed(f"{name}: no fstab line of its own to edit; add one, by UUID")
+        changes += [
+            Change(name, setting, "persisted", facts["persisted"][setting], value)
+            for setting, value in stale.items()
+        ]
+        options = mountwords.drop(entry.options, mountwords.REFUSED_BY.get(fstype, ()))
+        options = mountwords.replace(options, {s: v for s, v in stale.items() if s in allowed})
+        text = fstab.set_options(text, entry, options, _NOTE)
+        edited[entry.target] = options
+    return Work(
+        (*work.changes, *changes),
+        {**work.facts, name: facts},
+        {**work.mounts, name: group[0]},
+        work.fstab_before,
+        text,
+        edited,
+    )
+
+
+def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> None:
+    mount, facts = work.mounts[target], work.facts[target]
+    # Without --options-source=disable, mount(8) adds what fstab says and drops what it does not:
+    # a read-only, nodev mount would come back writable. So every flag in force is named again.
+    flags = mountwords.drop(mount.options, ["atime"])
+    kept = [flag for flag in _KEPT_FLAGS if flag in mount.super_options and flag not in flags]
+    if "ro" in kept:
+        flags = tuple(flag for flag in flags if flag != "rw")
+    atime = wanted.get("atime", facts["atime"])
+    words = [mountwords.spell(s, v) for s, v in wanted.items() if s != "atime"]
+    options = ",".join(["remount", *flags, *kept, atime, *words])
+    host.change(["mount", "-o", options, "--options-source=disable", mount.source, mount.target])
+    if wanted.get("barrier") == "on":
+        if facts["disks"] == UNKNOWN:
+            raise ChangeFailed(
+                f"{target}: barriers are on again, but no flush could be counted:"
+                f" {facts['evidence']['disks']['reason']}"
+            )
+        flush_mount(host, target, facts["disks"])
+
+
+def _write_fstab(host: Host, work: Work) -> None:
+    if work.fstab_after == work.fstab_before:
+        return
+    before = {entry.target: entry for entry in fstab.parse(work.fstab_before)}
+    for target, options in work.edited.items():
+        entry = before[target]
+        facts = next(f for f in work.facts.values() if target in f["targets"])
+        mount_trial.try_options(host, entry.fstype, options, facts["data_mode"] != "none")
+    kept = originals.load(host)
+    for target in work.edited:
+        kept.setdefault(target, ",".join(before[target].options))
+    originals.save(host, kept)
+    if _read(host) != work.fstab_before:
+        raise ChangeFailed(f"{FSTAB}: somebody else changed it meanwhile; run again")
+    _replace_fstab(host, work.fstab_after)
+
+
+def _replace_fstab(host: Host, text: str) -> None:
+    host.write_file(FSTAB, text.encode("utf-8", "surrogateescape"))
+    if host.exists("/run/systemd/system"):
+        # Else systemd would mount by the old line until the next boot.
+        host.change(["systemctl", "daemon-reload"])
+
+
+def _read(host: Host) -> str:
+    try:
+        return host.read(FSTAB)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error

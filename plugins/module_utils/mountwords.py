@@ -1,0 +1,89 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The words that mount options spend on durability, and what they add up to.
+
+A setting (`barrier`, `data_mode`, `atime`) is spelled by several options, and the last one wins:
+ext4(5), xfs(5), mount(8).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_BARRIER = re.compile(r"barrier=(\d+)$")
+_ATIMES = ("noatime", "relatime", "strictatime", "atime")
+
+#: The settings that a file system's mount options can express. Others have no rule here.
+SETTINGS_OF = {
+    "ext4": ("barrier", "data_mode", "atime"),
+    "ext3": ("barrier", "data_mode", "atime"),
+    "xfs": ("atime",),
+}
+
+#: Options that a current kernel refuses for a file system: in fstab they stop the boot.
+#: XFS lost its barrier options in 4.19.
+REFUSED_BY = {"xfs": ("barrier", "data_mode")}
+
+
+def meaning(option: str) -> tuple[str, str] | None:
+    """Return (setting, value) of one mount option, or None when it says nothing of ours."""
+    if option in ("barrier", "nobarrier"):
+        return "barrier", "on" if option == "barrier" else "off"
+    number = _BARRIER.match(option)
+    if number:
+        return "barrier", "on" if int(number.group(1)) else "off"
+    if option.startswith("data="):
+        return "data_mode", option[len("data=") :]
+    if option in _ATIMES:
+        return "atime", option
+    return None
+
+
+def fold(options: Iterable[str]) -> dict[str, str]:
+    """Return {setting: value} of an option list, the last word on each winning."""
+    return dict(found for found in map(meaning, options) if found)
+
+
+def spell(setting: str, value: str) -> str:
+    """Return the one option that this collection writes for a setting's value."""
+    if setting == "barrier":
+        return {"on": "barrier=1", "off": "barrier=0"}[value]
+    if setting == "data_mode":
+        return f"data={value}"
+    return value
+
+
+def replace(options: tuple[str, ...], wanted: dict[str, str]) -> tuple[str, ...]:
+    """Return the options with each wanted setting spelled once and all other options as they were.
+
+    A setting that was spelled before keeps its place; a new one goes to the end.
+    """
+    kept: list[str] = []
+    left = dict(wanted)
+    for option in options:
+        found = meaning(option)
+        if not found or found[0] not in wanted:
+            kept.append(option)
+        elif found[0] in left:
+            kept.append(spell(found[0], left.pop(found[0])))
+    return (*kept, *(spell(setting, value) for setting, value in left.items()))
+
+
+def drop(options: tuple[str, ...], settings: Iterable[str]) -> tuple[str, ...]:
+    """Return the options without any word on these settings; `defaults` when nothing is left."""
+    unwanted = tuple(settings)
+    kept = tuple(o for o in options if (meaning(o) or ("",))[0] not in unwanted)
+    return kept or ("defaults",)
+
+
+def restore(options: tuple[str, ...], original: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the options with our words as they originally were, and others' words as they are.
+
+    When nobody else changed a word since, that is the original, in its order.
+    """
+    others = tuple(option for option in options if not meaning(option))
+    if set(others) - {"defaults"} == {o for o in original if not meaning(o)} - {"defaults"}:
+        return original
+    return (*others, *(option for option in original if meaning(option)))

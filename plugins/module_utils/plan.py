@@ -1,0 +1,75 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From drifting settings to the steps that mend them, in the order that is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .settings import UNSET, Setting
+
+#: Safe order. Make the kernel flush; barriers on and a counted flush; then caches off; and only
+#: when all of that is read back, caches on; and only then barriers off.
+STEPS = (
+    ("believe", "write_cache"),
+    ("tighten", "mount_options"),
+    ("tighten", "write_cache"),
+    ("loosen", "write_cache"),
+    ("loosen", "mount_options"),
+)
+
+
+def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]]:
+    """Return `{phase: {layer: targets}}`, in the order of STEPS, that mends the rows.
+
+    Each target is what the layer's module takes. Every phase is there, empty where nothing is to
+    be done; loosening is left out unless allowed.
+    """
+    steps: dict[str, dict[str, Any]] = {phase: {} for phase, _layer in STEPS}
+    for phase, layer in STEPS:
+        chosen = [row for row in rows if (row.phase, row.layer) == (phase, layer)]
+        if chosen and (may_loosen or phase != "loosen"):
+            steps[phase][layer] = _TARGETS[layer](chosen)
+    return steps
+
+
+def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[dict[str, str]]:
+    """Return what the steps change, one entry a setting, for people."""
+    return [
+        {
+            "phase": str(row.phase),
+            "layer": row.layer,
+            "target": row.target,
+            "setting": row.setting,
+            "running": row.running,
+            "persisted": row.persisted,
+            "wanted": row.wanted_running,
+        }
+        for row in rows
+        if row.phase and row.layer in steps[row.phase]
+    ]
+
+
+def _mounts(rows: list[Setting]) -> list[dict[str, Any]]:
+    targets: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        target = targets.setdefault(row.target, {"target": row.target, "persist": False})
+        target[row.setting] = row.wanted_running
+        # Where no fstab line mounts it, or something else does, only the running mount is ours.
+        target["persist"] |= row.persisted not in (UNSET, "unknown")
+    return list(targets.values())
+
+
+def _disks(rows: list[Setting]) -> list[dict[str, Any]]:
+    targets: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        # The belief alone needs no state: the cache keeps the one that it has.
+        target = targets.setdefault(row.target, {"disk": row.target, "state": "keep"})
+        if row.setting == "write_cache":
+            target["state"] = row.wanted_running
+    return list(targets.values())
+
+
+_TARGETS = {"mount_options": _mounts, "write_cache": _disks}

@@ -1,0 +1,154 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Safety profiles: what a host promises, checked before anything relies on it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class BadInput(ValueError):
+    """Something the user wrote cannot be used. The message: seen, wanted, what to do."""
+
+
+#: Setting -> its values, weakest first; `atime` has no order of safety.
+VALUES = {
+    "write_cache": ("enabled", "disabled"),
+    "barrier": ("off", "on"),
+    "data_mode": ("writeback", "ordered", "journal"),
+    "atime": ("keep", "noatime", "relatime", "strictatime"),
+}
+#: What a profile's promise rests on, and whether it promises durable commits at all.
+RESTS_ON = ("device", "flush", "non_volatile_cache", "ups", "nothing")
+_SAFETY = ("write_cache", "barrier", "data_mode")
+
+
+class Profile(NamedTuple):
+    """A safety profile.
+
+    `write_cache`, `barrier`, `data_mode` (the weakest allowed; ext4), `atime` are the settings;
+    `rests_on` names the evidence that makes the promise true.
+    """
+
+    name: str
+    summary: str
+    write_cache: str
+    barrier: str
+    data_mode: str
+    atime: str
+    rests_on: str
+
+    @property
+    def promises_durability(self) -> bool:
+        """Tell whether acknowledged commits are promised to survive."""
+        return self.rests_on != "nothing"
+
+
+def choose(name: str, shipped: Any, own: Any, overrides: Any) -> tuple[Profile, Profile]:
+    """Return the named profile, with a host's overrides applied and as pinned. Raises BadInput."""
+    profiles = {**_mapping("the shipped profiles", shipped), **_own(shipped, own)}
+    if not isinstance(name, str) or name not in profiles:
+        raise BadInput(
+            f"durable_profile: seen {name!r}; wanted one of {', '.join(sorted(profiles))};"
+            " pin one of these, or add yours to durable_profiles"
+        )
+    fields = _mapping(f"profile {name}", profiles[name])
+    pinned = _read(name, fields)
+    return _override(pinned, _mapping("durable_overrides", overrides)), pinned
+
+
+def _own(shipped: Any, own: Any) -> dict[str, Any]:
+    found = _mapping("durable_profiles", own)
+    taken = sorted(set(found) & set(shipped))
+    if taken:
+        raise BadInput(
+            f"durable_profiles: seen {', '.join(taken)}, which this collection ships;"
+            " wanted a name of your own, so that a shipped name always means the same"
+        )
+    return found
+
+
+def _read(name: str, fields: dict[str, Any]) -> Profile:
+    where = f"profile {name}"
+    wanted = set(Profile._fields) - {"name"}
+    if set(fields) != wanted:
+        missing, extra = sorted(wanted - set(fields)), sorted(map(str, set(fields) - wanted))
+        raise BadInput(
+            f"{where}: missing {', '.join(missing) or 'nothing'}, not known"
+            f" {', '.join(extra) or 'nothing'}; wanted exactly {', '.join(sorted(wanted))}"
+        )
+    for setting in VALUES:
+        _check(where, setting, fields[setting])
+    if fields["rests_on"] not in RESTS_ON:
+        raise BadInput(
+            f"{where}: rests_on: seen {fields['rests_on']!r}; wanted one of {', '.join(RESTS_ON)}"
+        )
+    profile = Profile(name=name, **fields)
+    _consistent(where, profile)
+    if profile.rests_on == "device" and profile.write_cache == "enabled":
+        raise BadInput(
+            f"{where}: rests_on 'device' says that no volatile cache is in use; wanted write_cache"
+            " 'disabled', or rests_on 'flush'"
+        )
+    return profile
+
+
+def _override(profile: Profile, overrides: dict[str, Any]) -> Profile:
+    for setting, value in overrides.items():
+        if setting not in VALUES:
+            raise BadInput(
+                f"durable_overrides: seen {setting!r}; wanted one of {', '.join(VALUES)}"
+            )
+        _check("durable_overrides", setting, value)
+    changed = profile._replace(**overrides)
+    _consistent("durable_overrides", changed)
+    return changed
+
+
+def loosened_by(profile: Profile, base: Profile) -> list[str]:
+    """Return the safety settings in which `profile` is weaker than `base`."""
+    return [
+        name for name in _SAFETY if rank(name, getattr(profile, name)) < rank(name, getattr(base, name))
+    ]
+
+
+def rank(setting: str, value: str) -> int:
+    """Return how strict a value is, 0 for the weakest. Raises ValueError for other words."""
+    return VALUES[setting].index(value)
+
+
+def _check(where: str, setting: str, value: Any) -> None:
+    if isinstance(value, bool):
+        raise BadInput(
+            f"{where}: {setting}: seen the boolean {value} (YAML reads an unquoted on or off as one);"
+            f" wanted one of {', '.join(VALUES[setting])}, in quotes"
+        )
+    if value not in VALUES[setting]:
+        raise BadInput(
+            f"{where}: {setting}: seen {value!r}; wanted one of {', '.join(VALUES[setting])}"
+        )
+
+
+def _consistent(where: str, profile: Profile) -> None:
+    if profile.barrier == "off" and profile.write_cache == "disabled":
+        raise BadInput(
+            f"{where}: barrier 'off' with write_cache 'disabled' contradict each other: a device"
+            " reset turns the cache on again, and then nothing flushes it; set barrier 'on'"
+        )
+    if profile.barrier == "off" and profile.rests_on not in ("ups", "nothing"):
+        raise BadInput(
+            f"{where}: barrier 'off' takes away what rests_on {profile.rests_on!r} promises;"
+            " set barrier 'on', or pin disposable where losing data is accepted"
+        )
+    if profile.data_mode == "writeback" and profile.promises_durability:
+        raise BadInput(
+            f"{where}: data_mode 'writeback' breaks the promise of rests_on {profile.rests_on!r};"
+            " set 'ordered', or pin disposable where losing data is accepted"
+        )
+
+
+def _mapping(where: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise BadInput(f"{where}: seen {value!r}; wanted a mapping")
+    return value

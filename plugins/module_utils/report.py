@@ -1,0 +1,59 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report of a run: what people read at its end, and what machines read from files. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .assessment import VERDICTS
+
+_COLUMNS = ("HOST", "PROFILE", "VERDICT", "WAS", "CHANGES")
+
+
+def worst_first(reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the reports in the order in which they need attention."""
+    return sorted(reports, key=lambda report: (VERDICTS.index(report["verdict"]), report["host"]))
+
+
+def render(reports: Iterable[dict[str, Any]]) -> str:
+    """Return the text table, one line a host, worst first, then each host's reasons."""
+    ordered = worst_first(reports)
+    rows = [_COLUMNS, *(_row(report) for report in ordered)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    for report in ordered:
+        lines += _details(report)
+    return "\n".join(lines)
+
+
+def _row(report: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        report["host"],
+        report["profile"] or "-",
+        report["verdict"],
+        report["was"],
+        str(len(report["changes"])),
+    )
+
+
+def _details(report: dict[str, Any]) -> list[str]:
+    lines = [f"  - {change_line(change)}" for change in report["changes"]]
+    if lines:
+        lines.insert(0, f"  {'would change' if report['check'] else 'changed'}:")
+    if report["why"]:
+        lines += ["  why:", *(f"  - {reason}" for reason in report["why"])]
+    for name, rating in report["ratings"].items():
+        lines.append(f"  {name}: {rating['verdict']}, {len(rating['changes'])} changes")
+        lines += [f"    - {reason}" for reason in rating["why"]]
+    return ["", f"{report['host']}: {report['verdict']}", *lines] if lines else []
+
+
+def change_line(change: dict[str, str]) -> str:
+    """Return one change in one line."""
+    return (
+        f"{change['target']} {change['setting']}: {change['running']}"
+        f" (at boot {change['persisted']}) -> {change['wanted']}"
+    )

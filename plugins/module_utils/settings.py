@@ -1,0 +1,304 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each setting of a host beside what its profile wants: the rows of the report.
+
+Pure: facts in, rows out. A row that is not `ok` says in which phase its change belongs:
+`tighten` makes nothing less safe and always runs, `loosen` waits for the requirements, and
+`believe` makes the kernel flush again before anything else relies on a flush.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from . import mountwords
+from .observation import UNKNOWN
+from .profiles import VALUES, Profile, rank
+
+#: Persisted word for "nothing says what the next boot will do".
+UNSET = "unset"
+#: Disks whose cache the write_cache layer can switch, by transport.
+SWITCHABLE = ("sata", "virtio")
+
+
+class Setting(NamedTuple):
+    """One setting of one target.
+
+    `layer` and `target` name who holds it; `verdict` is ok, drift_running, drift_persisted,
+    pending or unknown; `phase` is believe, tighten, loosen or None (no change, or none that
+    this collection can make); `klass` is safety or performance.
+    """
+
+    layer: str
+    target: str
+    setting: str
+    klass: str
+    wanted_running: str
+    wanted_persisted: str
+    running: str
+    persisted: str
+    verdict: str
+    phase: str | None
+    evidence: dict[str, Any]
+    why: str
+    remedy: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row as the report's JSON has it."""
+        row = self._asdict()
+        row["class"] = row.pop("klass")
+        return row
+
+
+def of_mount(mount: dict[str, Any], profile: Profile) -> list[Setting]:
+    """Return the rows of one managed file system."""
+    rows = [_barrier(mount, profile)]
+    if mount["fstype"] != "xfs":
+        rows.append(_data_mode(mount, profile))
+    if profile.atime != "keep":
+        rows.append(_atime(mount, profile))
+    return rows
+
+
+def of_disk(disk: dict[str, Any], profile: Profile) -> list[Setting]:
+    """Return the rows of one disk below a managed file system."""
+    return [_write_cache(disk, profile), _kernel_belief(disk, profile)]
+
+
+def satisfies(setting: str, seen: str, wanted: str) -> bool:
+    """Tell whether a value will do: it is the wanted one, or journal where ordered is wanted."""
+    return seen == wanted or (setting == "data_mode" and (seen, wanted) == ("journal", "ordered"))
+
+
+def _barrier(mount: dict[str, Any], profile: Profile) -> Setting:
+    can_be_off = "barrier" in mountwords.SETTINGS_OF.get(mount["fstype"], ())
+    wanted = profile.barrier if can_be_off else "on"
+    why = {
+        "off": f"{mount['target']} does not flush the disk: acknowledged commits can vanish",
+        "on": f"{mount['target']} flushes the disk at each commit",
+        "refused": f"the next boot cannot mount {mount['target']}: its options are not known to XFS",
+    }
+    return _mount_row(mount, "barrier", wanted, why)
+
+
+def _data_mode(mount: dict[str, Any], profile: Profile) -> Setting:
+    why = {
+        "writeback": f"after a crash, files on {mount['target']} may show old blocks' content",
+        "none": f"{mount['target']} has no journal: nothing is known to bring it back after a crash",
+    }
+    row = _mount_row(mount, "data_mode", profile.data_mode, why, live=False)
+    if "none" in (row.running, row.persisted):
+        # data= cannot be set without a journal, and no rule here calls that safe.
+        return row._replace(
+            verdict=UNKNOWN, phase=None, why=why["none"], remedy="add a journal: tune2fs -j"
+        )
+    return row
+
+
+def _atime(mount: dict[str, Any], profile: Profile) -> Setting:
+    why = {"relatime": f"reading a file on {mount['target']} can write to the disk"}
+    return _mount_row(mount, "atime", profile.atime, why, klass="performance")
+
+
+def _mount_row(
+    mount: dict[str, Any],
+    setting: str,
+    wanted: str,
+    why: dict[str, str],
+    live: bool = True,
+    klass: str = "safety",
+) -> Setting:
+    running, persisted = mount[setting], mount["persisted"][setting]
+    verdict = _verdict(setting, running, persisted, wanted, live)
+    known = mount["fstype"] in mountwords.SETTINGS_OF
+    can_change = known and (verdict == "drift_running" or persisted not in (UNKNOWN, UNSET))
+    phase = None
+    if verdict.startswith("drift") and can_change:
+        phase = _direction(setting, (running, persisted), wanted)
+    return Setting(
+        layer="mount_options",
+        target=mount["target"],
+        setting=setting,
+        klass=klass,
+        wanted_running=wanted,
+        wanted_persisted=wanted,
+        running=running,
+        persisted=persisted,
+        verdict=verdict,
+        phase=phase,
+        evidence={
+            "running": mount["evidence"][setting],
+            "persisted": mount["evidence"][f"persisted.{setting}"],
+        },
+        why=_why(verdict, setting, running, persisted, why, mount["evidence"][setting]),
+        remedy=_mount_remedy(mount, verdict, phase, persisted),
+    )
+
+
+def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persisted: str) -> str:
+    if verdict == "ok":
+        return ""
+    if verdict == "pending":
+        return f"reboot, or unmount and mount {mount['target']} when its database is down"
+    if phase:
+        return "run harden-db"
+    if persisted == UNSET:
+        return f"add a line for {mount['target']} to /etc/fstab, by UUID"
+    return "mend what could not be read, then run again"
+
+
+def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
+    cache = disk["write_cache"]
+    wanted = "none" if cache["device"] == "none" else profile.write_cache
+    running, persisted = cache["device"], cache["persisted"]
+    verdict = _verdict("write_cache", running, persisted, wanted, live=True)
+    phase = None
+    if verdict.startswith("drift") and _switchable(disk):
+        # Nothing persisted is as weak as enabled: that is how most disks power on.
+        seen = (running, "enabled" if persisted == UNSET else persisted)
+        phase = _direction("write_cache", seen, wanted)
+    name = disk["name"]
+    why = {
+        "enabled": f"{name} keeps writes in a cache that a power cut empties",
+        "disabled": f"{name} answers a write when it is on the medium",
+        UNSET: f"nothing sets the cache of {name} at the next boot",
+    }
+    evidence = disk["evidence"]
+    return Setting(
+        layer="write_cache",
+        target=disk["id"] or name,
+        setting="write_cache",
+        klass="safety",
+        wanted_running=wanted,
+        wanted_persisted=wanted,
+        running=running,
+        persisted=persisted,
+        verdict=verdict,
+        phase=phase,
+        evidence={
+            "disk": name,
+            "running": evidence["write_cache.device"],
+            "persisted": evidence["write_cache.persisted"],
+        },
+        why=_why(verdict, "write_cache", running, persisted, why, evidence["write_cache.device"]),
+        remedy=_disk_remedy(disk, verdict, phase),
+    )
+
+
+def _kernel_belief(disk: dict[str, Any], profile: Profile) -> Setting:
+    """The kernel flushes only what it believes to be cached: its belief must not be weaker."""
+    cache = disk["write_cache"]
+    running = cache["kernel"]
+    wanted = wanted_belief(disk, profile)
+    # The same rule that sets the cache pins the belief.
+    persisted = running if cache["persisted"] == "none" else _pinned(disk)
+    verdict = _verdict("kernel_belief", running, persisted, wanted, live=True)
+    if verdict == "drift_running" and running == "write back":
+        verdict = "ok"  # stronger than needed: flushes that do nothing
+    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not _pins(disk):
+        verdict = "ok"  # the kernel asks the device anew at each boot
+    lie = running == "write through" and cache["device"] == "enabled"
+    phase = None
+    if verdict.startswith("drift") and _switchable(disk):
+        # Without a pin of its own the belief follows the cache when that is switched.
+        phase = "believe" if lie else "tighten" if _pins(disk) else None
+    name = disk["name"]
+    why = {
+        "write through": f"the kernel believes that {name} caches nothing and sends it no flush",
+        UNSET: f"a reset that turns the cache of {name} on again would go unnoticed",
+    }
+    evidence = disk["evidence"]
+    return Setting(
+        layer="write_cache",
+        target=disk["id"] or name,
+        setting="kernel_belief",
+        klass="safety",
+        wanted_running=wanted,
+        wanted_persisted=wanted,
+        running=running,
+        persisted=persisted,
+        verdict=verdict,
+        phase=phase,
+        evidence={
+            "disk": name,
+            "running": evidence["write_cache.kernel"],
+            "persisted": evidence["write_cache.persisted"],
+        },
+        why=_why(verdict, "belief", running, persisted, why, evidence["write_cache.kernel"]),
+        remedy=_disk_remedy(disk, verdict, phase),
+    )
+
+
+def wanted_belief(disk: dict[str, Any], profile: Profile) -> str:
+    """Return what the kernel should believe of a disk's cache, so that it flushes enough."""
+    device = disk["write_cache"]["device"]
+    if device == "none":
+        return str(disk["write_cache"]["kernel"])
+    if _pins(disk) or profile.write_cache == "enabled":
+        return "write back"
+    return "write through"
+
+
+def _pins(disk: dict[str, Any]) -> bool:
+    """SATA: many drives forget a disabled cache at a reset, so the belief stays at write back."""
+    return bool(disk["transport"] == "sata")
+
+
+def _pinned(disk: dict[str, Any]) -> str:
+    persisted = disk["write_cache"]["persisted"]
+    if persisted in (UNSET, UNKNOWN):
+        return str(persisted)
+    if _pins(disk) or persisted == "enabled":
+        return "write back"
+    return "write through"
+
+
+def _switchable(disk: dict[str, Any]) -> bool:
+    return disk["transport"] in SWITCHABLE and disk["id"] is not None
+
+
+def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
+    if verdict == "ok":
+        return ""
+    if phase:
+        return "run harden-db"
+    if disk["id"] is None:
+        return "give the disk a serial number of its own: without one no setting can be kept for it"
+    return f"set the cache with the tools of this {disk['transport']} disk, and attest it"
+
+
+def _verdict(setting: str, running: str, persisted: str, wanted: str, live: bool) -> str:
+    kept = satisfies(setting, persisted, wanted)
+    if running != UNKNOWN and not satisfies(setting, running, wanted):
+        if live:
+            return "drift_running"
+        if persisted != UNKNOWN:
+            return "pending" if kept else "drift_persisted"
+    if UNKNOWN in (running, persisted):
+        return UNKNOWN
+    return "ok" if kept else "drift_persisted"
+
+
+def _direction(setting: str, seen: Iterable[str], wanted: str) -> str:
+    if setting == "atime":
+        return "tighten"
+    known = [rank(setting, value) for value in seen if value in VALUES[setting]]
+    return "loosen" if any(now > rank(setting, wanted) for now in known) else "tighten"
+
+
+def _why(
+    verdict: str,
+    setting: str,
+    running: str,
+    persisted: str,
+    words: dict[str, str],
+    seen: dict[str, Any],
+) -> str:
+    """Say in plain words what a value means; for a drift, what the drifting value means."""
+    if verdict == UNKNOWN:
+        return seen.get("reason") or words.get(running) or f"{setting} could not be read"
+    shown = persisted if verdict == "drift_persisted" else running
+    text = words.get(shown, f"{setting} is {shown}")
+    return f"at the next boot: {text}" if verdict == "drift_persisted" else text

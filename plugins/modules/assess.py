@@ -1,0 +1,126 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the assess action, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: assess
+short_description: Hold a host's facts against its safety profile
+version_added: 0.1.0
+description:
+  - Pure policy, run on the controller. It connects to no host and changes nothing.
+  - A host is never lost. Bad input is the verdict V(blocked) with the message, and a plan that is empty.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+  - action_common_attributes.flow
+attributes:
+  action:
+    support: full
+  async:
+    support: none
+  bypass_host_loop:
+    support: none
+options:
+  profile:
+    description: The pinned profile's name; without one the host is only rated.
+    type: str
+  shipped:
+    description: The profiles of this collection.
+    type: dict
+    required: true
+  profiles:
+    description: The user's own profiles.
+    type: dict
+    default: {}
+  overrides:
+    description: Single settings of this host.
+    type: dict
+    default: {}
+  attestations:
+    description: What people vouch for.
+    type: list
+    elements: raw
+    default: []
+  mounts:
+    description: Mount points to manage.
+    type: raw
+  databases:
+    description: Databases whose paths name the mounts to manage.
+    type: raw
+  allow:
+    description: Permissions given for this host.
+    type: list
+    elements: raw
+    default: []
+  accept_data_loss:
+    description: Whether losing commits is accepted.
+    type: raw
+    default: false
+  rate:
+    description: Whether to rate the host against every profile too.
+    type: bool
+    default: false
+  storage:
+    description: The registered result of M(durable.dbhost.storage_facts), also when that failed.
+    type: dict
+    required: true
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: Ask the disks
+  durable.dbhost.storage_facts:
+  register: storage
+
+- name: What would strict take
+  durable.dbhost.assess:
+    profile: strict
+    shipped: "{{ durable_shipped_profiles }}"
+    mounts: [/srv/pgdata]
+    storage: "{{ storage }}"
+"""
+
+RETURN = r"""
+assessment:
+  description: Verdict, reasons, settings, requirements, pending changes and plan.
+  returned: always
+  type: dict
+  contains:
+    verdict:
+      description: The worst thing that is true of the host.
+      type: str
+      returned: always
+    why:
+      description: The reasons, in plain words.
+      type: list
+      elements: str
+      returned: always
+    settings:
+      description: One row for each setting of each target.
+      type: list
+      elements: dict
+      returned: always
+    requirements:
+      description: What must be true besides.
+      type: list
+      elements: dict
+      returned: always
+    pending:
+      description: Settings that wait for a reboot.
+      type: list
+      elements: dict
+      returned: always
+    plan:
+      description: For each phase (C(believe), C(tighten), C(loosen)) the layers and their targets.
+      type: dict
+      returned: always
+    changes:
+      description: What the plan changes, one entry a setting.
+      type: list
+      elements: dict
+      returned: always
+"""

@@ -1,0 +1,151 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Set barriers, journal mode and atime of mounted file systems, live and in fstab."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: mount_options
+short_description: Set barriers, data= and atime of mounted file systems, live and in fstab
+version_added: 0.1.0
+description:
+  - Remounts live with exactly the flags in force and the wanted change; it never unmounts.
+  - After barriers come back on, it syncs the file system and requires each disk's flush counter to rise.
+  - Edits the options of one line of C(/etc/fstab) and leaves all other bytes. A new line is first tried on a throw-away
+    image by the running kernel, and then written so that a power cut leaves the old file or the new one.
+  - The kernel does not change C(data=) of a mounted file system; it is set for the next mount.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+options:
+  targets:
+    description:
+      - The file systems, by mount point.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      target:
+        description: The mount point.
+        type: str
+        required: true
+      barrier:
+        description: Whether commits flush the disks (ext4; XFS always does).
+        type: str
+        choices: ["on", "off"]
+      data_mode:
+        description: The journal's mode (ext4).
+        type: str
+        choices: [ordered, journal, writeback]
+      atime:
+        description: When reading a file writes its access time.
+        type: str
+        choices: [noatime, relatime, strictatime]
+      persist:
+        description: Whether to edit the line in C(/etc/fstab).
+        type: bool
+        default: true
+  state:
+    description: V(released) puts back the original options of every line that was changed.
+    type: str
+    choices: [present, released]
+    default: present
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: Barriers on
+  durable.dbhost.mount_options:
+    targets:
+      - target: /srv/pgdata
+        barrier: "on"
+        data_mode: ordered
+        atime: noatime
+"""
+
+RETURN = r"""
+changes:
+  description: What was changed, or in check mode would be.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    target:
+      description: The mount point.
+      type: str
+      returned: always
+    setting:
+      description: V(barrier), V(data_mode), V(atime), or V(options) when released.
+      type: str
+      returned: always
+    when:
+      description: V(running) or V(persisted).
+      type: str
+      returned: always
+    before:
+      description: What it was.
+      type: str
+      returned: always
+    after:
+      description: What it is now.
+      type: str
+      returned: always
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.durable.dbhost.plugins.module_utils import layer_mount_options as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.layer import as_diff
+
+SETTINGS = {
+    "barrier": {"type": "str", "choices": ["on", "off"]},
+    "data_mode": {"type": "str", "choices": ["ordered", "journal", "writeback"]},
+    "atime": {"type": "str", "choices": ["noatime", "relatime", "strictatime"]},
+}
+MOUNT = {
+    "target": {"type": "str", "required": True},
+    "persist": {"type": "bool", "default": True},
+    **SETTINGS,
+}
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "targets": {"type": "list", "elements": "dict", "default": [], "options": MOUNT},
+            "state": {"type": "str", "default": "present", "choices": ["present", "released"]},
+        },
+        supports_check_mode=True,
+    )
+    host = Host()
+    try:
+        if module.params["state"] == "released":
+            changes, text = layer.release(host)
+            if changes and not module.check_mode:
+                layer.apply_release(host, text)
+        else:
+            targets = [_target(target) for target in module.params["targets"]]
+            work = layer.plan(host, targets)
+            changes = work.changes
+            if changes and not module.check_mode:
+                layer.apply(host, work, targets)
+    except (ChangeFailed, Unobservable) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(
+        changed=bool(changes),
+        changes=[change._asdict() for change in changes],
+        diff=as_diff(changes),
+    )
+
+
+def _target(params: dict[str, str | bool | None]) -> layer.Target:
+    wanted = {name: str(params[name]) for name in SETTINGS if params[name] is not None}
+    return layer.Target(str(params["target"]), wanted, bool(params["persist"]))
+
+
+if __name__ == "__main__":
+    main()

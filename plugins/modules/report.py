@@ -1,0 +1,45 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the report action, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: report
+short_description: Write each host's report on the controller and show the table
+version_added: 0.1.0
+description:
+  - Runs in the controller's process, once for a batch of hosts; connects to no host.
+  - Shows the hosts worst first, and writes one JSON file for each.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+options:
+  hosts:
+    description: The hosts of the play. Each that has a C(durable_result) is reported.
+    type: list
+    elements: str
+    required: true
+  dir:
+    description: Where the JSON files go, relative to where the command was started; empty for none.
+    type: str
+    required: true
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: Report
+  durable.dbhost.report:
+    hosts: "{{ ansible_play_hosts_all }}"
+    dir: durable-report
+  run_once: true
+"""
+
+RETURN = r"""
+verdicts:
+  description: Each host's verdict, worst first.
+  returned: always
+  type: dict
+"""

@@ -1,0 +1,127 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Switch disks' volatile write caches, now and at each boot."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: write_cache
+short_description: Switch the volatile write cache of disks, now and at each boot
+version_added: 0.1.0
+description:
+  - Switches the cache in the device, with C(hdparm) for SATA and C(cache_type) for virtio, and reads it back from there.
+  - The kernel's belief is raised to write back and the disk is flushed, with its flush counter seen to rise, before
+    a cache is switched. It never writes C(queue/write_cache), which changes only the belief.
+  - A SATA disk's belief stays at write back even with the cache off, because many drives forget that setting at a reset.
+  - The state at the next boot is a udev rule by WWN or serial number.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+options:
+  targets:
+    description:
+      - The disks.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      disk:
+        description: The disk's id, as RV(durable.dbhost.storage_facts#module:ansible_facts.durable_storage.disks[].id) names it.
+        type: str
+        required: true
+      state:
+        description: The cache's state. V(keep) leaves the cache alone and only makes the kernel flush it.
+        type: str
+        choices: [enabled, disabled, keep]
+        required: true
+  state:
+    description: V(released) takes the udev rule file away; the caches stay as they are until the next boot.
+    type: str
+    choices: [present, released]
+    default: present
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: No volatile cache on the log disk
+  durable.dbhost.write_cache:
+    targets:
+      - disk: serial:WDC_WD4003FZEX_WD-WCC130000000
+        state: disabled
+"""
+
+RETURN = r"""
+changes:
+  description: What was changed, or in check mode would be.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    target:
+      description: The disk's id.
+      type: str
+      returned: always
+    setting:
+      description: V(write_cache) or V(kernel_belief).
+      type: str
+      returned: always
+    when:
+      description: V(running) or V(persisted).
+      type: str
+      returned: always
+    before:
+      description: What it was.
+      type: str
+      returned: always
+    after:
+      description: What it is now.
+      type: str
+      returned: always
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.durable.dbhost.plugins.module_utils import layer_write_cache as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Host
+from ansible_collections.durable.dbhost.plugins.module_utils.layer import as_diff
+
+DISK = {
+    "disk": {"type": "str", "required": True},
+    "state": {"type": "str", "required": True, "choices": ["enabled", "disabled", "keep"]},
+}
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "targets": {"type": "list", "elements": "dict", "default": [], "options": DISK},
+            "state": {"type": "str", "default": "present", "choices": ["present", "released"]},
+        },
+        supports_check_mode=True,
+    )
+    host = Host()
+    try:
+        if module.params["state"] == "released":
+            changes = layer.release(host)
+            if changes and not module.check_mode:
+                layer.apply_release(host)
+        else:
+            targets = [layer.Target(**target) for target in module.params["targets"]]
+            work = layer.plan(host, targets)
+            changes = work.changes
+            if changes and not module.check_mode:
+                layer.apply(host, work, targets)
+    except ChangeFailed as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(
+        changed=bool(changes),
+        changes=[change._asdict() for change in changes],
+        diff=as_diff(changes),
+    )
+
+
+if __name__ == "__main__":
+    main()
