@@ -1,0 +1,42 @@
+# Each target does its own set-up; what a target really does is in tools/.
+
+PYTHON := tools/with-python
+RUN    := .venv/run/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup audit demo test lint unit sanity lab-test clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## all virtual environments, and the link that lets playbooks run from this checkout
+	@$(PYTHON) tools/venvs.py --all
+
+audit: ## rate this machine against every profile; changes nothing
+	@$(PYTHON) tools/venvs.py run
+	@$(RUN)/ansible-playbook -i localhost, -c local \
+	    -e '{"ansible_python_interpreter": "{{ ansible_playbook_python }}"}' playbooks/audit.yml
+
+demo: ## show harden-db on a throw-away host with emulated disks
+	@$(PYTHON) tools/venvs.py run
+	@$(PYTHON) lab/demo.py
+
+test: ## everything below, in this order, up to the first failure
+	@$(PYTHON) tools/run_tests.py
+
+lint: ## style, types, spelling, licences
+	@$(PYTHON) tools/run_tests.py lint
+
+unit: ## unit tests on every supported Python and ansible-core that is here
+	@$(PYTHON) tools/run_tests.py unit
+
+sanity: ## the built collection as Galaxy and ansible-test see it
+	@$(PYTHON) tools/run_tests.py sanity
+
+lab-test: ## behaviour on the lab's machines
+	@$(PYTHON) tools/run_tests.py lab
+
+clean: ## remove what the targets above made
+	@rm -rf .venv .ansible .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	    tests/output playbooks/collections
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,158 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Builds root images, without root rights beyond what mmdebstrap needs and without loop devices."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import mirror
+from lab.errors import LabError
+from lab.locks import locked
+from lab.paths import Lab
+from lab.progress import say, stream
+from lab.recipe import SIZE, Recipe
+
+# Documents, and what would put RAID and LVM into the initramfs: seconds of each boot, and the
+# root is on neither.
+LEFT_OUT = (
+    "/usr/share/man/*",
+    "/usr/share/locale/*",
+    "/usr/share/doc/*",
+    "/usr/share/initramfs-tools/hooks/mdadm",
+    "/usr/share/initramfs-tools/hooks/lvm2",
+    "/usr/share/initramfs-tools/hooks/btrfs",
+)
+
+
+@dataclass(frozen=True)
+class Image:
+    """A built image: root.qcow2, vmlinuz and initrd in one directory."""
+
+    directory: Path
+    root_uuid: str
+
+    @property
+    def key(self) -> str:
+        """The recipe's key."""
+        return self.directory.name
+
+    @property
+    def root(self) -> Path:
+        """The root disk that machines lay their own copy-on-write layer over."""
+        return self.directory / "root.qcow2"
+
+    @property
+    def kernel(self) -> Path:
+        """The release's generic kernel."""
+        return self.directory / "vmlinuz"
+
+    @property
+    def initrd(self) -> Path:
+        """Its initramfs."""
+        return self.directory / "initrd"
+
+
+def ensure(lab: Lab, recipe: Recipe) -> Image:
+    """Return the image of `recipe`, building it if it is not in the cache."""
+    image = Image(lab.images / recipe.key, recipe.root_uuid)
+    if image.directory.exists():
+        return image
+    with locked(lab, f"image-{recipe.key}"):
+        if not image.directory.exists():
+            _build(lab, recipe, image.directory)
+    return image
+
+
+def _build(lab: Lab, recipe: Recipe, target: Path) -> None:
+    """Build in a directory beside `target`, and rename it when it is whole."""
+    work = lab.images / f".building-{recipe.key}"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    say(f"image {recipe.key}: bootstrapping (about a minute)")
+    log = lab.images / f"{recipe.key}.log"
+    log.unlink(missing_ok=True)
+    try:
+        _bootstrap(recipe, work, log)
+        say(f"image {recipe.key}: making the file system")
+        _pack(recipe, work, log)
+        work.rename(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    say(f"image {recipe.key}: done")
+
+
+def _bootstrap(recipe: Recipe, work: Path, log: Path) -> None:
+    """Make root.tar with mmdebstrap."""
+    (work / "authorized_keys").write_text(recipe.public_key + "\n")
+    (work / "apt.conf").write_text("\n".join(mirror.apt_options()) + "\n")
+    try:
+        stream(mmdebstrap_argv(recipe, work, mirror.mirror()), log, prefix="I: ")
+    except LabError as error:
+        raise LabError(
+            f"cannot bootstrap {recipe.release}; the mirror may no longer hold it "
+            f"(an older release moves to the Debian archive)\n{error}"
+        ) from error
+
+
+def mmdebstrap_argv(recipe: Recipe, work: Path, uri: str | None) -> list[str]:
+    """Return mmdebstrap's command; its hooks run the scripts of the recipe in the new root."""
+    early, configure = recipe.directory / "early.sh", recipe.directory / "configure.sh"
+    return [
+        "mmdebstrap",
+        "--variant=minbase",
+        f"--include={','.join(recipe.all_packages)}",
+        '--aptopt=APT::Install-Recommends "false"',
+        f"--aptopt={work / 'apt.conf'}",
+        *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
+        *(f"--essential-hook={line}" for line in _script(early, recipe.root_uuid)),
+        '--customize-hook=mkdir -p "$1/root/.ssh"',
+        f"--customize-hook=upload {_quoted(work / 'authorized_keys')} /root/.ssh/authorized_keys",
+        *(f"--customize-hook={line}" for line in _script(configure)),
+        recipe.release,
+        str(work / "root.tar"),
+        *([uri] if uri else []),
+    ]
+
+
+def _script(path: Path, *arguments: str) -> list[str]:
+    """Return the hooks that run a script of ours inside the new root."""
+    inside = f"/{path.name}"
+    return [
+        f"upload {_quoted(path)} {inside}",
+        f'chroot "$1" sh {inside} {shlex.join(arguments)}',
+        f'rm "$1{inside}"',
+    ]
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))
+
+
+def _pack(recipe: Recipe, work: Path, log: Path) -> None:
+    """Make root.qcow2, vmlinuz and initrd from root.tar; fakeroot keeps owners if we are not root."""
+    script = """
+        set -e
+        mkdir root
+        tar -C root -xf root.tar --exclude=./dev/*
+        # not in configure.sh: mmdebstrap wipes it, and without one a first boot enables all units
+        echo "$2" | tr -d - > root/etc/machine-id
+        cp -L root/boot/vmlinuz-* vmlinuz
+        cp -L root/boot/initrd.img-* initrd
+        truncate -s "$1" root.raw
+        mkfs.ext4 -q -F -L dbhost-root -U "$2" -d root root.raw
+        qemu-img convert -f raw -O qcow2 root.raw root.qcow2
+        rm -rf root root.raw root.tar apt.conf authorized_keys
+    """
+    fakeroot = [] if os.geteuid() == 0 else ["fakeroot"]
+    stream(
+        [*fakeroot, "sh", "-c", f"cd {_quoted(work)}\n{script}", "pack", SIZE, recipe.root_uuid],
+        log,
+        env={"MKE2FS_CONFIG": str(recipe.directory / "mke2fs.conf")},
+    )

@@ -1,0 +1,154 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Layout files: which disks a machine has, and what lies on them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.errors import LabError
+
+BUSES = ("sata", "scsi", "nvme", "virtio")
+FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs")
+ROOT_SERIAL = "LABROOT"
+UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+SMALLEST_XFS = 300 * 2**20  # mkfs.xfs of xfsprogs 6 refuses less
+
+
+@dataclass(frozen=True)
+class Disk:
+    """One disk. Without `fstype` it stays raw; without `mount` it is made but not mounted."""
+
+    bus: str
+    serial: str
+    size: int = 512 * 2**20
+    fua: bool = False
+    wwn: str | None = None
+    partition: bool = False
+    fstype: str | None = None
+    mount: str | None = None
+    options: str = "defaults"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A machine's memory in MiB, its disks in order, packages beyond the image's own."""
+
+    disks: tuple[Disk, ...] = ()
+    memory: int = 768
+    packages: tuple[str, ...] = ()
+    append: str | None = None
+
+    @property
+    def snapshots(self) -> bool:
+        """Whether QEMU can save this machine's state: its NVMe device cannot be migrated."""
+        return all(disk.bus != "nvme" for disk in self.disks)
+
+
+def load(path: Path) -> Layout:
+    """Read a layout file; LabError says what is wrong in it."""
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise LabError(f"cannot read the layout {path}: {error.strerror}") from error
+    try:
+        return parse(text)
+    except LabError as error:
+        raise LabError(f"{path}: {error}") from error
+
+
+def parse(text: str) -> Layout:
+    """Return the layout in a YAML text; LabError says what is wrong in it."""
+    try:
+        raw = yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        raise LabError(f"not YAML: {error}") from error
+    _known_keys(raw, Layout, "the layout")
+    disks = tuple(_disk(item, number) for number, item in enumerate(raw.get("disks", []), 1))
+    _unique("serial", (disk.serial for disk in disks))
+    _unique("mount", (disk.mount for disk in disks if disk.mount))
+    memory = raw.get("memory", Layout.memory)
+    if not isinstance(memory, int) or memory < 256:
+        raise LabError(f"memory is {memory!r}; give MiB, at least 256")
+    return Layout(disks, memory, tuple(raw.get("packages", [])), raw.get("append"))
+
+
+def size_in_bytes(value: object) -> int:
+    """Return the bytes of `512M`, `1G`, or a plain number of bytes."""
+    match = re.fullmatch(r"(\d+)([KMG]?)", str(value))
+    if not match or not int(match[1]):
+        raise LabError(f"size is {value!r}; write it as 512M or 1G")
+    return int(match[1]) * UNITS.get(match[2], 1)
+
+
+def _known_keys(raw: object, shape: type[Disk] | type[Layout], where: str) -> None:
+    if not isinstance(raw, Mapping):
+        raise LabError(f"{where} is {raw!r}; it must be a mapping")
+    known = {item.name for item in fields(shape)}
+    unknown = sorted(set(raw) - known)
+    if unknown:
+        raise LabError(f"{where} has unknown keys {unknown}; known are {sorted(known)}")
+
+
+def _disk(raw: Any, number: int) -> Disk:
+    where = f"disk {number}"
+    _known_keys(raw, Disk, where)
+    missing = {"bus", "serial"} - set(raw)
+    if missing:
+        raise LabError(f"{where} lacks {sorted(missing)}")
+    where = f"disk {number} ({raw['serial']})"
+    try:
+        size = size_in_bytes(raw["size"]) if "size" in raw else Disk.size
+        disk = Disk(**{**raw, "size": size})
+        _check(disk)
+    except LabError as error:
+        raise LabError(f"{where}: {error}") from None
+    return disk
+
+
+def _check(disk: Disk) -> None:
+    """Raise LabError for what no machine can have."""
+    for wrong, message in (
+        (disk.bus not in BUSES, f"unknown bus {disk.bus!r}; known are {list(BUSES)}"),
+        (
+            not re.fullmatch(r"[A-Za-z0-9]{1,20}", str(disk.serial)),
+            "a serial is 1 to 20 letters and digits",
+        ),
+        (disk.serial == ROOT_SERIAL, f"the serial {ROOT_SERIAL} belongs to the root disk"),
+        (disk.fua and disk.bus != "scsi", "fua can be chosen for scsi only"),
+        (
+            disk.wwn is not None and not re.fullmatch(r"0x[0-9a-fA-F]{16}", str(disk.wwn)),
+            "a wwn is 0x and 16 hex digits, in quotes",
+        ),
+        (
+            disk.wwn is not None and disk.bus not in ("sata", "scsi"),
+            "only sata and scsi have a wwn",
+        ),
+        (
+            disk.fstype is not None and disk.fstype not in FILE_SYSTEMS,
+            f"unknown fstype {disk.fstype!r}; known are {list(FILE_SYSTEMS)}",
+        ),
+        (disk.mount is not None and disk.fstype is None, "a mount needs a fstype"),
+        (
+            disk.mount is not None and not re.fullmatch(r"/[^\s]+", str(disk.mount)),
+            "a mount is an absolute path without blanks",
+        ),
+        (disk.fstype == "xfs" and disk.size < SMALLEST_XFS, "xfs needs a size of 300M or more"),
+    ):
+        if wrong:
+            raise LabError(message)
+
+
+def _unique(what: str, values: Iterable[str]) -> None:
+    twice = sorted(value for value, count in Counter(values).items() if count > 1)
+    if twice:
+        raise LabError(f"the same {what} is given twice: {', '.join(twice)}")

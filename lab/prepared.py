@@ -1,0 +1,79 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Machines whose disks are formatted and mounted, frozen right there: what makes `up` quick."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab import qemu
+from lab.accel import qemu_version
+from lab.layout import Disk
+from lab.locks import locked
+from lab.paths import Lab, MachineFiles
+from lab.progress import say
+
+if TYPE_CHECKING:
+    from lab.machine import Machine
+
+READY = "ready"
+SCRIPT = Path(__file__).parent / "guest" / "prepare_disks.sh"
+
+
+def key(hardware: qemu.Hardware) -> str:
+    """Return a hash of all that a frozen machine depends on."""
+    command = qemu.argv(hardware, MachineFiles(Path("/")), 0)
+    on_disks = [rows(hardware.layout.disks), [disk.size for disk in hardware.layout.disks]]
+    parts = json.dumps([qemu_version(), hardware.image.key, command, on_disks]).encode()
+    return hashlib.sha256(parts + SCRIPT.read_bytes()).hexdigest()[:16]
+
+
+def rows(disks: tuple[Disk, ...]) -> str:
+    """Return what the guest's script reads: a line for each disk that is to be changed."""
+    lines = [
+        f"{disk.serial} {'yes' if disk.partition else 'no'} "
+        f"{disk.fstype or '-'} {disk.mount or '-'} {disk.options}\n"
+        for disk in disks
+        if disk.partition or disk.fstype
+    ]
+    return "".join(lines)
+
+
+def ensure(lab: Lab, hardware: qemu.Hardware, scratch: Machine) -> Path:
+    """Return the directory of prepared disks, made with the machine `scratch` if need be."""
+    target = lab.prepared / key(hardware)
+    if target.exists():
+        return target
+    with locked(lab, f"prepared-{target.name}"):
+        if not target.exists():
+            _prepare(hardware, scratch, target)
+    return target
+
+
+def _prepare(hardware: qemu.Hardware, scratch: Machine, target: Path) -> None:
+    """Boot, format, mount, freeze; the directory of disks is moved into place when whole."""
+    scratch.down()
+    say("preparing: first boot of this layout (later ones come from its snapshot)")
+    scratch.create(hardware)
+    try:
+        scratch.boot()
+        say("preparing: file systems")
+        scratch.run(["sh", "-c", SCRIPT.read_text()], input=rows(hardware.layout.disks))
+        if hardware.layout.snapshots:
+            say("preparing: snapshot")
+            scratch.save(READY)
+            scratch.stop()
+        else:
+            scratch.power_off()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        scratch.files.disks.rename(target)
+    except BaseException:
+        say(f"preparing failed; the console is kept in {scratch.files.console}")
+        scratch.stop()
+        raise
+    scratch.down()

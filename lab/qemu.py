@@ -1,0 +1,137 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""QEMU's command line, as a pure function of what the machine is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.accel import CPU
+from lab.image import Image
+from lab.layout import ROOT_SERIAL, Disk, Layout
+from lab.paths import MachineFiles
+
+APPEND = "console=ttyS0 quiet net.ifnames=0 mitigations=off"
+SATA_PORTS = 6
+CACHE = "cache=writeback,discard=unmap"
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """All that decides what the guest sees."""
+
+    image: Image
+    layout: Layout
+    accel: str
+
+
+def argv(hardware: Hardware, files: MachineFiles, port: int, *extra: str) -> list[str]:
+    """Return the command that starts the machine in the background, ssh on 127.0.0.1:`port`."""
+    return [
+        "qemu-system-x86_64",
+        *("-accel", _accelerator(hardware.accel), "-cpu", CPU[hardware.accel]),
+        *("-machine", "q35", "-smp", "2", "-m", str(hardware.layout.memory)),
+        *("-nodefaults", "-no-user-config", "-display", "none", "-daemonize"),
+        *("-pidfile", str(files.pid), "-D", str(files.qemu_log)),
+        *("-qmp", f"unix:{escape(files.qmp)},server=on,wait=off"),
+        *("-chardev", f"file,id=console,path={escape(files.console)},append=on"),
+        *("-serial", "chardev:console"),
+        *("-netdev", f"user,id=net,hostfwd=tcp:127.0.0.1:{port}-:22"),
+        *("-device", "virtio-net-pci,netdev=net,romfile="),
+        *("-device", "virtio-rng-pci"),
+        *("-kernel", str(hardware.image.kernel), "-initrd", str(hardware.image.initrd)),
+        *("-append", kernel_arguments(hardware)),
+        *_drive(ROOT_SERIAL, files.disks),
+        *(
+            "-device",
+            f"virtio-blk-pci,id=disk-{ROOT_SERIAL},drive=drive-{ROOT_SERIAL},"
+            f"serial={ROOT_SERIAL},write-cache=on",
+        ),
+        *disks(hardware.layout.disks, files.disks),
+        *extra,
+    ]
+
+
+def kernel_arguments(hardware: Hardware) -> str:
+    """Return the kernel command line; a layout's `append` replaces the lab's own choice."""
+    chosen = APPEND if hardware.layout.append is None else hardware.layout.append
+    return f"root=UUID={hardware.image.root_uuid} ro {chosen}"
+
+
+def disks(wanted: tuple[Disk, ...], directory: Path) -> list[str]:
+    """Return the arguments for controllers and disks."""
+    arguments: list[str] = []
+    for bus, place in (("sata", _sata), ("scsi", _scsi), ("nvme", _pcie), ("virtio", _pcie)):
+        members = [disk for disk in wanted if disk.bus == bus]
+        for index, disk in enumerate(members):
+            arguments += [*_drive(disk.serial, directory), *place(disk, index)]
+    return arguments
+
+
+def disk_id(serial: str) -> str:
+    """Return the name of a disk's device in QEMU."""
+    return f"disk-{serial}"
+
+
+def disk_file(serial: str, directory: Path) -> Path:
+    """Return the file behind a disk."""
+    return directory / f"{serial}.qcow2"
+
+
+def escape(path: Path) -> str:
+    """Return a path as QEMU's option syntax wants it: commas doubled."""
+    return str(path).replace(",", ",,")
+
+
+def _accelerator(accel: str) -> str:
+    return "tcg,thread=multi" if accel == "tcg" else accel
+
+
+def _drive(serial: str, directory: Path) -> list[str]:
+    """Write-back caching, flushes passed on: what a disk with a volatile cache looks like."""
+    path = escape(disk_file(serial, directory))
+    return ["-drive", f"if=none,id=drive-{serial},file={path},format=qcow2,{CACHE}"]
+
+
+def _common(disk: Disk) -> str:
+    return f"id={disk_id(disk.serial)},drive=drive-{disk.serial},serial={disk.serial}"
+
+
+def _wwn(disk: Disk) -> str:
+    return f",wwn={disk.wwn}" if disk.wwn else ""
+
+
+def _sata(disk: Disk, index: int) -> list[str]:
+    """q35 brings one controller, `ide`; more are added as they are needed."""
+    controller, port = divmod(index, SATA_PORTS)
+    name = f"ahci{controller}" if controller else "ide"
+    added = ["-device", f"ich9-ahci,id={name}"] if controller and port == 0 else []
+    return [
+        *added,
+        "-device",
+        f"ide-hd,bus={name}.{port},{_common(disk)},write-cache=on{_wwn(disk)}",
+    ]
+
+
+def _scsi(disk: Disk, index: int) -> list[str]:
+    """One virtio-scsi controller, a target for each disk."""
+    added = [] if index else ["-device", "virtio-scsi-pci,id=scsi"]
+    fua = ",dpofua=on" if disk.fua else ""
+    place = f"bus=scsi.0,scsi-id={index}"
+    return [*added, "-device", f"scsi-hd,{place},{_common(disk)},write-cache=on{fua}{_wwn(disk)}"]
+
+
+def _pcie(disk: Disk, index: int) -> list[str]:
+    """A root port for each: what hangs on the root bus itself cannot be unplugged."""
+    port = f"port-{disk.serial}"
+    # chassis numbers must differ; virtio ones follow the NVMe ones far behind
+    chassis = index + (1 if disk.bus == "nvme" else 101)
+    model = "nvme" if disk.bus == "nvme" else "virtio-blk-pci"
+    cache = "" if disk.bus == "nvme" else ",write-cache=on"
+    return [
+        *("-device", f"pcie-root-port,id={port},chassis={chassis}"),
+        *("-device", f"{model},bus={port},{_common(disk)}{cache}"),
+    ]

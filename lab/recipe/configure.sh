@@ -1,0 +1,47 @@
+#!/bin/sh
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Inside the new root, after all packages: make it a quiet, reachable machine.
+set -eu
+
+echo dbhost > /etc/hostname
+printf '127.0.0.1 localhost\n127.0.1.1 dbhost\n::1 localhost\n' > /etc/hosts
+
+# Network: the addresses of QEMU's user network are fixed. (systemd-networkd needs 15 s on an
+# emulated CPU.)
+cat > /etc/udev/rules.d/80-lab-network.rules <<'END'
+ACTION=="add", SUBSYSTEM=="net", KERNEL=="e*", RUN+="/bin/sh -c 'ip link set $name up; \
+ip addr replace 10.0.2.15/24 dev $name; ip route replace default via 10.0.2.2'"
+END
+rm -f /etc/resolv.conf
+echo 'nameserver 10.0.2.3' > /etc/resolv.conf
+systemctl enable ssh.service
+systemctl set-default multi-user.target
+
+# Root by key only.
+chmod 700 /root/.ssh
+chmod 600 /root/.ssh/authorized_keys
+chown -R root:root /root/.ssh
+mkdir -p /etc/ssh/sshd_config.d
+printf 'UseDNS no\nGSSAPIAuthentication no\nMaxSessions 100\n' > /etc/ssh/sshd_config.d/lab.conf
+
+# The journal must survive reboots: tests read it.
+mkdir -p /var/log/journal
+
+# Nothing may wake up in the middle of a measurement, wait for hardware that is not there, or leave
+# the machine "degraded".
+for unit in \
+    apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer man-db.timer logrotate.timer \
+    e2scrub_all.timer e2scrub_reap.service fstrim.timer \
+    mdmonitor.service mdmonitor-oneshot.timer mdcheck_start.timer mdcheck_continue.timer \
+    nvmf-autoconnect.service nvmefc-boot-connections.service \
+    smartd.service smartmontools.service \
+    systemd-networkd-wait-online.service systemd-pstore.service getty@tty1.service
+do
+    ln -sf /dev/null "/etc/systemd/system/$unit"
+done
+
+# The build host's proxies and certificates are not the guest's.
+rm -f /etc/apt/apt.conf.d/99mmdebstrap

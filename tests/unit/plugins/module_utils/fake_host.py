@@ -1,0 +1,124 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host made of dicts, which records every change and can die at any of them."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Callable
+from typing import Any, Union
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    READ_TIMEOUT,
+    ChangeFailed,
+    Host,
+    Result,
+    Unobservable,
+)
+
+#: What a path or command says: a text, an exception, or a function that returns or raises one.
+Answer = Union[str, Exception, Callable[[], str]]
+#: One change, in the order in which it was asked: ("change", *argv), ("attribute", path, value),
+#: ("file", path, content), ("remove", path).
+Mutation = tuple[Any, ...]
+
+
+class Killed(BaseException):
+    """The process was killed: nothing after it happens, `finally` clauses included."""
+
+
+class FakeHost(Host):
+    """Reads from dicts; `effects` says what a change does.
+
+    `files`: path -> content; `links`: path -> target, absolute; `commands`: argv -> output;
+    `stop`: what is raised at mutation number `stop_at` (from 1), instead of its effect.
+    """
+
+    def __init__(self) -> None:
+        self.files: dict[str, Answer] = {}
+        self.links: dict[str, str] = {}
+        self.commands: dict[tuple[str, ...], Answer] = {}
+        self.mutations: list[Mutation] = []
+        self.asked: list[tuple[str, ...]] = []
+        self.stop_at = 0
+        self.stop: type[BaseException] = Killed
+        self.after_mutation: Callable[[], None] = lambda: None
+
+    def read(self, path: str) -> str:
+        path = self.resolve(path)
+        if path in self.files:
+            return said(self.files[path])
+        raise Unobservable(f"{path}: {os.strerror(21 if self._children(path) else 2)}")
+
+    def list(self, path: str) -> builtins.list[str]:
+        found = self._children(self.resolve(path))
+        if not found:
+            raise Unobservable(f"{path}: No such file or directory")
+        return sorted(found)
+
+    def exists(self, path: str) -> bool:
+        path = self._resolve_directory(path)
+        return path in self.files or path in self.links or bool(self._children(path))
+
+    def resolve(self, path: str) -> str:
+        path = self._resolve_directory(path)
+        return self.resolve(self.links[path]) if path in self.links else path
+
+    def run(self, argv: builtins.list[str], timeout: float = READ_TIMEOUT) -> Result:
+        self.asked.append(tuple(argv))
+        if tuple(argv) not in self.commands:
+            raise Unobservable(f"{argv[0]}: No such file or directory")
+        return Result(0, said(self.commands[tuple(argv)]), "")
+
+    def change(self, argv: builtins.list[str]) -> None:
+        self._mutate(("change", *argv), lambda: self.on_change(argv))
+
+    def write_attribute(self, path: str, value: str) -> None:
+        self._mutate(("attribute", path, value), lambda: self.on_attribute(path, value))
+
+    def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        text = content.decode("utf-8", "surrogateescape")
+        self._mutate(("file", path, content), lambda: self.files.update({path: text}))
+
+    def remove_file(self, path: str) -> None:
+        self._mutate(("remove", path), lambda: self.files.pop(path))
+
+    def on_change(self, argv: builtins.list[str]) -> None:
+        """Do what a changing command does. Raises ChangeFailed."""
+        raise ChangeFailed(f"{argv[0]}: No such file or directory")
+
+    def on_attribute(self, path: str, value: str) -> None:
+        """Do what writing a kernel attribute does. Raises ChangeFailed."""
+        raise ChangeFailed(f"{path}: writing {value!r}: No such file or directory")
+
+    def _mutate(self, mutation: Mutation, effect: Callable[[], None]) -> None:
+        dead = self.stop is Killed and self.stop_at and len(self.mutations) >= self.stop_at
+        if dead:
+            raise Killed
+        self.mutations.append(mutation)
+        if len(self.mutations) == self.stop_at:
+            raise self.stop(f"stopped at {mutation[:3]}")
+        effect()
+        self.after_mutation()
+
+    def _children(self, path: str) -> set[str]:
+        start = path.rstrip("/") + "/"
+        every = (*self.files, *self.links)
+        return {name[len(start) :].split("/")[0] for name in every if name.startswith(start)}
+
+    def _resolve_directory(self, path: str) -> str:
+        """Follow the links in the directories above a path."""
+        head, _slash, tail = path.rpartition("/")
+        return f"{self.resolve(head)}/{tail}" if head else path
+
+
+def said(answer: Answer) -> str:
+    """Return what an answer says, or raise it."""
+    if callable(answer) and not isinstance(answer, type):
+        answer = answer()
+    if isinstance(answer, Exception):
+        raise answer
+    assert isinstance(answer, str)
+    return answer

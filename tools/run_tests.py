@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: The durable.dbhost authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the tests stage by stage, up to the first failure.
+
+What this machine cannot run is named, with the reason, and never counted as passed.
+The whole output of each stage is kept in tests/output/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import venvs
+from stages import GROUPS, Stage, stages_of
+from venvs import ROOT
+
+OUTPUT = ROOT / "tests/output"
+TAIL = 60
+
+
+@dataclass
+class Outcome:
+    """What became of the stages."""
+
+    passed: int = 0
+    failed: int = 0
+    impossible: list[str] = field(default_factory=list)
+    not_reached: list[str] = field(default_factory=list)
+
+
+@functools.lru_cache(maxsize=1)
+def python_directories() -> str:
+    """Return a PATH on which each pythonX.Y is one that works, as far as there is one."""
+    found = (venvs.find_python((f"3.{minor}",)) for minor in range(9, 15))
+    directories = dict.fromkeys(str(Path(python).parent) for python in found if python)
+    return ":".join((*directories, os.environ["PATH"]))
+
+
+def start(stage: Stage, venv: Path) -> subprocess.Popen[bytes]:
+    """Start the stage's command with the tools of its virtual environment."""
+    environment = {
+        **os.environ,
+        # Newer than the defaults: the collection has to work where users have set it.
+        "ANSIBLE_INJECT_FACT_VARS": "false",
+        **stage.environment,
+        "PATH": f"{venv / 'bin'}:{python_directories()}",
+    }
+    return subprocess.Popen(
+        (str(venv / "bin" / stage.command[0]), *stage.command[1:]),
+        cwd=stage.directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def follow(process: subprocess.Popen[bytes], log: Path, live: bool) -> int:
+    """Copy the output to the log, and to the screen for a long stage; return the exit code."""
+    assert process.stdout is not None
+    with log.open("wb") as file:
+        for line in process.stdout:
+            file.write(line)
+            file.flush()
+            if live:
+                sys.stdout.buffer.write(b"    | " + line)
+                sys.stdout.buffer.flush()
+    return process.wait()
+
+
+def run(stage: Stage, venv: Path) -> bool:
+    """Run one stage and say how it went."""
+    log = OUTPUT / f"{stage.slug}.log"
+    started = time.monotonic()
+    print(f"  {stage.name} ...", end="\n" if stage.live else " ", flush=True)
+    code = follow(start(stage, venv), log, stage.live)
+    elapsed = f"{time.monotonic() - started:.1f} s"
+    if stage.live:
+        print(f"  {stage.name} ... ", end="")
+    if code == 0:
+        print(f"ok, {elapsed}", flush=True)
+        return True
+    print(f"FAILED (exit code {code}), {elapsed}")
+    lines = log.read_text(errors="replace").splitlines()
+    print("\n".join(f"    | {line}" for line in lines[-TAIL:] if not stage.live))
+    print(f"    all of it: {log.relative_to(ROOT)}", flush=True)
+    return False
+
+
+def run_all(stages: list[Stage]) -> Outcome:
+    """Run the stages until the first failure."""
+    outcome = Outcome()
+    group = ""
+    for number, stage in enumerate(stages):
+        if stage.group != group:
+            group = stage.group
+            print(f"\n== {group}: {GROUPS[group]}", flush=True)
+        try:
+            venv = venvs.ensure(stage.venv)
+            if stage.also:
+                venvs.ensure(stage.also)
+        except venvs.Unavailable as reason:
+            print(f"  {stage.name} ... NOT RUN: {reason}", flush=True)
+            outcome.impossible.append(f"{stage.name}: {reason}")
+            continue
+        if run(stage, venv):
+            outcome.passed += 1
+        else:
+            outcome.failed += 1
+            outcome.not_reached = [later.name for later in stages[number + 1 :]]
+            break
+    return outcome
+
+
+def main() -> int:
+    """Run the groups that are asked for, or all of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(GROUPS))
+    groups = parser.parse_args().groups or list(GROUPS)
+    if unknown := set(groups) - set(GROUPS):
+        parser.error(f"no such group: {', '.join(sorted(unknown))}")
+    started = time.monotonic()
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    venvs.link_collection()
+    with tempfile.TemporaryDirectory(prefix="dbhost-test-") as scratch:
+        outcome = run_all(stages_of(groups, Path(scratch)))
+    print(f"\n== summary, {time.monotonic() - started:.0f} s")
+    for line in outcome.impossible:
+        print(f"  not run: {line}")
+    for name in outcome.not_reached:
+        print(f"  not reached: {name}")
+    print(f"{outcome.passed} passed, {outcome.failed} failed")
+    return 1 if outcome.failed or not outcome.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

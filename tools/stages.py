@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: The durable.dbhost authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What `make test` runs: each stage is one command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import venvs
+from venvs import ROOT
+
+GROUPS = {
+    "lint": "style, types, spelling, licences",
+    "unit": "pure code and modules, without a machine",
+    "sanity": "the built collection, as ansible-test and Galaxy see it",
+    "lab": "behaviour on real kernels and emulated disks",
+}
+COLLECTIONS = ROOT / "playbooks/collections"
+ANSIBLES = ("ansible-2.19", "ansible-latest")
+PLUGINS = ("module_utils", "modules", "action")
+HOST_PYTHON = "python-3.9"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One command, the virtual environment it belongs to, and another that it may need."""
+
+    group: str
+    name: str
+    venv: str
+    command: tuple[str, ...]
+    directory: Path = ROOT
+    environment: dict[str, str] = field(default_factory=dict)
+    live: bool = False
+    also: str = ""
+
+    @property
+    def slug(self) -> str:
+        """The name, as a file name."""
+        return re.sub(r"[^\w.]+", "-", self.name)
+
+
+def lint_stages() -> Iterator[Stage]:
+    """Checks of the checkout as it is."""
+    mypy = ("mypy", "--config-file", str(ROOT / "pyproject.toml"))
+    commands = {
+        "ruff check": ("ruff", "check"),
+        "ruff format": ("ruff", "format", "--check", "--diff"),
+        "yamllint": ("yamllint", "--strict", "."),
+        "codespell": ("codespell",),
+        "reuse": ("reuse", "lint", "--lines"),
+        "changelog": ("antsibull-changelog", "lint"),
+        "mypy tools and lab": (*mypy, "tools", "lab"),
+    }
+    for name, command in commands.items():
+        yield Stage("lint", name, "lint", command)
+    # The plugins as the packages they will be, so that their own imports resolve.
+    kinds = (("-p", f"ansible_collections.durable.dbhost.plugins.{kind}") for kind in PLUGINS)
+    plugins = (*mypy, *(word for pair in kinds for word in pair))
+    yield Stage("lint", "mypy plugins", "lint", plugins, COLLECTIONS)
+    lint = ("ansible-lint", "--offline", "--strict", "--nocolor")
+    path = {"ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS)}
+    yield Stage("lint", "ansible-lint", "lint", lint, environment=path)
+
+
+def unit_stages() -> Iterator[Stage]:
+    """Unit tests: on the oldest Python of a host, then on each ansible-core."""
+    pure = ("pytest", "tests/unit/plugins/module_utils")
+    yield Stage("unit", "unit tests, Python 3.9 without ansible-core", HOST_PYTHON, pure)
+    for venv in ANSIBLES:
+        yield Stage("unit", f"unit tests, {venv}", venv, ("pytest", "-n2", "tests/unit"))
+
+
+def sanity_stages(scratch: Path) -> Iterator[Stage]:
+    """Build the collection, install it elsewhere, and check what was installed."""
+    galaxy = ("ansible-galaxy", "collection")
+    version = re.search(r"^version: (\S+)$", (ROOT / "galaxy.yml").read_text(), re.M)
+    assert version, "galaxy.yml has no version"
+    tarball = str(scratch / f"durable-dbhost-{version[1]}.tar.gz")
+    installed = scratch / "ansible_collections/durable/dbhost"
+    build = (*galaxy, "build", "--output-path", str(scratch))
+    yield Stage("sanity", "build", "lint", build)
+    install = (*galaxy, "install", "--offline", "-p", str(scratch), tarball)
+    yield Stage("sanity", "install", "lint", install)
+    docs = (
+        *("antsibull-docs", "lint-collection-docs", "--plugin-docs", "--check-extra-docs-refs"),
+        *("--validate-collection-refs=all", "--disallow-unknown-collection-refs"),
+        str(installed),
+    )
+    yield Stage("sanity", "antsibull-docs", "lint", docs)
+    importer = ("python", "tools/galaxy_import.py", tarball)
+    yield Stage("sanity", "galaxy-importer", "lint", importer)
+    ansible_test = ("python", str(ROOT / "tools/ansible_test.py"))
+    sanity = (*ansible_test, "sanity", "--local")
+    units = (*ansible_test, "units", "--target-python")
+    old_python = f"3.9@{venvs.VENVS / HOST_PYTHON}/bin/python3.9"
+    for venv in ANSIBLES:
+        yield Stage("sanity", f"ansible-test sanity, {venv}", venv, sanity, installed)
+        name = f"ansible-test units, {venv}"
+        yield Stage("sanity", name, venv, (*units, "default"), installed)
+        name = f"{name}, hosts with Python 3.9"
+        yield Stage("sanity", name, venv, (*units, old_python), installed, also=HOST_PYTHON)
+
+
+def lab_stages() -> Iterator[Stage]:
+    """All molecule scenarios, on the newest ansible-core that is here, with cached facts."""
+    here = [venv for venv in ANSIBLES if venvs.find_python(venvs.RECIPES[venv].pythons)]
+    facts = {
+        "ANSIBLE_CACHE_PLUGIN": "jsonfile",
+        "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(ROOT / "tests/output/facts"),
+    }
+    command = ("molecule", "test", "--all")
+    yield Stage("lab", "molecule", here[-1], command, environment=facts, live=True)
+
+
+def stages_of(groups: list[str], scratch: Path) -> list[Stage]:
+    """Return the stages of these groups, in the order of GROUPS.
+
+    `scratch` is an empty directory outside the checkout, because ansible-test leaves out what
+    git ignores.
+    """
+    makers = {
+        "lint": lint_stages,
+        "unit": unit_stages,
+        "sanity": lambda: sanity_stages(scratch),
+        "lab": lab_stages,
+    }
+    return [stage for group in GROUPS if group in groups for stage in makers[group]()]
