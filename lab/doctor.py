@@ -28,9 +28,7 @@ def missing() -> dict[str, str]:
     """Return the missing tools, each with the Debian package that holds it."""
     wanted = PACKAGE_OF | ({} if os.geteuid() == 0 else PACKAGE_OF_USER)
     path = f"{os.environ.get('PATH', os.defpath)}:{SBIN}"
-    absent = {
-        tool: package for tool, package in wanted.items() if not shutil.which(tool, path=path)
-    }
+    absent = {tool: package for tool, package in wanted.items() if not shutil.which(tool, path=path)}
     if not find_spec("yaml"):
         absent["yaml (Python)"] = "python3-yaml"
     return absent

@@ -73,6 +73,9 @@ def parse(text: str) -> Layout:
     except yaml.YAMLError as error:
         raise LabError(f"not YAML: {error}") from error
     _known_keys(raw, Layout, "the layout")
+    for key in ("disks", "packages"):
+        if not isinstance(raw.get(key, []), list):
+            raise LabError(f"{key} is {raw[key]!r}; it must be a list")
     disks = tuple(_disk(item, number) for number, item in enumerate(raw.get("disks", []), 1))
     _unique("serial", (disk.serial for disk in disks))
     _unique("mount", (disk.mount for disk in disks if disk.mount))

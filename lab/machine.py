@@ -9,8 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +61,7 @@ class Machine:
         with locked(self.lab, f"machine-{self.name}"):
             if self.running:
                 self._must_be(prepared.key(hardware))
+                self._connection.wait(BOOT_LIMIT)
                 return
             self.down()
             scratch = Machine(f"prepare-{prepared.key(hardware)}", self.lab)
@@ -99,7 +99,7 @@ class Machine:
         """End QEMU in order: what reached the disks is kept. The guest is not asked."""
         self._connection.close()
         if self.running:
-            with qmp_errors_ignored():
+            with suppress(LabError):  # QEMU may hang up before it answers
                 self.qmp("quit")
             if not process.wait_ended(self.files, 10.0):
                 process.kill(self.files)
@@ -146,7 +146,7 @@ class Machine:
         argv: list[str],
         *,
         check: bool = True,
-        input: str | None = None,  # noqa: A002 (subprocess calls it so)
+        input: str | None = None,
         timeout: float | None = 120.0,
     ) -> subprocess.CompletedProcess[str]:
         """Run `argv` as root in the machine. LabError, with its output, if it fails and `check`."""
@@ -211,15 +211,6 @@ class Machine:
         if self.record().prepared != wanted:
             raise LabError(f"{self.name} runs with another layout or release; `down` it first")
         say(f"{self.name} is up already")
-
-
-@contextmanager
-def qmp_errors_ignored() -> Iterator[None]:
-    """For `quit`: QEMU may hang up before it answers, and the caller looks at the process."""
-    try:
-        yield
-    except LabError:
-        pass
 
 
 def all_machines(lab: Lab) -> list[Machine]:

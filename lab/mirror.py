@@ -15,9 +15,7 @@ HONOURED = ("Acquire::http::", "Acquire::https::", "Acquire::Retries", "Acquire:
 def mirror() -> str | None:
     """Return the URI of this Debian host's main archive; None leaves it to mmdebstrap."""
     host = dict(
-        line.split("=", 1)
-        for line in Path("/etc/os-release").read_text().splitlines()
-        if "=" in line
+        line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line
     )
     if host.get("ID", "").strip('"') != "debian":
         return None

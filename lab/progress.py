@@ -26,9 +26,7 @@ def say(message: str) -> None:
     print(f"[{time.monotonic() - _STARTED:6.1f}s] {message}", file=sys.stderr, flush=True)
 
 
-def stream(
-    argv: list[str], log: Path, *, prefix: str = "", env: Mapping[str, str] | None = None
-) -> None:
+def stream(argv: list[str], log: Path, *, prefix: str = "", env: Mapping[str, str] | None = None) -> None:
     """Run `argv`, its output into `log`; show lines that start with `prefix`, and a heartbeat.
 
     Raises LabError with the log's end if the command fails.

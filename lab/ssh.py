@@ -73,7 +73,7 @@ class Connection:
         argv: list[str],
         *,
         check: bool = True,
-        input: str | None = None,  # noqa: A002 (subprocess calls it so)
+        input: str | None = None,
         timeout: float | None = 120.0,
     ) -> subprocess.CompletedProcess[str]:
         """Run `argv` as root in the machine. LabError, with its output, if it fails and `check`."""

@@ -47,7 +47,7 @@ def lint_stages() -> Iterator[Stage]:
     """Checks of the checkout as it is."""
     mypy = ("mypy", "--config-file", str(ROOT / "pyproject.toml"))
     commands = {
-        "ruff check": ("ruff", "check"),
+        "ruff check": ("ruff", "check", "--output-format=concise"),
         "ruff format": ("ruff", "format", "--check", "--diff"),
         "yamllint": ("yamllint", "--strict", "."),
         "codespell": ("codespell",),

@@ -38,10 +38,24 @@ for unit in \
     mdmonitor.service mdmonitor-oneshot.timer mdcheck_start.timer mdcheck_continue.timer \
     nvmf-autoconnect.service nvmefc-boot-connections.service \
     smartd.service smartmontools.service \
-    systemd-networkd-wait-online.service systemd-pstore.service getty@tty1.service
+    systemd-pstore.service
 do
     ln -sf /dev/null "/etc/systemd/system/$unit"
 done
+
+# Nor what no test needs, for it costs seconds on an emulated CPU.
+for unit in \
+    getty@tty1.service serial-getty@ttyS0.service \
+    dev-hugepages.mount dev-mqueue.mount sys-fs-fuse-connections.mount \
+    proc-sys-fs-binfmt_misc.automount systemd-binfmt.service \
+    modprobe@drm.service modprobe@fuse.service uuidd.socket
+do
+    ln -sf /dev/null "/etc/systemd/system/$unit"
+done
+printf 'blacklist %s\n' \
+    aesni_intel ghash_clmulni_intel sha512_ssse3 sha256_ssse3 sha1_ssse3 crct10dif_pclmul \
+    crc32_pclmul polyval_clmulni psmouse pcspkr i2c_i801 lpc_ich iTCO_wdt evdev button joydev \
+    qemu_fw_cfg > /etc/modprobe.d/lab.conf
 
 # The build host's proxies and certificates are not the guest's.
 rm -f /etc/apt/apt.conf.d/99mmdebstrap

@@ -213,6 +213,8 @@ def _risks(
         if survives:
             continue
         held = f"commits since the last flush on {disk['name']} can vanish"
+        if disk["flush"] == "owed":
+            found.append(f"{held}: a run ended before it flushed that disk")
         if cache["kernel"] == "write through" and cache["device"] == "enabled":
             found.append(f"{held}: the kernel believes that it caches nothing and never flushes it")
         bare = [m["target"] for m in mounts if m["barrier"] == "off" and disk["name"] in m["disks"]]
@@ -252,7 +254,7 @@ def _reasons(
     unknown_stacks: list[str],
 ) -> list[str]:
     found = [*risks, *unknown_stacks]
-    found += [f"{need.name}: {need.why}; {need.remedy}" for need in needed if need.why]
+    found += _missing(needed)
     found += [
         f"{row.target} {row.setting}: {row.wanted_running} is withheld until the requirements are met"
         for row in withheld
@@ -261,6 +263,18 @@ def _reasons(
         f"{row.target} {row.setting} {row.verdict}: {row.why}" for row in rows if row.verdict != "ok"
     ]
     return found
+
+
+def _missing(needed: list[Requirement]) -> list[str]:
+    """Return one line for each condition that is not met, however many targets it has."""
+    targets: dict[tuple[str, str, str], list[str]] = {}
+    for need in needed:
+        if need.why:
+            targets.setdefault((need.name, need.why, need.remedy), []).append(need.target)
+    return [
+        f"{name} ({', '.join(names)}): {why}; {remedy}"
+        for (name, why, remedy), names in targets.items()
+    ]
 
 
 def _pending(row: Setting) -> dict[str, str]:

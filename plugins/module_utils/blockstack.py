@@ -58,7 +58,7 @@ def _disk(host: Host, name: str) -> Stack:
 def _driver(host: Host, name: str) -> str:
     """Return what sort of virtual block device a name is, for the reader of the report."""
     try:
-        uuid = host.read(f"/sys/block/{name}/dm/uuid").partition("-")[0]
+        uuid = host.read(f"/sys/block/{name}/dm/uuid").strip().partition("-")[0]
         return f"device-mapper {uuid}" if uuid else "device-mapper"
     except Unobservable:
         return name.rstrip("0123456789") or name

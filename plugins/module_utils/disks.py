@@ -9,10 +9,11 @@ import re
 from typing import Any
 
 from . import udev
+from .flush import is_owed
 from .host import Host, Unobservable
 from .observation import UNKNOWN, Observation, observe, unknown
 
-_HDPARM = re.compile(r"^\s*write-caching\s*=\s*(?:(\d)\s*\((?:on|off)\)|(not supported))", re.M)
+_HDPARM = re.compile(r"^\s*write-caching\s*=\s*(?:(1)\s*\(on\)|0\s*\(off\))\s*$", re.M)
 _YES_NO = {"1": "yes", "0": "no"}
 #: Kernel names of block devices that are no disk of their own; the drivers that make them may
 #: hold data back in ways that no rule here covers.
@@ -60,6 +61,7 @@ class Disks:
             "transport": transport,
             "model": properties.get("ID_MODEL") or self._optional(name, "device/model"),
             "serial": properties.get("ID_SERIAL_SHORT") or properties.get("ID_SERIAL"),
+            "flush": "owed" if is_owed(self.host, name) else "done",
             "write_cache": {},
             "scheduler": {"available": available},
             "evidence": {field: seen.as_dict() for field, seen in evidence.items()},
@@ -99,14 +101,14 @@ class Disks:
         except Unobservable:
             return {}
 
-    def _read_rules(self) -> dict[str, str]:
+    def _read_rules(self) -> dict[str, udev.CacheRule]:
         if not self.host.exists(udev.RULES_PATH):
             return {}
         try:
             rules = udev.parse_rules(self.host.read(udev.RULES_PATH))
         except Unobservable:
             return {}
-        return {rule.id: rule.state for rule in rules}
+        return {rule.id: rule for rule in rules}
 
     def _name_disks(self) -> dict[str, str]:
         """Return {kernel name: id} for disks whose id is theirs alone."""
@@ -147,9 +149,9 @@ class Disks:
     def _persisted(self, name: str, transport: str, device: Observation) -> Observation:
         if device.value == "none":
             return Observation("none", device.source)
-        state = self._rules.get(self._ids.get(name, ""))
-        if state:
-            return Observation(state, udev.RULES_PATH)
+        rule = self._rules.get(self._ids.get(name, ""))
+        if rule and rule.transport == transport:
+            return Observation(rule.state, udev.RULES_PATH)
         return Observation("unset", udev.RULES_PATH, "no rule: the device's own default applies")
 
     def _belief(self, name: str) -> str:
@@ -184,13 +186,15 @@ class Disks:
 
 
 def parse_hdparm(text: str) -> str:
-    """Return enabled, disabled or none, of what `hdparm -W DEVICE` prints. Raises ValueError."""
+    """Return enabled or disabled, of what `hdparm -W DEVICE` prints. Raises ValueError.
+
+    "not supported" is no answer: hdparm says so, with exit code 0, of a disk that it could not
+    ask (seen: a SCSI disk whose volatile cache was on).
+    """
     found = _HDPARM.search(text)
     if not found:
         raise ValueError(f"hdparm named no write-caching state: {' '.join(text.split())!r}")
-    if found.group(2):
-        return "none"
-    return "enabled" if found.group(1) == "1" else "disabled"
+    return "enabled" if found.group(1) else "disabled"
 
 
 def _word(text: str, words: dict[str, str]) -> str:

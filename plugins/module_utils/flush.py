@@ -9,6 +9,21 @@ from collections.abc import Iterable
 
 from .host import ChangeFailed, Host, Unobservable
 
+#: One file for each disk that is owed a flush. A run that is killed between making a disk
+#: flushable and flushing it leaves commits in the cache and settings that look right: this stays
+#: behind and says so. It goes with the boot, like the cache's content.
+OWED = "/run/durable-dbhost/flush-owed"
+
+
+def owe(host: Host, name: str) -> None:
+    """Note, before a disk is made to flush again, that its cache may hold acknowledged commits."""
+    host.write_file(f"{OWED}/{name}", b"")
+
+
+def is_owed(host: Host, name: str) -> bool:
+    """Tell whether a run that did not come to its end left a flush owed."""
+    return host.exists(f"{OWED}/{name}")
+
 
 def flush_mount(host: Host, target: str, disks: Iterable[str]) -> None:
     """Bring what a file system holds back onto the medium of each disk below it.
@@ -27,7 +42,7 @@ def flush_disk(host: Host, name: str) -> None:
     A disk of which the kernel believes, rightly, that it caches nothing takes no flush and needs
     none. Raises ChangeFailed.
     """
-    if _read(host, f"/sys/block/{name}/queue/write_cache").strip() == "write through":
+    if not takes_flushes(host, name):
         return
     before = flushes(host, name)
     # fsync(2) of the block device itself: flushes even when no file system has anything to write.
@@ -38,6 +53,13 @@ def flush_disk(host: Host, name: str) -> None:
             f"{name}: seen {after} flushes before and after a sync; wanted one more;"
             " the disk's cache may still hold commits: look at the kernel log for this disk"
         )
+    if is_owed(host, name):
+        host.remove_file(f"{OWED}/{name}")
+
+
+def takes_flushes(host: Host, name: str) -> bool:
+    """Tell whether the kernel believes that a disk caches, and so passes flushes on to it."""
+    return _read(host, f"/sys/block/{name}/queue/write_cache").strip() == "write back"
 
 
 def flushes(host: Host, name: str) -> int:

@@ -15,6 +15,8 @@ from .mountinfo import unescape
 MARK = "# durable.dbhost"
 
 _FIELD = re.compile(r"[^ \t]+")
+#: A file of another system, or a damaged one: readers of fstab differ over these.
+_STRANGE = re.compile("[\r\0]")
 
 
 class MalformedFstab(ValueError):
@@ -36,6 +38,7 @@ def parse(text: str) -> list[Entry]:
 
     Raises MalformedFstab for a line with fewer than three or more than six fields, or with a
     fifth or sixth field that is no number: libmount would skip it, so a boot may lack that mount.
+    Raises it as well for a line with a carriage return or a NUL.
     """
     entries = []
     for index, line in enumerate(text.split("\n")):
@@ -43,7 +46,7 @@ def parse(text: str) -> list[Entry]:
         if not fields or fields[0].startswith("#"):
             continue
         numbers_are_numbers = all(field.isascii() and field.isdigit() for field in fields[4:])
-        if not 3 <= len(fields) <= 6 or not numbers_are_numbers:
+        if not 3 <= len(fields) <= 6 or not numbers_are_numbers or _STRANGE.search(line):
             raise MalformedFstab(
                 f"/etc/fstab line {index + 1}: seen {line!r}; wanted 'device target type options"
                 " [dump] [pass]'; mend that line, then run again"

@@ -47,9 +47,9 @@ class Host:
     """The machine itself."""
 
     def read(self, path: str) -> str:
-        """Return a text file's content. Raises Unobservable with the reason."""
+        """Return a text file's content, byte for byte. Raises Unobservable with the reason."""
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape") as handle:
+            with open(path, encoding="utf-8", errors="surrogateescape", newline="") as handle:
                 return handle.read()
         except OSError as error:
             raise Unobservable(f"{path}: {error.strerror}") from error

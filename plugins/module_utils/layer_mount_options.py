@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import fstab, mount_trial, mountwords, originals
-from .flush import flush_mount
+from .flush import flush_mount, owe, takes_flushes
 from .host import ChangeFailed, Host, Unobservable
 from .layer import Change, each, verify
 from .mountinfo import Mount
@@ -160,6 +161,10 @@ def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> Non
     atime = wanted.get("atime", facts["atime"])
     words = [mountwords.spell(s, v) for s, v in wanted.items() if s != "atime"]
     options = ",".join(["remount", *flags, *kept, atime, *words])
+    if wanted.get("barrier") == "on" and facts["disks"] != UNKNOWN:
+        for name in facts["disks"]:
+            if takes_flushes(host, name):
+                owe(host, name)
     host.change(["mount", "-o", options, "--options-source=disable", mount.source, mount.target])
     if wanted.get("barrier") == "on":
         if facts["disks"] == UNKNOWN:
@@ -174,10 +179,8 @@ def _write_fstab(host: Host, work: Work) -> None:
     if work.fstab_after == work.fstab_before:
         return
     before = {entry.target: entry for entry in fstab.parse(work.fstab_before)}
-    for target, options in work.edited.items():
-        entry = before[target]
-        facts = next(f for f in work.facts.values() if target in f["targets"])
-        mount_trial.try_options(host, entry.fstype, options, facts["data_mode"] != "none")
+    for fstype, options, journal in dict.fromkeys(_trials(work)):
+        mount_trial.try_options(host, fstype, options, journal)
     kept = originals.load(host)
     for target in work.edited:
         kept.setdefault(target, ",".join(before[target].options))
@@ -185,6 +188,13 @@ def _write_fstab(host: Host, work: Work) -> None:
     if _read(host) != work.fstab_before:
         raise ChangeFailed(f"{FSTAB}: somebody else changed it meanwhile; run again")
     _replace_fstab(host, work.fstab_after)
+
+
+def _trials(work: Work) -> Iterator[tuple[str, tuple[str, ...], bool]]:
+    """Yield the file system, options and journal of each line that changes."""
+    for target, options in work.edited.items():
+        facts = next(facts for facts in work.facts.values() if target in facts["targets"])
+        yield facts["fstype"], options, facts["data_mode"] != "none"
 
 
 def _replace_fstab(host: Host, text: str) -> None:

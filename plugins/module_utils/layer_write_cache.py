@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from . import udev
 from .disks import Disks
-from .flush import flush_disk
+from .flush import flush_disk, owe
 from .host import ChangeFailed, Host, Unobservable
 from .layer import Change, each, verify
 from .observation import UNKNOWN
@@ -106,6 +106,8 @@ def _changes(target: Target, facts: dict[str, Any]) -> list[Change]:
     wanted = device if target.state == KEEP else target.state
     belief = "write back" if _pins(facts) or wanted == "enabled" else "write through"
     changes = []
+    if facts["flush"] == "owed":
+        changes.append(Change(target.disk, "flush", "running", "owed", "done"))
     if cache["kernel"] != belief and belief == "write back":
         changes.append(Change(target.disk, "kernel_belief", "running", cache["kernel"], belief))
     if device != wanted:
@@ -118,6 +120,8 @@ def _changes(target: Target, facts: dict[str, Any]) -> list[Change]:
 def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
     """Raise the belief first, flush what was never flushed, and only then touch the cache."""
     name = facts["name"]
+    if facts["write_cache"]["kernel"] == "write through" and _holds(facts):
+        owe(host, name)
     if _pins(facts):
         # "temporary" changes the kernel's belief and sends the device nothing. It also keeps the
         # belief from following a later rescan, so a cache that comes back on is flushed.
@@ -155,6 +159,10 @@ def _scsi_cache_type(host: Host, name: str) -> str:
 
 def _pins(facts: dict[str, Any]) -> bool:
     return bool(facts["transport"] == "sata")
+
+
+def _holds(facts: dict[str, Any]) -> bool:
+    return bool(facts["write_cache"]["device"] == "enabled")
 
 
 def _persists(work: Work) -> bool:

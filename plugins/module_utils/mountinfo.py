@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_ESCAPE = re.compile(r"\\([0-7]{3})")
+_ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
 
 
 class Mount(NamedTuple):
@@ -28,13 +28,19 @@ class Mount(NamedTuple):
 
 
 def unescape(text: str) -> str:
-    r"""Turn the octal escapes of mountinfo and fstab (`\040` is a space) into characters."""
-    return _ESCAPE.sub(lambda match: chr(int(match.group(1), 8)), text)
+    r"""Turn the octal escapes of mountinfo and fstab (`\040` is a space) into what they stand for.
+
+    Each is a byte: in fstab, letters beyond ASCII are often written so.
+    """
+    raw = text.encode("utf-8", "surrogateescape")
+    raw = _ESCAPE.sub(lambda match: bytes([int(match.group(1), 8)]), raw)
+    return raw.decode("utf-8", "surrogateescape")
 
 
 def parse_mountinfo(text: str) -> list[Mount]:
     """Return the mounts in the kernel's order. Raises ValueError on a line of another form."""
-    return [_parse_line(line) for line in text.splitlines() if line.strip()]
+    # Not splitlines(): the kernel leaves form feeds and the like as they are in a name.
+    return [_parse_line(line) for line in text.split("\n") if line]
 
 
 def _parse_line(line: str) -> Mount:

@@ -49,22 +49,21 @@ def of_host(
 
 def _of_disk(profile: Profile, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
     name, claims, offered = _OF_DISK[profile.rests_on]
-    shown = f"{disk['name']} ({disk['id'] or 'no stable id'})"
     word = attestations.find(words, claims, disk["id"])
     seen = offered(disk)
     if seen:
-        return Requirement(name, shown, "met", seen, "", "")
+        return Requirement(name, disk["name"], "met", seen, "", "")
     if word:
         evidence = f"{word.claim}, attested by {word.by} until {word.expires}: {word.reason}"
-        return Requirement(name, shown, "attested", evidence, "", "")
+        return Requirement(name, disk["name"], "attested", evidence, "", "")
     # A virtual disk may well keep its promise: only its host knows. Elsewhere it is not there.
     hard = profile.rests_on == "non_volatile_cache"
     return Requirement(
         name,
-        shown,
+        disk["name"],
         "unmet" if hard else "unverified",
         f"a {disk['kind']} disk, write cache {disk['write_cache']['device']}",
-        f"nothing on this host shows that {disk['name']} keeps what it was told to keep",
+        "nothing on this host shows that it keeps what it was told to keep",
         f"look at the {'disk' if hard else 'hypervisor or controller'}, then attest {' or '.join(claims)}",
     )
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from . import mountwords
+from . import flush, mountwords
 from .observation import UNKNOWN
 from .profiles import VALUES, Profile, rank
 
@@ -64,7 +64,8 @@ def of_mount(mount: dict[str, Any], profile: Profile) -> list[Setting]:
 
 def of_disk(disk: dict[str, Any], profile: Profile) -> list[Setting]:
     """Return the rows of one disk below a managed file system."""
-    return [_write_cache(disk, profile), _kernel_belief(disk, profile)]
+    owed = [_flush(disk)] if disk["flush"] == "owed" else []
+    return [*owed, _write_cache(disk, profile), _kernel_belief(disk, profile)]
 
 
 def satisfies(setting: str, seen: str, wanted: str) -> bool:
@@ -147,6 +148,26 @@ def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persis
     if persisted == UNSET:
         return f"add a line for {mount['target']} to /etc/fstab, by UUID"
     return "mend what could not be read, then run again"
+
+
+def _flush(disk: dict[str, Any]) -> Setting:
+    """A run was killed before it flushed: the settings look right, the cache is still full."""
+    evidence = {"value": "owed", "source": f"{flush.OWED}/{disk['name']}", "reason": None}
+    return Setting(
+        layer="write_cache",
+        target=disk["id"] or disk["name"],
+        setting="flush",
+        klass="safety",
+        wanted_running="done",
+        wanted_persisted="done",
+        running="owed",
+        persisted="done",
+        verdict="drift_running",
+        phase="believe" if _switchable(disk) else None,
+        evidence={"disk": disk["name"], "running": evidence},
+        why=f"a run ended before it flushed {disk['name']}: older commits may still be in its cache",
+        remedy="run harden-db",
+    )
 
 
 def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:

@@ -18,13 +18,13 @@ _HEADER = """\
 
 #: udev's own replacement for odd characters leaves these; anything else could be read as a
 #: pattern or end the quotes of a rule.
-_SAFE = re.compile(r"[A-Za-z0-9#+.:=@_-]+$")
+_SAFE = re.compile(r"[A-Za-z0-9#+.:=@_-]+")
 
 #: Kind of name -> the udev property that holds it, best first. The extension tells the volumes
 #: of one array apart, which share a plain WWN.
 _ID_KEYS = {"wwn": "ID_WWN_WITH_EXTENSION", "serial": "ID_SERIAL"}
 
-_RULE = re.compile(r"^# disk (?P<id>\S+) (?P<transport>\S+) (?P<state>enabled|disabled)$", re.M)
+_RULE = re.compile(r"^# disk (?P<id>(?:wwn|serial):\S+) (?P<transport>\S+) (?P<state>enabled|disabled)$", re.M)
 
 
 class CacheRule(NamedTuple):
@@ -52,7 +52,7 @@ def identify(properties: dict[str, str]) -> str | None:
     """Return the name of a disk that stays (`wwn:...` or `serial:...`), or None."""
     for kind, key in _ID_KEYS.items():
         value = properties.get(key, "")
-        if _SAFE.match(value):
+        if _SAFE.fullmatch(value):
             return f"{kind}:{value}"
     return None
 

@@ -88,6 +88,6 @@ def test_leaves_out_what_running_things_leaves_behind(stray: str, tmp_path: Path
     path = checkout / stray
     path.parent.mkdir(parents=True)
     path.write_text("stray")
-    for name in ("galaxy.yml", "README.md"):
-        shutil.copy(ROOT / name, checkout)
+    (checkout / "README.md").write_text("# A collection")
+    shutil.copy(ROOT / "galaxy.yml", checkout)
     assert build(checkout, destination) == {"README.md", *GENERATED}

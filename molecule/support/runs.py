@@ -1,0 +1,95 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run playbooks as a user does, and read what the user gets: exit code, recap, report, journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.machine import Machine
+
+ROOT = Path(__file__).resolve().parents[2]
+_RECAP = re.compile(r"^(\S+)\s+: (ok=.*)$", re.M)
+
+
+@dataclass
+class Run:
+    """A finished ansible-playbook."""
+
+    code: int
+    output: str
+    recap: dict[str, dict[str, int]]
+    reports: dict[str, dict[str, Any]]
+
+    def settings(self, host: str) -> dict[tuple[str, str], str]:
+        """Return {(target, setting): verdict} of a host's report."""
+        rows = self.reports[host]["settings"]
+        return {(row["target"], row["setting"]): row["verdict"] for row in rows}
+
+
+@dataclass
+class Playbooks:
+    """Runs the collection's playbooks against an inventory, from a directory of its own."""
+
+    inventories: list[Path]
+    directory: Path
+    environment: dict[str, str]
+    bin: Path = Path(sys.executable).parent
+
+    def run(self, playbook: str, *options: str, variables: dict[str, Any] | None = None) -> Run:
+        """Run `playbooks/PLAYBOOK.yml`. Each run's reports are its own."""
+        reports = self.directory / "durable-report"
+        for old in reports.glob("*.json"):
+            old.unlink()
+        inventories = [option for path in self.inventories for option in ("-i", str(path))]
+        extra = ["-e", json.dumps(variables)] if variables else []
+        done = subprocess.run(
+            [
+                str(self.bin / "ansible-playbook"),
+                *inventories,
+                str(ROOT / f"playbooks/{playbook}.yml"),
+                *extra,
+                *options,
+            ],
+            cwd=self.directory,
+            env={**os.environ, "ANSIBLE_NOCOLOR": "1", **self.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+        print(done.stdout)
+        recap = {
+            host: {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", counts)}
+            for host, counts in _RECAP.findall(done.stdout)
+        }
+        found = {path.stem: json.loads(path.read_text()) for path in reports.glob("*.json")}
+        return Run(done.returncode, done.stdout, recap, found)
+
+
+class Executions:
+    """Counts module executions on a machine, from its own journal, from now on."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.cursor = self._journal("--lines=0", "--show-cursor")[-1].partition(": ")[2]
+
+    def count(self) -> int:
+        """Return how many modules Ansible has started there since."""
+        lines = self._journal(f"--after-cursor={self.cursor}", "--output=cat")
+        return sum("Invoked with" in line for line in lines)
+
+    def _journal(self, *options: str) -> list[str]:
+        return self.machine.run(["journalctl", "--sync"]) and (
+            self.machine.run(["journalctl", "--no-pager", *options]).stdout.splitlines()
+        )

@@ -1,0 +1,111 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Layout files: what they may say, and what is said when they are wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.cli import DEFAULT_LAYOUT
+from lab.errors import LabError
+from lab.layout import Disk, Layout, load, parse, size_in_bytes
+
+
+def test_all_that_a_disk_may_have() -> None:
+    """Every key ends in its field."""
+    text = """
+    memory: 1024
+    packages: [postgresql]
+    append: quiet
+    disks:
+      - {bus: sata, serial: S1, size: 256M, wwn: "0x5000000000000001"}
+      - {bus: scsi, serial: S2, fua: true, partition: true, fstype: ext4, mount: /a, options: ro}
+    """
+    assert parse(text) == Layout(
+        disks=(
+            Disk("sata", "S1", 256 * 2**20, wwn="0x5000000000000001"),
+            Disk("scsi", "S2", fua=True, partition=True, fstype="ext4", mount="/a", options="ro"),
+        ),
+        memory=1024,
+        packages=("postgresql",),
+        append="quiet",
+    )
+
+
+def test_defaults() -> None:
+    """A disk needs a bus and a serial only; an empty layout is a machine with a root disk."""
+    assert parse("disks: [{bus: nvme, serial: N1}]").disks == (Disk("nvme", "N1", 512 * 2**20),)
+    assert parse("") == Layout()
+
+
+def test_the_default_layout_is_right() -> None:
+    """It is used by `make demo`: five volumes, all mounted."""
+    mounts = [disk.mount for disk in load(DEFAULT_LAYOUT).disks]
+    assert mounts == ["/srv/pgdata", "/srv/fbdata", "/srv/mssql", "/srv/maria", "/srv/faircom"]
+
+
+@pytest.mark.parametrize(
+    ("disks", "message"),
+    [
+        ("{bus: sata}", r"disk 1 lacks \['serial'\]"),
+        ("{bus: ide, serial: A}", r"disk 1 \(A\): unknown bus 'ide'"),
+        ("{bus: sata, serial: A, sise: 1G}", r"disk 1 has unknown keys \['sise'\]"),
+        ("{bus: sata, serial: A, size: big}", r"disk 1 \(A\): size is 'big'"),
+        ("{bus: sata, serial: a b}", "1 to 20 letters and digits"),
+        ("{bus: sata, serial: LABROOT}", "belongs to the root disk"),
+        ("{bus: sata, serial: A, fua: true}", "scsi only"),
+        ("{bus: nvme, serial: A, wwn: '0x5000000000000001'}", "only sata and scsi"),
+        ("{bus: sata, serial: A, wwn: '5'}", "16 hex digits"),
+        ("{bus: sata, serial: A, fstype: ntfs}", "unknown fstype 'ntfs'"),
+        ("{bus: sata, serial: A, mount: /a}", "a mount needs a fstype"),
+        ("{bus: sata, serial: A, fstype: ext4, mount: a}", "absolute path"),
+        ("{bus: sata, serial: A, fstype: xfs, size: 299M}", "300M or more"),
+        ("{bus: sata, serial: A}, {bus: scsi, serial: A}", "serial is given twice: A"),
+        (
+            "{bus: sata, serial: A, fstype: ext4, mount: /a},{bus: sata, serial: B, fstype: ext4, mount: /a}",
+            "mount is given twice: /a",
+        ),
+        ("A", "disk 1 is 'A'; it must be a mapping"),
+    ],
+)
+def test_what_is_wrong_is_said(disks: str, message: str) -> None:
+    """Which disk, and what about it."""
+    with pytest.raises(LabError, match=message):
+        parse(f"disks: [{disks}]")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("disk: []", r"unknown keys \['disk'\]"),
+        ("memory: lots", "memory is 'lots'"),
+        ("packages: postgresql", "packages is 'postgresql'"),
+        ("disks: 5", "disks is 5"),
+        ("[", "not YAML"),
+        ("- a", "must be a mapping"),
+    ],
+)
+def test_what_is_wrong_with_the_whole(text: str, message: str) -> None:
+    """Keys of the layout itself."""
+    with pytest.raises(LabError, match=message):
+        parse(text)
+
+
+def test_a_file_that_is_not_there() -> None:
+    """Its name is in the message."""
+    with pytest.raises(LabError, match=r"nowhere\.yml: No such file"):
+        load(DEFAULT_LAYOUT.with_name("nowhere.yml"))
+
+
+@pytest.mark.parametrize(("text", "size"), [("1K", 1024), ("3M", 3145728), ("2G", 2**31), (512, 512)])
+def test_sizes(text: object, size: int) -> None:
+    """Powers of 1024."""
+    assert size_in_bytes(text) == size
+
+
+def test_nvme_cannot_be_frozen() -> None:
+    """QEMU's NVMe device has no migration state."""
+    assert parse("disks: [{bus: scsi, serial: A}]").snapshots
+    assert not parse("disks: [{bus: nvme, serial: A}]").snapshots

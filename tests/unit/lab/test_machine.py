@@ -1,0 +1,83 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What can be known of machines without starting one."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from lab import process
+from lab.errors import LabError
+from lab.image import Image
+from lab.layout import Disk, Layout
+from lab.machine import Machine, all_machines
+from lab.paths import Lab, MachineFiles
+from lab.qemu import Hardware
+from lab.record import Record
+from lab.ssh import Connection
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> MachineFiles:
+    """Return the files of a machine in a directory of its own."""
+    found = MachineFiles(tmp_path / "machines" / "one")
+    found.directory.mkdir(parents=True)
+    return found
+
+
+def test_a_record_is_read_as_it_was_written(files: MachineFiles) -> None:
+    """Another process boots the same machine from it."""
+    layout = Layout((Disk("scsi", "A", fua=True),), 512, ("nut",), "quiet")
+    record = Record(Hardware(Image(Path("/i"), "u"), layout, "tcg"), 2222, "0123")
+    record.write(files)
+    assert Record.read(files) == record
+
+
+def test_no_record_is_said() -> None:
+    """With what makes one."""
+    with pytest.raises(LabError, match="no machine two; `up` makes one"):
+        Record.read(MachineFiles(Path("/nowhere/two")))
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a b", "a/b"])
+def test_names_that_could_leave_the_lab_are_refused(name: str, tmp_path: Path) -> None:
+    """A name becomes a directory that `down` deletes."""
+    with pytest.raises(LabError, match="a machine's name"):
+        Machine(name, Lab(tmp_path))
+
+
+def test_a_process_of_another_program_is_never_ours(files: MachineFiles) -> None:
+    """A process id is used again some day: here it is this test's."""
+    files.pid.write_text(str(os.getpid()))
+    assert process.running(files) is None
+
+
+def test_long_directories_get_short_sockets(tmp_path: Path) -> None:
+    """A unix socket's path ends after 107 bytes, and ssh wants 17 of them."""
+    near = MachineFiles(Path("/lab/machines/one"))
+    assert near.sockets == near.directory
+    far = MachineFiles(tmp_path / ("x" * 100) / "one")
+    assert far.sockets != far.directory
+    assert len(str(far.control)) + 17 < 108
+
+
+def test_ansible_and_ssh_share_one_connection(files: MachineFiles, tmp_path: Path) -> None:
+    """Else Ansible's own would hang after a snapshot is loaded."""
+    Connection("one", files).configure(Lab(tmp_path), 2222)
+    host = json.loads(files.inventory.read_text())["all"]["hosts"]["one"]
+    assert host["ansible_host"] == "127.0.0.1"
+    assert host["ansible_port"] == 2222
+    assert f"ControlPath={files.control}" in host["ansible_ssh_args"]
+    assert f'ControlPath "{files.control}"' in files.ssh_config.read_text()
+
+
+def test_all_machines_are_found_from_their_directories(files: MachineFiles, tmp_path: Path) -> None:
+    """`down --all` needs no memory of who started what."""
+    assert [machine.name for machine in all_machines(Lab(tmp_path))] == [files.directory.name]
+    assert all_machines(Lab(tmp_path / "empty")) == []

@@ -1,0 +1,124 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""QEMU's command line: what the guest will see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab import prepared, qemu
+from lab.image import Image
+from lab.layout import Disk, Layout
+from lab.paths import MachineFiles
+
+FILES = MachineFiles(Path("/lab/machines/one"))
+IMAGE = Image(Path("/lab/images/bookworm-0"), "0000-1111")
+
+
+def devices(*disks: Disk) -> list[str]:
+    """Return the -device arguments for disks."""
+    argv = qemu.disks(disks, FILES.disks)
+    return [value for option, value in zip(argv[::2], argv[1::2], strict=True) if option == "-device"]
+
+
+def hardware(layout: Layout, accel: str = "tcg") -> qemu.Hardware:
+    """Return the hardware of a layout."""
+    return qemu.Hardware(IMAGE, layout, accel)
+
+
+def test_write_caches_start_enabled_and_flushes_reach_the_host() -> None:
+    """What the collection is tested against: volatile caches that are on."""
+    argv = qemu.argv(hardware(Layout((Disk("sata", "A"), Disk("virtio", "B")))), FILES, 2222)
+    drives = [value for value in argv if value.startswith("if=none")]
+    assert len(drives) == 3
+    assert all("cache=writeback" in drive for drive in drives)
+    models = [v for v in argv if v.startswith(("ide-hd", "virtio-blk-pci", "scsi-hd"))]
+    assert len(models) == 3
+    assert all("write-cache=on" in model for model in models)
+
+
+def test_sata_uses_six_ports_then_another_controller() -> None:
+    """q35 has one AHCI controller of its own."""
+    found = devices(*(Disk("sata", f"S{number}") for number in range(8)))
+    assert found[0].startswith("ide-hd,bus=ide.0,id=disk-S0,drive=drive-S0,serial=S0")
+    assert found[5].startswith("ide-hd,bus=ide.5,")
+    assert found[6] == "ich9-ahci,id=ahci1"
+    assert found[7].startswith("ide-hd,bus=ahci1.0,")
+    assert found[8].startswith("ide-hd,bus=ahci1.1,")
+
+
+def test_scsi_disks_share_a_controller() -> None:
+    """One target each; FUA and WWN where they are asked for."""
+    found = devices(Disk("scsi", "A", fua=True), Disk("scsi", "B", wwn="0x5000000000000001"))
+    assert found[0] == "virtio-scsi-pci,id=scsi"
+    assert found[1].startswith("scsi-hd,bus=scsi.0,scsi-id=0,")
+    assert found[1].endswith(",dpofua=on")
+    assert found[2].startswith("scsi-hd,bus=scsi.0,scsi-id=1,")
+    assert found[2].endswith(",wwn=0x5000000000000001")
+
+
+def test_pcie_disks_can_be_unplugged() -> None:
+    """Each has a root port, and no two ports share a chassis number."""
+    disks = [Disk(bus, f"{bus}{number}") for bus in ("virtio", "nvme") for number in range(3)]
+    ports = [value for value in devices(*disks) if value.startswith("pcie-root-port")]
+    assert len({port.split("chassis=")[1] for port in ports}) == 6
+
+
+def test_a_layout_can_choose_kernel_arguments() -> None:
+    """The root stays ours."""
+    usual = qemu.kernel_arguments(hardware(Layout()))
+    assert usual == f"root=UUID=0000-1111 ro {qemu.APPEND}"
+    chosen = qemu.kernel_arguments(hardware(Layout(append="rootflags=barrier=0")))
+    assert chosen == "root=UUID=0000-1111 ro rootflags=barrier=0"
+
+
+def test_commas_in_paths_are_doubled() -> None:
+    """A comma would end the option."""
+    drive = qemu.disks((Disk("sata", "A"),), Path("/a,b"))[1]
+    assert "file=/a,,b/A.qcow2," in drive
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        hardware(Layout((Disk("sata", "A", size=1),))),
+        hardware(Layout((Disk("sata", "A", fstype="ext4"),))),
+        hardware(Layout((Disk("sata", "A", fstype="xfs"),))),
+        hardware(Layout((Disk("scsi", "A"),))),
+        hardware(Layout((Disk("sata", "A"),), memory=512)),
+        hardware(Layout((Disk("sata", "A"),), append="debug")),
+        hardware(Layout((Disk("sata", "A"),)), accel="kvm"),
+        qemu.Hardware(Image(Path("/lab/images/trixie-0"), "0000-1111"), Layout((Disk("sata", "A"),)), "tcg"),
+    ],
+)
+def test_other_hardware_is_another_prepared_machine(
+    other: qemu.Hardware, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A snapshot only fits what it was taken from."""
+    monkeypatch.setattr(prepared, "qemu_version", lambda: "QEMU 7.2")
+    same = hardware(Layout((Disk("sata", "A"),)))
+    assert prepared.key(same) == prepared.key(hardware(Layout((Disk("sata", "A"),))))
+    assert prepared.key(same) != prepared.key(other)
+
+
+def test_another_qemu_is_another_prepared_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its devices may be saved differently."""
+    monkeypatch.setattr(prepared, "qemu_version", lambda: "QEMU 7.2")
+    before = prepared.key(hardware(Layout()))
+    monkeypatch.setattr(prepared, "qemu_version", lambda: "QEMU 10.0")
+    assert prepared.key(hardware(Layout())) != before
+
+
+def test_what_the_guest_is_told_to_make() -> None:
+    """A raw disk is left alone."""
+    disks = (
+        Disk("sata", "A", partition=True, fstype="ext4", mount="/a", options="noatime"),
+        Disk("sata", "B", partition=True),
+        Disk("sata", "C"),
+        Disk("sata", "D", fstype="xfs"),
+    )
+    assert prepared.rows(disks) == ("A yes ext4 /a noatime\nB yes - - defaults\nD no xfs - defaults\n")

@@ -1,0 +1,75 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Image recipes: a change of any part makes another image."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lab import recipe
+from lab.errors import LabError
+from lab.image import mmdebstrap_argv
+from lab.recipe import Recipe
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Recipe:
+    """Return a recipe whose files can be changed."""
+    shutil.copytree(recipe.DIRECTORY, tmp_path / "recipe")
+    return Recipe("bookworm", "ssh-ed25519 A", directory=tmp_path / "recipe")
+
+
+def test_the_same_recipe_has_the_same_key(own: Recipe) -> None:
+    """Wherever its files lie."""
+    assert own.key == Recipe("bookworm", "ssh-ed25519 A").key
+    assert own.root_uuid == Recipe("bookworm", "ssh-ed25519 A").root_uuid
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in recipe.DIRECTORY.iterdir()))
+def test_each_file_of_the_recipe_counts(own: Recipe, name: str) -> None:
+    """One more line is another image, with another UUID."""
+    key, uuid = own.key, own.root_uuid
+    with (own.directory / name).open("a") as file:
+        file.write("# more\n")
+    assert own.key != key
+    assert own.root_uuid != uuid
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Recipe("trixie", "ssh-ed25519 A"),
+        Recipe("bookworm", "ssh-ed25519 B"),
+        Recipe("bookworm", "ssh-ed25519 A", ("postgresql",)),
+    ],
+)
+def test_release_key_and_packages_count(other: Recipe) -> None:
+    """The public key is inside the image."""
+    assert other.key != Recipe("bookworm", "ssh-ed25519 A").key
+
+
+def test_an_unknown_release_is_refused() -> None:
+    """With those that are known."""
+    with pytest.raises(LabError, match="unknown release 'sid'; known are"):
+        Recipe("sid", "")
+
+
+def test_packages_are_the_labs_and_the_layouts() -> None:
+    """Comments are not packages, and nothing is asked for twice."""
+    found = Recipe("bookworm", "", ("postgresql", "python3")).all_packages
+    assert found[0] == "linux-image-amd64"
+    assert found[-1] == "postgresql"
+    assert len(set(found)) == len(found)
+    assert not [name for name in found if "#" in name or " " in name]
+
+
+def test_the_mirror_is_the_hosts_or_left_to_mmdebstrap() -> None:
+    """No mirror is named by the lab itself."""
+    one = Recipe("bookworm", "")
+    assert mmdebstrap_argv(one, Path("/w"), "http://mirror/debian")[-1] == "http://mirror/debian"
+    assert mmdebstrap_argv(one, Path("/w"), None)[-2:] == ["bookworm", "/w/root.tar"]

@@ -1,0 +1,61 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A flush that is not counted has not happened."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.flush import (
+    flush_disk,
+    flush_mount,
+    flushes,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
+
+from .small_host import SmallHost
+
+STAT = "/sys/devices/pci/block/sda/stat"
+
+
+def test_exact_commands_and_the_counter_rises() -> None:
+    host = SmallHost()
+    flush_mount(host, "/srv/pgdata", ["sda", "sdb"])
+    assert host.mutations == [
+        ("change", "sync", "--file-system", "/srv/pgdata"),
+        ("change", "sync", "/dev/sda"),
+        ("change", "sync", "/dev/sdb"),
+    ]
+    assert [flushes(host, name) for name in ("sda", "sdb", "vdb")] == [101, 101, 100]
+
+
+def test_a_flush_that_is_not_counted_fails_and_names_the_disk() -> None:
+    host = SmallHost()
+    host.disk("sda").counts = False
+    with pytest.raises(ChangeFailed, match=r"sda: seen 100 flushes before and after a sync; wanted one more"):
+        flush_disk(host, "sda")
+
+
+def test_a_disk_that_caches_nothing_needs_none() -> None:
+    host = SmallHost()
+    vars(host.disk("sda")).update(cache="disabled", belief="write through")
+    flush_disk(host, "sda")
+    assert host.mutations == []
+
+
+@pytest.mark.parametrize("text", ["1 2 3\n", ""])
+def test_a_kernel_that_counts_no_flushes_fails(text: str) -> None:
+    host = SmallHost()
+    host.files[STAT] = text
+    with pytest.raises(ChangeFailed, match=r"sda: its stat file counts no flushes; wanted kernel 5.5"):
+        flush_disk(host, "sda")
+    assert host.mutations == []
+
+
+def test_a_vanished_disk_is_a_failed_change() -> None:
+    host = SmallHost()
+    host.unplug("sda")
+    with pytest.raises(ChangeFailed, match="/sys/block/sda/queue/write_cache: No such file"):
+        flush_disk(host, "sda")
+    assert host.mutations == []

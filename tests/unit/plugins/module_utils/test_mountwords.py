@@ -1,0 +1,99 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Mount options and what they add up to: only the wanted words change."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.durable.dbhost.plugins.module_utils.mountwords import (
+    drop,
+    fold,
+    meaning,
+    replace,
+    restore,
+)
+
+ours = st.sampled_from(
+    "barrier nobarrier barrier=0 barrier=1 barrier=2 data=ordered data=journal data=writeback"
+    " noatime relatime strictatime atime".split()
+)
+others = st.sampled_from(
+    "defaults nofail ro errors=remount-ro commit=5 nodiratime x-systemd.requires=a data_err=abort"
+    " barriers context=\"a:b\" nobarriers".split()
+)
+options = st.lists(ours | others, min_size=1, max_size=8).map(tuple)
+wanted = st.fixed_dictionaries(
+    {},
+    optional={
+        "barrier": st.sampled_from(["on", "off"]),
+        "data_mode": st.sampled_from(["ordered", "journal", "writeback"]),
+        "atime": st.sampled_from(["noatime", "relatime", "strictatime"]),
+    },
+)
+
+
+def strangers(words: tuple[str, ...]) -> list[str]:
+    return [word for word in words if not meaning(word) and word != "defaults"]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("barrier", ("barrier", "on")),
+        ("nobarrier", ("barrier", "off")),
+        ("barrier=0", ("barrier", "off")),
+        ("barrier=1", ("barrier", "on")),
+        ("barrier=10", ("barrier", "on")),
+        ("data=journal", ("data_mode", "journal")),
+        ("noatime", ("atime", "noatime")),
+        ("nodiratime", None),
+        ("data_err=abort", None),
+        ("barrier=x", None),
+        ("xbarrier=1", None),
+        ("rw", None),
+        ("", None),
+    ],
+)
+def test_meaning_is_of_whole_words(word: str, expected: tuple[str, str] | None) -> None:
+    assert meaning(word) == expected
+
+
+def test_the_last_word_wins() -> None:
+    assert fold(["nobarrier", "data=journal", "barrier=1"]) == {"barrier": "on", "data_mode": "journal"}
+
+
+@given(options, wanted)
+def test_replace_gives_what_is_wanted_and_leaves_the_rest(words: tuple[str, ...], want: dict[str, str]) -> None:
+    changed = replace(words, want)
+    assert fold(changed) == {**fold(words), **want}
+    assert strangers(changed) == strangers(words)
+    assert replace(changed, want) == changed
+    for setting in want:
+        assert len([word for word in changed if (meaning(word) or ("",))[0] == setting]) == 1
+
+
+@given(options, st.sets(st.sampled_from(["barrier", "data_mode", "atime"])))
+def test_drop_takes_only_the_words_on_its_settings(words: tuple[str, ...], settings: set[str]) -> None:
+    left = drop(words, settings)
+    assert left
+    assert fold(left) == {name: value for name, value in fold(words).items() if name not in settings}
+    assert strangers(left) == strangers(words)
+
+
+@given(options, wanted)
+def test_restore_gives_the_original_back_when_nobody_else_changed_it(
+    words: tuple[str, ...], want: dict[str, str]
+) -> None:
+    assert restore(replace(words, want), words) == words
+
+
+@given(options, wanted, st.sampled_from(["nodev", "x-mine"]))
+def test_restore_keeps_what_others_added(words: tuple[str, ...], want: dict[str, str], added: str) -> None:
+    restored = restore((*replace(words, want), added), words)
+    assert added in restored
+    assert fold(restored) == fold(words)
+    assert strangers(restored) == [*strangers(words), added]

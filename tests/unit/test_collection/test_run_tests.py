@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The durable.dbhost authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`make test` never calls well what failed, or what did not run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[3] / "tools"
+NOTHING = Path("does-not-matter")
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """Return tools/run_tests.py with its output elsewhere, and no environments to make."""
+    monkeypatch.syspath_prepend(str(TOOLS))
+    import run_tests
+
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    monkeypatch.setattr(run_tests, "OUTPUT", tmp_path)
+
+    def ensure(name: str) -> Path:
+        if name == "absent":
+            raise run_tests.venvs.Unavailable("needs what is not here")
+        return NOTHING
+
+    monkeypatch.setattr(run_tests.venvs, "ensure", ensure)
+    return run_tests
+
+
+def run(runner: ModuleType, *stages: tuple[str, str]) -> tuple[int, int, int, int]:
+    """Run stages, given as (environment, Python code); count passed, failed, impossible, not reached."""
+    found = runner.run_all(
+        [
+            runner.Stage("lint", f"stage {number}", venv, (sys.executable, "-c", code), Path.cwd())
+            for number, (venv, code) in enumerate(stages)
+        ]
+    )
+    return found.passed, found.failed, len(found.impossible), len(found.not_reached)
+
+
+def test_counts_what_passed(runner: ModuleType) -> None:
+    assert run(runner, ("here", ""), ("here", "")) == (2, 0, 0, 0)
+
+
+def test_stops_at_the_first_failure_and_shows_its_output(
+    runner: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(runner, ("here", ""), ("here", "exit('the reason')"), ("here", "")) == (1, 1, 0, 1)
+    assert "the reason" in capsys.readouterr().out
+
+
+def test_names_what_this_machine_cannot_run(runner: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(runner, ("absent", ""), ("here", "")) == (1, 0, 1, 0)
+    assert "NOT RUN: needs what is not here" in capsys.readouterr().out
