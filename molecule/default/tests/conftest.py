@@ -1,0 +1,55 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One machine for all tests; each module goes back to the moment after converge."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import testinfra
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT), str(ROOT / "molecule")]
+
+from lab.machine import Machine  # noqa: E402
+from support.runs import Playbooks  # noqa: E402
+
+SCENARIO = Path(__file__).resolve().parents[1]
+#: Which disk lies below each mount of the layout.
+TARGETS = {
+    "/srv/pgdata": "SATA0001",
+    "/srv/fbdata": "SATA0002",
+    "/srv/mssql": "SATA0003",
+    "/srv/maria": "VIRT0001",
+    "/srv/faircom": "VIRT0002",
+}
+
+
+@pytest.fixture(scope="session")
+def converged() -> Machine:
+    """The machine as converge left it, kept as the snapshot strict."""
+    machine = Machine("dbhost")
+    machine.save("strict")
+    return machine
+
+
+@pytest.fixture(scope="module")
+def machine(converged: Machine) -> Machine:
+    """The machine, back at the moment after converge."""
+    converged.load("strict")
+    return converged
+
+
+@pytest.fixture
+def host(machine: Machine) -> testinfra.host.Host:
+    """The machine for testinfra."""
+    return testinfra.get_host(f"ssh://{machine.name}", ssh_config=str(machine.ssh_config))
+
+
+@pytest.fixture
+def playbooks(machine: Machine, tmp_path: Path) -> Playbooks:
+    """The collection's playbooks, with the scenario's own inventory."""
+    return Playbooks([machine.inventory, SCENARIO / "inventory/hosts.yml"], tmp_path, {})

@@ -1,0 +1,84 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host that was brought to strict: by the word of its devices and its kernel."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import TARGETS
+from lab.machine import Machine
+from support import truth
+from support.runs import Executions, Playbooks
+from testinfra.host import Host
+
+SATA = [serial for serial in TARGETS.values() if serial.startswith("SATA")]
+VIRTIO = [serial for serial in TARGETS.values() if serial.startswith("VIRT")]
+
+
+def name_of(host: Host, link: str) -> str:
+    """Return the kernel name behind a link of /dev/disk/by-id."""
+    return str(host.file(f"/dev/disk/by-id/{link}").linked_to).rpartition("/")[2]
+
+
+@pytest.mark.parametrize("serial", SATA)
+def test_sata_disk_says_that_its_cache_is_off_and_is_flushed_all_the_same(host: Host, serial: str) -> None:
+    name = name_of(host, f"ata-QEMU_HARDDISK_{serial}")
+    assert "write-caching =  0 (off)" in host.check_output(f"hdparm -W /dev/{name}")
+    assert host.file(f"/sys/block/{name}/queue/write_cache").content_string == "write back\n"
+
+
+@pytest.mark.parametrize("serial", VIRTIO)
+def test_virtio_disk_says_that_its_cache_is_off(host: Host, serial: str) -> None:
+    name = name_of(host, f"virtio-{serial}")
+    assert host.file(f"/sys/block/{name}/cache_type").content_string == "write through\n"
+    assert host.file(f"/sys/block/{name}/queue/write_cache").content_string == "write through\n"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_mounts_are_noatime_and_ext4_has_barriers_in_the_kernels_own_word(host: Host, target: str) -> None:
+    mount = host.mount_point(target)
+    assert "noatime" in mount.options
+    if mount.filesystem == "ext4":
+        name = mount.device.rpartition("/")[2]
+        words = host.file(f"/proc/fs/ext4/{name}/options").content_string.split()
+        assert "barrier" in words
+        assert "data=ordered" in words
+
+
+def test_fstab_is_whole_and_each_managed_line_is_marked(host: Host) -> None:
+    assert host.run("findmnt --verify").rc == 0
+    text = host.file("/etc/fstab").content_string
+    assert text.count("# durable.dbhost") == len(TARGETS)
+    assert "errors=remount-ro" in text
+
+
+def test_nothing_of_the_trial_is_left(host: Host) -> None:
+    assert not host.file("/var/lib/durable-dbhost/trial").exists
+    assert host.file("/var/lib/durable-dbhost/originals.json").exists
+    assert host.run("losetup --list --noheadings").stdout == ""
+
+
+@pytest.mark.parametrize("options", [(), ("--check",)], ids=["run", "check"])
+def test_a_second_run_changes_nothing_in_at_most_four_executions(
+    machine: Machine, playbooks: Playbooks, options: tuple[str, ...]
+) -> None:
+    executions = Executions(machine)
+    run = playbooks.run("harden-db", *options)
+    assert run.code == 0
+    assert run.recap["dbhost"]["changed"] == 0
+    assert run.reports["dbhost"]["verdict"] == "attested"
+    assert set(run.settings("dbhost").values()) == {"ok"}
+    assert 1 <= executions.count() <= 4
+
+
+def test_the_profile_outlives_a_power_cycle(machine: Machine, playbooks: Playbooks) -> None:
+    before = truth.weaknesses(truth.read(machine), TARGETS)
+    assert before == set()
+    old_boot = truth.read(machine)["boot_id"]
+    machine.reset()
+    after = truth.read(machine)
+    assert after["boot_id"] != old_boot
+    assert truth.weaknesses(after, TARGETS) == set()
+    run = playbooks.run("harden-db", "--check")
+    assert (run.code, run.reports["dbhost"]["verdict"]) == (0, "attested")
