@@ -87,7 +87,7 @@ class Connection:
         )
         if check and done.returncode:
             raise LabError(
-                f"{self.name}: {shlex.join(argv)[:500]} ended with {done.returncode}\n"
+                f"{self.name}: {shlex.join(argv)[:100]!r} ended with {done.returncode}\n"
                 f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
             )
         return done

@@ -91,8 +91,9 @@ def sanity_stages(scratch: Path) -> Iterator[Stage]:
         str(installed),
     )
     yield Stage("sanity", "antsibull-docs", "lint", docs)
-    importer = ("python", "tools/galaxy_import.py", tarball)
-    yield Stage("sanity", "galaxy-importer", "lint", importer)
+    # In the scratch directory, because it leaves a file where it runs.
+    importer = ("python", str(ROOT / "tools/galaxy_import.py"), tarball)
+    yield Stage("sanity", "galaxy-importer", "lint", importer, scratch)
     ansible_test = ("python", str(ROOT / "tools/ansible_test.py"))
     sanity = (*ansible_test, "sanity", "--local")
     units = (*ansible_test, "units", "--target-python")

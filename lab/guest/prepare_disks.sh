@@ -7,15 +7,21 @@
 #   serial  partition(yes|no)  fstype(-: none)  mount(-: none)  options
 set -eu
 
+# The links in /dev/disk/by-id do not hold the serial of a SCSI disk that has a WWN.
 by_serial() {
     udevadm settle
-    for link in /dev/disk/by-id/ata-*_"$1" /dev/disk/by-id/scsi-*_"$1" \
-        /dev/disk/by-id/nvme-*_"$1" /dev/disk/by-id/virtio-"$1"
-    do
-        [ -b "$link" ] && echo "$link" && return
-    done
-    echo "no disk with serial $1 in /dev/disk/by-id" >&2
-    return 1
+    device=$(lsblk --nodeps --noheadings --paths --raw --output SERIAL,NAME | sed -n "s/^$1 //p")
+    if [ ! -b "$device" ]; then
+        echo "no disk with serial $1" >&2
+        return 1
+    fi
+    echo "$device"
+}
+
+first_partition() {
+    printf 'label: gpt\n,\n' | sfdisk --quiet --wipe always "$1"
+    udevadm settle
+    lsblk --noheadings --paths --raw --output NAME "$1" | sed -n 2p
 }
 
 make_file_system() {
@@ -28,9 +34,7 @@ make_file_system() {
 while read -r serial partition fstype mount options; do
     device=$(by_serial "$serial")
     if [ "$partition" = yes ]; then
-        printf 'label: gpt\n,\n' | sfdisk --quiet --wipe always "$device"
-        udevadm settle
-        device=$device-part1
+        device=$(first_partition "$device")
     fi
     [ "$fstype" = - ] && continue
     make_file_system "$fstype" "$device"

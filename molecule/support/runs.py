@@ -87,7 +87,7 @@ class Executions:
     def count(self) -> int:
         """Return how many modules Ansible has started there since."""
         lines = self._journal(f"--after-cursor={self.cursor}", "--output=cat")
-        return sum("Invoked with" in line for line in lines)
+        return sum(line.startswith("Invoked") for line in lines)
 
     def _journal(self, *options: str) -> list[str]:
         return self.machine.run(["journalctl", "--sync"]) and (

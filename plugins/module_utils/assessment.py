@@ -9,12 +9,13 @@ The policy of the collection. Pure: no clock, no files, no Ansible; runs on a ho
 from __future__ import annotations
 
 import datetime
+import posixpath
 from typing import Any, NamedTuple
 
 from . import attestations, plan, requirements, settings, udev
 from .attestations import Attestation
 from .observation import UNKNOWN
-from .profiles import BadInput, Profile, choose
+from .profiles import BadInput, Profile, choose, known
 from .requirements import Requirement
 from .settings import Setting
 
@@ -104,7 +105,7 @@ def rate(
     """Return {profile: what it would take} for every known profile, pinned or not."""
     mounts = mounts or everything(storage)
     ratings = {}
-    for name in {**inputs.shipped, **inputs.own}:
+    for name in known(inputs.shipped, inputs.own):
         profile, pinned = choose(name, inputs.shipped, inputs.own, {})
         if not mounts:
             return {}
@@ -325,7 +326,8 @@ def _time(text: str) -> datetime.datetime:
 
 
 def _check_permissions(inputs: Inputs) -> None:
-    if not isinstance(inputs.allow, (list, tuple)) or set(inputs.allow) - set(PERMISSIONS):
+    allowed = inputs.allow
+    if not isinstance(allowed, (list, tuple)) or any(word not in PERMISSIONS for word in allowed):
         raise BadInput(
             f"durable_allow: seen {inputs.allow!r}; wanted a list of {', '.join(PERMISSIONS)}"
         )
@@ -341,7 +343,8 @@ def _paths(where: str, value: Any) -> list[str]:
     )
     if wrong:
         raise BadInput(f"{where}: seen {value!r}; wanted a list of absolute paths")
-    return [path.rstrip("/") or "/" for path in value]
+    # Else "/srv//data" and "/srv/x/../data" would be held to lie on another mount.
+    return ["/" + posixpath.normpath(path).lstrip("/") for path in value]
 
 
 def _database_paths(databases: Any) -> list[str]:

@@ -154,7 +154,10 @@ class Mounts:
         if entry is None:
             why = "no fstab line mounts it at the next boot"
             return {name: Observation("unset", "/etc/fstab", why) for name in names}
-        options = (*self._rootflags(mount.target), *entry.options)
+        try:
+            options = (*self._rootflags(mount.target), *entry.options)
+        except Unobservable as error:
+            return {name: unknown("/proc/cmdline", str(error)) for name in names}
         source = f"/etc/fstab line {entry.index + 1}"
         said = mountwords.fold(options)
         atime = Observation(said.get("atime", "relatime"), source)
@@ -179,8 +182,8 @@ class Mounts:
     def _rootflags(self, target: str) -> tuple[str, ...]:
         if target != "/":
             return ()
-        found = _ROOTFLAGS.search(self.host.read("/proc/cmdline"))
-        return tuple(found.group(1).split(",")) if found else ()
+        found = _ROOTFLAGS.findall(self.host.read("/proc/cmdline"))
+        return tuple(found[-1].split(",")) if found else ()
 
 
 def unit_name(target: str) -> str:

@@ -47,7 +47,7 @@ class Profile(NamedTuple):
 
 def choose(name: str, shipped: Any, own: Any, overrides: Any) -> tuple[Profile, Profile]:
     """Return the named profile, with a host's overrides applied and as pinned. Raises BadInput."""
-    profiles = {**_mapping("the shipped profiles", shipped), **_own(shipped, own)}
+    profiles = known(shipped, own)
     if not isinstance(name, str) or name not in profiles:
         raise BadInput(
             f"durable_profile: seen {name!r}; wanted one of {', '.join(sorted(profiles))};"
@@ -58,8 +58,16 @@ def choose(name: str, shipped: Any, own: Any, overrides: Any) -> tuple[Profile, 
     return _override(pinned, _mapping("durable_overrides", overrides)), pinned
 
 
+def known(shipped: Any, own: Any) -> dict[str, Any]:
+    """Return all profiles by name, as written. Raises BadInput."""
+    return {**_mapping("the shipped profiles", shipped), **_own(shipped, own)}
+
+
 def _own(shipped: Any, own: Any) -> dict[str, Any]:
     found = _mapping("durable_profiles", own)
+    for name in found:
+        if not isinstance(name, str):
+            raise BadInput(f"durable_profiles: seen the name {name!r}; wanted text, in quotes")
     taken = sorted(set(found) & set(shipped))
     if taken:
         raise BadInput(

@@ -305,7 +305,9 @@ def _verdict(setting: str, running: str, persisted: str, wanted: str, live: bool
 def _direction(setting: str, seen: Iterable[str], wanted: str) -> str:
     if setting == "atime":
         return "tighten"
-    known = [rank(setting, value) for value in seen if value in VALUES[setting]]
+    # What will do is not given up: a running data=journal does not make "ordered at boot" weaker.
+    differing = [value for value in seen if not satisfies(setting, value, wanted)]
+    known = [rank(setting, value) for value in differing if value in VALUES[setting]]
     return "loosen" if any(now > rank(setting, wanted) for now in known) else "tighten"
 
 

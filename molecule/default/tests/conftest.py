@@ -15,17 +15,10 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "molecule")]
 
 from lab.machine import Machine  # noqa: E402
+from support import truth  # noqa: E402
 from support.runs import Playbooks  # noqa: E402
 
 SCENARIO = Path(__file__).resolve().parents[1]
-#: Which disk lies below each mount of the layout.
-TARGETS = {
-    "/srv/pgdata": "SATA0001",
-    "/srv/fbdata": "SATA0002",
-    "/srv/mssql": "SATA0003",
-    "/srv/maria": "VIRT0001",
-    "/srv/faircom": "VIRT0002",
-}
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +32,7 @@ def converged() -> Machine:
 @pytest.fixture(scope="module")
 def machine(converged: Machine) -> Machine:
     """The machine, back at the moment after converge."""
-    converged.load("strict")
+    truth.load(converged, "strict")
     return converged
 
 

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import pytest
-from conftest import TARGETS
 from lab.machine import Machine
 from support import truth
+from support.layout import TARGETS
 from support.runs import Executions, Playbooks
 from testinfra.host import Host
 

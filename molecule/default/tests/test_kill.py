@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import ROOT, TARGETS
 from lab.machine import Machine
 from support import truth
+from support.layout import TARGETS
+from support.runs import ROOT
 
 PROFILES = ("strict", "flush", "disposable")
 #: One disk of each kind below each file system is enough: the others take the same steps.
@@ -81,7 +82,7 @@ def states(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> dict[s
             machine.reset()  # data=writeback waits for a mount
         found[profile] = truth.weaknesses(truth.read(machine), MANAGED)
         machine.save(profile)
-    machine.load("flush")
+    truth.load(machine, "flush")
     assert json.loads(enforce(machine, "strict"))["changes"] == []
     found["strict"] = truth.weaknesses(truth.read(machine), MANAGED)
     machine.save("strict-here")
@@ -106,7 +107,7 @@ def test_killed_at_any_step_it_is_as_safe_as_the_weaker_end(
     allowed = states[start] | states[goal]
     killed = 0
     while True:
-        machine.load(snapshot)
+        truth.load(machine, snapshot)
         said = enforce(machine, goal, killed + 1)
         seen = truth.weaknesses(truth.read(machine), MANAGED)
         assert seen <= allowed, f"{said}: {sorted(seen - allowed)}"
@@ -122,9 +123,9 @@ def test_killed_at_any_step_it_is_as_safe_as_the_weaker_end(
 def test_a_power_cut_in_the_middle_of_tightening_boots_and_the_next_run_ends_it(
     machine: Machine, states: dict[str, set[str]]
 ) -> None:
-    machine.load("disposable")
+    truth.load(machine, "disposable")
     steps = len(json.loads(enforce(machine, "strict"))["made"])
-    machine.load("disposable")
+    truth.load(machine, "disposable")
     assert enforce(machine, "strict", steps // 2).startswith("killed before")
     machine.cut()
     machine.boot()

@@ -9,7 +9,7 @@ disk; vda: virtio, the root file system on a partition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ansible_collections.durable.dbhost.plugins.module_utils import udev
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
@@ -65,17 +65,17 @@ class FakeMount:
     journal: bool = True
 
 
-@dataclass
 class SmallHost(FakeHost):
-    """The machine. Change its parts freely: files and commands are made when they are read."""
+    """The machine. Change its parts freely: files and commands are made when they are read.
 
-    disks: dict[str, FakeDisk] = field(default_factory=dict)
-    mounts: dict[str, FakeMount] = field(default_factory=dict)
-    #: Options that the throw-away image of a mount trial does not take.
-    trial_refuses: str = "bogus"
+    `trial_refuses` is an option that the throw-away image of a mount trial does not take.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         super().__init__()
+        self.disks: dict[str, FakeDisk] = {}
+        self.mounts: dict[str, FakeMount] = {}
+        self.trial_refuses = "bogus"
         for disk in (
             FakeDisk("sda", "sata", "QEMU_HARDDISK_SATA0001"),
             FakeDisk("sdb", "sata", "QEMU_HARDDISK_SATA0002"),
@@ -110,6 +110,16 @@ class SmallHost(FakeHost):
         self.commands[("systemd-detect-virt",)] = "none\n"
         self.commands[("udevadm", "info", "--export-db")] = self._udev_database
         self.after_mutation = self._age
+
+    def __repr__(self) -> str:
+        """Show what differs between hosts, for the reader of a failed property."""
+        disks = [f"{d.name} cache {d.cache}, belief {d.belief}" for d in self.disks.values()]
+        mounts = [
+            f"{m.target} barrier {m.barrier}, data {m.data}, {m.atime}, superblock {m.sb_options}, fstab"
+            f" {','.join(self.fstab_options(m.target))}"
+            for m in self.mounts.values()
+        ]
+        return "\n  ".join(["SmallHost", *disks, *mounts, self._text(udev.RULES_PATH)])
 
     def disk(self, name: str) -> FakeDisk:
         """Return a disk by kernel name."""
@@ -205,7 +215,7 @@ class SmallHost(FakeHost):
             self._remount(argv)
         elif command == "unshare":
             self._try(argv)
-        elif command not in ("sync", "mkdir", "mkfs.ext4", "mkfs.xfs", "rm", "systemctl"):
+        elif command not in ("sync", "mkdir", "mkfs.ext3", "mkfs.ext4", "mkfs.xfs", "rm", "systemctl"):
             raise ChangeFailed(f"{command}: No such file or directory")
 
     def on_attribute(self, path: str, value: str) -> None:

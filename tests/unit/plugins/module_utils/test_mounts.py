@@ -96,7 +96,7 @@ def test_the_next_mount_is_superblock_then_fstab(
 
 def test_rootflags_count_for_the_root_alone() -> None:
     host = SmallHost()
-    host.files["/proc/cmdline"] = "root=/dev/vda1 rootflags=data=journal,barrier=0 ro\n"
+    host.files["/proc/cmdline"] = "root=/dev/vda1 rootflags=commit=9 rootflags=data=journal,barrier=0 ro\n"
     assert facts(host, "/")["persisted"] == {"barrier": "off", "data_mode": "journal", "atime": "relatime"}
     assert facts(host, "/srv/pgdata")["persisted"]["data_mode"] == "ordered"
 

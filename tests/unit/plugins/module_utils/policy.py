@@ -1,0 +1,76 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Looks at a small host as the playbook does, and carries a plan out as it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from ansible_collections.durable.dbhost.plugins.module_utils import (
+    layer_mount_options,
+    layer_write_cache,
+    plan,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.assessment import Inputs, assess
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
+
+from .captured import COLLECTION
+from .small_host import SmallHost
+
+NOW = "2026-01-31T12:00:00Z"
+MOUNTS = ("/srv/pgdata", "/srv/mssql", "/srv/maria")
+PROFILES = ("strict", "flush", "protected", "ups", "disposable")
+SETTINGS = ("barrier", "data_mode", "atime")
+
+
+def shipped() -> dict[str, Any]:
+    """Return the shipped profiles."""
+    text = (COLLECTION / "playbooks/vars/profiles.yml").read_text(encoding="utf-8")
+    found = yaml.safe_load(text)["durable_shipped_profiles"]
+    assert isinstance(found, dict)
+    return found
+
+
+def inputs(profile: Any = "strict", **given: Any) -> Inputs:
+    """Return what an inventory says of the small host."""
+    return Inputs(**{"profile": profile, "shipped": shipped(), "own": {}, "overrides": {}, "mounts": MOUNTS, **given})
+
+
+def look(host: SmallHost, profile: Any = "strict", **given: Any) -> dict[str, Any]:
+    """Return the assessment of a host as it is now."""
+    return assess(inputs(profile, **given), collect(host, NOW), NOW)
+
+
+def attested(claim: str = "power_loss_protection", target: str = "host") -> dict[str, str]:
+    """Return one valid attestation."""
+    return {"claim": claim, "target": target, "by": "A. Person", "reason": "read the label", "expires": "2026-06-30"}
+
+
+def enforce(host: SmallHost, found: dict[str, Any]) -> None:
+    """Carry out a plan, as harden_db.yml does: step by step, each planned anew on the host."""
+    for phase, layer in plan.STEPS:
+        rows = found["plan"][phase].get(layer, [])
+        if rows and layer == "write_cache":
+            disks = [layer_write_cache.Target(**row) for row in rows]
+            layer_write_cache.apply(host, layer_write_cache.plan(host, disks), disks)
+        elif rows:
+            mounts = [mount_target(row) for row in rows]
+            layer_mount_options.apply(host, layer_mount_options.plan(host, mounts), mounts)
+
+
+def mount_target(row: dict[str, Any]) -> layer_mount_options.Target:
+    """Return a plan's target as the module hands it to its layer."""
+    wanted = {name: row[name] for name in SETTINGS if name in row}
+    return layer_mount_options.Target(row["target"], wanted, row["persist"])
+
+
+def settled(profile: str, **given: Any) -> SmallHost:
+    """Return a host that was brought to a profile and has been rebooted since."""
+    host = SmallHost()
+    enforce(host, look(host, profile, **given))
+    host.reboot()
+    host.mutations.clear()
+    return host
