@@ -37,7 +37,7 @@ while read -r serial partition fstype mount options; do
         device=$(first_partition "$device")
     fi
     [ "$fstype" = - ] && continue
-    make_file_system "$fstype" "$device"
+    make_file_system "$fstype" "$device" < /dev/null
     [ "$mount" = - ] && continue
     mkdir -p "$mount"
     echo "UUID=$(blkid -p -s UUID -o value "$device") $mount $fstype $options 0 2" >> /etc/fstab

@@ -7,6 +7,7 @@
 set -eu
 
 echo dbhost > /etc/hostname
+echo LANG=C.UTF-8 > /etc/default/locale
 printf '127.0.0.1 localhost\n127.0.1.1 dbhost\n::1 localhost\n' > /etc/hosts
 
 # Network: the addresses of QEMU's user network are fixed. (systemd-networkd needs 15 s on an
@@ -52,6 +53,8 @@ for unit in \
 do
     ln -sf /dev/null "/etc/systemd/system/$unit"
 done
+mkdir -p /etc/systemd/system-generators
+ln -s /dev/null /etc/systemd/system-generators/systemd-ssh-generator    # trixie: there is no vsock
 printf 'blacklist %s\n' \
     aesni_intel ghash_clmulni_intel sha512_ssse3 sha256_ssse3 sha1_ssse3 crct10dif_pclmul \
     crc32_pclmul polyval_clmulni psmouse pcspkr i2c_i801 lpc_ich iTCO_wdt evdev button joydev \

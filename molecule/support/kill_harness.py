@@ -50,9 +50,7 @@ class MortalHost(Host):
         self._mortal(" ".join(argv), lambda: super(MortalHost, self).change(argv))
 
     def write_attribute(self, path: str, value: str) -> None:
-        self._mortal(
-            f"{value} > {path}", lambda: super(MortalHost, self).write_attribute(path, value)
-        )
+        self._mortal(f"{value} > {path}", lambda: super(MortalHost, self).write_attribute(path, value))
 
     def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
         self._mortal(f"write {path}", lambda: super(MortalHost, self).write_file(path, content, mode))

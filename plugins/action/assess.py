@@ -26,7 +26,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the assessment."""
-        result = super().run(tmp, task_vars)
+        result: dict[str, Any] = super().run(tmp, task_vars)
         given = dict(self._task.args)
         storage = given.pop("storage")
         inputs = Inputs(own=given.pop("profiles", {}), **given)

@@ -29,7 +29,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the reports, worst first."""
-        result = super().run(tmp, task_vars)
+        result: dict[str, Any] = super().run(tmp, task_vars)
         hostvars = (task_vars or {})["hostvars"]
         reports = [
             {"host": host, **hostvars[host]["durable_result"]}

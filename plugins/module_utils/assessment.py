@@ -162,9 +162,7 @@ def _evaluate(
     disks, unknown_stacks = _leaves(storage, mounts)
     rows = [row for mount in mounts for row in settings.of_mount(mount, profile)]
     rows += [row for disk in disks for row in settings.of_disk(disk, profile)]
-    needed = requirements.of_host(
-        profile, pinned, mounts, disks, words, inputs.accept_data_loss is True
-    )
+    needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
     may_loosen = all(need.state in ("met", "attested") for need in needed) and not unknown_stacks
     steps = plan.build(rows, may_loosen)
     withheld = [row for row in rows if row.phase == "loosen" and not may_loosen]
@@ -182,9 +180,7 @@ def _evaluate(
     }
 
 
-def _leaves(
-    storage: dict[str, Any], mounts: list[dict[str, Any]]
-) -> tuple[list[dict[str, Any]], list[str]]:
+def _leaves(storage: dict[str, Any], mounts: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the disks below the mounts, and the reasons for stacks that are not understood."""
     by_name = {disk["name"]: disk for disk in storage["disks"]}
     names: dict[str, None] = {}
@@ -201,9 +197,7 @@ def _leaves(
     return [by_name[name] for name in names], reasons
 
 
-def _risks(
-    mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: list[Attestation]
-) -> list[str]:
+def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: list[Attestation]) -> list[str]:
     """Return, in plain words, the ways in which acknowledged commits can vanish right now."""
     found = []
     for disk in disks:
@@ -260,9 +254,7 @@ def _reasons(
         f"{row.target} {row.setting}: {row.wanted_running} is withheld until the requirements are met"
         for row in withheld
     ]
-    found += [
-        f"{row.target} {row.setting} {row.verdict}: {row.why}" for row in rows if row.verdict != "ok"
-    ]
+    found += [f"{row.target} {row.setting} {row.verdict}: {row.why}" for row in rows if row.verdict != "ok"]
     return found
 
 
@@ -272,10 +264,7 @@ def _missing(needed: list[Requirement]) -> list[str]:
     for need in needed:
         if need.why:
             targets.setdefault((need.name, need.why, need.remedy), []).append(need.target)
-    return [
-        f"{name} ({', '.join(names)}): {why}; {remedy}"
-        for (name, why, remedy), names in targets.items()
-    ]
+    return [f"{name} ({', '.join(names)}): {why}; {remedy}" for (name, why, remedy), names in targets.items()]
 
 
 def _pending(row: Setting) -> dict[str, str]:
@@ -328,13 +317,9 @@ def _time(text: str) -> datetime.datetime:
 def _check_permissions(inputs: Inputs) -> None:
     allowed = inputs.allow
     if not isinstance(allowed, (list, tuple)) or any(word not in PERMISSIONS for word in allowed):
-        raise BadInput(
-            f"durable_allow: seen {inputs.allow!r}; wanted a list of {', '.join(PERMISSIONS)}"
-        )
+        raise BadInput(f"durable_allow: seen {inputs.allow!r}; wanted a list of {', '.join(PERMISSIONS)}")
     if not isinstance(inputs.accept_data_loss, bool):
-        raise BadInput(
-            f"durable_accept_data_loss: seen {inputs.accept_data_loss!r}; wanted true or false"
-        )
+        raise BadInput(f"durable_accept_data_loss: seen {inputs.accept_data_loss!r}; wanted true or false")
 
 
 def _paths(where: str, value: Any) -> list[str]:

@@ -24,9 +24,9 @@ class MalformedFstab(ValueError):
 
 
 class Entry(NamedTuple):
-    """One file system line: its index in the file's lines, and its fields, unescaped."""
+    """One file system line: its row in the file's lines, and its fields, unescaped."""
 
-    index: int
+    row: int
     spec: str
     target: str
     fstype: str
@@ -41,19 +41,19 @@ def parse(text: str) -> list[Entry]:
     Raises it as well for a line with a carriage return or a NUL.
     """
     entries = []
-    for index, line in enumerate(text.split("\n")):
+    for row, line in enumerate(text.split("\n")):
         fields = _FIELD.findall(line)
         if not fields or fields[0].startswith("#"):
             continue
         numbers_are_numbers = all(field.isascii() and field.isdigit() for field in fields[4:])
         if not 3 <= len(fields) <= 6 or not numbers_are_numbers or _STRANGE.search(line):
             raise MalformedFstab(
-                f"/etc/fstab line {index + 1}: seen {line!r}; wanted 'device target type options"
+                f"/etc/fstab line {row + 1}: seen {line!r}; wanted 'device target type options"
                 " [dump] [pass]'; mend that line, then run again"
             )
         entries.append(
             Entry(
-                index=index,
+                row=row,
                 spec=unescape(fields[0]),
                 target=_normal(unescape(fields[1])),
                 fstype=fields[2],
@@ -76,17 +76,17 @@ def set_options(text: str, entry: Entry, options: tuple[str, ...], note: str | N
     All other bytes stay as they are.
     """
     lines = text.split("\n")
-    line = lines[entry.index]
+    line = lines[entry.row]
     fields = list(_FIELD.finditer(line))
     joined = ",".join(options)
     if len(fields) > 3:
         changed = line[: fields[3].start()] + joined + line[fields[3].end() :]
     else:
         changed = line[: fields[2].end()] + " " + joined + line[fields[2].end() :]
-    above = entry.index - 1
-    start = above if above >= 0 and lines[above].startswith(MARK) else entry.index
+    above = entry.row - 1
+    start = above if above >= 0 and lines[above].startswith(MARK) else entry.row
     comment = [] if note is None else [f"{MARK}: {note}"]
-    return "\n".join([*lines[:start], *comment, changed, *lines[entry.index + 1 :]])
+    return "\n".join([*lines[:start], *comment, changed, *lines[entry.row + 1 :]])
 
 
 def _normal(target: str) -> str:

@@ -54,8 +54,6 @@ def as_diff(changes: Iterable[Change]) -> dict[str, str]:
     """Return the before and after texts that `--diff` shows, one line a setting."""
     rows = list(changes)
     return {
-        side: "".join(
-            f"{row.target} {row.setting} ({row.when}): {getattr(row, side)}\n" for row in rows
-        )
+        side: "".join(f"{row.target} {row.setting} ({row.when}): {getattr(row, side)}\n" for row in rows)
         for side in ("before", "after")
     }

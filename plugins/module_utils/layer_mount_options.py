@@ -95,9 +95,7 @@ def release(host: Host) -> tuple[tuple[Change, ...], str]:
             continue
         restored = mountwords.restore(entry.options, tuple(before.split(",")))
         text = fstab.set_options(text, entry, restored, None)
-        changes.append(
-            Change(target, "options", "persisted", ",".join(entry.options), ",".join(restored))
-        )
+        changes.append(Change(target, "options", "persisted", ",".join(entry.options), ",".join(restored)))
     return tuple(changes), text
 
 

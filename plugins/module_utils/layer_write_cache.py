@@ -89,8 +89,7 @@ def _find(reader: Disks, target: Target) -> dict[str, Any]:
     facts = reader.collect(name)
     if facts["transport"] not in SWITCHABLE:
         raise ChangeFailed(
-            f"{target.disk} ({name}): seen a {facts['transport']} disk; wanted one of"
-            f" {', '.join(SWITCHABLE)}"
+            f"{target.disk} ({name}): seen a {facts['transport']} disk; wanted one of {', '.join(SWITCHABLE)}"
         )
     if facts["write_cache"]["device"] == UNKNOWN:
         reason = facts["evidence"]["write_cache.device"]["reason"]
@@ -140,7 +139,10 @@ def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
 
 
 def _expect_belief(host: Host, name: str, wanted: str) -> None:
-    seen = host.read(f"/sys/block/{name}/queue/write_cache").strip()
+    try:
+        seen = host.read(f"/sys/block/{name}/queue/write_cache").strip()
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
     if seen != wanted:
         raise ChangeFailed(
             f"{name}: the kernel believes {seen!r}, wanted {wanted!r}: somebody wrote to its"
@@ -151,7 +153,7 @@ def _expect_belief(host: Host, name: str, wanted: str) -> None:
 def _scsi_cache_type(host: Host, name: str) -> str:
     directory = f"/sys/block/{name}/device/scsi_disk"
     try:
-        address = host.list(directory)[0]
+        address = host.names(directory)[0]
     except (Unobservable, IndexError) as error:
         raise ChangeFailed(f"{name}: no scsi_disk of its own below {directory}") from error
     return f"{directory}/{address}/cache_type"

@@ -158,7 +158,7 @@ class Mounts:
             options = (*self._rootflags(mount.target), *entry.options)
         except Unobservable as error:
             return {name: unknown("/proc/cmdline", str(error)) for name in names}
-        source = f"/etc/fstab line {entry.index + 1}"
+        source = f"/etc/fstab line {entry.row + 1}"
         said = mountwords.fold(options)
         atime = Observation(said.get("atime", "relatime"), source)
         if mount.fstype == "xfs":

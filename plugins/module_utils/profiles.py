@@ -89,9 +89,7 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
     for setting in VALUES:
         _check(where, setting, fields[setting])
     if fields["rests_on"] not in RESTS_ON:
-        raise BadInput(
-            f"{where}: rests_on: seen {fields['rests_on']!r}; wanted one of {', '.join(RESTS_ON)}"
-        )
+        raise BadInput(f"{where}: rests_on: seen {fields['rests_on']!r}; wanted one of {', '.join(RESTS_ON)}")
     profile = Profile(name=name, **fields)
     _consistent(where, profile)
     if profile.rests_on == "device" and profile.write_cache == "enabled":
@@ -105,9 +103,7 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
 def _override(profile: Profile, overrides: dict[str, Any]) -> Profile:
     for setting, value in overrides.items():
         if setting not in VALUES:
-            raise BadInput(
-                f"durable_overrides: seen {setting!r}; wanted one of {', '.join(VALUES)}"
-            )
+            raise BadInput(f"durable_overrides: seen {setting!r}; wanted one of {', '.join(VALUES)}")
         _check("durable_overrides", setting, value)
     changed = profile._replace(**overrides)
     _consistent("durable_overrides", changed)
@@ -116,9 +112,7 @@ def _override(profile: Profile, overrides: dict[str, Any]) -> Profile:
 
 def loosened_by(profile: Profile, base: Profile) -> list[str]:
     """Return the safety settings in which `profile` is weaker than `base`."""
-    return [
-        name for name in _SAFETY if rank(name, getattr(profile, name)) < rank(name, getattr(base, name))
-    ]
+    return [name for name in _SAFETY if rank(name, getattr(profile, name)) < rank(name, getattr(base, name))]
 
 
 def rank(setting: str, value: str) -> int:
@@ -133,9 +127,7 @@ def _check(where: str, setting: str, value: Any) -> None:
             f" wanted one of {', '.join(VALUES[setting])}, in quotes"
         )
     if value not in VALUES[setting]:
-        raise BadInput(
-            f"{where}: {setting}: seen {value!r}; wanted one of {', '.join(VALUES[setting])}"
-        )
+        raise BadInput(f"{where}: {setting}: seen {value!r}; wanted one of {', '.join(VALUES[setting])}")
 
 
 def _consistent(where: str, profile: Profile) -> None:

@@ -65,7 +65,8 @@ def of_mount(mount: dict[str, Any], profile: Profile) -> list[Setting]:
 def of_disk(disk: dict[str, Any], profile: Profile) -> list[Setting]:
     """Return the rows of one disk below a managed file system."""
     owed = [_flush(disk)] if disk["flush"] == "owed" else []
-    return [*owed, _write_cache(disk, profile), _kernel_belief(disk, profile)]
+    cache = _write_cache(disk, profile)
+    return [*owed, cache, _kernel_belief(disk, profile, cache.phase)]
 
 
 def satisfies(setting: str, seen: str, wanted: str) -> bool:
@@ -92,9 +93,7 @@ def _data_mode(mount: dict[str, Any], profile: Profile) -> Setting:
     row = _mount_row(mount, "data_mode", profile.data_mode, why, live=False)
     if "none" in (row.running, row.persisted):
         # data= cannot be set without a journal, and no rule here calls that safe.
-        return row._replace(
-            verdict=UNKNOWN, phase=None, why=why["none"], remedy="add a journal: tune2fs -j"
-        )
+        return row._replace(verdict=UNKNOWN, phase=None, why=why["none"], remedy="add a journal: tune2fs -j")
     return row
 
 
@@ -208,7 +207,7 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
     )
 
 
-def _kernel_belief(disk: dict[str, Any], profile: Profile) -> Setting:
+def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | None) -> Setting:
     """The kernel flushes only what it believes to be cached: its belief must not be weaker."""
     cache = disk["write_cache"]
     running = cache["kernel"]
@@ -225,6 +224,8 @@ def _kernel_belief(disk: dict[str, Any], profile: Profile) -> Setting:
     if verdict.startswith("drift") and _switchable(disk):
         # Without a pin of its own the belief follows the cache when that is switched.
         phase = "believe" if lie else "tighten" if _pins(disk) else None
+    if verdict == "drift_persisted":
+        phase = cache_phase  # one rule keeps both: without a change of the cache there is none
     name = disk["name"]
     why = {
         "write through": f"the kernel believes that {name} caches nothing and sends it no flush",

@@ -22,7 +22,7 @@ def collect(host: Host, now: str) -> dict[str, Any]:
     nothing can be said about this machine.
     """
     disks, mounts = Disks(host), Mounts(host)
-    names = [name for name in host.list("/sys/block") if not name.startswith(_NOT_DISKS)]
+    names = [name for name in host.names("/sys/block") if not name.startswith(_NOT_DISKS)]
     return {
         "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
         "time": now,

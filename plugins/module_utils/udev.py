@@ -24,7 +24,9 @@ _SAFE = re.compile(r"[A-Za-z0-9#+.:=@_-]+")
 #: of one array apart, which share a plain WWN.
 _ID_KEYS = {"wwn": "ID_WWN_WITH_EXTENSION", "serial": "ID_SERIAL"}
 
-_RULE = re.compile(r"^# disk (?P<id>(?:wwn|serial):\S+) (?P<transport>\S+) (?P<state>enabled|disabled)$", re.M)
+_RULE = re.compile(
+    r"^# disk (?P<id>(?:wwn|serial):\S+) (?P<transport>\S+) (?P<state>enabled|disabled)$", re.M
+)
 
 
 class CacheRule(NamedTuple):

@@ -14,9 +14,10 @@ import testinfra
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "molecule")]
 
-from lab.machine import Machine  # noqa: E402
 from support import truth  # noqa: E402
 from support.runs import Playbooks  # noqa: E402
+
+from lab.machine import Machine  # noqa: E402
 
 SCENARIO = Path(__file__).resolve().parents[1]
 

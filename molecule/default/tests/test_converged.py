@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import pytest
-from lab.machine import Machine
 from support import truth
 from support.layout import TARGETS
 from support.runs import Executions, Playbooks
 from testinfra.host import Host
+
+from lab.machine import Machine
 
 SATA = [serial for serial in TARGETS.values() if serial.startswith("SATA")]
 VIRTIO = [serial for serial in TARGETS.values() if serial.startswith("VIRT")]

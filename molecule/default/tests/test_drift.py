@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import pytest
-from lab.machine import Machine
 from support import truth
 from support.layout import TARGETS
 from support.runs import Playbooks
+
+from lab.machine import Machine
 
 RULES = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
 #: What each line of the plant below is called in the report.

@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 import yaml
-from lab.machine import Machine
 from support import truth
 from support.layout import TARGETS
 from support.runs import ROOT
+
+from lab.machine import Machine
 
 PROFILES = ("strict", "flush", "disposable")
 #: One disk of each kind below each file system is enough: the others take the same steps.

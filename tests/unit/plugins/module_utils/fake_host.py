@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import builtins
 import os
 from collections.abc import Callable
 from typing import Any, Union
@@ -52,7 +51,7 @@ class FakeHost(Host):
             return said(self.files[path])
         raise Unobservable(f"{path}: {os.strerror(21 if self._children(path) else 2)}")
 
-    def list(self, path: str) -> builtins.list[str]:
+    def names(self, path: str) -> list[str]:
         found = self._children(self.resolve(path))
         if not found:
             raise Unobservable(f"{path}: No such file or directory")
@@ -66,13 +65,13 @@ class FakeHost(Host):
         path = self._resolve_directory(path)
         return self.resolve(self.links[path]) if path in self.links else path
 
-    def run(self, argv: builtins.list[str], timeout: float = READ_TIMEOUT) -> Result:
+    def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
         self.asked.append(tuple(argv))
         if tuple(argv) not in self.commands:
             raise Unobservable(f"{argv[0]}: No such file or directory")
         return Result(0, said(self.commands[tuple(argv)]), "")
 
-    def change(self, argv: builtins.list[str]) -> None:
+    def change(self, argv: list[str]) -> None:
         self._mutate(("change", *argv), lambda: self.on_change(argv))
 
     def write_attribute(self, path: str, value: str) -> None:
@@ -85,7 +84,7 @@ class FakeHost(Host):
     def remove_file(self, path: str) -> None:
         self._mutate(("remove", path), lambda: self.files.pop(path))
 
-    def on_change(self, argv: builtins.list[str]) -> None:
+    def on_change(self, argv: list[str]) -> None:
         """Do what a changing command does. Raises ChangeFailed."""
         raise ChangeFailed(f"{argv[0]}: No such file or directory")
 

@@ -168,6 +168,8 @@ class SmallHost(FakeHost):
 
     def reboot(self) -> None:
         """Come back as fstab, superblocks and our udev rule say; clean, because shut down."""
+        for path in [name for name in self.files if name.startswith("/run/durable-dbhost/")]:
+            del self.files[path]
         rules = {rule.id: rule.state for rule in udev.parse_rules(self._text(udev.RULES_PATH))}
         for disk in self.disks.values():
             disk.cache, disk.forced, disk.dirty = rules.get(disk.id, "enabled"), False, False

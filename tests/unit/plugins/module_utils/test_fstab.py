@@ -49,12 +49,12 @@ def test_every_other_byte_stays(text: str, wanted: tuple[str, ...], data: st.Dat
     entry = data.draw(st.sampled_from(fstab.parse(text)))
     changed = fstab.set_options(text, entry, wanted, "note")
     before, after = text.split("\n"), changed.split("\n")
-    assert after[: entry.index] == before[: entry.index]
-    assert after[entry.index] == f"{fstab.MARK}: note"
-    assert after[entry.index + 2 :] == before[entry.index + 1 :]
-    (found,) = [e for e in fstab.parse(changed) if e.index == entry.index + 1]
-    assert found == entry._replace(index=entry.index + 1, options=wanted)
-    if len(re.findall(r"[^ \t]+", before[entry.index])) > 3:
+    assert after[: entry.row] == before[: entry.row]
+    assert after[entry.row] == f"{fstab.MARK}: note"
+    assert after[entry.row + 2 :] == before[entry.row + 1 :]
+    (found,) = [e for e in fstab.parse(changed) if e.index == entry.row + 1]
+    assert found == entry._replace(index=entry.row + 1, options=wanted)
+    if len(re.findall(r"[^ \t]+", before[entry.row])) > 3:
         back = fstab.set_options(changed, found, entry.options, None)
         assert back == text
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.durable.dbhost.plugins.module_utils import fstab, udev
+from ansible_collections.durable.dbhost.plugins.module_utils import flush, fstab, udev
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.plan import STEPS, build, changes
 
@@ -36,6 +36,9 @@ def hosts(draw: st.DrawFn) -> SmallHost:
         disk.belief = draw(st.sampled_from(["write back", "write through"]))
         if disk.transport == "virtio" and disk.cache == "disabled":
             disk.belief = "write through"
+        if disk.cache == "enabled" and draw(st.integers(0, 3)) == 0:
+            host.files[f"{flush.OWED}/{disk.name}"] = ""
+            disk.dirty = True
         state = draw(st.sampled_from(["enabled", "disabled", None]))
         if state:
             rules.append(udev.CacheRule(disk.id, disk.transport, state))
@@ -89,8 +92,10 @@ def test_no_step_is_less_safe_than_the_weaker_end_and_the_end_is_reached(host: S
     again = look(host, profile, **GIVEN)
     assert again["changes"] == [], again["why"]
     assert again["plan"] == build([], False)
+    withheld = "withheld" in "\n".join(again["why"])
     host.reboot()
-    assert look(host, profile, **GIVEN)["changes"] == []
+    if not withheld:
+        assert look(host, profile, **GIVEN)["changes"] == []
     root = {way for way in host.ways_to_lose() if way.startswith(("/ ", "vda"))}
     assert host.ways_to_lose() - root <= target_ways(host, profile)
 

@@ -1,0 +1,109 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hosts that are away, hosts that nobody pinned, and plays that cannot see their inputs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import truth
+from support.runs import Executions, Playbooks
+
+from lab.machine import Machine
+
+AWAY = {"ansible_host": "127.0.0.1", "ansible_port": 9, "ansible_user": "root"}
+
+
+def connection(machine: Machine) -> dict[str, Any]:
+    """Return how to reach the machine, to give it a second name."""
+    return dict(json.loads(machine.inventory.read_text())["all"]["hosts"][machine.name])
+
+
+def inventory(path: Path, content: dict[str, Any]) -> Path:
+    """Write one more inventory (YAML is a superset of JSON)."""
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_an_unreachable_and_an_unpinned_host_are_reported_beside_the_others(
+    machine: Machine, playbooks: Playbooks, tmp_path: Path
+) -> None:
+    hosts = {"databases": {"hosts": {"away": AWAY}}, "others": {"hosts": {"free": connection(machine)}}}
+    playbooks.inventories.append(inventory(tmp_path / "more.yml", hosts))
+    before = truth.read(machine)["mounts"]
+    run = playbooks.run("harden-db")
+    verdicts = {host: report["verdict"] for host, report in run.reports.items()}
+    assert verdicts == {"away": "unreachable", "dbhost": "attested", "free": "not_managed"}
+    assert run.code == 2
+    assert set(run.reports["free"]["ratings"]) == {"strict", "flush", "protected", "ups", "disposable"}
+    assert run.recap["free"]["changed"] == 0
+    assert truth.read(machine)["mounts"] == before
+    table = run.output[run.output.index("HOST ") :]
+    assert table.index("away") < table.index("dbhost") < table.index("free")
+
+
+def test_what_may_pass_is_the_users_choice(playbooks: Playbooks, tmp_path: Path) -> None:
+    hosts = {"databases": {"hosts": {"away": AWAY}}}
+    playbooks.inventories.append(inventory(tmp_path / "more.yml", hosts))
+    run = playbooks.run("harden-db", "--check", variables={"durable_fail_on": ["at_risk"]})
+    assert run.reports["away"]["verdict"] == "unreachable"
+    assert run.code == 0
+
+
+def test_without_a_pinned_host_the_run_fails_and_says_where_to_pin(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    playbooks.inventories = [machine.inventory]
+    executions = Executions(machine)
+    run = playbooks.run("harden-db")
+    assert run.code == 2
+    assert "No host of this run has a durable_profile" in run.output
+    assert "group_vars/databases.yml in the same directory as the inventory file" in run.output
+    assert executions.count() == 0
+
+
+@pytest.mark.parametrize("name", ["durable_hosts", "durable_serial"])
+def test_play_inputs_in_the_inventory_are_refused(
+    machine: Machine, playbooks: Playbooks, tmp_path: Path, name: str
+) -> None:
+    content = {"databases": {"vars": {name: "1"}}}
+    playbooks.inventories.append(inventory(tmp_path / "more.yml", content))
+    executions = Executions(machine)
+    run = playbooks.run("harden-db")
+    assert run.code == 2
+    assert f"{name}: seen in the inventory" in run.output
+    assert executions.count() == 0
+
+
+def test_serial_goes_host_by_host_and_every_host_is_reported(
+    machine: Machine, playbooks: Playbooks, tmp_path: Path
+) -> None:
+    hosts = {"databases": {"hosts": {"second": connection(machine)}}}
+    playbooks.inventories.append(inventory(tmp_path / "more.yml", hosts))
+    variables = {"durable_serial": 1, "durable_hosts": "databases"}
+    run = playbooks.run("harden-db", "--check", variables=variables)
+    assert run.code == 0
+    assert run.output.count("PLAY [Bring database hosts") == 2
+    assert {host: report["verdict"] for host, report in run.reports.items()} == {
+        "dbhost": "attested",
+        "second": "attested",
+    }
+
+
+def test_audit_rates_a_pinned_host_against_every_profile_and_changes_nothing(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    before = truth.read(machine)["mounts"]
+    executions = Executions(machine)
+    run = playbooks.run("audit")
+    assert executions.count() == 1
+    assert run.code == 0
+    ratings = run.reports["dbhost"]["ratings"]
+    assert ratings["strict"]["verdict"] == "attested"
+    assert ratings["flush"]["verdict"] == "drifted"
+    assert ratings["disposable"]["verdict"] == "blocked"
+    assert truth.read(machine)["mounts"] == before

@@ -1,0 +1,134 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bad input: one clear message, exit code 2, and a machine on which nothing changed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+from support import truth
+from support.runs import Playbooks
+
+from lab.machine import Machine
+
+GOOD = {"claim": "host_honours_flush", "target": "host", "by": "a", "reason": "b"}
+SOON = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 86400))
+
+#: name: (variables, words of the message: what was seen, what was wanted)
+CASES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "unknown profile": (
+        {"durable_profile": "stritc"},
+        ("'stritc'", "disposable, flush, protected, strict, ups"),
+    ),
+    "mount that does not exist": (
+        {"durable_mounts": ["/srv/nowhere"]},
+        ("/srv/nowhere", "nothing is mounted"),
+    ),
+    "contradictory override": (
+        {"durable_overrides": {"barrier": "off"}},
+        ("barrier 'off' with write_cache 'disabled' contradict", "set barrier 'on'"),
+    ),
+    "expired attestation": (
+        {"durable_attestations": [{**GOOD, "expires": "2020-01-31"}]},
+        ("expired on 2020-01-31", "renew it"),
+    ),
+    "own profile that shadows a shipped one": (
+        {"durable_profiles": {"strict": {}}},
+        ("strict, which this collection ships",),
+    ),
+    "text for a boolean": ({"durable_accept_data_loss": "yes please"}, ("wanted true or false",)),
+}
+
+
+@pytest.fixture(scope="module")
+def exposed(machine: Machine) -> Machine:
+    """The machine with something to mend, so that "nothing changed" means something."""
+    machine.run(["mount", "-o", "remount,barrier=0", "/srv/pgdata"])
+    return machine
+
+
+def state_of(machine: Machine) -> dict[str, Any]:
+    """Return all that a run could have changed."""
+    seen = truth.read(machine)
+    for disk in seen["disks"].values():
+        del disk["flushes"]  # the machine's own journal flushes its disk too
+    return {**seen, "fstab": machine.run(["cat", "/etc/fstab"]).stdout}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_input_is_named_and_changes_nothing(exposed: Machine, playbooks: Playbooks, case: str) -> None:
+    variables, words = CASES[case]
+    before = state_of(exposed)
+    run = playbooks.run("harden-db", variables=variables)
+    assert run.code == 2
+    assert run.reports["dbhost"]["verdict"] == "blocked"
+    (message,) = run.reports["dbhost"]["why"]
+    assert all(word in message for word in words), message
+    assert run.recap["dbhost"]["changed"] == 0
+    assert state_of(exposed) == before
+
+
+def test_an_unquoted_date_in_the_inventory_is_named(exposed: Machine, playbooks: Playbooks) -> None:
+    inventory = playbooks.directory / "inventory.yml"
+    fields = "".join(f", {key}: {value}" for key, value in GOOD.items())
+    inventory.write_text(
+        "databases: {hosts: {dbhost: {durable_attestations_host: [{expires: " + SOON + fields + "}]}}}\n"
+    )
+    playbooks.inventories.append(inventory)
+    before = state_of(exposed)
+    run = playbooks.run("harden-db")
+    assert run.code == 2
+    (message,) = run.reports["dbhost"]["why"]
+    assert "unquoted date" in message
+    assert f'expires: "{SOON}"' in message
+    assert state_of(exposed) == before
+
+
+def test_a_malformed_fstab_line_is_named_and_left(exposed: Machine, playbooks: Playbooks) -> None:
+    exposed.run(
+        ["sh", "-c", "cp /etc/fstab /root/fstab; echo 'LABEL=x /srv/x ext4 defaults 0 two' >> /etc/fstab"]
+    )
+    before = state_of(exposed)
+    run = playbooks.run("harden-db")
+    assert run.code == 2
+    (message,) = run.reports["dbhost"]["why"]
+    assert "/etc/fstab line" in message
+    assert "0 two" in message
+    assert state_of(exposed) == before
+    exposed.run(["sh", "-c", "cat /root/fstab > /etc/fstab"])
+
+
+def test_a_disk_that_vanishes_mid_run_is_named_and_no_other_disk_is_touched(
+    exposed: Machine, playbooks: Playbooks
+) -> None:
+    # Two caches to switch off; the first disk leaves once the facts have been taken.
+    switch_on = (
+        "for name in SATA0002 SATA0003; do hdparm -q -W1 /dev/disk/by-id/ata-QEMU_HARDDISK_$name; done"
+    )
+    exposed.run(["sh", "-c", f"mount -o remount,barrier=1 /srv/pgdata; {switch_on}"])
+    facts_taken = threading.Thread(target=unplug_after_facts, args=(exposed, "SATA0002"))
+    facts_taken.start()
+    run = playbooks.run("harden-db")
+    facts_taken.join()
+    assert run.code == 2
+    assert "serial:QEMU_HARDDISK_SATA0002: no disk of that id is there" in run.output
+    assert run.reports["dbhost"]["verdict"] not in ("durable", "attested", "unverified")
+    link = "/dev/disk/by-id/ata-QEMU_HARDDISK_SATA0003"
+    assert "(on)" in exposed.run(["sh", "-c", f"hdparm -W $(readlink -f {link})"]).stdout
+
+
+def unplug_after_facts(machine: Machine, serial: str) -> None:
+    """Take a disk away as soon as the journal shows that the first facts were asked for."""
+    since = machine.run(["date", "+%s"]).stdout.strip()
+    limit = time.monotonic() + 120
+    while time.monotonic() < limit:
+        lines = machine.run(["journalctl", f"--since=@{since}", "--output=cat", "--no-pager"]).stdout
+        if "Invoked" in lines.splitlines():
+            time.sleep(2.5)  # the facts are read in that time; the next module comes later
+            machine.unplug(serial)
+            return
+        time.sleep(0.2)

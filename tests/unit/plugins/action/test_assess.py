@@ -1,0 +1,81 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The assess action: a shell that hands on its arguments and loses no host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+pytest.importorskip("ansible")
+
+from ansible_collections.durable.dbhost.plugins.action import assess as action
+from ansible_collections.durable.dbhost.plugins.module_utils.assessment import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.policy import NOW, shipped
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
+
+
+def run(**arguments: Any) -> dict[str, Any]:
+    """Return what the action returns."""
+    task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False)
+    connection = MagicMock(_shell=MagicMock(tmpdir=None))
+    plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
+    result = plugin.run(task_vars={})
+    assert isinstance(result, dict)
+    assert result["changed"] is False
+    assert "failed" not in result
+    found = result["assessment"]
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def today(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(action.time, "strftime", lambda _form, _when: NOW)
+
+
+def test_a_host_is_assessed_by_the_arguments_alone() -> None:
+    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
+    found = run(profile="strict", shipped=shipped(), mounts=["/srv/pgdata"], storage=storage)
+    assert (found["verdict"], found["profile"]) == ("drifted", "strict")
+    assert found["plan"]["tighten"]["write_cache"]
+
+
+def test_every_argument_reaches_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(action, "assess", lambda *arguments: seen.append(arguments) or {})
+    given = {name: f"given {name}" for name in Inputs._fields if name != "own"}
+    run(**given, profiles="given own", storage={"ansible_facts": {"durable_storage": {"x": 1}}})
+    assert seen == [(Inputs(**given, own="given own"), {"x": 1}, NOW)]
+    assert action.ActionModule._VALID_ARGS == {*given, "profiles", "storage"}
+
+
+@pytest.mark.parametrize(
+    ("storage", "verdict", "why"),
+    [
+        ({"unreachable": True, "msg": "no route to host"}, "unreachable", "unreachable: no route to host"),
+        ({"unreachable": True}, "unreachable", "unreachable: "),
+        ({"failed": True, "msg": "This machine cannot be observed"}, "unknown", "no facts: This machine cannot be observed"),
+        ({"skipped": True}, "unknown", "no facts: none collected"),
+        ({}, "unknown", "no facts: none collected"),
+        ({"ansible_facts": {}}, "unknown", "no facts: none collected"),
+    ],
+)
+def test_a_host_without_facts_is_not_lost(storage: dict[str, Any], verdict: str, why: str) -> None:
+    found = run(profile="strict", shipped=shipped(), storage=storage)
+    assert (found["verdict"], found["why"], found["changes"]) == (verdict, [why], [])
+
+
+def test_bad_input_is_a_verdict_and_no_failure() -> None:
+    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
+    found = run(profile="strikt", shipped=shipped(), mounts=["/srv/pgdata"], storage=storage)
+    assert found["verdict"] == "blocked"
+
+
+def test_it_stays_a_shell() -> None:
+    assert len(Path(action.__file__).read_text(encoding="utf-8").splitlines()) < 60

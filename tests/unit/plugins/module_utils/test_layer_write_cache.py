@@ -1,0 +1,211 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The write_cache layer: belief before cache, a counted flush between them, and the rule kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils import udev
+from ansible_collections.durable.dbhost.plugins.module_utils.flush import OWED
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.layer_write_cache import (
+    Target,
+    apply,
+    apply_release,
+    plan,
+    release,
+)
+
+from .small_host import SmallHost
+
+SDA, SDB, VDB = "serial:QEMU_HARDDISK_SATA0001", "serial:QEMU_HARDDISK_SATA0002", "serial:VIRT0001"
+SCSI = "/sys/block/sda/device/scsi_disk/0:0:0:0/cache_type"
+VIRTIO = "/sys/block/vdb/cache_type"
+PIN = ("attribute", SCSI, "temporary write back")
+
+
+def run(host: SmallHost, *targets: Target) -> list[tuple[str, str, str, str]]:
+    """Plan and carry out; return (setting, when, before, after) of each change."""
+    work = plan(host, list(targets))
+    apply(host, work, list(targets))
+    return [change[1:] for change in work.changes]
+
+
+def rules(*wanted: udev.CacheRule) -> tuple[str, str, bytes]:
+    return ("file", udev.RULES_PATH, udev.render_rules(list(wanted)).encode())
+
+
+def test_a_sata_cache_is_switched_off_last() -> None:
+    host = SmallHost()
+    assert run(host, Target(SDA, "disabled")) == [
+        ("write_cache", "running", "enabled", "disabled"),
+        ("write_cache", "persisted", "unset", "disabled"),
+    ]
+    assert host.mutations == [
+        PIN,
+        ("change", "sync", "/dev/sda"),
+        ("change", "hdparm", "-q", "-W0", "/dev/sda"),
+        rules(udev.CacheRule(SDA, "sata", "disabled")),
+    ]
+    assert (host.disk("sda").cache, host.disk("sda").belief) == ("disabled", "write back")
+
+
+def test_a_sata_cache_is_switched_on_only_under_a_belief_that_flushes_it() -> None:
+    host = SmallHost()
+    vars(host.disk("sda")).update(cache="disabled", belief="write through")
+    assert run(host, Target(SDA, "enabled"))[0] == ("kernel_belief", "running", "write through", "write back")
+    assert host.mutations == [
+        PIN,
+        ("change", "sync", "/dev/sda"),
+        ("change", "hdparm", "-q", "-W1", "/dev/sda"),
+        rules(udev.CacheRule(SDA, "sata", "enabled")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "before", "mutations"),
+    [
+        ("disabled", "enabled", [("change", "sync", "/dev/vdb"), ("attribute", VIRTIO, "write through")]),
+        ("enabled", "disabled", [("attribute", VIRTIO, "write back"), ("change", "sync", "/dev/vdb")]),
+    ],
+)
+def test_a_virtio_cache(state: str, before: str, mutations: list[Any]) -> None:
+    host = SmallHost()
+    disk = host.disk("vdb")
+    disk.cache, disk.belief = before, "write back" if before == "enabled" else "write through"
+    run(host, Target(VDB, state))
+    assert host.mutations == [*mutations, rules(udev.CacheRule(VDB, "virtio", state))]
+    assert (disk.cache, disk.belief) == (state, "write back" if state == "enabled" else "write through")
+
+
+@pytest.mark.parametrize(("disk", "name"), [(SDA, "sda"), (VDB, "vdb")])
+def test_a_belief_that_was_a_lie_is_raised_and_the_debt_paid_before_anything_else(disk: str, name: str) -> None:
+    host = SmallHost()
+    vars(host.disk(name)).update(belief="write through", dirty=True)
+    assert run(host, Target(disk, "keep")) == [("kernel_belief", "running", "write through", "write back")]
+    owed = f"{OWED}/{name}"
+    raised = PIN if name == "sda" else ("attribute", VIRTIO, "write back")
+    assert host.mutations == [("file", owed, b""), raised, ("change", "sync", f"/dev/{name}"), ("remove", owed)]
+    assert (host.disk(name).cache, host.disk(name).dirty) == ("enabled", False)
+
+
+def test_a_second_run_does_nothing() -> None:
+    host = SmallHost()
+    targets = [Target(SDA, "disabled"), Target(VDB, "disabled")]
+    run(host, *targets)
+    host.mutations.clear()
+    assert plan(host, targets).changes == ()
+    assert host.mutations == []
+
+
+def test_planning_changes_nothing() -> None:
+    host = SmallHost()
+    assert plan(host, [Target(SDA, "disabled"), Target(VDB, "keep")]).changes
+    assert host.mutations == []
+
+
+def test_only_the_next_boot_is_mended_when_only_that_drifts() -> None:
+    host = SmallHost()
+    vars(host.disk("sda")).update(cache="disabled", belief="write back", pinned=True)
+    run(host, Target(SDA, "disabled"))
+    assert host.mutations == [rules(udev.CacheRule(SDA, "sata", "disabled"))]
+
+
+def test_rules_of_other_disks_stay() -> None:
+    host = SmallHost()
+    other = udev.CacheRule(SDB, "sata", "enabled")
+    host.files[udev.RULES_PATH] = udev.render_rules([other])
+    run(host, Target(SDA, "disabled"))
+    assert host.mutations[-1] == rules(udev.CacheRule(SDA, "sata", "disabled"), other)
+
+
+@pytest.mark.parametrize(
+    ("arrange", "disk", "message"),
+    [
+        (lambda host: host.unplug("sda"), SDA, f"{SDA}: no disk of that id is there; wanted .* pulled"),
+        (lambda host: setattr(host.disk("sdb"), "serial", host.disk("sda").serial), SDA, f"{SDA}: no disk of that id"),
+        (lambda host: setattr(host.disk("sda"), "transport", "scsi"), SDA, rf"{SDA} \(sda\): seen a unknown disk; wanted one of sata"),
+        (
+            lambda host: host.commands.update({("hdparm", "-W", "/dev/sda"): Unobservable("hdparm: no answer within 10 s")}),
+            SDA,
+            r"sda\): its write cache cannot be read: hdparm: no answer within 10 s",
+        ),
+        (lambda host: host.files.update({udev.RULES_PATH: Unobservable("rules: I/O error")}), VDB, "rules: I/O error"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_changes(arrange: Any, disk: str, message: str) -> None:
+    host = SmallHost()
+    arrange(host)
+    with pytest.raises(ChangeFailed, match=message):
+        run(host, Target(disk, "disabled"))
+    assert host.mutations == []
+
+
+@pytest.mark.parametrize(("disk", "name"), [(SDA, "sda"), (VDB, "vdb")])
+def test_a_device_that_does_not_follow_is_a_failure(disk: str, name: str) -> None:
+    host = SmallHost()
+    host.disk(name).obeys = False
+    with pytest.raises(ChangeFailed, match=rf"{disk}: write_cache \(running\): seen enabled, wanted disabled"):
+        run(host, Target(disk, "disabled"))
+
+
+@pytest.mark.parametrize(("disk", "name"), [(SDA, "sda"), (VDB, "vdb")])
+def test_a_flush_that_is_not_counted_leaves_the_cache_alone(disk: str, name: str) -> None:
+    host = SmallHost()
+    host.disk(name).counts = False
+    with pytest.raises(ChangeFailed, match=f"{name}: seen 100 flushes before and after a sync"):
+        run(host, Target(disk, "disabled"))
+    assert host.disk(name).cache == "enabled"
+
+
+def test_a_forced_belief_is_a_failure_that_says_what_helps() -> None:
+    host = SmallHost()
+    vars(host.disk("sda")).update(cache="disabled", belief="write through", forced=True)
+    with pytest.raises(ChangeFailed, match=r"sda: the kernel believes 'write through', wanted 'write back': .* reboot"):
+        run(host, Target(SDA, "enabled"))
+    assert host.disk("sda").cache == "disabled"
+
+
+def test_one_disk_that_refuses_does_not_cost_the_others() -> None:
+    host = SmallHost()
+    host.disk("sda").counts = False
+    with pytest.raises(ChangeFailed, match="^sda: seen 100 flushes"):
+        run(host, Target(SDA, "disabled"), Target(SDB, "disabled"), Target(VDB, "disabled"))
+    assert [host.disk(name).cache for name in ("sda", "sdb", "vdb")] == ["enabled", "disabled", "disabled"]
+    assert len(udev.parse_rules(host.read(udev.RULES_PATH))) == 3
+
+
+@pytest.mark.parametrize("name", ["sda", "vdb"])
+def test_a_disk_that_vanishes_half_way_is_a_failed_change(name: str) -> None:
+    host = SmallHost()
+    disk = SDA if name == "sda" else VDB
+    host.disk(name).cache, host.disk(name).belief = "disabled", "write through"
+    work = plan(host, [Target(disk, "enabled")])
+    host.after_mutation = lambda: host.unplug(name) if name in host.disks else None
+    with pytest.raises(ChangeFailed, match=name):
+        apply(host, work, [Target(disk, "enabled")])
+
+
+class TestRelease:
+    def test_the_rule_file_goes_and_the_caches_stay(self) -> None:
+        host = SmallHost()
+        run(host, Target(SDA, "disabled"), Target(VDB, "disabled"))
+        host.mutations.clear()
+        assert [change[:2] + change[2:] for change in release(host)] == [
+            (SDA, "write_cache", "persisted", "disabled", "unset"),
+            (VDB, "write_cache", "persisted", "disabled", "unset"),
+        ]
+        apply_release(host)
+        assert host.mutations == [("remove", udev.RULES_PATH)]
+        assert host.disk("sda").cache == "disabled"
+        assert release(host) == ()
+
+    def test_nothing_to_release(self) -> None:
+        host = SmallHost()
+        assert release(host) == ()
+        apply_release(host)
+        assert host.mutations == []

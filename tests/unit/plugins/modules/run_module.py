@@ -1,0 +1,33 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs a module's main() on a host of dicts, and returns what it would send to the controller."""
+
+from __future__ import annotations
+
+import json
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_host import FakeHost
+
+
+def run_module(
+    module: ModuleType,
+    host: FakeHost,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    check: bool = False,
+    **arguments: Any,
+) -> dict[str, Any]:
+    """Return the module's result."""
+    testing = pytest.importorskip("ansible.module_utils.testing")
+    monkeypatch.setattr(module, "Host", lambda: host)
+    with testing.patch_module_args({**arguments, "_ansible_check_mode": check}), pytest.raises(SystemExit) as ended:
+        module.main()
+    result = json.loads(capsys.readouterr().out)
+    assert isinstance(result, dict)
+    assert bool(ended.value.code) == bool(result.get("failed"))
+    return result

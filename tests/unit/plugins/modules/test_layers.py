@@ -1,0 +1,123 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The layer modules: a check run touches nothing, and predicts exactly what a run then does."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ansible")
+
+from ansible_collections.durable.dbhost.plugins.module_utils import originals, udev
+from ansible_collections.durable.dbhost.plugins.modules import mount_options, write_cache
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
+
+from .run_module import run_module
+
+SDA = "serial:QEMU_HARDDISK_SATA0001"
+CASES = {
+    "write_cache": (write_cache, {"targets": [{"disk": SDA, "state": "disabled"}]}),
+    "mount_options": (
+        mount_options,
+        {"targets": [{"target": "/srv/pgdata", "barrier": "on", "data_mode": "ordered", "atime": "noatime"}]},
+    ),
+}
+case = pytest.mark.parametrize(("module", "arguments"), CASES.values(), ids=CASES)
+
+
+def drifting() -> SmallHost:
+    host = SmallHost()
+    host.mounts["/srv/pgdata"].barrier = "off"
+    return host
+
+
+@case
+def test_check_predicts_what_a_run_does_and_a_second_run_does_nothing(
+    module: ModuleType, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    host = drifting()
+    predicted = run_module(module, host, monkeypatch, capsys, True, **arguments)
+    assert host.mutations == []
+    done = run_module(module, host, monkeypatch, capsys, **arguments)
+    assert host.mutations
+    assert done == predicted
+    assert done["changed"] is True
+    assert done["diff"]["before"] != done["diff"]["after"]
+    assert {tuple(change) for change in done["changes"]} == {("target", "setting", "when", "before", "after")}
+    for check in (True, False):
+        host.mutations.clear()
+        again = run_module(module, host, monkeypatch, capsys, check, **arguments)
+        assert (again["changed"], again["changes"], host.mutations) == (False, [], [])
+
+
+@case
+def test_release_takes_back_what_was_written(
+    module: ModuleType, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    host = drifting()
+    before = host.read("/etc/fstab")
+    run_module(module, host, monkeypatch, capsys, **arguments)
+    host.mutations.clear()
+    predicted = run_module(module, host, monkeypatch, capsys, True, state="released")
+    assert host.mutations == []
+    done = run_module(module, host, monkeypatch, capsys, state="released")
+    assert done == predicted
+    assert done["changed"] is True
+    assert host.read("/etc/fstab") == before
+    assert not {originals.PATH, udev.RULES_PATH} & set(host.files)
+    again = run_module(module, host, monkeypatch, capsys, state="released")
+    assert again["changed"] is False
+
+
+@pytest.mark.parametrize("check", [False, True])
+@case
+def test_what_cannot_be_done_fails_in_check_mode_too(
+    module: ModuleType, arguments: dict[str, Any], check: bool, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    host = drifting()
+    host.unplug("sda")
+    del host.mounts["/srv/pgdata"]
+    result = run_module(module, host, monkeypatch, capsys, check, **arguments)
+    assert result["failed"] is True
+    assert "wanted" in result["msg"]
+    assert host.mutations == []
+
+
+@case
+def test_no_targets_is_nothing_to_do(
+    module: ModuleType, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    host = drifting()
+    assert arguments
+    result = run_module(module, host, monkeypatch, capsys)
+    assert (result["changed"], host.mutations) == (False, [])
+
+
+@pytest.mark.parametrize(
+    ("module", "target"),
+    [
+        (write_cache, {"disk": SDA, "state": "off"}),
+        (write_cache, {"disk": SDA}),
+        (write_cache, {"state": "disabled"}),
+        (mount_options, {"target": "/srv/pgdata", "barrier": False}),
+        (mount_options, {"target": "/srv/pgdata", "barrier": "yes"}),
+        (mount_options, {"target": "/srv/pgdata", "data_mode": "none"}),
+        (mount_options, {"target": "/srv/pgdata", "barriers": "on"}),
+        (mount_options, {"barrier": "on"}),
+    ],
+)
+def test_a_wrong_argument_is_refused(
+    module: ModuleType, target: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    host = drifting()
+    result = run_module(module, host, monkeypatch, capsys, targets=[target])
+    if target.get("barrier") is False:
+        # Ansible itself turns an unquoted off into the choice of that name.
+        assert "failed" not in result
+        return
+    assert result["failed"] is True
+    assert host.mutations == []
