@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lab.errors import LabError
 from lab.layout import ROOT_SERIAL
-from lab.qemu import Hardware, disk_file, disk_id
+from lab.qemu import Hardware, disk_file, disk_id, drive_id
 
 if TYPE_CHECKING:
     from lab.machine import Machine
@@ -35,6 +35,17 @@ def copy(source: Path, target: Path) -> None:
     """Copy all disks: snapshots live inside a qcow2 file, not in what lies under it."""
     argv = ["cp", "-r", "--reflink=auto", "--sparse=auto", str(source), str(target)]
     subprocess.run(argv, check=True)
+
+
+def caches_off(machine: Machine) -> list[str]:
+    """Return the serials of disks whose write cache is off in the device now."""
+    layout = machine.record().hardware.layout
+    serials = {drive_id(serial): serial for serial in (ROOT_SERIAL, *(d.serial for d in layout.disks))}
+    return [
+        serials[block["device"]]
+        for block in machine.qmp("query-block")
+        if not block["inserted"]["cache"]["writeback"]
+    ]
 
 
 def unplug(machine: Machine, serial: str) -> None:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import time
@@ -129,14 +130,17 @@ class Machine:
         """Freeze memory and disks under the name `tag`; the machine goes on."""
         self._must_have_snapshots()
         self._connection.close()
+        self.files.caches_off(tag).write_text(json.dumps(disks.caches_off(self)))
         self.hmp(f"savevm {tag}")
         self._set_clock()
 
     def load(self, tag: str) -> None:
         """Go back to what `save` froze, with the present time. A cut machine can be loaded too."""
         self._must_have_snapshots()
+        off = self.files.caches_off(tag)
+        serials = json.loads(off.read_text()) if off.exists() else []
         self.stop()
-        self._start("-loadvm", tag)
+        self._start("-loadvm", tag, *qemu.with_caches_off(serials))
         self._set_clock()
 
     # Use

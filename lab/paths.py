@@ -98,6 +98,10 @@ class MachineFiles:
         """Ansible inventory with one host: the machine."""
         return self.directory / "inventory.yml"
 
+    def caches_off(self, tag: str) -> Path:
+        """Serials of the disks whose write cache was off when `tag` was saved, as JSON."""
+        return self.directory / f"caches-off-{tag}.json"
+
     @property
     def sockets(self) -> Path:
         """Directory for unix sockets: the machine's own, or a short one if that is too long."""

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def argv(hardware: Hardware, files: MachineFiles, port: int, *extra: str) -> lis
         *_drive(ROOT_SERIAL, files.disks),
         *(
             "-device",
-            f"virtio-blk-pci,id=disk-{ROOT_SERIAL},drive=drive-{ROOT_SERIAL},"
+            f"virtio-blk-pci,id={disk_id(ROOT_SERIAL)},drive={drive_id(ROOT_SERIAL)},"
             f"serial={ROOT_SERIAL},write-cache=on",
         ),
         *disks(hardware.layout.disks, files.disks),
@@ -71,9 +72,23 @@ def disks(wanted: tuple[Disk, ...], directory: Path) -> list[str]:
     return arguments
 
 
+def with_caches_off(serials: Iterable[str]) -> list[str]:
+    """Return arguments, to follow all others, that start these disks with their cache off.
+
+    A snapshot does not hold this state of SCSI and virtio disks: the device would come back with
+    its cache on under a kernel that believes it is off.
+    """
+    return [word for serial in serials for word in ("-set", f"device.{disk_id(serial)}.write-cache=off")]
+
+
 def disk_id(serial: str) -> str:
     """Return the name of a disk's device in QEMU."""
     return f"disk-{serial}"
+
+
+def drive_id(serial: str) -> str:
+    """Return the name of what lies behind that device."""
+    return f"drive-{serial}"
 
 
 def disk_file(serial: str, directory: Path) -> Path:
@@ -93,11 +108,11 @@ def _accelerator(accel: str) -> str:
 def _drive(serial: str, directory: Path) -> list[str]:
     """Write-back caching, flushes passed on: what a disk with a volatile cache looks like."""
     path = escape(disk_file(serial, directory))
-    return ["-drive", f"if=none,id=drive-{serial},file={path},format=qcow2,{CACHE}"]
+    return ["-drive", f"if=none,id={drive_id(serial)},file={path},format=qcow2,{CACHE}"]
 
 
 def _common(disk: Disk) -> str:
-    return f"id={disk_id(disk.serial)},drive=drive-{disk.serial},serial={disk.serial}"
+    return f"id={disk_id(disk.serial)},drive={drive_id(disk.serial)},serial={disk.serial}"
 
 
 def _wwn(disk: Disk) -> str:

@@ -105,16 +105,17 @@ def rate(
     """Return {profile: what it would take} for every known profile, pinned or not."""
     mounts = mounts or everything(storage)
     ratings = {}
-    for name in known(inputs.shipped, inputs.own):
+    for name in known(inputs.shipped, inputs.own) if mounts else ():
         profile, pinned = choose(name, inputs.shipped, inputs.own, {})
-        if not mounts:
-            return {}
-        found = _evaluate(inputs, profile, pinned, storage, mounts, words)
+        found = _find(inputs, profile, pinned, storage, mounts, words)
+        steps = plan.build(found.rows, found.may_loosen)
+        # What a run sets stands under changes; the reasons say what it would not.
+        kept = tuple(row for row in found.rows if row.phase is None or row in found.withheld)
         ratings[name] = {
-            "verdict": found["verdict"],
-            "changes": found["changes"],
-            "unmet": [r for r in found["requirements"] if r["state"] in ("unmet", "unverified")],
-            "why": found["why"],
+            "verdict": _verdict(found),
+            "changes": plan.changes(steps, found.rows),
+            "unmet": [need._asdict() for need in found.needed if need.state in ("unmet", "unverified")],
+            "why": _reasons(found._replace(rows=kept)),
         }
     return ratings
 
@@ -151,6 +152,43 @@ def everything(storage: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+class Findings(NamedTuple):
+    """What holding facts against a profile found, before it is summed up."""
+
+    profile: Profile
+    rows: tuple[Setting, ...]
+    needed: list[Requirement]
+    risks: list[str]
+    unknown_stacks: list[str]
+
+    @property
+    def may_loosen(self) -> bool:
+        """Tell whether every requirement is met, so that something may become less strict."""
+        met = all(need.state in ("met", "attested") for need in self.needed)
+        return met and not self.unknown_stacks
+
+    @property
+    def withheld(self) -> tuple[Setting, ...]:
+        """Return the rows whose loosening waits for a requirement."""
+        return () if self.may_loosen else tuple(row for row in self.rows if row.phase == "loosen")
+
+
+def _find(
+    inputs: Inputs,
+    profile: Profile,
+    pinned: Profile,
+    storage: dict[str, Any],
+    mounts: list[dict[str, Any]],
+    words: list[Attestation],
+) -> Findings:
+    disks, unknown_stacks = _leaves(storage, mounts)
+    rows = [row for mount in mounts for row in settings.of_mount(mount, profile)]
+    rows += [row for disk in disks for row in settings.of_disk(disk, profile)]
+    needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
+    risks = _risks(mounts, disks, words) if profile.promises_durability else []
+    return Findings(profile, tuple(rows), needed, risks, unknown_stacks)
+
+
 def _evaluate(
     inputs: Inputs,
     profile: Profile,
@@ -159,23 +197,16 @@ def _evaluate(
     mounts: list[dict[str, Any]],
     words: list[Attestation],
 ) -> dict[str, Any]:
-    disks, unknown_stacks = _leaves(storage, mounts)
-    rows = [row for mount in mounts for row in settings.of_mount(mount, profile)]
-    rows += [row for disk in disks for row in settings.of_disk(disk, profile)]
-    needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
-    may_loosen = all(need.state in ("met", "attested") for need in needed) and not unknown_stacks
-    steps = plan.build(rows, may_loosen)
-    withheld = [row for row in rows if row.phase == "loosen" and not may_loosen]
-    risks = _risks(mounts, disks, words) if profile.promises_durability else []
-    verdict = _verdict(profile, rows, needed, risks, withheld, unknown_stacks)
+    found = _find(inputs, profile, pinned, storage, mounts, words)
+    steps = plan.build(found.rows, found.may_loosen)
     return {
-        **_empty(inputs, verdict, _reasons(rows, needed, risks, withheld, unknown_stacks)),
-        "settings": [row.as_dict() for row in rows],
-        "requirements": [need._asdict() for need in needed],
-        "pending": [_pending(row) for row in rows if row.verdict == "pending"],
+        **_empty(inputs, _verdict(found), _reasons(found)),
+        "settings": [row.as_dict() for row in found.rows],
+        "requirements": [need._asdict() for need in found.needed],
+        "pending": [_pending(row) for row in found.rows if row.verdict == "pending"],
         "attestations": [word._asdict() for word in words],
         "plan": steps,
-        "changes": plan.changes(steps, rows),
+        "changes": plan.changes(steps, found.rows),
         "files": sorted({_FILES[layer] for layers in steps.values() for layer in layers}),
     }
 
@@ -217,45 +248,38 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
     return found
 
 
-def _verdict(
-    profile: Profile,
-    rows: list[Setting],
-    needed: list[Requirement],
-    risks: list[str],
-    withheld: list[Setting],
-    unknown_stacks: list[str],
-) -> str:
-    states = {need.state for need in needed}
-    seen = {row.verdict for row in rows}
-    safety = {row.verdict for row in rows if row.klass == "safety"}
+def _verdict(found: Findings) -> str:
+    states = {need.state for need in found.needed}
+    seen = {row.verdict for row in found.rows}
+    safety = {row.verdict for row in found.rows if row.klass == "safety"}
     checks = (
-        ("at_risk", bool(risks)),
-        ("blocked", "unmet" in states or bool(withheld)),
-        (UNKNOWN, bool(unknown_stacks) or UNKNOWN in safety),
+        ("at_risk", bool(found.risks)),
+        ("blocked", "unmet" in states or bool(found.withheld)),
+        (UNKNOWN, bool(found.unknown_stacks) or UNKNOWN in safety),
         ("drifted", bool(seen - {"ok", "pending"})),
         ("pending", "pending" in seen),
-        ("accepted_loss", not profile.promises_durability),
+        ("accepted_loss", not found.profile.promises_durability),
         ("unverified", "unverified" in states),
         ("attested", "attested" in states),
     )
     return next((verdict for verdict, holds in checks if holds), "durable")
 
 
-def _reasons(
-    rows: list[Setting],
-    needed: list[Requirement],
-    risks: list[str],
-    withheld: list[Setting],
-    unknown_stacks: list[str],
-) -> list[str]:
-    found = [*risks, *unknown_stacks]
-    found += _missing(needed)
-    found += [
-        f"{row.target} {row.setting}: {row.wanted_running} is withheld until the requirements are met"
-        for row in withheld
+def _reasons(found: Findings) -> list[str]:
+    return [
+        *found.risks,
+        *found.unknown_stacks,
+        *_missing(found.needed),
+        *(
+            f"{row.target} {row.setting}: {row.wanted_running} is withheld until the requirements are met"
+            for row in found.withheld
+        ),
+        *(
+            f"{row.target} {row.setting} {row.verdict}: {row.why}"
+            for row in found.rows
+            if row.verdict != "ok"
+        ),
     ]
-    found += [f"{row.target} {row.setting} {row.verdict}: {row.why}" for row in rows if row.verdict != "ok"]
-    return found
 
 
 def _missing(needed: list[Requirement]) -> list[str]:

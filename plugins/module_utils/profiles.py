@@ -149,6 +149,8 @@ def _consistent(where: str, profile: Profile) -> None:
 
 
 def _mapping(where: str, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
     if not isinstance(value, dict):
         raise BadInput(f"{where}: seen {value!r}; wanted a mapping")
     return value

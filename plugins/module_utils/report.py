@@ -40,15 +40,26 @@ def _row(report: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _details(report: dict[str, Any]) -> list[str]:
-    lines = [f"  - {change_line(change)}" for change in report["changes"]]
-    if lines:
-        lines.insert(0, f"  {'would change' if report['check'] else 'changed'}:")
+    lines = []
+    if report["error"]:
+        lines += ["  failed:", f"  - {report['error']}"]
+    if report["changes"]:
+        done = "tried to change" if report["error"] else "changed"
+        lines.append(f"  {'would change' if report['check'] else done}:")
+        lines += [f"  - {change_line(change)}" for change in report["changes"]]
     if report["why"]:
         lines += ["  why:", *(f"  - {reason}" for reason in report["why"])]
     for name, rating in report["ratings"].items():
-        lines.append(f"  {name}: {rating['verdict']}, {len(rating['changes'])} changes")
-        lines += [f"    - {reason}" for reason in rating["why"]]
+        lines += [f"  {name}: {rating['verdict']}", *(f"    - {what}" for what in _takes(rating))]
     return ["", f"{report['host']}: {report['verdict']}", *lines] if lines else []
+
+
+def _takes(rating: dict[str, Any]) -> list[str]:
+    """Return what it would take to bring a host to a profile: what is missing, what is set."""
+    settings: dict[str, list[str]] = {}
+    for change in rating["changes"]:
+        settings.setdefault(change["target"], []).append(f"{change['setting']} {change['wanted']}")
+    return [*rating["why"], *(f"set {target}: {', '.join(s)}" for target, s in settings.items())]
 
 
 def change_line(change: dict[str, str]) -> str:

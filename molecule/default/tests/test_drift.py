@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from support import truth
 from support.layout import TARGETS
-from support.runs import Playbooks
+from support.runs import Executions, Playbooks
 
 from lab.machine import Machine
 
@@ -82,8 +82,12 @@ def test_check_names_each_drift_touches_nothing_and_predicts_what_the_run_change
     assert wrong == EXPECTED
     assert "commits since the last flush on" in check.output
 
+    executions = Executions(drifted)
     run = playbooks.run("harden-db", "--diff")
     assert run.code == 0
+    # Two fact passes, and one for each layer and phase.
+    steps = sum(len(layers) for layers in report["plan"].values())
+    assert executions.count() == 2 + steps
     assert run.recap["dbhost"]["changed"] == check.recap["dbhost"]["changed"]
     assert run.reports["dbhost"]["changes"] == report["changes"]
     assert run.reports["dbhost"]["verdict"] == "attested"

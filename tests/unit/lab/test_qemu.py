@@ -82,6 +82,13 @@ def test_commas_in_paths_are_doubled() -> None:
     assert "file=/a,,b/A.qcow2," in drive
 
 
+def test_caches_that_were_off_start_off() -> None:
+    """QEMU's `-set` reaches a device by its id."""
+    argv = qemu.disks((Disk("scsi", "A"),), FILES.disks)
+    assert any(",id=disk-A," in value for value in argv)
+    assert qemu.with_caches_off(["A"]) == ["-set", "device.disk-A.write-cache=off"]
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -52,7 +52,7 @@ def test_every_argument_reaches_the_policy(monkeypatch: pytest.MonkeyPatch) -> N
     given = {name: f"given {name}" for name in Inputs._fields if name != "own"}
     run(**given, profiles="given own", storage={"ansible_facts": {"durable_storage": {"x": 1}}})
     assert seen == [(Inputs(**given, own="given own"), {"x": 1}, NOW)]
-    assert action.ActionModule._VALID_ARGS == {*given, "profiles", "storage"}
+    assert {*given, "profiles", "storage"} == action.ActionModule._VALID_ARGS
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,11 @@ def test_every_argument_reaches_the_policy(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ({"unreachable": True, "msg": "no route to host"}, "unreachable", "unreachable: no route to host"),
         ({"unreachable": True}, "unreachable", "unreachable: "),
-        ({"failed": True, "msg": "This machine cannot be observed"}, "unknown", "no facts: This machine cannot be observed"),
+        (
+            {"failed": True, "msg": "This machine cannot be observed"},
+            "unknown",
+            "no facts: This machine cannot be observed",
+        ),
         ({"skipped": True}, "unknown", "no facts: none collected"),
         ({}, "unknown", "no facts: none collected"),
         ({"ansible_facts": {}}, "unknown", "no facts: none collected"),

@@ -23,7 +23,7 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_ho
 
 
 def result(**changes: Any) -> dict[str, Any]:
-    return {**look(SmallHost()), "check": False, "was": "drifted", **changes}
+    return {**look(SmallHost()), "check": False, "was": "drifted", "error": "", **changes}
 
 
 def run(hosts: dict[str, Any], directory: str) -> dict[str, Any]:
@@ -37,7 +37,10 @@ def run(hosts: dict[str, Any], directory: str) -> dict[str, Any]:
 
 
 def test_each_host_gets_a_file_that_says_all(tmp_path: Path) -> None:
-    hosts = {name: {"durable_result": result(verdict=verdict)} for name, verdict in (("a", "durable"), ("b", "at_risk"))}
+    hosts = {
+        name: {"durable_result": result(verdict=verdict)}
+        for name, verdict in (("a", "durable"), ("b", "at_risk"))
+    }
     found = run(hosts, str(tmp_path / "reports/today"))
     assert found["changed"] is False
     assert list(found["verdicts"].items()) == [("b", "at_risk"), ("a", "durable")]
@@ -48,7 +51,21 @@ def test_each_host_gets_a_file_that_says_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../../etc/passwd", "/etc/passwd", "..", ".", "a/b", "a\nb", "a\x1b[2J", "-rf", "db 1", "dä", "::1", "a'b\"c"]
+    "name",
+    [
+        "../../etc/passwd",
+        "/etc/passwd",
+        "..",
+        ".",
+        "a/b",
+        "a\nb",
+        "a\x1b[2J",
+        "-rf",
+        "db 1",
+        "dä",
+        "::1",
+        "a'b\"c",
+    ],
 )
 def test_a_hostile_name_stays_in_the_directory(name: str, tmp_path: Path) -> None:
     directory = tmp_path / "inner/reports"
@@ -66,7 +83,9 @@ def test_no_directory_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert os.listdir(tmp_path) == []
 
 
-def test_a_relative_directory_is_below_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_directory_is_below_the_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     run({"a": {"durable_result": result()}}, "reports")
     assert os.listdir(tmp_path / "reports") == ["a.json"]
@@ -81,7 +100,9 @@ def test_an_old_report_is_replaced_whole(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(AnsibleActionFail, match="durable_report_dir: .*/file/x: Not a directory; name a directory"):
+    with pytest.raises(
+        AnsibleActionFail, match=r"durable_report_dir: .*/file/x: Not a directory; name a directory"
+    ):
         run({"a": {"durable_result": result()}}, str(tmp_path / "file/x"))
 
 

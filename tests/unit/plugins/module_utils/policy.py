@@ -36,7 +36,9 @@ def shipped() -> dict[str, Any]:
 
 def inputs(profile: Any = "strict", **given: Any) -> Inputs:
     """Return what an inventory says of the small host."""
-    return Inputs(**{"profile": profile, "shipped": shipped(), "own": {}, "overrides": {}, "mounts": MOUNTS, **given})
+    return Inputs(
+        **{"profile": profile, "shipped": shipped(), "own": {}, "overrides": {}, "mounts": MOUNTS, **given}
+    )
 
 
 def look(host: SmallHost, profile: Any = "strict", **given: Any) -> dict[str, Any]:
@@ -46,7 +48,13 @@ def look(host: SmallHost, profile: Any = "strict", **given: Any) -> dict[str, An
 
 def attested(claim: str = "power_loss_protection", target: str = "host") -> dict[str, str]:
     """Return one valid attestation."""
-    return {"claim": claim, "target": target, "by": "A. Person", "reason": "read the label", "expires": "2026-06-30"}
+    return {
+        "claim": claim,
+        "target": target,
+        "by": "A. Person",
+        "reason": "read the label",
+        "expires": "2026-06-30",
+    }
 
 
 def enforce(host: SmallHost, found: dict[str, Any]) -> None:

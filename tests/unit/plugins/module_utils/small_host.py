@@ -267,7 +267,9 @@ class SmallHost(FakeHost):
     def _try(self, argv: list[str]) -> None:
         options = argv[argv.index("-o") + 1].split(",")
         xfs = argv[argv.index("-t") + 1] == "xfs"
-        wrong = [o for o in options if o == self.trial_refuses or (xfs and o.startswith(("barrier", "data=")))]
+        wrong = [
+            o for o in options if o == self.trial_refuses or (xfs and o.startswith(("barrier", "data=")))
+        ]
         if wrong:
             raise ChangeFailed(f"mount: wrong fs type, bad option {wrong[0]}")
 
@@ -340,7 +342,11 @@ def _ext4_options(mount: FakeMount) -> str:
 
 
 def _dumpe2fs(mount: FakeMount) -> str:
-    names = {"nobarrier": "nobarrier", "data=journal": "journal_data", "data=writeback": "journal_data_writeback"}
+    names = {
+        "nobarrier": "nobarrier",
+        "data=journal": "journal_data",
+        "data=writeback": "journal_data_writeback",
+    }
     defaults = " ".join(["user_xattr", *(names[word] for word in mount.sb_options)])
     journal = "has_journal " if mount.journal else ""
     return f"Filesystem features:      {journal}ext_attr extent\nDefault mount options:    {defaults}\n"

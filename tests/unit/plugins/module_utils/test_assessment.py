@@ -81,11 +81,25 @@ def test_a_settled_host(profile: str, mounts: Any, given_inputs: dict[str, Any],
         (BARE, ["at_risk", "at_risk", "at_risk", "at_risk", "drifted"]),
         (LIE, ["at_risk", "at_risk", "at_risk", "at_risk", "drifted"]),
         (without_hdparm, ["unknown", "unknown", "blocked", "blocked", "unknown"]),
-        (lambda host: host.files.pop("/proc/fs/ext4/sda1/options"), ["unknown", "unknown", "blocked", "blocked", "unknown"]),
+        (
+            lambda host: host.files.pop("/proc/fs/ext4/sda1/options"),
+            ["unknown", "unknown", "blocked", "blocked", "unknown"],
+        ),
         (lambda host: host.unplug("sda"), ["unknown", "unknown", "unknown", "blocked", "blocked"]),
-        (change("mounts", "/srv/pgdata", journal=False), ["unknown", "unknown", "blocked", "blocked", "unknown"]),
+        (
+            change("mounts", "/srv/pgdata", journal=False),
+            ["unknown", "unknown", "blocked", "blocked", "unknown"],
+        ),
     ],
-    ids=["fresh", "no barriers", "belief is a lie", "cache unreadable", "barriers unreadable", "disk gone", "no journal"],
+    ids=[
+        "fresh",
+        "no barriers",
+        "belief is a lie",
+        "cache unreadable",
+        "barriers unreadable",
+        "disk gone",
+        "no journal",
+    ],
 )
 def test_each_profile_in_each_state(profile: str, arrange: Arrange, verdicts: list[str]) -> None:
     host = SmallHost()
@@ -97,13 +111,33 @@ def test_each_profile_in_each_state(profile: str, arrange: Arrange, verdicts: li
 @pytest.mark.parametrize(
     ("arrange", "verdict", "why"),
     [
-        (BARE, "at_risk", "commits since the last flush on sda can vanish: /srv/pgdata is mounted without barriers"),
-        (LIE, "at_risk", "commits since the last flush on sda can vanish: the kernel believes that it caches nothing"),
-        (lambda h: [BARE(h), change("disks", "sda", cache="disabled")(h)], "drifted", "/srv/pgdata barrier drift_running: /srv/pgdata does not flush"),
+        (
+            BARE,
+            "at_risk",
+            "commits since the last flush on sda can vanish: /srv/pgdata is mounted without barriers",
+        ),
+        (
+            LIE,
+            "at_risk",
+            "commits since the last flush on sda can vanish: the kernel believes that it caches nothing",
+        ),
+        (
+            lambda h: [BARE(h), change("disks", "sda", cache="disabled")(h)],
+            "drifted",
+            "/srv/pgdata barrier drift_running: /srv/pgdata does not flush",
+        ),
         (lambda h: [BARE(h), without_hdparm(h)], "at_risk", "commits since the last flush on sda can vanish"),
-        (change("mounts", "/srv/pgdata", data="writeback"), "drifted", "/srv/pgdata data_mode pending: after a crash, files"),
+        (
+            change("mounts", "/srv/pgdata", data="writeback"),
+            "drifted",
+            "/srv/pgdata data_mode pending: after a crash, files",
+        ),
         (change("mounts", "/srv/pgdata", data="journal"), "drifted", ""),
-        (change("mounts", "/srv/pgdata", sb_options=("nobarrier",)), "drifted", "/srv/pgdata barrier drift_persisted: at the next boot"),
+        (
+            change("mounts", "/srv/pgdata", sb_options=("nobarrier",)),
+            "drifted",
+            "/srv/pgdata barrier drift_persisted: at the next boot",
+        ),
     ],
 )
 def test_the_reason_is_said_in_plain_words(arrange: Arrange, verdict: str, why: str) -> None:
@@ -137,7 +171,10 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
     given_inputs: dict[str, Any] = {"mounts": PG}
     worse: list[tuple[str, Callable[[], Any]]] = [
         ("durable", lambda: None),
-        ("attested", lambda: given_inputs.update(mounts=MOUNTS, attestations=[attested("host_honours_flush")])),
+        (
+            "attested",
+            lambda: given_inputs.update(mounts=MOUNTS, attestations=[attested("host_honours_flush")]),
+        ),
         ("unverified", lambda: given_inputs.pop("attestations")),
         ("pending", lambda: change("mounts", "/srv/pgdata", data="writeback")(host)),
         ("drifted", lambda: change("mounts", "/srv/maria", atime="relatime")(host)),
@@ -167,17 +204,29 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"attestations": [{**attested(), "expires": "2026-01-30"}]}, "expired on 2026-01-30"),
         ({"attestations": [{**attested(), "expires": "2036-01-30"}]}, "at the most"),
         ({"attestations": [attested("trust_me")]}, "wanted one of power_loss_protection"),
-        ({"mounts": ["/srv/nothing"]}, "durable_mounts: seen /srv/nothing, where nothing is mounted; wanted one of /, /srv"),
-        ({"mounts": ["srv/pgdata"]}, r"durable_mounts: seen \['srv/pgdata'\]; wanted a list of absolute paths"),
+        (
+            {"mounts": ["/srv/nothing"]},
+            "durable_mounts: seen /srv/nothing, where nothing is mounted; wanted one of /, /srv",
+        ),
+        (
+            {"mounts": ["srv/pgdata"]},
+            r"durable_mounts: seen \['srv/pgdata'\]; wanted a list of absolute paths",
+        ),
         ({"mounts": "/srv/pgdata"}, "durable_mounts: seen '/srv/pgdata'; wanted a list"),
         ({"mounts": [7]}, "durable_mounts: seen"),
         ({"mounts": {"/srv/pgdata": 1}}, "durable_mounts: seen"),
         ({"databases": "pg"}, "durable_databases: seen 'pg'; wanted a list"),
         ({"databases": ["pg"]}, r"durable_databases\[0\]: seen 'pg'; wanted engine"),
-        ({"databases": [{"engine": "oracle", "paths": ["/"]}]}, r"durable_databases\[0\]: seen .* wanted engine: one of mssql"),
+        (
+            {"databases": [{"engine": "oracle", "paths": ["/"]}]},
+            r"durable_databases\[0\]: seen .* wanted engine: one of mssql",
+        ),
         ({"databases": [{"engine": "mssql"}]}, r"durable_databases\[0\]: no paths"),
         ({"databases": [{"engine": "mssql", "paths": ["data"]}]}, r"durable_databases\[0\].paths: seen"),
-        ({"allow": "reboot"}, "durable_allow: seen 'reboot'; wanted a list of restart_engines, reboot, unmount"),
+        (
+            {"allow": "reboot"},
+            "durable_allow: seen 'reboot'; wanted a list of restart_engines, reboot, unmount",
+        ),
         ({"allow": ["rebot"]}, "durable_allow: seen"),
         ({"allow": [{"reboot": True}]}, "durable_allow: seen"),
         ({"allow": None}, "durable_allow: seen None"),
@@ -241,7 +290,9 @@ def test_an_unpinned_host_is_rated_and_not_touched() -> None:
 
 def test_rating_looks_at_everything_when_nothing_is_listed() -> None:
     found = look(SmallHost(), None, mounts=None)
-    targets = {row["target"] for row in found["ratings"]["strict"]["changes"] if row["layer"] == "mount_options"}
+    targets = {
+        row["target"] for row in found["ratings"]["strict"]["changes"] if row["layer"] == "mount_options"
+    }
     assert targets == {"/", *MOUNTS}
 
 
@@ -277,9 +328,7 @@ def test_a_host_without_facts_is_not_lost(verdict: str) -> None:
     assert set(found) == set(look(SmallHost()))
 
 
-@pytest.mark.parametrize(
-    ("target", "state"), [("/", "unmet"), ("/srv/pgdata", "met")]
-)
+@pytest.mark.parametrize(("target", "state"), [("/", "unmet"), ("/srv/pgdata", "met")])
 def test_barriers_stay_on_where_more_than_a_database_lies(target: str, state: str) -> None:
     found = look(SmallHost(), "disposable", mounts=[target], accept_data_loss=True)
     (need,) = [need for need in found["requirements"] if need["name"] == "only_database_paths"]
@@ -317,7 +366,16 @@ def words(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the path of every observed word of the facts."""
     if isinstance(value, dict):
         for key, item in value.items():
-            if key not in ("evidence", "time", "boot_id", "targets", "target", "name", "source", "device_number"):
+            if key not in (
+                "evidence",
+                "time",
+                "boot_id",
+                "targets",
+                "target",
+                "name",
+                "source",
+                "device_number",
+            ):
                 yield from words(item, (*path, key))
     elif isinstance(value, list):
         if path[-1] == "disks" and len(path) > 1:
@@ -370,25 +428,59 @@ def test_without_a_word_that_it_rests_on_no_host_is_well(profile: str) -> None:
         entry = storage[part][index] if part in ("disks", "mounts") else {}
         of_managed = entry.get("name") in managed or entry.get("target") in MOUNTS
         xfs = entry.get("fstype") == "xfs" and path[-1] == "data_mode"
-        if of_managed and not xfs and (path[-1] in SAFETY and len(path) > 2 and path[-1] != "device" or path[-2:] == ("write_cache", "device")):
+        if (
+            of_managed
+            and not xfs
+            and (
+                (path[-1] in SAFETY and len(path) > 2 and path[-1] != "device")
+                or path[-2:] == ("write_cache", "device")
+            )
+        ):
             checked += 1
-            assert assess(inputs(profile), replaced(storage, path, "unknown"), NOW)["verdict"] == "unknown", path
+            assert assess(inputs(profile), replaced(storage, path, "unknown"), NOW)["verdict"] == "unknown", (
+                path
+            )
     assert checked >= 3 * 2 + 2 * 4
 
 
 @settings(max_examples=40)
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda s: st.lists(s, max_size=2) | st.dictionaries(st.text(max_size=5), s, max_size=2)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda s: st.lists(s, max_size=2) | st.dictionaries(st.text(max_size=5), s, max_size=2),
+    )
+)
 def test_nothing_that_a_user_writes_raises(value: Any) -> None:
     storage = collect(SmallHost(), NOW)
-    for name in ("profile", "own", "overrides", "attestations", "mounts", "databases", "allow", "accept_data_loss"):
+    for name in (
+        "profile",
+        "own",
+        "overrides",
+        "attestations",
+        "mounts",
+        "databases",
+        "allow",
+        "accept_data_loss",
+    ):
         found = assess(inputs()._replace(**{name: value}), storage, NOW)
         assert found["verdict"] in VERDICTS
 
 
 def test_every_row_says_what_the_report_promises() -> None:
     fields = {
-        "layer", "target", "setting", "class", "wanted_running", "wanted_persisted", "running", "persisted",
-        "verdict", "phase", "evidence", "why", "remedy",
+        "layer",
+        "target",
+        "setting",
+        "class",
+        "wanted_running",
+        "wanted_persisted",
+        "running",
+        "persisted",
+        "verdict",
+        "phase",
+        "evidence",
+        "why",
+        "remedy",
     }
     found = look(SmallHost())
     assert {frozenset(row) for row in found["settings"]} == {frozenset(fields)}

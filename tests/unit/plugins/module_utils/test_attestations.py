@@ -29,7 +29,9 @@ def later(days: int) -> str:
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
-@pytest.mark.parametrize(("days", "good"), [(-1, False), (0, True), (1, True), ("longest", True), ("longer", False)])
+@pytest.mark.parametrize(
+    ("days", "good"), [(-1, False), (0, True), (1, True), ("longest", True), ("longer", False)]
+)
 def test_the_first_and_the_last_day(claim: str, days: Any, good: bool) -> None:
     days = {"longest": CLAIMS[claim], "longer": CLAIMS[claim] + 1}.get(days, days)
     entry = {**attested(claim), "expires": later(days)}
@@ -43,11 +45,17 @@ def test_the_first_and_the_last_day(claim: str, days: Any, good: bool) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"expires": datetime.date(2026, 6, 30)}, 'an unquoted date .2026-06-30.; wanted text; write expires: "2026-06-30"'),
+        (
+            {"expires": datetime.date(2026, 6, 30)},
+            'an unquoted date .2026-06-30.; wanted text; write expires: "2026-06-30"',
+        ),
         ({"expires": "30.6.2026"}, 'expires: seen .30.6.2026.; wanted "YYYY-MM-DD"'),
         ({"expires": "2026-02-30"}, "expires: seen '2026-02-30'"),
         ({"expires": "2026-01-01"}, "by A. Person expired on 2026-01-01 .today is 2026-01-31.; look whether"),
-        ({"expires": "2036-01-01"}, "may last 1096 days at the most: seen 2036-01-01, wanted 2029-01-31 or sooner"),
+        (
+            {"expires": "2036-01-01"},
+            "may last 1096 days at the most: seen 2036-01-01, wanted 2029-01-31 or sooner",
+        ),
         ({"claim": "trust_me"}, "claim: seen 'trust_me'; wanted one of power_loss_protection"),
         ({"by": ""}, "by: seen ''; wanted text"),
         ({"by": "  "}, "by: seen '  '; wanted text"),
@@ -78,7 +86,13 @@ def test_every_field_is_needed(field: str) -> None:
 
 @pytest.mark.parametrize(
     ("target", "disk", "found"),
-    [("host", "serial:a", True), ("serial:a", "serial:a", True), ("serial:b", "serial:a", False), ("serial:a", None, False), ("host", None, True)],
+    [
+        ("host", "serial:a", True),
+        ("serial:a", "serial:a", True),
+        ("serial:b", "serial:a", False),
+        ("serial:a", None, False),
+        ("host", None, True),
+    ],
 )
 def test_a_word_counts_for_its_target(target: str, disk: str | None, found: bool) -> None:
     words = read([attested(target=target)], TODAY)

@@ -46,7 +46,12 @@ def test_captured_superblocks(name: str, expected: Superblock) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [captured("dumpe2fs_no_file_system.txt"), "", "garbage", "Filesystem features: has_journal\nJournal device: x"],
+    [
+        captured("dumpe2fs_no_file_system.txt"),
+        "",
+        "garbage",
+        "Filesystem features: has_journal\nJournal device: x",
+    ],
 )
 def test_what_names_no_features_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):

@@ -52,8 +52,8 @@ def test_every_other_byte_stays(text: str, wanted: tuple[str, ...], data: st.Dat
     assert after[: entry.row] == before[: entry.row]
     assert after[entry.row] == f"{fstab.MARK}: note"
     assert after[entry.row + 2 :] == before[entry.row + 1 :]
-    (found,) = [e for e in fstab.parse(changed) if e.index == entry.row + 1]
-    assert found == entry._replace(index=entry.row + 1, options=wanted)
+    (found,) = [e for e in fstab.parse(changed) if e.row == entry.row + 1]
+    assert found == entry._replace(row=entry.row + 1, options=wanted)
     if len(re.findall(r"[^ \t]+", before[entry.row])) > 3:
         back = fstab.set_options(changed, found, entry.options, None)
         assert back == text
@@ -70,7 +70,7 @@ def test_captured_installer_file() -> None:
     entries = fstab.parse(captured("fstab_installer.txt"))
     assert [entry.target for entry in entries] == ["/", "/boot/efi", "/srv/pg data", "none", "/media/cdrom0"]
     assert fstab.find(entries, "/srv/pg data/") == fstab.Entry(
-        index=15,
+        row=15,
         spec="UUID=b411dc99-f0a0-4c87-9e05-184977be8539",
         target="/srv/pg data",
         fstype="ext4",

@@ -19,6 +19,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Unobservable,
 )
 
+from .fake_host import FakeHost
+
 HOST = Host()
 
 
@@ -55,11 +57,15 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class TestWriteFile:
-    def test_is_on_the_medium_before_and_after_it_gets_its_name(self, tmp_path: Path, calls: list[str]) -> None:
+    def test_is_on_the_medium_before_and_after_it_gets_its_name(
+        self, tmp_path: Path, calls: list[str]
+    ) -> None:
         HOST.write_file(str(tmp_path / "x"), b"new")
         assert calls == ["fchmod", "fsync temporary of 3 bytes", "rename", "fsync directory"]
 
-    def test_an_old_file_gives_its_owner_and_mode_before_the_sync(self, tmp_path: Path, calls: list[str]) -> None:
+    def test_an_old_file_gives_its_owner_and_mode_before_the_sync(
+        self, tmp_path: Path, calls: list[str]
+    ) -> None:
         path = tmp_path / "x"
         path.write_bytes(b"old")
         path.chmod(0o4640)
@@ -134,7 +140,9 @@ class TestRemoveFile:
 
 
 class TestRead:
-    @pytest.mark.parametrize("content", [b"a\r\nb\rc\n", b"\xef\xbb\xbfa", b"\xff\xfe\x00", b"", b"x" * 2**20])
+    @pytest.mark.parametrize(
+        "content", [b"a\r\nb\rc\n", b"\xef\xbb\xbfa", b"\xff\xfe\x00", b"", b"x" * 2**20]
+    )
     def test_every_byte_comes_back(self, tmp_path: Path, content: bytes) -> None:
         path = tmp_path / "x"
         path.write_bytes(content)
@@ -143,7 +151,7 @@ class TestRead:
         assert path.read_bytes() == content
 
     def test_what_cannot_be_read_says_why(self, tmp_path: Path) -> None:
-        for read in (HOST.read, HOST.list):
+        for read in (HOST.read, HOST.names):
             with pytest.raises(Unobservable, match="x: No such file or directory"):
                 read(str(tmp_path / "x"))
         with pytest.raises(Unobservable, match="Is a directory"):
@@ -151,7 +159,9 @@ class TestRead:
 
 
 class TestWriteAttribute:
-    def test_is_one_write_of_exactly_these_bytes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_one_write_of_exactly_these_bytes(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         written = []
         real = os.write
         monkeypatch.setattr(os, "write", lambda fd, data: written.append(data) or real(fd, data))
@@ -194,7 +204,9 @@ class TestRun:
         ],
         ids=["sleeps", "ignores SIGTERM", "leaves a child behind", "closes its output", "never stops"],
     )
-    def test_a_command_that_hangs_costs_its_time_limit_and_is_ended(self, script: str, tmp_path: Path) -> None:
+    def test_a_command_that_hangs_costs_its_time_limit_and_is_ended(
+        self, script: str, tmp_path: Path
+    ) -> None:
         marker = f"HOST_TEST={tmp_path.name}"
         started = time.monotonic()
         with pytest.raises(Unobservable, match=r"no answer within 0.3 s"):
@@ -223,6 +235,11 @@ class TestChange:
     def test_a_missing_command_is_a_failed_change(self) -> None:
         with pytest.raises(ChangeFailed, match="no-such-command"):
             HOST.change(["no-such-command"])
+
+
+def test_the_fake_host_hides_the_real_one_wholly() -> None:
+    public = [name for name in vars(Host) if not name.startswith("_")]
+    assert [name for name in public if getattr(FakeHost, name) is getattr(Host, name)] == []
 
 
 def test_exists_is_true_for_a_link_to_nothing(tmp_path: Path) -> None:

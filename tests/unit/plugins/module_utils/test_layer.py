@@ -26,14 +26,16 @@ def test_one_that_refuses_does_not_cost_the_others() -> None:
             raise ChangeFailed(f"{target}: no")
         done.append(target)
 
-    with pytest.raises(ChangeFailed, match="^b: no; d: no$"):
+    with pytest.raises(ChangeFailed, match=r"^b: no; d: no$"):
         each("abcde", act)
     assert done == ["a", "c", "e"]
 
 
 def test_what_is_left_after_a_change_is_a_failure() -> None:
     verify([])
-    with pytest.raises(ChangeFailed, match=r"serial:x: write_cache \(running\): seen enabled, wanted disabled"):
+    with pytest.raises(
+        ChangeFailed, match=r"serial:x: write_cache \(running\): seen enabled, wanted disabled"
+    ):
         verify([CHANGE])
 
 

@@ -50,7 +50,9 @@ def bare(words: str = "nobarrier,noatime") -> SmallHost:
 def kinds(host: SmallHost) -> list[str]:
     """Return what each mutation was, in a word or two."""
     return [
-        mutation[1] + (f" {mutation[2]}" if mutation[1] == "sync" else "") if mutation[0] == "change" else mutation[1]
+        mutation[1] + (f" {mutation[2]}" if mutation[1] == "sync" else "")
+        if mutation[0] == "change"
+        else mutation[1]
         for mutation in host.mutations
     ]
 
@@ -62,7 +64,10 @@ def test_barriers_come_on_and_a_flush_is_counted_before_the_file_is_written() ->
         ("barrier", "running", "off", "on"),
         ("barrier", "persisted", "off", "on"),
     ]
-    image, after = f"{DIRECTORY}/image", before.replace("UUID=pg", NOTE + "UUID=pg").replace("nobarrier", "barrier=1")
+    image, after = (
+        f"{DIRECTORY}/image",
+        before.replace("UUID=pg", NOTE + "UUID=pg").replace("nobarrier", "barrier=1"),
+    )
     assert host.mutations == [
         ("file", f"{OWED}/sda", b""),
         ("change", "mount", "-o", "remount,rw,noatime,barrier=1", DISABLE, "/dev/sda1", PG),
@@ -130,7 +135,9 @@ def test_data_modes_wait_for_the_next_mount() -> None:
     host = SmallHost()
     host.mounts[PG].data = "writeback"
     host.mounts[PG].sb_options = ("data=writeback",)
-    assert run(host, Target(PG, {"data_mode": "ordered"})) == [("data_mode", "persisted", "writeback", "ordered")]
+    assert run(host, Target(PG, {"data_mode": "ordered"})) == [
+        ("data_mode", "persisted", "writeback", "ordered")
+    ]
     assert "mount" not in kinds(host)
     assert "ext4\tdefaults,data=ordered\t0 2" in host.read(FSTAB)
 
@@ -155,7 +162,9 @@ def test_other_lines_keep_every_byte() -> None:
     host.files[FSTAB] = odd + host.read(FSTAB).rstrip("\n")
     before = host.read(FSTAB)
     run(host, Target(MA, {"atime": "noatime"}))
-    expected = before.replace("UUID=ma", f"{NOTE}UUID=ma").replace("defaults,nofail", "defaults,nofail,noatime")
+    expected = before.replace("UUID=ma", f"{NOTE}UUID=ma").replace(
+        "defaults,nofail", "defaults,nofail,noatime"
+    )
     assert host.read(FSTAB) == expected
 
 
@@ -190,15 +199,25 @@ def test_a_mount_that_is_not_ours_to_persist_is_changed_live_alone() -> None:
 @pytest.mark.parametrize(
     ("arrange", "target", "message"),
     [
-        (lambda host: None, Target("/srv/nothing", {"barrier": "on"}), "/srv/nothing: nothing is mounted there"),
+        (
+            lambda host: None,
+            Target("/srv/nothing", {"barrier": "on"}),
+            "/srv/nothing: nothing is mounted there",
+        ),
         (lambda host: None, Target(MS, {"barrier": "off"}), r"/srv/mssql: seen xfs, wanted .*takes atime"),
         (lambda host: None, Target(MS, {"data_mode": "ordered"}), "/srv/mssql: seen xfs"),
         (lambda host: host.files.update({FSTAB: "UUID=x /srv/pgdata"}), TIGHT, "/etc/fstab line 1: seen"),
-        (lambda host: host.files.update({FSTAB: ""}), TIGHT, "/srv/pgdata: no fstab line of its own to edit; add one"),
+        (
+            lambda host: host.files.update({FSTAB: ""}),
+            TIGHT,
+            "/srv/pgdata: no fstab line of its own to edit; add one",
+        ),
         (lambda host: host.files.update({FSTAB: Unobservable("/etc/fstab: I/O error")}), TIGHT, "I/O error"),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_anything_changes(arrange: Any, target: Target, message: str) -> None:
+def test_what_cannot_be_done_is_refused_before_anything_changes(
+    arrange: Any, target: Target, message: str
+) -> None:
     host = bare()
     arrange(host)
     with pytest.raises(ChangeFailed, match=message):
@@ -227,7 +246,9 @@ def test_barriers_over_an_unknown_stack_come_on_and_are_not_called_done() -> Non
     host = bare()
     host.links["/sys/dev/block/8:1"] = "/sys/devices/virtual/block/dm-0"
     host.files["/proc/fs/ext4/dm-0/options"] = host.files["/proc/fs/ext4/sda1/options"]
-    with pytest.raises(ChangeFailed, match=r"/srv/pgdata: barriers are on again, but no flush could be counted: dm-0"):
+    with pytest.raises(
+        ChangeFailed, match=r"/srv/pgdata: barriers are on again, but no flush could be counted: dm-0"
+    ):
         run(host, TIGHT)
     assert host.mounts[PG].barrier == "on"
 
@@ -235,7 +256,9 @@ def test_barriers_over_an_unknown_stack_come_on_and_are_not_called_done() -> Non
 def test_options_that_the_kernel_refuses_never_reach_the_file() -> None:
     host = bare("nobarrier,bogus")
     before = host.read(FSTAB)
-    with pytest.raises(ChangeFailed, match="options barrier=1,bogus,noatime for ext4|options barrier=1,bogus"):
+    with pytest.raises(
+        ChangeFailed, match=r"options barrier=1,bogus,noatime for ext4|options barrier=1,bogus"
+    ):
         run(host, TIGHT)
     assert host.read(FSTAB) == before
     assert originals.PATH not in host.files
@@ -271,7 +294,15 @@ def test_stopped_at_any_change_the_file_is_whole_and_the_originals_are_known(
     assert first
     target = TIGHT._replace(wanted={**TIGHT.wanted, "barrier": wanted})
     work = plan(host, [target])
-    allowed = host.ways_to_lose() | ({"/srv/pgdata now: cache enabled without barriers", "/srv/pgdata boot: cache enabled without barriers", "sda: unflushed commits"} if wanted == "off" else set())
+    allowed = host.ways_to_lose() | (
+        {
+            "/srv/pgdata now: cache enabled without barriers",
+            "/srv/pgdata boot: cache enabled without barriers",
+            "sda: unflushed commits",
+        }
+        if wanted == "off"
+        else set()
+    )
     host.stop_at, host.stop = stop_at, stop
     try:
         apply(host, work, [target])
@@ -308,7 +339,9 @@ class TestRelease:
     def test_what_others_wrote_since_stays(self) -> None:
         host = bare()
         run(host, TIGHT)
-        host.files[FSTAB] = "# theirs\n" + host.read(FSTAB).replace("barrier=1,noatime", "barrier=1,nodev,noatime")
+        host.files[FSTAB] = "# theirs\n" + host.read(FSTAB).replace(
+            "barrier=1,noatime", "barrier=1,nodev,noatime"
+        )
         _changes, text = release(host)
         assert text.startswith("# theirs\n# /etc/fstab")
         entry = fstab.find(fstab.parse(text), PG)

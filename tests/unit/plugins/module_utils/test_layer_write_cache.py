@@ -83,13 +83,20 @@ def test_a_virtio_cache(state: str, before: str, mutations: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(("disk", "name"), [(SDA, "sda"), (VDB, "vdb")])
-def test_a_belief_that_was_a_lie_is_raised_and_the_debt_paid_before_anything_else(disk: str, name: str) -> None:
+def test_a_belief_that_was_a_lie_is_raised_and_the_debt_paid_before_anything_else(
+    disk: str, name: str
+) -> None:
     host = SmallHost()
     vars(host.disk(name)).update(belief="write through", dirty=True)
     assert run(host, Target(disk, "keep")) == [("kernel_belief", "running", "write through", "write back")]
     owed = f"{OWED}/{name}"
     raised = PIN if name == "sda" else ("attribute", VIRTIO, "write back")
-    assert host.mutations == [("file", owed, b""), raised, ("change", "sync", f"/dev/{name}"), ("remove", owed)]
+    assert host.mutations == [
+        ("file", owed, b""),
+        raised,
+        ("change", "sync", f"/dev/{name}"),
+        ("remove", owed),
+    ]
     assert (host.disk(name).cache, host.disk(name).dirty) == ("enabled", False)
 
 
@@ -127,17 +134,33 @@ def test_rules_of_other_disks_stay() -> None:
     ("arrange", "disk", "message"),
     [
         (lambda host: host.unplug("sda"), SDA, f"{SDA}: no disk of that id is there; wanted .* pulled"),
-        (lambda host: setattr(host.disk("sdb"), "serial", host.disk("sda").serial), SDA, f"{SDA}: no disk of that id"),
-        (lambda host: setattr(host.disk("sda"), "transport", "scsi"), SDA, rf"{SDA} \(sda\): seen a unknown disk; wanted one of sata"),
         (
-            lambda host: host.commands.update({("hdparm", "-W", "/dev/sda"): Unobservable("hdparm: no answer within 10 s")}),
+            lambda host: setattr(host.disk("sdb"), "serial", host.disk("sda").serial),
+            SDA,
+            f"{SDA}: no disk of that id",
+        ),
+        (
+            lambda host: setattr(host.disk("sda"), "transport", "scsi"),
+            SDA,
+            rf"{SDA} \(sda\): seen a unknown disk; wanted one of sata",
+        ),
+        (
+            lambda host: host.commands.update(
+                {("hdparm", "-W", "/dev/sda"): Unobservable("hdparm: no answer within 10 s")}
+            ),
             SDA,
             r"sda\): its write cache cannot be read: hdparm: no answer within 10 s",
         ),
-        (lambda host: host.files.update({udev.RULES_PATH: Unobservable("rules: I/O error")}), VDB, "rules: I/O error"),
+        (
+            lambda host: host.files.update({udev.RULES_PATH: Unobservable("rules: I/O error")}),
+            VDB,
+            "rules: I/O error",
+        ),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_anything_changes(arrange: Any, disk: str, message: str) -> None:
+def test_what_cannot_be_done_is_refused_before_anything_changes(
+    arrange: Any, disk: str, message: str
+) -> None:
     host = SmallHost()
     arrange(host)
     with pytest.raises(ChangeFailed, match=message):
@@ -149,7 +172,9 @@ def test_what_cannot_be_done_is_refused_before_anything_changes(arrange: Any, di
 def test_a_device_that_does_not_follow_is_a_failure(disk: str, name: str) -> None:
     host = SmallHost()
     host.disk(name).obeys = False
-    with pytest.raises(ChangeFailed, match=rf"{disk}: write_cache \(running\): seen enabled, wanted disabled"):
+    with pytest.raises(
+        ChangeFailed, match=rf"{disk}: write_cache \(running\): seen enabled, wanted disabled"
+    ):
         run(host, Target(disk, "disabled"))
 
 
@@ -165,7 +190,9 @@ def test_a_flush_that_is_not_counted_leaves_the_cache_alone(disk: str, name: str
 def test_a_forced_belief_is_a_failure_that_says_what_helps() -> None:
     host = SmallHost()
     vars(host.disk("sda")).update(cache="disabled", belief="write through", forced=True)
-    with pytest.raises(ChangeFailed, match=r"sda: the kernel believes 'write through', wanted 'write back': .* reboot"):
+    with pytest.raises(
+        ChangeFailed, match=r"sda: the kernel believes 'write through', wanted 'write back': .* reboot"
+    ):
         run(host, Target(SDA, "enabled"))
     assert host.disk("sda").cache == "disabled"
 
@@ -173,7 +200,7 @@ def test_a_forced_belief_is_a_failure_that_says_what_helps() -> None:
 def test_one_disk_that_refuses_does_not_cost_the_others() -> None:
     host = SmallHost()
     host.disk("sda").counts = False
-    with pytest.raises(ChangeFailed, match="^sda: seen 100 flushes"):
+    with pytest.raises(ChangeFailed, match=r"^sda: seen 100 flushes"):
         run(host, Target(SDA, "disabled"), Target(SDB, "disabled"), Target(VDB, "disabled"))
     assert [host.disk(name).cache for name in ("sda", "sdb", "vdb")] == ["enabled", "disabled", "disabled"]
     assert len(udev.parse_rules(host.read(udev.RULES_PATH))) == 3

@@ -34,7 +34,9 @@ def test_exact_commands(fstype: str, journal: bool, mkfs: tuple[str, ...]) -> No
     assert host.mutations == [MKDIR, ("change", *mkfs), mount, RM]
 
 
-@pytest.mark.parametrize("option", ["logdev=/dev/x", "rtdev=/dev/x", "journal_dev=0x801", "journal_path=/dev/x"])
+@pytest.mark.parametrize(
+    "option", ["logdev=/dev/x", "rtdev=/dev/x", "journal_dev=0x801", "journal_path=/dev/x"]
+)
 def test_devices_that_the_image_lacks_are_left_out(option: str) -> None:
     host = SmallHost()
     try_options(host, "ext4", ("noatime", option), True)
@@ -43,7 +45,9 @@ def test_devices_that_the_image_lacks_are_left_out(option: str) -> None:
 
 def test_what_the_kernel_refuses_is_refused_and_tidied_up() -> None:
     host = SmallHost()
-    with pytest.raises(ChangeFailed, match=r"/etc/fstab: options noatime,bogus for ext4: .*stays as it is: mount"):
+    with pytest.raises(
+        ChangeFailed, match=r"/etc/fstab: options noatime,bogus for ext4: .*stays as it is: mount"
+    ):
         try_options(host, "ext4", ("noatime", "bogus"), True)
     assert host.mutations[-1] == RM
 

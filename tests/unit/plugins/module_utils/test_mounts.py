@@ -65,10 +65,17 @@ def test_an_ordinary_xfs() -> None:
         ({"data": "writeback"}, "data_mode", "ordered", "writeback"),
         ({"journal": False}, "data_mode", "ordered", "none"),
         ({"atime": "strictatime"}, "atime", "relatime", "strictatime"),
-        ({"flags": ("ro", "nodev")}, "options_running", ["rw", "relatime", "rw"], ["ro", "nodev", "relatime", "rw"]),
+        (
+            {"flags": ("ro", "nodev")},
+            "options_running",
+            ["rw", "relatime", "rw"],
+            ["ro", "nodev", "relatime", "rw"],
+        ),
     ],
 )
-def test_each_running_fact_follows_the_kernel(change: dict[str, Any], field: str, before: Any, after: Any) -> None:
+def test_each_running_fact_follows_the_kernel(
+    change: dict[str, Any], field: str, before: Any, after: Any
+) -> None:
     host = SmallHost()
     assert facts(host, "/srv/pgdata")[field] == before
     vars(host.mounts["/srv/pgdata"]).update(change)
@@ -126,7 +133,10 @@ def test_without_a_line_nothing_is_said_of_the_next_boot() -> None:
         (lambda host: host.files.update({EXT4: "rw\ngarbage\n"}), "barrier"),
         (lambda host: host.commands.pop(DUMPE2FS), "persisted.barrier"),
         (lambda host: host.commands.pop(DUMPE2FS), "persisted.data_mode"),
-        (lambda host: host.commands.update({DUMPE2FS: Unobservable("no answer within 10 s")}), "persisted.barrier"),
+        (
+            lambda host: host.commands.update({DUMPE2FS: Unobservable("no answer within 10 s")}),
+            "persisted.barrier",
+        ),
         (lambda host: host.commands.update({DUMPE2FS: "garbage"}), "persisted.barrier"),
         (lambda host: host.files.update({"/etc/fstab": "one two\n"}), "persisted.barrier"),
         (lambda host: host.files.update({"/etc/fstab": Unobservable("I/O error")}), "persisted.atime"),

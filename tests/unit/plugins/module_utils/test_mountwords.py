@@ -23,7 +23,7 @@ ours = st.sampled_from(
 )
 others = st.sampled_from(
     "defaults nofail ro errors=remount-ro commit=5 nodiratime x-systemd.requires=a data_err=abort"
-    " barriers context=\"a:b\" nobarriers".split()
+    ' barriers context="a:b" nobarriers'.split()
 )
 options = st.lists(ours | others, min_size=1, max_size=8).map(tuple)
 wanted = st.fixed_dictionaries(
@@ -67,7 +67,9 @@ def test_the_last_word_wins() -> None:
 
 
 @given(options, wanted)
-def test_replace_gives_what_is_wanted_and_leaves_the_rest(words: tuple[str, ...], want: dict[str, str]) -> None:
+def test_replace_gives_what_is_wanted_and_leaves_the_rest(
+    words: tuple[str, ...], want: dict[str, str]
+) -> None:
     changed = replace(words, want)
     assert fold(changed) == {**fold(words), **want}
     assert strangers(changed) == strangers(words)

@@ -53,8 +53,12 @@ def hosts(draw: st.DrawFn) -> SmallHost:
         if mount.fstype != "xfs":
             mount.barrier = draw(on_off)
             mount.data = draw(st.sampled_from(["ordered", "journal", "writeback"]))
-            mount.sb_options = draw(st.sampled_from([(), ("nobarrier",), ("data=writeback",), ("data=journal",)]))
-            words += draw(st.sampled_from([(), ("nobarrier",), ("barrier=1", "data=writeback"), ("data=journal",)]))
+            mount.sb_options = draw(
+                st.sampled_from([(), ("nobarrier",), ("data=writeback",), ("data=journal",)])
+            )
+            words += draw(
+                st.sampled_from([(), ("nobarrier",), ("barrier=1", "data=writeback"), ("data=journal",)])
+            )
         else:
             words += draw(st.sampled_from([(), ("nobarrier",), ("noatime",)]))
         entry = fstab.find(fstab.parse(text), mount.target)
@@ -79,7 +83,9 @@ def target_ways(host: SmallHost, profile: str) -> set[str]:
 
 @settings(max_examples=60)
 @given(hosts(), st.sampled_from(PROFILES))
-def test_no_step_is_less_safe_than_the_weaker_end_and_the_end_is_reached(host: SmallHost, profile: str) -> None:
+def test_no_step_is_less_safe_than_the_weaker_end_and_the_end_is_reached(
+    host: SmallHost, profile: str
+) -> None:
     start = host.ways_to_lose()
     found = look(host, profile, **GIVEN)
     allowed = start | target_ways(host, profile)
@@ -170,7 +176,9 @@ def test_what_a_plan_hands_to_its_layers() -> None:
     assert found["plan"] == {
         "believe": {"write_cache": [{"disk": sda, "state": "keep"}]},
         "tighten": {
-            "mount_options": [{"target": "/srv/pgdata", "persist": True, "barrier": "on", "atime": "noatime"}],
+            "mount_options": [
+                {"target": "/srv/pgdata", "persist": True, "barrier": "on", "atime": "noatime"}
+            ],
             "write_cache": [{"disk": sda, "state": "disabled"}],
         },
         "loosen": {},

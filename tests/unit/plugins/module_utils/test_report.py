@@ -21,10 +21,8 @@ CHANGE = {"target": "/srv", "setting": "barrier", "running": "off", "persisted":
 
 
 def report(host: str, verdict: str, **changes: Any) -> dict[str, Any]:
-    return {
-        **{"host": host, "profile": "strict", "verdict": verdict, "was": verdict, "check": False},
-        **{"changes": [], "why": [], "ratings": {}, **changes},
-    }
+    found = {"host": host, "profile": "strict", "verdict": verdict, "was": verdict, "check": False}
+    return {**found, "error": "", "changes": [], "why": [], "ratings": {}, **changes}
 
 
 @given(st.lists(st.tuples(st.text(max_size=3), st.sampled_from(VERDICTS))))
@@ -39,7 +37,14 @@ def test_the_table() -> None:
     text = render(
         [
             report("db1", "durable", was="drifted", changes=[CHANGE]),
-            report("db2", "at_risk", why=["commits can vanish", "second"], profile=None, check=True, changes=[CHANGE]),
+            report(
+                "db2",
+                "at_risk",
+                why=["commits can vanish", "second"],
+                profile=None,
+                check=True,
+                changes=[CHANGE],
+            ),
             report("a-long-name", "durable"),
         ]
     )
@@ -63,10 +68,18 @@ def test_the_table() -> None:
     ]
 
 
-def test_ratings_are_shown_with_their_reasons() -> None:
-    rating = {"verdict": "blocked", "changes": [CHANGE, CHANGE], "why": ["no UPS"]}
+def test_ratings_say_what_it_would_take() -> None:
+    other = {**CHANGE, "setting": "atime", "wanted": "noatime"}
+    rating = {"verdict": "blocked", "changes": [CHANGE, other], "why": ["no UPS"]}
     text = render([report("db1", "not_managed", ratings={"ups": rating})])
-    assert text.endswith("db1: not_managed\n  ups: blocked, 2 changes\n    - no UPS")
+    assert text.endswith(
+        "db1: not_managed\n  ups: blocked\n    - no UPS\n    - set /srv: barrier on, atime noatime"
+    )
+
+
+def test_what_failed_is_not_called_changed() -> None:
+    text = render([report("db1", "at_risk", error="sda: no", changes=[CHANGE])])
+    assert "db1: at_risk\n  failed:\n  - sda: no\n  tried to change:\n" in text
 
 
 def test_no_hosts_is_a_table_without_rows() -> None:

@@ -53,7 +53,9 @@ def test_captured_database() -> None:
     assert [found[name].get("ID_BUS") for name in ("sda", "sdc", "vdb")] == ["scsi", "ata", None]
 
 
-@pytest.mark.parametrize("text", ["", "garbage", "E: SUBSYSTEM=block\n", "P: /x\nE: DEVNAME=/dev/sda\n", "E: \n\nE: ="])
+@pytest.mark.parametrize(
+    "text", ["", "garbage", "E: SUBSYSTEM=block\n", "P: /x\nE: DEVNAME=/dev/sda\n", "E: \n\nE: ="]
+)
 def test_a_database_without_disks_names_none(text: str) -> None:
     assert parse_database(text) == {}
 
@@ -72,13 +74,17 @@ def test_a_database_without_disks_names_none(text: str) -> None:
         ({}, None),
     ],
 )
-def test_only_a_name_that_is_safe_in_a_rule_identifies(properties: dict[str, str], expected: str | None) -> None:
+def test_only_a_name_that_is_safe_in_a_rule_identifies(
+    properties: dict[str, str], expected: str | None
+) -> None:
     assert identify(properties) == expected
 
 
 def test_rendered_bytes() -> None:
     assert render_rules([RULE]) == RENDERED
-    assert 'KERNEL=="vd*", ATTR{cache_type}="write through"' in render_rules([CacheRule("serial:V", "virtio", "disabled")])
+    assert 'KERNEL=="vd*", ATTR{cache_type}="write through"' in render_rules(
+        [CacheRule("serial:V", "virtio", "disabled")]
+    )
     assert render_rules([]) == ""
 
 

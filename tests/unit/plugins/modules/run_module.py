@@ -25,7 +25,10 @@ def run_module(
     """Return the module's result."""
     testing = pytest.importorskip("ansible.module_utils.testing")
     monkeypatch.setattr(module, "Host", lambda: host)
-    with testing.patch_module_args({**arguments, "_ansible_check_mode": check}), pytest.raises(SystemExit) as ended:
+    with (
+        testing.patch_module_args({**arguments, "_ansible_check_mode": check}),
+        pytest.raises(SystemExit) as ended,
+    ):
         module.main()
     result = json.loads(capsys.readouterr().out)
     assert isinstance(result, dict)

@@ -40,7 +40,9 @@ def test_names_that_are_no_text_reach_the_controller(monkeypatch: pytest.MonkeyP
     assert result["ansible_facts"]["durable_storage"]["mounts"][-1]["target"].startswith("/srv/caf")
 
 
-def test_a_machine_that_cannot_be_observed_fails_by_cause(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_a_machine_that_cannot_be_observed_fails_by_cause(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     host = SmallHost()
     del host.files["/proc/self/mountinfo"]
     result = run_module(storage_facts, host, monkeypatch, capsys)
