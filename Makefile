@@ -19,7 +19,8 @@ audit: ## rate this machine against every profile; changes nothing
 
 demo: ## show harden-db on a throw-away host with emulated disks
 	@$(PYTHON) tools/venvs.py run
-	@$(PYTHON) lab/demo.py
+	@$(RUN)/python -m lab doctor --install
+	@$(RUN)/python -m lab.demo
 
 test: ## everything below, in this order, up to the first failure
 	@$(PYTHON) tools/run_tests.py

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import shlex
 import sys
 from collections.abc import Callable
@@ -35,6 +36,9 @@ def main(argv: list[str]) -> int:
     arguments = _parser().parse_args(argv)
     os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}:{doctor.SBIN}"
     absent = doctor.missing()
+    if absent and getattr(arguments, "install", False) and shutil.which("apt-get"):
+        doctor.install(absent)
+        absent = doctor.missing()
     if absent:
         print(doctor.advice(absent), file=sys.stderr)
         return 1
@@ -57,7 +61,8 @@ def _parser() -> argparse.ArgumentParser:
             sub.add_argument(name)
         return sub
 
-    add("doctor", "say what is missing", lambda _: _say("nothing is missing"))
+    sub = add("doctor", "say what is missing", lambda _: _say("nothing is missing"))
+    sub.add_argument("--install", action="store_true", help="install it with apt-get (root, or sudo)")
     _release(add("image", "build the root image", _image))
     up = add("up", "give a booted machine", _up, "name")
     up.add_argument("--layout", type=Path, default=DEFAULT_LAYOUT)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from importlib.util import find_spec
 
 PACKAGE_OF = {
@@ -38,3 +39,14 @@ def advice(absent: dict[str, str]) -> str:
     """Return what is missing and the command that installs it."""
     packages = " ".join(sorted(set(absent.values())))
     return f"missing: {', '.join(absent)}\napt-get install --no-install-recommends {packages}"
+
+
+def install(absent: dict[str, str]) -> bool:
+    """Install the missing tools with apt-get, where this user may; tell whether it worked."""
+    packages = sorted(set(absent.values()))
+    become = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    quiet = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qy"]
+    for words in (["update"], ["install", "--no-install-recommends", *packages]):
+        if subprocess.run([*become, *quiet, *words], check=False).returncode != 0:
+            return False
+    return True

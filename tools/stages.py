@@ -94,6 +94,13 @@ def sanity_stages(scratch: Path) -> Iterator[Stage]:
     # In the scratch directory, because it leaves a file where it runs.
     importer = ("python", str(ROOT / "tools/galaxy_import.py"), tarball)
     yield Stage("sanity", "galaxy-importer", "lint", importer, scratch)
+    # By its installed name, on this machine, read-only; what it finds here is not the question.
+    audit = (
+        *("ansible-playbook", "durable.dbhost.audit", "-i", "localhost,", "-c", "local"),
+        *("-e", "ansible_python_interpreter={{ansible_playbook_python}} durable_fail_on=[] durable_report_dir="),
+    )
+    path = {"ANSIBLE_COLLECTIONS_PATH": str(scratch)}
+    yield Stage("sanity", "audit, as installed", "lint", audit, scratch, environment=path)
     ansible_test = ("python", str(ROOT / "tools/ansible_test.py"))
     sanity = (*ansible_test, "sanity", "--local")
     units = (*ansible_test, "units", "--target-python")
@@ -113,6 +120,9 @@ def lab_stages() -> Iterator[Stage]:
         "ANSIBLE_CACHE_PLUGIN": "jsonfile",
         "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(ROOT / "tests/output/facts"),
     }
+    lab = ("python", "-m", "lab")
+    yield Stage("lab", "packages", here[-1], (*lab, "doctor", "--install"), live=True)
+    yield Stage("lab", "image", here[-1], (*lab, "image"), live=True)
     command = ("molecule", "test", "--all")
     yield Stage("lab", "molecule", here[-1], command, environment=facts, live=True)
 

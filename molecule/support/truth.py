@@ -71,24 +71,6 @@ def read(machine: Machine) -> dict[str, Any]:
     return dict(json.loads(machine.run(["python3", "-"], input=_SCRIPT).stdout))
 
 
-def load(machine: Machine, tag: str) -> None:
-    """Bring a snapshot back whole.
-
-    QEMU does not keep the state of a virtio disk's cache in a snapshot (nor in a live migration):
-    the device comes back with its cache on, and the guest does not notice. What the guest had set
-    is set again.
-    """
-    machine.load(tag)
-    machine.run(["sh", "-c", _VIRTIO_AGAIN])
-
-
-_VIRTIO_AGAIN = """
-for disk in /sys/block/vd*; do
-    if grep -q through $disk/queue/write_cache; then echo write through > $disk/cache_type; fi
-done
-"""
-
-
 def weaknesses(truth: dict[str, Any], targets: dict[str, str]) -> set[str]:
     """Return all in which this machine is less safe than it could be, now and at its next boot.
 

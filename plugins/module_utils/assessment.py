@@ -96,7 +96,8 @@ def _assess(inputs: Inputs, storage: dict[str, Any], today: str) -> dict[str, An
     if not mounts:
         why = "no managed mount: list them in durable_mounts, or the databases' paths in durable_databases"
         return _empty(inputs, "not_applicable", [why])
-    return {**_evaluate(inputs, profile, pinned, storage, mounts, words), "ratings": ratings}
+    found = _find(inputs, profile, pinned, storage, mounts, words)
+    return {**_summary(inputs, found, words), "ratings": ratings}
 
 
 def rate(
@@ -106,7 +107,7 @@ def rate(
     mounts = mounts or everything(storage)
     ratings = {}
     for name in known(inputs.shipped, inputs.own) if mounts else ():
-        profile, pinned = choose(name, inputs.shipped, inputs.own, {})
+        profile, pinned = choose(name, inputs.shipped, inputs.own, None)
         found = _find(inputs, profile, pinned, storage, mounts, words)
         steps = plan.build(found.rows, found.may_loosen)
         # What a run sets stands under changes; the reasons say what it would not.
@@ -189,15 +190,7 @@ def _find(
     return Findings(profile, tuple(rows), needed, risks, unknown_stacks)
 
 
-def _evaluate(
-    inputs: Inputs,
-    profile: Profile,
-    pinned: Profile,
-    storage: dict[str, Any],
-    mounts: list[dict[str, Any]],
-    words: list[Attestation],
-) -> dict[str, Any]:
-    found = _find(inputs, profile, pinned, storage, mounts, words)
+def _summary(inputs: Inputs, found: Findings, words: list[Attestation]) -> dict[str, Any]:
     steps = plan.build(found.rows, found.may_loosen)
     return {
         **_empty(inputs, _verdict(found), _reasons(found)),

@@ -150,7 +150,7 @@ def _consistent(where: str, profile: Profile) -> None:
 
 def _mapping(where: str, value: Any) -> dict[str, Any]:
     if value is None:
-        return {}
+        return {}  # a variable without a value
     if not isinstance(value, dict):
         raise BadInput(f"{where}: seen {value!r}; wanted a mapping")
     return value

@@ -185,33 +185,16 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
         "disabled": f"{name} answers a write when it is on the medium",
         UNSET: f"nothing sets the cache of {name} at the next boot",
     }
-    evidence = disk["evidence"]
-    return Setting(
-        layer="write_cache",
-        target=disk["id"] or name,
-        setting="write_cache",
-        klass="safety",
-        wanted_running=wanted,
-        wanted_persisted=wanted,
-        running=running,
-        persisted=persisted,
-        verdict=verdict,
-        phase=phase,
-        evidence={
-            "disk": name,
-            "running": evidence["write_cache.device"],
-            "persisted": evidence["write_cache.persisted"],
-        },
-        why=_why(verdict, "write_cache", running, persisted, why, evidence["write_cache.device"]),
-        remedy=_disk_remedy(disk, verdict, phase),
-    )
+    return _disk_row(disk, "write_cache", wanted, (running, persisted), verdict, phase, why)
 
 
 def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | None) -> Setting:
     """The kernel flushes only what it believes to be cached: its belief must not be weaker."""
     cache = disk["write_cache"]
     running = cache["kernel"]
-    wanted = wanted_belief(disk, profile)
+    lie = running == "write through" and cache["device"] == "enabled"
+    # Also where the cache is about to be switched off: what it holds has to be flushed first.
+    wanted = "write back" if lie else wanted_belief(disk, profile)
     # The same rule that sets the cache pins the belief.
     persisted = running if cache["persisted"] == "none" else _pinned(disk)
     verdict = _verdict("kernel_belief", running, persisted, wanted, live=True)
@@ -219,7 +202,6 @@ def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | No
         verdict = "ok"  # stronger than needed: flushes that do nothing
     if verdict == "drift_persisted" and cache["persisted"] == UNSET and not _pins(disk):
         verdict = "ok"  # the kernel asks the device anew at each boot
-    lie = running == "write through" and cache["device"] == "enabled"
     phase = None
     if verdict.startswith("drift") and _switchable(disk):
         # Without a pin of its own the belief follows the cache when that is switched.
@@ -231,24 +213,40 @@ def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | No
         "write through": f"the kernel believes that {name} caches nothing and sends it no flush",
         UNSET: f"a reset that turns the cache of {name} on again would go unnoticed",
     }
-    evidence = disk["evidence"]
+    return _disk_row(disk, "kernel_belief", wanted, (running, persisted), verdict, phase, why)
+
+
+#: Setting of a disk -> the field of the facts where its running value was observed.
+_OBSERVED_AS = {"write_cache": "write_cache.device", "kernel_belief": "write_cache.kernel"}
+
+
+def _disk_row(
+    disk: dict[str, Any],
+    setting: str,
+    wanted: str,
+    seen: tuple[str, str],
+    verdict: str,
+    phase: str | None,
+    why: dict[str, str],
+) -> Setting:
+    observed = disk["evidence"][_OBSERVED_AS[setting]]
     return Setting(
         layer="write_cache",
-        target=disk["id"] or name,
-        setting="kernel_belief",
+        target=disk["id"] or disk["name"],
+        setting=setting,
         klass="safety",
         wanted_running=wanted,
         wanted_persisted=wanted,
-        running=running,
-        persisted=persisted,
+        running=seen[0],
+        persisted=seen[1],
         verdict=verdict,
         phase=phase,
         evidence={
-            "disk": name,
-            "running": evidence["write_cache.kernel"],
-            "persisted": evidence["write_cache.persisted"],
+            "disk": disk["name"],
+            "running": observed,
+            "persisted": disk["evidence"]["write_cache.persisted"],
         },
-        why=_why(verdict, "belief", running, persisted, why, evidence["write_cache.kernel"]),
+        why=_why(verdict, setting, *seen, why, observed),
         remedy=_disk_remedy(disk, verdict, phase),
     )
 

@@ -14,7 +14,6 @@ import testinfra
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "molecule")]
 
-from support import truth  # noqa: E402
 from support.runs import Playbooks  # noqa: E402
 
 from lab.machine import Machine  # noqa: E402
@@ -33,7 +32,7 @@ def converged() -> Machine:
 @pytest.fixture(scope="module")
 def machine(converged: Machine) -> Machine:
     """The machine, back at the moment after converge."""
-    truth.load(converged, "strict")
+    converged.load("strict")
     return converged
 
 

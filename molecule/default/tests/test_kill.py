@@ -83,7 +83,7 @@ def states(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> dict[s
             machine.reset()  # data=writeback waits for a mount
         found[profile] = truth.weaknesses(truth.read(machine), MANAGED)
         machine.save(profile)
-    truth.load(machine, "flush")
+    machine.load("flush")
     assert json.loads(enforce(machine, "strict"))["changes"] == []
     found["strict"] = truth.weaknesses(truth.read(machine), MANAGED)
     machine.save("strict-here")
@@ -108,7 +108,7 @@ def test_killed_at_any_step_it_is_as_safe_as_the_weaker_end(
     allowed = states[start] | states[goal]
     killed = 0
     while True:
-        truth.load(machine, snapshot)
+        machine.load(snapshot)
         said = enforce(machine, goal, killed + 1)
         seen = truth.weaknesses(truth.read(machine), MANAGED)
         assert seen <= allowed, f"{said}: {sorted(seen - allowed)}"
@@ -124,9 +124,9 @@ def test_killed_at_any_step_it_is_as_safe_as_the_weaker_end(
 def test_a_power_cut_in_the_middle_of_tightening_boots_and_the_next_run_ends_it(
     machine: Machine, states: dict[str, set[str]]
 ) -> None:
-    truth.load(machine, "disposable")
+    machine.load("disposable")
     steps = len(json.loads(enforce(machine, "strict"))["made"])
-    truth.load(machine, "disposable")
+    machine.load("disposable")
     assert enforce(machine, "strict", steps // 2).startswith("killed before")
     machine.cut()
     machine.boot()

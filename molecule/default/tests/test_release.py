@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
-from lab.machine import Machine
 from support.runs import Playbooks
+
+from lab.machine import Machine
 
 RULES = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
 ORIGINALS = "/var/lib/durable-dbhost/originals.json"
 
 
-def test_release_restores_fstab_but_for_what_others_wrote_since(machine: Machine, playbooks: Playbooks) -> None:
+def test_release_restores_fstab_but_for_what_others_wrote_since(
+    machine: Machine, playbooks: Playbooks
+) -> None:
     machine.run(["sed", "-i", "s|/srv/maria ext4 defaults|&,nosuid|", "/etc/fstab"])
     assert "# durable.dbhost" in machine.run(["cat", "/etc/fstab"]).stdout
 

@@ -196,7 +196,6 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"profile": "strikt"}, "durable_profile: seen 'strikt'; wanted one of"),
         ({"own": {"strict": {}}}, "durable_profiles: seen strict, which this collection ships"),
         ({"own": ["x"]}, "durable_profiles: seen"),
-        ({"own": None}, "durable_profiles: seen"),
         ({"overrides": {"barrier": False}}, "durable_overrides: barrier: seen the boolean False"),
         ({"overrides": {"barrier": "off"}}, "contradict each other"),
         ({"attestations": "me"}, "durable_attestations: seen 'me'; wanted a list"),
@@ -247,7 +246,7 @@ def test_bad_input_blocks_the_host_and_nothing_is_planned(
     assert (found["plan"], found["changes"]) == (NO_PLAN, [])
 
 
-@pytest.mark.parametrize("own", [["x"], None, {"ours": "x"}, {"ours": {}}, {1: {}}, "x"])
+@pytest.mark.parametrize("own", [["x"], {"ours": "x"}, {"ours": {}}, {1: {}}, "x"])
 def test_bad_own_profiles_block_an_unpinned_host_too(own: Any) -> None:
     found = look(SmallHost(), None, own=own)
     assert found["verdict"] == "blocked"

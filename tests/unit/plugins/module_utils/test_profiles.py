@@ -65,7 +65,6 @@ def test_own_profile_and_override() -> None:
         ("", {}, {}, "durable_profile: seen ''"),
         ("strict", {"strict": OWN}, {}, "durable_profiles: seen strict, which this collection ships"),
         ("strict", [OWN], {}, "durable_profiles: seen .* wanted a mapping"),
-        ("strict", None, {}, "durable_profiles: seen None; wanted a mapping"),
         ("ours", {"ours": "fast"}, {}, "profile ours: seen 'fast'; wanted a mapping"),
         (
             "ours",
@@ -121,7 +120,6 @@ def test_own_profile_and_override() -> None:
         ("flush", {}, {"rests_on": "nothing"}, "durable_overrides: seen 'rests_on'"),
         ("flush", {}, {"atime": "nodiratime"}, "durable_overrides: atime: seen 'nodiratime'"),
         ("flush", {}, "barrier=on", "durable_overrides: seen 'barrier=on'; wanted a mapping"),
-        ("flush", {}, None, "durable_overrides: seen None; wanted a mapping"),
     ],
 )
 def test_bad_input_names_seen_wanted_and_what_to_do(
@@ -130,6 +128,10 @@ def test_bad_input_names_seen_wanted_and_what_to_do(
     with pytest.raises(BadInput) as caught:
         choose(name, shipped(), profiles, overrides)
     assert re.search(message, str(caught.value))
+
+
+def test_a_variable_without_a_value_is_an_empty_one() -> None:
+    assert choose("strict", shipped(), None, None) == choose("strict", shipped(), {}, {})
 
 
 @pytest.mark.parametrize("word", ["on", "off", "yes", "no"])
