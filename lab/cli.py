@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from typing import Any
+from urllib.parse import quote
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.durable.dbhost.plugins.module_utils.report import render, worst_first
-
-#: Characters of a host's name that may not stand in a file name.
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class ActionModule(ActionBase):
@@ -48,7 +45,7 @@ def _write(directory: str, reports: list[dict[str, Any]]) -> None:
     try:
         os.makedirs(directory, exist_ok=True)
         for report in reports:
-            path = os.path.join(directory, f"{_UNSAFE.sub('_', report['host'])}.json")
+            path = os.path.join(directory, f"{quote(report['host'], safe='')}.json")
             with open(f"{path}.new", "w", encoding="utf-8") as handle:
                 json.dump(report, handle, indent=2, sort_keys=True, default=str)
                 handle.write("\n")

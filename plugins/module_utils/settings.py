@@ -145,7 +145,10 @@ def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persis
     if phase:
         return "run harden-db"
     if persisted == UNSET:
-        return f"add a line for {mount['target']} to /etc/fstab, by UUID"
+        return (
+            f"add a line for {mount['target']} to /etc/fstab, by UUID; where a cluster manager mounts"
+            " it, set the options there"
+        )
     return "mend what could not be read, then run again"
 
 

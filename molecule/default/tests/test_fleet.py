@@ -79,19 +79,20 @@ def test_play_inputs_in_the_inventory_are_refused(
     assert executions.count() == 0
 
 
-def test_serial_goes_host_by_host_and_every_host_is_reported(
+def test_serial_goes_batch_by_batch_and_no_batch_forgets_the_failure_of_another(
     machine: Machine, playbooks: Playbooks, tmp_path: Path
 ) -> None:
-    hosts = {"databases": {"hosts": {"second": connection(machine)}}}
-    playbooks.inventories.append(inventory(tmp_path / "more.yml", hosts))
-    variables = {"durable_serial": 1, "durable_hosts": "databases"}
+    second = {"databases": {"hosts": {"away": AWAY, "second": connection(machine)}}}
+    playbooks.inventories.append(inventory(tmp_path / "more.yml", second))
+    variables = {"durable_serial": 2, "durable_hosts": "databases"}
     run = playbooks.run("harden-db", "--check", variables=variables)
-    assert run.code == 0
     assert run.output.count("PLAY [Bring database hosts") == 2
     assert {host: report["verdict"] for host, report in run.reports.items()} == {
+        "away": "unreachable",
         "dbhost": "attested",
         "second": "attested",
     }
+    assert run.code == 2
 
 
 def test_audit_rates_a_pinned_host_against_every_profile_and_changes_nothing(
