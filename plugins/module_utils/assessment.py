@@ -36,6 +36,8 @@ VERDICTS = (
     "not_managed",
     "not_applicable",
 )
+#: Verdicts that fail a host unless the user chooses others.
+FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 #: Permissions that durable_allow may give.
 PERMISSIONS = ("restart_engines", "reboot", "unmount")
 _ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "mysql")
@@ -55,6 +57,7 @@ class Inputs(NamedTuple):
     databases: Any = None
     allow: Any = ()
     accept_data_loss: Any = False
+    fail_on: Any = FAIL_ON
     rate: bool = False
 
 
@@ -82,7 +85,7 @@ def unobserved(inputs: Inputs, verdict: str, why: str) -> dict[str, Any]:
 
 def _assess(inputs: Inputs, storage: dict[str, Any], today: str) -> dict[str, Any]:
     words = attestations.read(inputs.attestations, today)
-    _check_permissions(inputs)
+    _check_words(inputs)
     mounts = managed_mounts(inputs, storage)
     ratings = {}
     if inputs.rate or inputs.profile is None:
@@ -196,7 +199,7 @@ def _summary(inputs: Inputs, found: Findings, words: list[Attestation]) -> dict[
         **_empty(inputs, _verdict(found), _reasons(found)),
         "settings": [row.as_dict() for row in found.rows],
         "requirements": [need._asdict() for need in found.needed],
-        "pending": [_pending(row) for row in found.rows if row.verdict == "pending"],
+        "pending": [_pending(row) for row in found.rows if _will_wait(row, found)],
         "attestations": [word._asdict() for word in words],
         "plan": steps,
         "changes": plan.changes(steps, found.rows),
@@ -284,13 +287,21 @@ def _missing(needed: list[Requirement]) -> list[str]:
     return [f"{name} ({', '.join(names)}): {why}; {remedy}" for (name, why, remedy), names in targets.items()]
 
 
+def _will_wait(row: Setting, found: Findings) -> bool:
+    """Tell whether a setting waits for a reboot, or will once a run has persisted it."""
+    if row.verdict == "pending":
+        return True
+    needs_mount = row.setting == "data_mode" and row.running not in (UNKNOWN, row.wanted_running)
+    return needs_mount and row.phase is not None and row not in found.withheld
+
+
 def _pending(row: Setting) -> dict[str, str]:
     return {
         "layer": row.layer,
         "target": row.target,
         "setting": row.setting,
         "needs": "reboot",
-        "why": row.remedy,
+        "why": "the kernel does not change data= of a mounted file system",
     }
 
 
@@ -306,6 +317,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "schema": SCHEMA,
         "profile": str(inputs.profile) if inputs.profile is not None else None,
         "verdict": verdict,
+        "fails": _fails(inputs, verdict),
         "why": why,
         "settings": [],
         "requirements": [],
@@ -331,12 +343,24 @@ def _time(text: str) -> datetime.datetime:
     return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
 
 
-def _check_permissions(inputs: Inputs) -> None:
-    allowed = inputs.allow
-    if not isinstance(allowed, (list, tuple)) or any(word not in PERMISSIONS for word in allowed):
-        raise BadInput(f"durable_allow: seen {inputs.allow!r}; wanted a list of {', '.join(PERMISSIONS)}")
+def _check_words(inputs: Inputs) -> None:
+    for name, words, known_words in (
+        ("durable_allow", inputs.allow, PERMISSIONS),
+        ("durable_fail_on", inputs.fail_on, VERDICTS),
+    ):
+        if not isinstance(words, (list, tuple)) or any(word not in known_words for word in words):
+            raise BadInput(f"{name}: seen {words!r}; wanted a list of {', '.join(known_words)}")
     if not isinstance(inputs.accept_data_loss, bool):
         raise BadInput(f"durable_accept_data_loss: seen {inputs.accept_data_loss!r}; wanted true or false")
+
+
+def _fails(inputs: Inputs, verdict: str) -> bool:
+    """Tell whether a verdict fails its host; always, when it cannot be told what should."""
+    try:
+        _check_words(inputs)
+    except BadInput:
+        return True
+    return verdict in inputs.fail_on
 
 
 def _paths(where: str, value: Any) -> list[str]:

@@ -45,7 +45,7 @@ def _details(report: dict[str, Any]) -> list[str]:
         lines += ["  failed:", f"  - {report['error']}"]
     if report["changes"]:
         done = "tried to change" if report["error"] else "changed"
-        lines.append(f"  {'would change' if report['check'] else done}:")
+        lines.append(f"  {'would change' if report['looked_only'] else done}:")
         lines += [f"  - {change_line(change)}" for change in report["changes"]]
     if report["why"]:
         lines += ["  why:", *(f"  - {reason}" for reason in report["why"])]
@@ -63,8 +63,8 @@ def _takes(rating: dict[str, Any]) -> list[str]:
 
 
 def change_line(change: dict[str, str]) -> str:
-    """Return one change in one line."""
-    return (
-        f"{change['target']} {change['setting']}: {change['running']}"
-        f" (at boot {change['persisted']}) -> {change['wanted']}"
-    )
+    """Return one change in one line: what it is now and at boot, as far as that is not as wanted."""
+    wanted = change["wanted"]
+    seen = (("now", change["running"]), ("at boot", change["persisted"]))
+    parts = [f"{when} {value} -> {wanted}" for when, value in seen if value != wanted]
+    return f"{change['target']} {change['setting']}: {', '.join(parts)}"

@@ -117,6 +117,11 @@ def _mount_row(
     phase = None
     if verdict.startswith("drift") and can_change:
         phase = _direction(setting, (running, persisted), wanted)
+    evidence = {
+        "running": mount["evidence"][setting],
+        "persisted": mount["evidence"][f"persisted.{setting}"],
+    }
+    why = {UNSET: f"nothing in /etc/fstab mounts {mount['target']}", **why}
     return Setting(
         layer="mount_options",
         target=mount["target"],
@@ -128,11 +133,8 @@ def _mount_row(
         persisted=persisted,
         verdict=verdict,
         phase=phase,
-        evidence={
-            "running": mount["evidence"][setting],
-            "persisted": mount["evidence"][f"persisted.{setting}"],
-        },
-        why=_why(verdict, setting, running, persisted, why, mount["evidence"][setting]),
+        evidence=evidence,
+        why=_why(verdict, setting, (running, persisted), why, evidence),
         remedy=_mount_remedy(mount, verdict, phase, persisted),
     )
 
@@ -186,7 +188,7 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
     why = {
         "enabled": f"{name} keeps writes in a cache that a power cut empties",
         "disabled": f"{name} answers a write when it is on the medium",
-        UNSET: f"nothing sets the cache of {name} at the next boot",
+        UNSET: f"no rule sets the cache of {name}, so its own default applies",
     }
     return _disk_row(disk, "write_cache", wanted, (running, persisted), verdict, phase, why)
 
@@ -214,7 +216,7 @@ def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | No
     name = disk["name"]
     why = {
         "write through": f"the kernel believes that {name} caches nothing and sends it no flush",
-        UNSET: f"a reset that turns the cache of {name} on again would go unnoticed",
+        UNSET: f"no rule keeps the kernel flushing {name} when a reset turns its cache on",
     }
     return _disk_row(disk, "kernel_belief", wanted, (running, persisted), verdict, phase, why)
 
@@ -232,7 +234,11 @@ def _disk_row(
     phase: str | None,
     why: dict[str, str],
 ) -> Setting:
-    observed = disk["evidence"][_OBSERVED_AS[setting]]
+    evidence = {
+        "disk": disk["name"],
+        "running": disk["evidence"][_OBSERVED_AS[setting]],
+        "persisted": disk["evidence"]["write_cache.persisted"],
+    }
     return Setting(
         layer="write_cache",
         target=disk["id"] or disk["name"],
@@ -244,12 +250,8 @@ def _disk_row(
         persisted=seen[1],
         verdict=verdict,
         phase=phase,
-        evidence={
-            "disk": disk["name"],
-            "running": observed,
-            "persisted": disk["evidence"]["write_cache.persisted"],
-        },
-        why=_why(verdict, setting, *seen, why, observed),
+        evidence=evidence,
+        why=_why(verdict, setting, seen, why, evidence),
         remedy=_disk_remedy(disk, verdict, phase),
     )
 
@@ -314,16 +316,15 @@ def _direction(setting: str, seen: Iterable[str], wanted: str) -> str:
 
 
 def _why(
-    verdict: str,
-    setting: str,
-    running: str,
-    persisted: str,
-    words: dict[str, str],
-    seen: dict[str, Any],
+    verdict: str, setting: str, row: tuple[str, str], words: dict[str, str], evidence: dict[str, Any]
 ) -> str:
-    """Say in plain words what a value means; for a drift, what the drifting value means."""
+    """Say in plain words what a drifting value means, or why one is not known."""
+    running, persisted = row
+    if verdict == "ok":
+        return "as wanted"
     if verdict == UNKNOWN:
-        return seen.get("reason") or words.get(running) or f"{setting} could not be read"
-    shown = persisted if verdict == "drift_persisted" else running
-    text = words.get(shown, f"{setting} is {shown}")
-    return f"at the next boot: {text}" if verdict == "drift_persisted" else text
+        when = "running" if running == UNKNOWN else "persisted"
+        return evidence[when]["reason"] or f"{setting} could not be read"
+    if verdict == "drift_persisted":
+        return f"at the next boot: {words.get(persisted, f'{setting} is {persisted}')}"
+    return words.get(running, f"{setting} is {running}")

@@ -59,6 +59,10 @@ options:
     description: Whether losing commits is accepted.
     type: raw
     default: false
+  fail_on:
+    description: Verdicts that fail the host.
+    type: raw
+    default: [at_risk, blocked, unreachable, unknown, drifted, pending]
   rate:
     description: Whether to rate the host against every profile too.
     type: bool
@@ -93,6 +97,10 @@ assessment:
     verdict:
       description: The worst thing that is true of the host.
       type: str
+      returned: always
+    fails:
+      description: Whether the verdict is one that fails the host.
+      type: bool
       returned: always
     why:
       description: The reasons, in plain words.

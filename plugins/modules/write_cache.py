@@ -64,7 +64,7 @@ changes:
       type: str
       returned: always
     setting:
-      description: V(write_cache) or V(kernel_belief).
+      description: V(write_cache), V(kernel_belief) or V(flush).
       type: str
       returned: always
     when:

@@ -67,11 +67,11 @@ def test_without_a_pinned_host_the_run_fails_and_says_where_to_pin(
 
 
 @pytest.mark.parametrize("name", ["durable_hosts", "durable_serial"])
+@pytest.mark.parametrize("where", ["all", "databases"])
 def test_play_inputs_in_the_inventory_are_refused(
-    machine: Machine, playbooks: Playbooks, tmp_path: Path, name: str
+    machine: Machine, playbooks: Playbooks, tmp_path: Path, name: str, where: str
 ) -> None:
-    content = {"databases": {"vars": {name: "1"}}}
-    playbooks.inventories.append(inventory(tmp_path / "more.yml", content))
+    playbooks.inventories.append(inventory(tmp_path / "more.yml", {where: {"vars": {name: "1"}}}))
     executions = Executions(machine)
     run = playbooks.run("harden-db")
     assert run.code == 2

@@ -23,7 +23,7 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_ho
 
 
 def result(**changes: Any) -> dict[str, Any]:
-    return {**look(SmallHost()), "check": False, "was": "drifted", "error": "", **changes}
+    return {**look(SmallHost()), "looked_only": False, "was": "drifted", "error": "", **changes}
 
 
 def run(hosts: dict[str, Any], directory: str) -> dict[str, Any]:

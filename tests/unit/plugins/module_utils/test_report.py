@@ -21,7 +21,7 @@ CHANGE = {"target": "/srv", "setting": "barrier", "running": "off", "persisted":
 
 
 def report(host: str, verdict: str, **changes: Any) -> dict[str, Any]:
-    found = {"host": host, "profile": "strict", "verdict": verdict, "was": verdict, "check": False}
+    found = {"host": host, "profile": "strict", "verdict": verdict, "was": verdict, "looked_only": False}
     return {**found, "error": "", "changes": [], "why": [], "ratings": {}, **changes}
 
 
@@ -42,13 +42,13 @@ def test_the_table() -> None:
                 "at_risk",
                 why=["commits can vanish", "second"],
                 profile=None,
-                check=True,
+                looked_only=True,
                 changes=[CHANGE],
             ),
             report("a-long-name", "durable"),
         ]
     )
-    line = "  - /srv barrier: off (at boot on) -> on"
+    line = "  - /srv barrier: now off -> on"
     assert text.split("\n") == [
         "HOST         PROFILE  VERDICT  WAS      CHANGES",
         "db2          -        at_risk  at_risk  1",
@@ -87,4 +87,6 @@ def test_no_hosts_is_a_table_without_rows() -> None:
 
 
 def test_one_change_in_one_line() -> None:
-    assert change_line(CHANGE) == "/srv barrier: off (at boot on) -> on"
+    assert change_line(CHANGE) == "/srv barrier: now off -> on"
+    both = {**CHANGE, "persisted": "off"}
+    assert change_line(both) == "/srv barrier: now off -> on, at boot off -> on"

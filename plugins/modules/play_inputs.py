@@ -1,0 +1,42 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the play_inputs action, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: play_inputs
+short_description: Refuse variables of a play that the inventory sets in vain
+version_added: 0.1.0
+description:
+  - Ansible reads C(hosts) and C(serial) of a play before any variable of the inventory. Set there, they would be
+    ignored without a word, and a run would reach more hosts at once than somebody meant.
+  - Runs on the controller and connects to no host.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+options:
+  names:
+    description: The variables.
+    type: list
+    elements: str
+    required: true
+  hosts:
+    description: The hosts of the play.
+    type: list
+    elements: str
+    required: true
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: Refuse play inputs in the inventory
+  durable.dbhost.play_inputs:
+    names: [durable_hosts, durable_serial]
+    hosts: "{{ ansible_play_hosts_all }}"
+  run_once: true
+"""
+
+RETURN = r""" # """
