@@ -189,7 +189,7 @@ def parse_hdparm(text: str) -> str:
     """Return enabled or disabled, of what `hdparm -W DEVICE` prints. Raises ValueError.
 
     "not supported" is no answer: hdparm says so, with exit code 0, of a disk that it could not
-    ask (seen: a SCSI disk whose volatile cache was on).
+    ask (seen: QEMU's SCSI disk).
     """
     found = _HDPARM.search(text)
     if not found:

@@ -45,7 +45,7 @@ def test_captured_hdparm(name: str, expected: str) -> None:
     "text",
     [
         captured("hdparm_virtio.txt"),
-        # Of a SCSI disk whose volatile cache was on: hdparm could not ask, and said this.
+        # Of a SCSI disk: hdparm could not ask, and said this with exit code 0.
         captured("hdparm_scsi.txt"),
         "",
         " write-caching = ",

@@ -9,6 +9,7 @@ import os
 import stat
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -204,10 +205,8 @@ class TestRun:
         ],
         ids=["sleeps", "ignores SIGTERM", "leaves a child behind", "closes its output", "never stops"],
     )
-    def test_a_command_that_hangs_costs_its_time_limit_and_is_ended(
-        self, script: str, tmp_path: Path
-    ) -> None:
-        marker = f"HOST_TEST={tmp_path.name}"
+    def test_a_command_that_hangs_costs_its_time_limit_and_is_ended(self, script: str) -> None:
+        marker = f"HOST_TEST={uuid.uuid4()}"
         started = time.monotonic()
         with pytest.raises(Unobservable, match=r"no answer within 0.3 s"):
             HOST.run(["env", marker, "sh", "-c", script], timeout=0.3)
