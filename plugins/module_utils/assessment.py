@@ -9,12 +9,12 @@ The policy of the collection. Pure: no clock, no files, no Ansible; runs on a ho
 from __future__ import annotations
 
 import datetime
-import posixpath
 from typing import Any, NamedTuple
 
 from . import attestations, plan, requirements, settings, udev
 from .attestations import Attestation
 from .observation import UNKNOWN
+from .paths import normal
 from .profiles import BadInput, Profile, choose, known
 from .requirements import Requirement
 from .settings import Setting
@@ -140,8 +140,11 @@ def managed_mounts(inputs: Inputs, storage: dict[str, Any]) -> list[dict[str, An
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}
     for path in _database_paths(inputs.databases or []):
-        mount = by_target[_holder(path, by_target)]
-        listed = path in mount["targets"]
+        real = storage["resolved"].get(path, path)
+        if real is None:
+            raise BadInput(f"durable_databases: seen {path}, which is not there; correct the path")
+        mount = by_target[_holder(real, by_target, storage["elsewhere"])]
+        listed = real in mount["targets"]
         before = chosen.setdefault(mount["target"], {**mount, "listed": listed})
         before["listed"] = before["listed"] or listed
     return list(chosen.values())
@@ -226,7 +229,11 @@ def _leaves(storage: dict[str, Any], mounts: list[dict[str, Any]]) -> tuple[list
 
 def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: list[Attestation]) -> list[str]:
     """Return, in plain words, the ways in which acknowledged commits can vanish right now."""
-    found = []
+    found = [
+        f"commits on {mount['target']} can vanish: it is mounted without barriers, and nothing is known of its disks"
+        for mount in mounts
+        if mount["barrier"] == "off" and mount["disks"] == UNKNOWN
+    ]
     for disk in disks:
         cache = disk["write_cache"]
         survives = cache["device"] in ("none", "disabled") or attestations.find(
@@ -370,7 +377,7 @@ def _paths(where: str, value: Any) -> list[str]:
     if wrong:
         raise BadInput(f"{where}: seen {value!r}; wanted a list of absolute paths")
     # Else "/srv//data" and "/srv/x/../data" would be held to lie on another mount.
-    return ["/" + posixpath.normpath(path).lstrip("/") for path in value]
+    return [normal(path) for path in value]
 
 
 def _database_paths(databases: Any) -> list[str]:
@@ -390,9 +397,14 @@ def _database_paths(databases: Any) -> list[str]:
     return found
 
 
-def _holder(path: str, by_target: dict[str, Any]) -> str:
+def _holder(path: str, by_target: dict[str, Any], elsewhere: dict[str, str]) -> str:
     """Return the mount point that holds a path: the longest that is a parent of it."""
-    parents = [t for t in by_target if path == t or path.startswith(t.rstrip("/") + "/")]
-    if not parents:
-        raise BadInput(f"durable_databases: {path} lies on no mounted file system; correct the path")
-    return max(parents, key=len)
+    parents = [t for t in (*by_target, *elsewhere) if path == t or path.startswith(t.rstrip("/") + "/")]
+    holder = max(parents, key=len, default="nothing")
+    if holder not in by_target:
+        kind = elsewhere.get(holder, "no file system")
+        raise BadInput(
+            f"durable_databases: {path} lies on {kind} at {holder}, which holds nothing over a power cut;"
+            " move the data, or correct the path"
+        )
+    return holder

@@ -20,6 +20,8 @@ CLAIMS = {
     "plug_pulled": 366,
     "test_ups": 31,
 }
+#: Claims that one disk can keep and its neighbour break.
+_OF_A_DISK = ("power_loss_protection",)
 _FIELDS = ("claim", "target", "by", "reason", "expires")
 #: The target of a claim about the whole machine, rather than one disk's id.
 HOST = "host"
@@ -67,6 +69,11 @@ def _read(index: int, entry: Any, today: str) -> Attestation:
     found = Attestation(**{field: str(entry[field]) for field in _FIELDS})
     if found.claim not in CLAIMS:
         raise BadInput(f"{where}: claim: seen {found.claim!r}; wanted one of {', '.join(CLAIMS)}")
+    if found.claim in _OF_A_DISK and found.target == HOST:
+        raise BadInput(
+            f"{where}: {found.claim}: seen target {HOST!r}; wanted a disk's id: each disk has its own;"
+            " make audit, or the facts, name the ids"
+        )
     _check_expiry(where, found, today)
     return found
 

@@ -27,7 +27,9 @@ class Disks:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.virtualization = observe("systemd-detect-virt", self._detect_virtualization)
+        self._udev_error: str | None = None
         self._properties = self._read_udev()
+        self._rules_error: str | None = None
         self._rules = self._read_rules()
         self._ids = self._name_disks()
 
@@ -96,9 +98,15 @@ class Disks:
         return word
 
     def _read_udev(self) -> dict[str, dict[str, str]]:
+        argv = ["udevadm", "info", "--export-db"]
         try:
-            return udev.parse_database(self.host.run(["udevadm", "info", "--export-db"]).stdout)
-        except Unobservable:
+            result = self.host.run(argv)
+            if result.rc != 0:
+                # Half a database could hide that two disks share a serial number.
+                raise Unobservable(f"{' '.join(argv)}: exit {result.rc}: {result.stderr.strip()}")
+            return udev.parse_database(result.stdout)
+        except Unobservable as error:
+            self._udev_error = str(error)
             return {}
 
     def _read_rules(self) -> dict[str, udev.CacheRule]:
@@ -106,7 +114,8 @@ class Disks:
             return {}
         try:
             rules = udev.parse_rules(self.host.read(udev.RULES_PATH))
-        except Unobservable:
+        except Unobservable as error:
+            self._rules_error = str(error)
             return {}
         return {rule.id: rule for rule in rules}
 
@@ -140,15 +149,19 @@ class Disks:
             source = f"/sys/block/{name}/cache_type"
             words = {"write back": "enabled", "write through": "disabled"}
             return observe(source, lambda: _word(self.host.read(source), words))
-        return unknown("device", f"no way to ask a {transport} disk in this release")
+        return unknown("device", self._udev_error or f"no way to ask a {transport} disk in this release")
 
     def _ask_hdparm(self, name: str) -> str:
         result = self.host.run(["hdparm", "-W", f"/dev/{name}"])
+        if result.rc != 0:
+            raise Unobservable(f"hdparm -W /dev/{name}: exit {result.rc}: {result.stderr.strip()}")
         return parse_hdparm(result.stdout + result.stderr)
 
     def _persisted(self, name: str, transport: str, device: Observation) -> Observation:
         if device.value == "none":
             return Observation("none", device.source)
+        if self._rules_error:
+            return unknown(udev.RULES_PATH, self._rules_error)
         rule = self._rules.get(self._ids.get(name, ""))
         if rule and rule.transport == transport:
             return Observation(rule.state, udev.RULES_PATH)

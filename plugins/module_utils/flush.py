@@ -59,7 +59,10 @@ def flush_disk(host: Host, name: str) -> None:
 
 def takes_flushes(host: Host, name: str) -> bool:
     """Tell whether the kernel believes that a disk caches, and so passes flushes on to it."""
-    return _read(host, f"/sys/block/{name}/queue/write_cache").strip() == "write back"
+    seen = _read(host, f"/sys/block/{name}/queue/write_cache").strip()
+    if seen not in ("write back", "write through"):
+        raise ChangeFailed(f"{name}: queue/write_cache: seen {seen!r}, wanted write back or write through")
+    return seen == "write back"
 
 
 def flushes(host: Host, name: str) -> int:

@@ -69,6 +69,11 @@ def find(entries: list[Entry], target: str) -> Entry | None:
     return found[-1] if found else None
 
 
+def is_marked(text: str, entry: Entry) -> bool:
+    """Tell whether our comment stands above an entry's line."""
+    return entry.row > 0 and text.split("\n")[entry.row - 1].startswith(MARK)
+
+
 def set_options(text: str, entry: Entry, options: tuple[str, ...], note: str | None) -> str:
     """Return the text with one entry's options replaced and its marking comment set.
 
@@ -83,8 +88,7 @@ def set_options(text: str, entry: Entry, options: tuple[str, ...], note: str | N
         changed = line[: fields[3].start()] + joined + line[fields[3].end() :]
     else:
         changed = line[: fields[2].end()] + " " + joined + line[fields[2].end() :]
-    above = entry.row - 1
-    start = above if above >= 0 and lines[above].startswith(MARK) else entry.row
+    start = entry.row - 1 if is_marked(text, entry) else entry.row
     comment = [] if note is None else [f"{MARK}: {note}"]
     return "\n".join([*lines[:start], *comment, changed, *lines[entry.row + 1 :]])
 

@@ -60,7 +60,7 @@ def plan(host: Host, targets: list[Target]) -> Work:
         group = groups.get(target.target)
         if group is None:
             raise ChangeFailed(f"{target.target}: nothing is mounted there; wanted a mounted file system")
-        work = _plan_one(work, target, group, reader.collect(group))
+        work = _plan_one(work, target, group, reader)
     return work
 
 
@@ -72,8 +72,11 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
             live[change.target][change.setting] = change.after
     tightened = [t for t, wanted in live.items() if wanted and wanted.get("barrier") != "off"]
     loosened = [t for t, wanted in live.items() if wanted.get("barrier") == "off"]
-    each(tightened, lambda target: _remount(host, work, target, live[target]))
-    _write_fstab(host, work)
+    try:
+        each(tightened, lambda target: _remount(host, work, target, live[target]))
+    finally:
+        # Also when one mount refused: the others keep their state at the next boot.
+        _write_fstab(host, work)
     each(loosened, lambda target: _remount(host, work, target, live[target]))
     verify(plan(host, targets).changes)
 
@@ -91,21 +94,30 @@ def release(host: Host) -> tuple[tuple[Change, ...], str]:
             entry = fstab.find(fstab.parse(text), target)
         except fstab.MalformedFstab as error:
             raise ChangeFailed(str(error)) from error
-        if entry is None:
+        if entry is None or not fstab.is_marked(text, entry):
+            changes.append(Change(target, "originals", "persisted", before, "forgotten"))
             continue
         restored = mountwords.restore(entry.options, tuple(before.split(",")))
+        restored = mountwords.drop(restored, mountwords.REFUSED_BY.get(entry.fstype, ()))
         text = fstab.set_options(text, entry, restored, None)
         changes.append(Change(target, "options", "persisted", ",".join(entry.options), ",".join(restored)))
     return tuple(changes), text
 
 
 def apply_release(host: Host, text: str) -> None:
-    """Write the released fstab and forget the originals."""
-    _replace_fstab(host, text)
+    """Write the released fstab, once the kernel has tried its lines, and forget the originals."""
+    before = _read(host) if host.exists(FSTAB) else ""
+    if text != before:
+        old = {entry.target: entry.options for entry in fstab.parse(before)}
+        changed = [entry for entry in fstab.parse(text) if entry.options != old[entry.target]]
+        for fstype, options in dict.fromkeys((entry.fstype, entry.options) for entry in changed):
+            mount_trial.try_options(host, fstype, options, True)
+        _replace_fstab(host, text)
     originals.save(host, {})
 
 
-def _plan_one(work: Work, target: Target, group: list[Mount], facts: dict[str, Any]) -> Work:
+def _plan_one(work: Work, target: Target, group: list[Mount], reader: Mounts) -> Work:
+    facts = reader.collect(group)
     fstype, name = facts["fstype"], facts["target"]
     allowed = mountwords.SETTINGS_OF.get(fstype, ())
     # "barrier on" asks nothing of XFS that it would not do: it only cleans the line.
@@ -115,21 +127,27 @@ def _plan_one(work: Work, target: Target, group: list[Mount], facts: dict[str, A
             f"{name}: seen {fstype}, wanted {target.wanted}; this file system takes"
             f" {', '.join(allowed) or 'none of these settings'}"
         )
+    if "data_mode" in asked and "/" in facts["targets"]:
+        raise ChangeFailed("/: data= in fstab's root line would stop the boot; use tune2fs -o journal_data_*")
     changes = [
         Change(name, setting, "running", facts[setting], value)
         for setting, value in asked.items()
         if setting in _LIVE and setting in allowed and facts[setting] != value
     ]
     text, edited = work.fstab_after, dict(work.edited)
+    # What cannot be read cannot be checked either: it stays, and stays unknown.
     stale = {
         setting: value
         for setting, value in asked.items()
-        if not satisfies(setting, facts["persisted"][setting], value)
+        if facts["persisted"][setting] != UNKNOWN
+        and not satisfies(setting, facts["persisted"][setting], value)
     }
-    entry = next((e for e in (fstab.find(fstab.parse(text), m.target) for m in group) if e), None)
     if stale and target.persist:
-        if entry is None or UNKNOWN in (facts["persisted"][setting] for setting in stale):
+        line = reader.entry(group)
+        if line is None:
             raise ChangeFailed(f"{name}: no fstab line of its own to edit; add one, by UUID")
+        # Earlier edits of this plan may have moved it.
+        entry = next(e for e in fstab.parse(text) if (e.spec, e.target) == (line.spec, line.target))
         changes += [
             Change(name, setting, "persisted", facts["persisted"][setting], value)
             for setting, value in stale.items()
@@ -150,6 +168,11 @@ def _plan_one(work: Work, target: Target, group: list[Mount], facts: dict[str, A
 
 def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> None:
     mount, facts = work.mounts[target], work.facts[target]
+    if mount.read_only_by_itself:
+        raise ChangeFailed(
+            f"{target}: mounted read-only over a writable file system; a remount would make all of it"
+            " read-only: mount it writable somewhere, then run again"
+        )
     # Without --options-source=disable, mount(8) adds what fstab says and drops what it does not:
     # a read-only, nodev mount would come back writable. So every flag in force is named again.
     flags = mountwords.drop(mount.options, ["atime"])
@@ -179,9 +202,11 @@ def _write_fstab(host: Host, work: Work) -> None:
     before = {entry.target: entry for entry in fstab.parse(work.fstab_before)}
     for fstype, options, journal in dict.fromkeys(_trials(work)):
         mount_trial.try_options(host, fstype, options, journal)
-    kept = originals.load(host)
+    kept = {target: text for target, text in originals.load(host).items() if target in before}
     for target in work.edited:
-        kept.setdefault(target, ",".join(before[target].options))
+        # A line without our mark is somebody's new one, whatever we knew of an older.
+        if target not in kept or not fstab.is_marked(work.fstab_before, before[target]):
+            kept[target] = ",".join(before[target].options)
     originals.save(host, kept)
     if _read(host) != work.fstab_before:
         raise ChangeFailed(f"{FSTAB}: somebody else changed it meanwhile; run again")

@@ -69,14 +69,17 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
 
 def release(host: Host) -> tuple[Change, ...]:
     """Return what release changes: the rules go, the caches stay as they are until the boot."""
+    if not host.exists(udev.RULES_PATH):
+        return ()
     rules = udev.parse_rules(_read_rules(host))
-    return tuple(Change(r.id, "write_cache", "persisted", r.state, "unset") for r in rules)
+    # The file is ours also where somebody edited its rules.
+    gone = Change(udev.RULES_PATH, "rules", "persisted", "present", "absent")
+    return (gone, *(Change(r.id, "write_cache", "persisted", r.state, "unset") for r in rules))
 
 
 def apply_release(host: Host) -> None:
     """Remove the rule file."""
-    if host.exists(udev.RULES_PATH):
-        host.remove_file(udev.RULES_PATH)
+    host.remove_file(udev.RULES_PATH)
 
 
 def _find(reader: Disks, target: Target) -> dict[str, Any]:
@@ -118,23 +121,23 @@ def _changes(target: Target, facts: dict[str, Any]) -> list[Change]:
 
 def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
     """Raise the belief first, flush what was never flushed, and only then touch the cache."""
-    name = facts["name"]
-    if facts["write_cache"]["kernel"] == "write through" and _holds(facts):
+    name, device = facts["name"], facts["write_cache"]["device"]
+    wanted = device if state == KEEP else state
+    believed = facts["write_cache"]["kernel"] == "write back"
+    if not believed and device == "enabled":
         owe(host, name)
     if _pins(facts):
         # "temporary" changes the kernel's belief and sends the device nothing. It also keeps the
         # belief from following a later rescan, so a cache that comes back on is flushed.
         host.write_attribute(_scsi_cache_type(host, name), "temporary write back")
-    elif facts["write_cache"]["kernel"] == "write through":
+    elif not believed or (device, wanted) == ("disabled", "enabled"):
         # The switch of a virtio disk sets device and belief together.
         host.write_attribute(f"/sys/block/{name}/cache_type", "write back")
     _expect_belief(host, name, "write back")
     flush_disk(host, name)
-    if state == KEEP or state == facts["write_cache"]["device"]:
-        return
-    if _pins(facts):
-        host.change(["hdparm", "-q", f"-W{1 if state == 'enabled' else 0}", f"/dev/{name}"])
-    elif state == "disabled":
+    if _pins(facts) and wanted != device:
+        host.change(["hdparm", "-q", f"-W{1 if wanted == 'enabled' else 0}", f"/dev/{name}"])
+    elif not _pins(facts) and wanted == "disabled":
         host.write_attribute(f"/sys/block/{name}/cache_type", "write through")
 
 
@@ -161,10 +164,6 @@ def _scsi_cache_type(host: Host, name: str) -> str:
 
 def _pins(facts: dict[str, Any]) -> bool:
     return bool(facts["transport"] == "sata")
-
-
-def _holds(facts: dict[str, Any]) -> bool:
-    return bool(facts["write_cache"]["device"] == "enabled")
 
 
 def _persists(work: Work) -> bool:

@@ -26,6 +26,11 @@ class Mount(NamedTuple):
     source: str
     super_options: tuple[str, ...]
 
+    @property
+    def read_only_by_itself(self) -> bool:
+        """Tell whether this mount is a read-only view of a writable file system."""
+        return "ro" in self.options and "ro" not in self.super_options
+
 
 def unescape(text: str) -> str:
     r"""Turn the octal escapes of mountinfo and fstab (`\040` is a space) into what they stand for.

@@ -15,6 +15,9 @@ from .observation import UNKNOWN, Observation, observe, unknown
 
 #: File systems without a block device of their own that can still hold a database.
 _DEVICELESS = {"nfs", "nfs4", "cifs", "overlay", "zfs", "ceph", "9p", "virtiofs", "glusterfs"}
+#: Tag of an fstab line -> where udev keeps the links.
+_BY_TAG = {"UUID": "by-uuid", "LABEL": "by-label", "PARTUUID": "by-partuuid", "PARTLABEL": "by-partlabel"}
+_EXT = {"ext3", "ext4"}
 _UNIT_DIRECTORY = "/etc/systemd/system"
 _ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
 
@@ -36,7 +39,13 @@ class Mounts:
         for mount in visible(parse_mountinfo(self.host.read("/proc/self/mountinfo"))):
             if mount.fstype not in self._nodev or mount.fstype in _DEVICELESS:
                 groups.setdefault(mount.device, []).append(mount)
-        return list(groups.values())
+        return [sorted(group, key=_stands_for_all) for group in groups.values()]
+
+    def elsewhere(self) -> dict[str, str]:
+        """Return {mount point: type} of the file systems that hold no data, or hold it in memory."""
+        mounts = visible(parse_mountinfo(self.host.read("/proc/self/mountinfo")))
+        passed = (m for m in mounts if m.fstype in self._nodev and m.fstype not in _DEVICELESS)
+        return {mount.target: mount.fstype for mount in passed}
 
     def collect(self, group: list[Mount]) -> dict[str, Any]:
         """Return the facts of one superblock. Nothing here raises."""
@@ -71,12 +80,23 @@ class Mounts:
         }
 
     def entry(self, group: list[Mount]) -> fstab.Entry | None:
-        """Return the fstab entry that mounts a superblock at the first of its targets."""
+        """Return the fstab entry that mounts a superblock at the first of its targets.
+
+        A bind mount's line mounts no superblock, and a line may be about another device.
+        """
         for mount in group:
             found = fstab.find(self.fstab, mount.target)
-            if found:
+            if found and self._names(found, mount):
                 return found
         return None
+
+    def _names(self, entry: fstab.Entry, mount: Mount) -> bool:
+        """Tell whether an fstab line is about the device that is mounted."""
+        tag, equals, value = entry.spec.partition("=")
+        link = f"/dev/disk/{_BY_TAG[tag]}/{value}" if equals and tag in _BY_TAG else entry.spec
+        kernel_name = self.host.resolve(f"/sys/dev/block/{mount.device}").rpartition("/")[2]
+        same_type = entry.fstype in ("auto", mount.fstype) or {entry.fstype, mount.fstype} <= _EXT
+        return same_type and self.host.resolve(link) == f"/dev/{kernel_name}"
 
     def _read_nodev(self) -> set[str]:
         text = self.host.read("/proc/filesystems")
@@ -97,6 +117,8 @@ class Mounts:
         try:
             # By number: the name in the mount table may be a link that is gone.
             result = self.host.run(["dumpe2fs", "-h", f"/dev/block/{mount.device}"])
+            if result.rc != 0:
+                raise Unobservable(f"exit {result.rc}: {result.stderr.strip()}")
             return ext4.parse_superblock(result.stdout), None
         except (Unobservable, ValueError) as error:
             return None, f"dumpe2fs: {error}"
@@ -116,8 +138,10 @@ class Mounts:
                 }
             return {
                 "barrier": _of(found, "barrier", source),
-                # Without a journal the kernel prints no data= at all.
-                "data_mode": Observation(found.get("data_mode", "none"), source),
+                # Without a journal the kernel prints no data= at all, but it prints the barrier.
+                "data_mode": _of(
+                    {"data_mode": "none", **found} if "barrier" in found else found, "data_mode", source
+                ),
                 "atime": atime,
             }
         if mount.fstype == "xfs":
@@ -152,7 +176,7 @@ class Mounts:
             return {name: unknown(unit, why) for name in names}
         entry = self.entry(group)
         if entry is None:
-            why = "no fstab line mounts it at the next boot"
+            why = "no fstab line mounts this device there at the next boot"
             return {name: Observation("unset", "/etc/fstab", why) for name in names}
         try:
             options = (*self._rootflags(mount.target), *entry.options)
@@ -165,7 +189,8 @@ class Mounts:
             return {"barrier": _xfs_persisted(said, source), "data_mode": _NO_DATA_MODE, "atime": atime}
         if superblock is None:
             why = reason or f"no rule for {mount.fstype} in this release"
-            return {"barrier": unknown(source, why), "data_mode": unknown(source, why), "atime": atime}
+            barrier = Observation(said["barrier"], source) if "barrier" in said else unknown(source, why)
+            return {"barrier": barrier, "data_mode": unknown(source, why), "atime": atime}
         found = ext4.persisted(superblock, options)
         source += ", superblock defaults"
         return {
@@ -184,6 +209,11 @@ class Mounts:
             return ()
         found = _ROOTFLAGS.findall(self.host.read("/proc/cmdline"))
         return tuple(found[-1].split(",")) if found else ()
+
+
+def _stands_for_all(mount: Mount) -> tuple[bool, bool]:
+    """Sort first what a remount may go through: no read-only view of it, and all of it."""
+    return mount.read_only_by_itself, mount.root != "/"
 
 
 def unit_name(target: str) -> str:

@@ -91,6 +91,10 @@ def _data_mode(mount: dict[str, Any], profile: Profile) -> Setting:
         "none": f"{mount['target']} has no journal: nothing is known to bring it back after a crash",
     }
     row = _mount_row(mount, "data_mode", profile.data_mode, why, live=False)
+    if "/" in mount["targets"] and row.phase:
+        # In fstab's root line it would fail the remount at boot, and leave the root read-only.
+        remedy = f"tune2fs -o journal_data_{profile.data_mode} {mount['source']}, then reboot"
+        return row._replace(phase=None, remedy=remedy)
     if "none" in (row.running, row.persisted):
         # data= cannot be set without a journal, and no rule here calls that safe.
         return row._replace(verdict=UNKNOWN, phase=None, why=why["none"], remedy="add a journal: tune2fs -j")
@@ -208,7 +212,7 @@ def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | No
     if verdict == "drift_persisted" and cache["persisted"] == UNSET and not _pins(disk):
         verdict = "ok"  # the kernel asks the device anew at each boot
     phase = None
-    if verdict.startswith("drift") and _switchable(disk):
+    if verdict.startswith("drift") and _switchable(disk) and cache["device"] != UNKNOWN:
         # Without a pin of its own the belief follows the cache when that is switched.
         phase = "believe" if lie else "tighten" if _pins(disk) else None
     if verdict == "drift_persisted":

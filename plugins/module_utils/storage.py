@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .disks import Disks
@@ -15,8 +16,10 @@ from .mounts import Mounts
 _NOT_DISKS = ("loop", "dm-", "md", "sr", "fd", "zd")
 
 
-def collect(host: Host, now: str) -> dict[str, Any]:
+def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     """Return `durable_storage`; `now` is the host's UTC time in ISO 8601.
+
+    `paths` are databases' paths; where they really lie, links followed, comes back as `resolved`.
 
     Raises Unobservable only when the kernel's own tables (/proc, /sys/block) are not there: then
     nothing can be said about this machine.
@@ -30,6 +33,8 @@ def collect(host: Host, now: str) -> dict[str, Any]:
         "virtualization": disks.virtualization.value,
         "disks": [disks.collect(name) for name in names],
         "mounts": [mounts.collect(group) for group in _superblocks(mounts)],
+        "elsewhere": mounts.elsewhere(),
+        "resolved": {path: host.resolve(path) if host.exists(path) else None for path in paths},
         "fstab_error": mounts.fstab_error,
     }
 

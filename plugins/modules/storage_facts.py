@@ -18,6 +18,12 @@ description:
   - Changes nothing and writes nothing on the host.
 extends_documentation_fragment:
   - durable.dbhost.attributes
+options:
+  databases:
+    description:
+      - As in C(durable_databases). Where the C(paths) in it really lie, links followed, comes back as
+        RV(ansible_facts.durable_storage.resolved).
+    type: raw
 requirements:
   - dumpe2fs for ext4, hdparm for SATA disks, udevadm for stable names; what is missing makes values unknown.
 author:
@@ -64,6 +70,14 @@ ansible_facts:
         fstab_error:
           description: What is wrong with C(/etc/fstab), or null.
           type: str
+          returned: always
+        resolved:
+          description: For each database path where it really lies, or null when it is not there.
+          type: dict
+          returned: always
+        elsewhere:
+          description: Mount points of file systems that hold no data or hold it in memory, with their type.
+          type: dict
           returned: always
         disks:
           description: One entry for each whole disk.
@@ -208,15 +222,16 @@ import time
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec={"databases": {"type": "raw"}}, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:
-        facts = collect(Host(), now)
+        facts = collect(Host(), now, of_databases(module.params["databases"]))
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")
     module.exit_json(changed=False, ansible_facts={"durable_storage": facts})

@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils import (
     plan,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.assessment import Inputs, assess
+from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
 
 from .captured import COLLECTION
@@ -43,14 +44,16 @@ def inputs(profile: Any = "strict", **given: Any) -> Inputs:
 
 def look(host: SmallHost, profile: Any = "strict", **given: Any) -> dict[str, Any]:
     """Return the assessment of a host as it is now."""
-    return assess(inputs(profile, **given), collect(host, NOW), NOW)
+    paths = of_databases(given.get("databases"))
+    return assess(inputs(profile, **given), collect(host, NOW, paths), NOW)
 
 
-def attested(claim: str = "power_loss_protection", target: str = "host") -> dict[str, str]:
-    """Return one valid attestation."""
+def attested(claim: str = "power_loss_protection", target: str | None = None) -> dict[str, str]:
+    """Return one valid attestation: about the first SATA disk where it must be about a disk."""
+    about = "serial:QEMU_HARDDISK_SATA0001" if claim == "power_loss_protection" else "host"
     return {
         "claim": claim,
-        "target": target,
+        "target": target or about,
         "by": "A. Person",
         "reason": "read the label",
         "expires": "2026-06-30",

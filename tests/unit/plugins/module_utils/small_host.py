@@ -90,6 +90,8 @@ class SmallHost(FakeHost):
             FakeMount("/srv/maria", "ext4", "254:16", "/dev/vdb", "vdb"),
         ):
             self.add_mount(mount)
+        for uuid, name in {"root": "vda1", "pg": "sda1", "ms": "sdb1", "ma": "vdb"}.items():
+            self.links[f"/dev/disk/by-uuid/{uuid}"] = f"/dev/{name}"
         self.files.update(
             {
                 "/etc/fstab": (

@@ -95,6 +95,11 @@ def test_every_field_is_needed(field: str) -> None:
     ],
 )
 def test_a_word_counts_for_its_target(target: str, disk: str | None, found: bool) -> None:
-    words = read([attested(target=target)], TODAY)
-    assert bool(find(words, ("power_loss_protection",), disk)) == found
-    assert find(words, ("host_honours_flush",), disk) is None
+    words = read([attested("host_honours_flush", target)], TODAY)
+    assert bool(find(words, ("host_honours_flush",), disk)) == found
+    assert find(words, ("power_loss_protection",), disk) is None
+
+
+def test_a_claim_about_a_disk_is_not_taken_for_the_whole_host() -> None:
+    with pytest.raises(BadInput, match="seen target 'host'; wanted a disk's id"):
+        read([attested("power_loss_protection", "host")], TODAY)

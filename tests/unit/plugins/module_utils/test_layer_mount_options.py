@@ -245,6 +245,7 @@ def test_a_mount_that_does_not_follow_is_a_failure() -> None:
 def test_barriers_over_an_unknown_stack_come_on_and_are_not_called_done() -> None:
     host = bare()
     host.links["/sys/dev/block/8:1"] = "/sys/devices/virtual/block/dm-0"
+    host.links["/dev/disk/by-uuid/pg"] = "/dev/dm-0"
     host.files["/proc/fs/ext4/dm-0/options"] = host.files["/proc/fs/ext4/sda1/options"]
     with pytest.raises(
         ChangeFailed, match=r"/srv/pgdata: barriers are on again, but no flush could be counted: dm-0"
@@ -329,7 +330,9 @@ class TestRelease:
         ]
         host.mutations.clear()
         apply_release(host, text)
-        assert host.mutations == [
+        tried = [m[-1] for m in host.mutations if m[1] == "unshare"]
+        assert len(tried) == 2
+        assert host.mutations[-3:] == [
             ("file", FSTAB, before.encode()),
             ("change", "systemctl", "daemon-reload"),
             ("remove", originals.PATH),
@@ -353,6 +356,10 @@ class TestRelease:
         host = bare()
         run(host, TIGHT)
         host.files[FSTAB] = "# empty\n"
+        changes, text = release(host)
+        assert [change.after for change in changes] == ["forgotten"]
+        apply_release(host, text)
+        assert host.read(FSTAB) == "# empty\n"
         assert release(host) == ((), "# empty\n")
 
     def test_killed_between_file_and_originals_a_second_release_ends_it(self) -> None:

@@ -25,7 +25,8 @@ def facts(host: SmallHost, target: str) -> dict[str, Any]:
 
 
 def fstab_line(host: SmallHost, target: str, options: str) -> None:
-    host.files["/etc/fstab"] = f"UUID=x {target} ext4 {options} 0 2\n"
+    uuid, fstype = {"/srv/mssql": ("ms", "xfs"), "/": ("root", "ext4")}.get(target, ("pg", "ext4"))
+    host.files["/etc/fstab"] = f"UUID={uuid} {target} {fstype} {options} 0 2\n"
 
 
 def test_an_ordinary_ext4() -> None:

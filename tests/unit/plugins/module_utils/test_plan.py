@@ -19,8 +19,13 @@ from .fake_host import Killed
 from .policy import MOUNTS, PROFILES, attested, enforce, look
 from .small_host import SmallHost
 
+SDB = "serial:QEMU_HARDDISK_SATA0002"
+WORDS = [
+    attested("host_honours_flush"),
+    *(attested(target=disk) for disk in ("serial:QEMU_HARDDISK_SATA0001", SDB, "serial:VIRT0001")),
+]
 #: With these, every profile that this release knows may loosen.
-GIVEN = {"accept_data_loss": True, "attestations": [attested()]}
+GIVEN = {"accept_data_loss": True, "attestations": WORDS}
 
 on_off = st.sampled_from(["on", "off"])
 caches = st.sampled_from(["enabled", "disabled"])

@@ -1,0 +1,186 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Once wrong, found by review: each of these guards a mistake that was made."""
+
+from __future__ import annotations
+
+import contextlib
+
+from ansible_collections.durable.dbhost.plugins.module_utils import (
+    flush,
+    fstab,
+    originals,
+    udev,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils import layer_mount_options as lmo
+from ansible_collections.durable.dbhost.plugins.module_utils import layer_write_cache as lwc
+from ansible_collections.durable.dbhost.plugins.module_utils.disks import Disks
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
+
+from .policy import NOW, enforce, look
+from .small_host import SmallHost
+
+SDA, VDB = "serial:QEMU_HARDDISK_SATA0001", "serial:VIRT0001"
+PG = "/srv/pgdata"
+
+
+def test_data_mode_of_root_is_never_written_to_fstab():
+    """T (lab, Debian 12): superblock data=writeback + `data=ordered` on fstab's root line:
+    systemd-remount-fs fails, the host comes up with a read-only root."""
+    host = SmallHost()
+    vars(host.mounts["/"]).update(sb_options=("data=writeback",), data="writeback")
+    found = look(host, "strict", mounts=["/"])
+    with contextlib.suppress(ChangeFailed):
+        enforce(host, found)
+    assert not [w for w in host.fstab_options("/") if w.startswith("data=")]
+
+
+def test_a_read_only_bind_mount_does_not_make_the_file_system_read_only():
+    """T (lab): `mount -o remount,ro,... SOURCE BIND` turns the superblock read-only for all."""
+    host = SmallHost()
+    host.mounts[PG].barrier = "off"
+    bind = "29 1 8:1 / /mnt/bind ro,relatime - ext4 /dev/sda1 rw,nobarrier\n"
+    rest = host._mountinfo
+    host.files["/proc/self/mountinfo"] = lambda: bind + rest()
+    real = host.on_change
+    host.on_change = lambda argv: None if argv[0] == "mount" else real(argv)
+    target = [lmo.Target("/mnt/bind", {"barrier": "on"}, False)]
+    with contextlib.suppress(ChangeFailed):
+        lmo.apply(host, lmo.plan(host, target), target)
+    for m in host.mutations:
+        if m[1] == "mount":
+            assert "ro" not in m[3].split(","), m
+
+
+def test_a_database_on_tmpfs_is_not_said_to_lie_on_its_parent():
+    host = SmallHost()
+    host.files["/proc/self/mountinfo"] = (
+        host.read("/proc/self/mountinfo") + "98 1 0:50 / /srv/pgdata/ram rw - tmpfs tmpfs rw\n"
+    )
+    found = look(
+        host, "strict", mounts=None, databases=[{"engine": "postgresql", "paths": ["/srv/pgdata/ram/db"]}]
+    )
+    assert found["verdict"] in ("blocked", "unknown", "at_risk"), found["verdict"]
+
+
+def test_release_does_not_put_back_what_the_kernel_refuses():
+    host = SmallHost()
+    host.files["/etc/fstab"] = host.read("/etc/fstab").replace("xfs defaults", "xfs nobarrier")
+    target = [lmo.Target("/srv/mssql", {"barrier": "on"})]
+    lmo.apply(host, lmo.plan(host, target), target)
+    _changes, text = lmo.release(host)[:2]
+    assert "nobarrier" not in text
+
+
+def test_without_dumpe2fs_barriers_still_come_on():
+    host = SmallHost()
+    host.mounts[PG].barrier = "off"
+    del host.commands[("dumpe2fs", "-h", "/dev/block/8:1")]
+    enforce(host, look(host, "strict", mounts=[PG]))
+    assert host.mounts[PG].barrier == "on"
+
+
+def test_a_disk_that_cannot_be_asked_does_not_keep_the_others_exposed():
+    host = SmallHost()
+    host.commands[("hdparm", "-W", "/dev/sda")] = Unobservable("hdparm: no answer within 10 s")
+    host.disk("sda").belief = "write through"
+    with contextlib.suppress(ChangeFailed):
+        enforce(host, look(host, "strict"))
+    assert [host.disk(n).cache for n in ("sdb", "vdb")] == ["disabled", "disabled"]
+
+
+def test_keep_does_not_switch_a_virtio_cache_on():
+    host = SmallHost()
+    vars(host.disk("vdb")).update(cache="disabled", belief="write through")
+    host.files[f"{flush.OWED}/vdb"] = ""
+    target = [lwc.Target(VDB, "keep")]
+    with contextlib.suppress(ChangeFailed):
+        lwc.apply(host, lwc.plan(host, target), target)
+    assert host.disk("vdb").cache == "disabled"
+
+
+def test_release_takes_away_a_rule_file_whose_rules_were_edited():
+    host = SmallHost()
+    text = udev.render_rules([udev.CacheRule(SDA, "sata", "disabled")])
+    host.files[udev.RULES_PATH] = text.replace("hdparm -q", "hdparm  -q")
+    assert lwc.release(host) != ()
+
+
+def test_originals_of_a_removed_line_do_not_come_back_into_a_new_one():
+    host = SmallHost()
+    target = [lmo.Target(PG, {"atime": "noatime"})]
+    lmo.apply(host, lmo.plan(host, target), target)
+    lines = host.read("/etc/fstab").split("\n")
+    lines = [line for line in lines if PG not in line and not line.startswith(fstab.MARK)]
+    host.files["/etc/fstab"] = "\n".join(lines)
+    result = lmo.release(host)
+    if result[0]:
+        lmo.apply_release(host, result[1])
+    # The module applies a release only when it changes something: what is kept stays for ever.
+    assert originals.load(host) == {}
+
+
+def test_a_missing_udevadm_is_the_reason_that_is_shown():
+    host = SmallHost()
+    del host.commands[("udevadm", "info", "--export-db")]
+    found = Disks(host).collect("sda")
+    assert "udevadm" in str(found["evidence"])
+
+
+def test_an_unreadable_rule_file_is_unknown():
+    host = SmallHost()
+    host.files[udev.RULES_PATH] = Unobservable("I/O error")
+    assert Disks(host).collect("sda")["write_cache"]["persisted"] == "unknown"
+
+
+def test_a_virtio_cache_is_switched_on_under_a_belief_that_is_high_already():
+    host = SmallHost()
+    vars(host.disk("vdb")).update(cache="disabled", belief="write back")
+    target = [lwc.Target(VDB, "enabled")]
+    lwc.apply(host, lwc.plan(host, target), target)
+
+
+def test_an_fstab_line_of_another_device_says_nothing_of_this_one():
+    host = SmallHost()
+    host.files["/etc/fstab"] = "/dev/sdz9 /srv/pgdata xfs noatime 0 2\n"
+    facts = next(m for m in collect(host, NOW)["mounts"] if m["target"] == PG)
+    assert facts["persisted"]["barrier"] != "on"
+
+
+def test_garbage_in_the_options_file_is_no_missing_journal():
+    host = SmallHost()
+    host.files["/proc/fs/ext4/sda1/options"] = "garbage\n"
+    facts = next(m for m in collect(host, NOW)["mounts"] if m["target"] == PG)
+    assert facts["data_mode"] == "unknown"
+
+
+def test_bare_mount_over_an_unknown_stack_is_at_risk():
+    """A bare mount on a disk whose cache is unknown is at_risk; on a stack that is unknown it is only `unknown`."""
+    host = SmallHost()
+    host.mounts[PG].barrier = "off"
+    host.links["/sys/dev/block/8:1"] = "/sys/devices/virtual/block/dm-0"
+    host.files["/proc/fs/ext4/dm-0/options"] = host.files["/proc/fs/ext4/sda1/options"]
+    assert look(host, "strict", mounts=[PG])["verdict"] == "at_risk"
+
+
+def test_one_mount_that_fails_does_not_leave_the_others_unpersisted():
+    host = SmallHost()
+    for name in (PG, "/srv/maria"):
+        host.mounts[name].barrier = "off"
+    text = host.read("/etc/fstab").replace("defaults,nofail", "nobarrier")
+    host.files["/etc/fstab"] = text.replace("defaults\t0", "nobarrier\t0")
+    host.disk("sda").counts = False
+    with contextlib.suppress(ChangeFailed):
+        enforce(host, look(host, "strict", mounts=[PG, "/srv/maria"]))
+    assert "nobarrier" not in host.fstab_options("/srv/maria")
+
+
+def test_a_database_behind_a_link_lies_where_the_link_leads():
+    host = SmallHost()
+    host.links["/var/lib/data"] = "/srv/pgdata/data"
+    host.files["/srv/pgdata/data"] = ""
+    databases = [{"engine": "postgresql", "paths": ["/var/lib/data"]}]
+    found = look(host, "strict", mounts=None, databases=databases)
+    assert {row["target"] for row in found["settings"] if row["layer"] == "mount_options"} == {PG}
