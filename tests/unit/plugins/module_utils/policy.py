@@ -43,8 +43,11 @@ def inputs(profile: Any = "strict", **given: Any) -> Inputs:
 
 
 def look(host: SmallHost, profile: Any = "strict", **given: Any) -> dict[str, Any]:
-    """Return the assessment of a host as it is now."""
+    """Return the assessment of a host as it is now, on which every database that is named lies."""
     paths = of_databases(given.get("databases"))
+    for path in paths:
+        if path not in host.links:
+            host.files.setdefault(f"{path}/some file", "")
     return assess(inputs(profile, **given), collect(host, NOW, paths), NOW)
 
 

@@ -15,11 +15,12 @@ from ansible_collections.durable.dbhost.plugins.module_utils import (
 )
 from ansible_collections.durable.dbhost.plugins.module_utils import layer_mount_options as lmo
 from ansible_collections.durable.dbhost.plugins.module_utils import layer_write_cache as lwc
+from ansible_collections.durable.dbhost.plugins.module_utils.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.disks import Disks
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
 
-from .policy import NOW, enforce, look
+from .policy import NOW, enforce, inputs, look
 from .small_host import SmallHost
 
 SDA, VDB = "serial:QEMU_HARDDISK_SATA0001", "serial:VIRT0001"
@@ -184,3 +185,10 @@ def test_a_database_behind_a_link_lies_where_the_link_leads():
     databases = [{"engine": "postgresql", "paths": ["/var/lib/data"]}]
     found = look(host, "strict", mounts=None, databases=databases)
     assert {row["target"] for row in found["settings"] if row["layer"] == "mount_options"} == {PG}
+
+
+def test_a_database_that_is_not_there_is_not_attributed_to_what_would_hold_it():
+    given = inputs("strict", mounts=None, databases=[{"engine": "postgresql", "paths": ["/srv/pgdta"]}])
+    found = assess(given, collect(SmallHost(), NOW, ["/srv/pgdta"]), NOW)
+    assert found["verdict"] == "blocked"
+    assert "/srv/pgdta, which is not there" in found["why"][0]
