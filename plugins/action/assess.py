@@ -22,15 +22,16 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = False
-    _VALID_ARGS = frozenset(Inputs._fields) - {"own"} | {"profiles", "storage"}
+    _VALID_ARGS = frozenset(Inputs._fields) - {"own"} | {"profiles", "storage", "failure"}
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the assessment."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         given = dict(self._task.args)
-        storage = given.pop("storage")
+        storage, failure = given.pop("storage", {}), given.pop("failure", None)
         inputs = Inputs(own=given.pop("profiles", {}), **given)
-        result.update(changed=False, assessment=_assess(inputs, storage))
+        found = unobserved(inputs, "blocked", failure) if failure else _assess(inputs, storage)
+        result.update(changed=False, assessment=found)
         return result
 
 

@@ -28,16 +28,21 @@ class ActionModule(ActionBase):
         """Return the reports, worst first."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         hostvars = (task_vars or {})["hostvars"]
+        hosts = self._task.args["hosts"]
         reports = [
             {"host": host, **hostvars[host]["durable_result"]}
-            for host in self._task.args["hosts"]
+            for host in hosts
             if "durable_result" in hostvars[host]
         ]
+        reached = {report["host"] for report in reports}
+        missing = [host for host in hosts if host not in reached]
         directory = self._task.args["dir"]
         if directory:
             _write(os.path.abspath(directory), reports)
-        Display().display(f"\n{render(reports)}\n")
-        result.update(changed=False, verdicts={r["host"]: r["verdict"] for r in worst_first(reports)})
+        Display().display(f"\n{render(reports, missing)}\n")
+        result.update(
+            changed=False, missing=missing, verdicts={r["host"]: r["verdict"] for r in worst_first(reports)}
+        )
         return result
 
 

@@ -52,7 +52,7 @@ class Inputs(NamedTuple):
     shipped: Any = None
     own: Any = None
     overrides: Any = None
-    attestations: Any = ()
+    attestations: Any = None
     mounts: Any = None
     databases: Any = None
     allow: Any = ()
@@ -79,12 +79,12 @@ def assess(inputs: Inputs, storage: dict[str, Any], now: str) -> dict[str, Any]:
 
 
 def unobserved(inputs: Inputs, verdict: str, why: str) -> dict[str, Any]:
-    """Return the assessment of a host without facts: `verdict` is unreachable or unknown."""
+    """Return the assessment of a host of which nothing can be said but why."""
     return _empty(inputs, verdict, [why])
 
 
 def _assess(inputs: Inputs, storage: dict[str, Any], today: str) -> dict[str, Any]:
-    words = attestations.read(inputs.attestations, today)
+    words = attestations.read(inputs.attestations or {}, today)
     _check_words(inputs)
     mounts = managed_mounts(inputs, storage)
     ratings = {}
@@ -131,7 +131,7 @@ def managed_mounts(inputs: Inputs, storage: dict[str, Any]) -> list[dict[str, An
     """
     by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
     chosen: dict[str, dict[str, Any]] = {}
-    for target in _paths("durable_mounts", inputs.mounts or []):
+    for target in _paths("durable_mounts", [] if inputs.mounts is None else inputs.mounts):
         if target not in by_target:
             raise BadInput(
                 f"durable_mounts: seen {target}, where nothing is mounted; wanted one of"
@@ -139,7 +139,7 @@ def managed_mounts(inputs: Inputs, storage: dict[str, Any]) -> list[dict[str, An
             )
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}
-    for path in _database_paths(inputs.databases or []):
+    for path in _database_paths([] if inputs.databases is None else inputs.databases):
         real = storage["resolved"].get(path, path)
         if real is None:
             raise BadInput(f"durable_databases: seen {path}, which is not there; correct the path")
@@ -192,6 +192,7 @@ def _find(
     rows = [row for mount in mounts for row in settings.of_mount(mount, profile)]
     rows += [row for disk in disks for row in settings.of_disk(disk, profile)]
     needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
+    needed += requirements.of_neighbours(profile, storage["mounts"], mounts, disks)
     risks = _risks(mounts, disks, words) if profile.promises_durability else []
     return Findings(profile, tuple(rows), needed, risks, unknown_stacks)
 
@@ -298,7 +299,9 @@ def _will_wait(row: Setting, found: Findings) -> bool:
     """Tell whether a setting waits for a reboot, or will once a run has persisted it."""
     if row.verdict == "pending":
         return True
-    needs_mount = row.setting == "data_mode" and row.running not in (UNKNOWN, row.wanted_running)
+    if row.setting != "data_mode" or row.running == UNKNOWN:
+        return False
+    needs_mount = not settings.satisfies("data_mode", row.running, row.wanted_running)
     return needs_mount and row.phase is not None and row not in found.withheld
 
 
@@ -334,6 +337,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "plan": plan.build([], False),
         "changes": [],
         "ratings": {},
+        "steps": [list(step) for step in plan.STEPS],
     }
 
 

@@ -37,15 +37,21 @@ class Attestation(NamedTuple):
     expires: str
 
 
-def read(entries: Any, today: str) -> list[Attestation]:
-    """Return the attestations of a host. Raises BadInput for one that is malformed or expired.
+def read(variables: dict[str, Any], today: str) -> list[Attestation]:
+    """Return the attestations of a host, of {name of the variable: its list}.
 
-    `today` is an ISO 8601 date. An expired one is an error rather than ignored: its profile no
-    longer stands on anything, and someone has to look.
+    Raises BadInput for one that is malformed or expired. `today` is an ISO 8601 date. An expired
+    one is an error rather than ignored: its profile no longer stands on anything, and someone has
+    to look.
     """
-    if not isinstance(entries, (list, tuple)):
-        raise BadInput(f"durable_attestations: seen {entries!r}; wanted a list")
-    return [_read(index, entry, today) for index, entry in enumerate(entries)]
+    if not isinstance(variables, dict):
+        raise BadInput(f"attestations: seen {variables!r}; wanted {{variable: its list}}")
+    found = []
+    for name, entries in variables.items():
+        if entries is not None and not isinstance(entries, (list, tuple)):
+            raise BadInput(f"{name}: seen {entries!r}; wanted a list")
+        found += [_read(f"{name}[{index}]", entry, today) for index, entry in enumerate(entries or ())]
+    return found
 
 
 def find(attestations: list[Attestation], claims: tuple[str, ...], disk: str | None) -> Attestation | None:
@@ -54,8 +60,7 @@ def find(attestations: list[Attestation], claims: tuple[str, ...], disk: str | N
     return next((a for a in attestations if a.claim in claims and a.target in targets), None)
 
 
-def _read(index: int, entry: Any, today: str) -> Attestation:
-    where = f"durable_attestations[{index}]"
+def _read(where: str, entry: Any, today: str) -> Attestation:
     if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
         raise BadInput(f"{where}: seen {entry!r}; wanted exactly {', '.join(_FIELDS)}")
     if isinstance(entry["expires"], datetime.date):

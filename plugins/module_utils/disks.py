@@ -14,6 +14,8 @@ from .host import Host, Unobservable
 from .observation import UNKNOWN, Observation, observe, unknown
 
 _HDPARM = re.compile(r"^\s*write-caching\s*=\s*(?:(1)\s*\(on\)|0\s*\(off\))\s*$", re.M)
+#: A disk on a port of libata, rather than behind a RAID or USB bridge that speaks for it.
+_ATA_PORT = re.compile(r"/ata\d+/")
 _YES_NO = {"1": "yes", "0": "no"}
 #: Kernel names of block devices that are no disk of their own; the drivers that make them may
 #: hold data back in ways that no rule here covers.
@@ -63,6 +65,7 @@ class Disks:
             "transport": transport,
             "model": properties.get("ID_MODEL") or self._optional(name, "device/model"),
             "serial": properties.get("ID_SERIAL_SHORT") or properties.get("ID_SERIAL"),
+            "switchable": "yes" if self._is_switchable(name, transport) else "no",
             "flush": "owed" if is_owed(self.host, name) else "done",
             "write_cache": {},
             "scheduler": {"available": available},
@@ -85,9 +88,22 @@ class Disks:
         if name.startswith("nvme"):
             return "nvme"
         bus = properties.get("ID_BUS")
-        if bus == "ata" and name.startswith("sd"):
+        path = self.host.resolve(f"/sys/block/{name}")
+        if "/usb" in path:
+            return "usb"  # also where udev calls the disk behind the bridge an ATA disk
+        if bus == "ata" and _ATA_PORT.search(path):
             return "sata"
-        return bus if bus in ("scsi", "usb") else UNKNOWN
+        return "scsi" if bus == "scsi" else UNKNOWN
+
+    def _is_switchable(self, name: str, transport: str) -> bool:
+        """Tell whether the write_cache layer can switch a disk's cache."""
+        if transport != "virtio":
+            return transport == "sata"
+        try:
+            # Without the feature the driver offers the attribute read-only.
+            return bool(self.host.mode(f"/sys/block/{name}/cache_type") & 0o200)
+        except Unobservable:
+            return False
 
     def _detect_virtualization(self) -> str:
         # Exit 1 with the word "none" is its answer on bare metal.

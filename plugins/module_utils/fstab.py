@@ -63,10 +63,10 @@ def parse(text: str) -> list[Entry]:
     return entries
 
 
-def find(entries: list[Entry], target: str) -> Entry | None:
-    """Return the entry that decides how a target is mounted at boot: the last one for it."""
-    found = [entry for entry in entries if entry.target == _normal(target)]
-    return found[-1] if found else None
+def find(entries: list[Entry], target: str) -> list[Entry]:
+    """Return the entries for a target. With more than one, systemd takes the first and `mount -a`
+    mounts all of them, one upon the other: nobody should rely on either."""
+    return [entry for entry in entries if entry.target == _normal(target)]
 
 
 def is_marked(text: str, entry: Entry) -> bool:

@@ -65,6 +65,13 @@ class Host:
         """Tell whether a path is there (a link's target need not be)."""
         return os.path.lexists(path)
 
+    def mode(self, path: str) -> int:
+        """Return a file's permission bits. Raises Unobservable."""
+        try:
+            return os.stat(path).st_mode & 0o7777
+        except OSError as error:
+            raise Unobservable(f"{path}: {error.strerror}") from error
+
     def resolve(self, path: str) -> str:
         """Return a path with its symbolic links followed."""
         return os.path.realpath(path)

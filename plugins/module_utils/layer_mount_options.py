@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import fstab, mount_trial, mountwords, originals
+from .disks import Disks
 from .flush import flush_mount, owe, takes_flushes
 from .host import ChangeFailed, Host, Unobservable
 from .layer import Change, each, verify
@@ -91,10 +92,11 @@ def release(host: Host) -> tuple[tuple[Change, ...], str]:
     changes = []
     for target, before in originals.load(host).items():
         try:
-            entry = fstab.find(fstab.parse(text), target)
+            found = fstab.find(fstab.parse(text), target)
         except fstab.MalformedFstab as error:
             raise ChangeFailed(str(error)) from error
-        if entry is None or not fstab.is_marked(text, entry):
+        entry = next((entry for entry in found if fstab.is_marked(text, entry)), None)
+        if entry is None:
             changes.append(Change(target, "originals", "persisted", before, "forgotten"))
             continue
         restored = mountwords.restore(entry.options, tuple(before.split(",")))
@@ -168,32 +170,55 @@ def _plan_one(work: Work, target: Target, group: list[Mount], reader: Mounts) ->
 
 def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> None:
     mount, facts = work.mounts[target], work.facts[target]
+    # Without --options-source=disable, mount(8) adds what fstab says and drops what it does not:
+    # a read-only, nodev mount would come back writable. So every flag in force is named again.
+    flags = mountwords.drop(mount.options, ["atime"])
+    atime = wanted.get("atime", facts["atime"])
+    if "barrier" not in wanted:
+        # A bind remount changes this mount alone and leaves the file system's own options be.
+        _mount(host, mount, ["remount", "bind", *flags, atime])
+        return
     if mount.read_only_by_itself:
         raise ChangeFailed(
             f"{target}: mounted read-only over a writable file system; a remount would make all of it"
             " read-only: mount it writable somewhere, then run again"
         )
-    # Without --options-source=disable, mount(8) adds what fstab says and drops what it does not:
-    # a read-only, nodev mount would come back writable. So every flag in force is named again.
-    flags = mountwords.drop(mount.options, ["atime"])
     kept = [flag for flag in _KEPT_FLAGS if flag in mount.super_options and flag not in flags]
     if "ro" in kept:
         flags = tuple(flag for flag in flags if flag != "rw")
-    atime = wanted.get("atime", facts["atime"])
-    words = [mountwords.spell(s, v) for s, v in wanted.items() if s != "atime"]
-    options = ",".join(["remount", *flags, *kept, atime, *words])
-    if wanted.get("barrier") == "on" and facts["disks"] != UNKNOWN:
-        for name in facts["disks"]:
-            if takes_flushes(host, name):
-                owe(host, name)
-    host.change(["mount", "-o", options, "--options-source=disable", mount.source, mount.target])
-    if wanted.get("barrier") == "on":
-        if facts["disks"] == UNKNOWN:
+    options = ["remount", *flags, *kept, atime, mountwords.spell("barrier", wanted["barrier"])]
+    if wanted["barrier"] == "off":
+        _mount(host, mount, options)
+        return
+    flushed = (
+        [] if facts["disks"] == UNKNOWN else [name for name in facts["disks"] if takes_flushes(host, name)]
+    )
+    for name in flushed:
+        owe(host, name)
+    _mount(host, mount, options)
+    if facts["disks"] == UNKNOWN:
+        raise ChangeFailed(
+            f"{target}: barriers are on again, but no flush could be counted:"
+            f" {facts['evidence']['disks']['reason']}"
+        )
+    flush_mount(host, target, flushed)
+    _expect_nothing_cached(host, target, [name for name in facts["disks"] if name not in flushed])
+
+
+def _mount(host: Host, mount: Mount, options: list[str]) -> None:
+    words = ",".join(options)
+    host.change(["mount", "-o", words, "--options-source=disable", mount.source, mount.target])
+
+
+def _expect_nothing_cached(host: Host, target: str, names: list[str]) -> None:
+    """Require of disks that take no flush that they need none, by their own word."""
+    for name in names:
+        seen = Disks(host).collect(name)["write_cache"]["device"]
+        if seen not in ("disabled", "none"):
             raise ChangeFailed(
-                f"{target}: barriers are on again, but no flush could be counted:"
-                f" {facts['evidence']['disks']['reason']}"
+                f"{target}: barriers are on again, but the kernel believes that {name} caches nothing and"
+                f" sends it no flush, while its cache is {seen}: raise the belief (write_cache, state keep)"
             )
-        flush_mount(host, target, facts["disks"])
 
 
 def _write_fstab(host: Host, work: Work) -> None:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from . import udev
+from . import belief, udev
 from .disks import Disks
 from .flush import flush_disk, owe
 from .host import ChangeFailed, Host, Unobservable
 from .layer import Change, each, verify
 from .observation import UNKNOWN
-from .settings import SWITCHABLE
 
 #: A state that leaves the cache as it is and only makes the kernel flush it.
 KEEP = "keep"
@@ -90,9 +89,10 @@ def _find(reader: Disks, target: Target) -> dict[str, Any]:
             " look whether it was pulled, or run again to collect the facts anew"
         )
     facts = reader.collect(name)
-    if facts["transport"] not in SWITCHABLE:
+    if facts["switchable"] != "yes":
         raise ChangeFailed(
-            f"{target.disk} ({name}): seen a {facts['transport']} disk; wanted one of {', '.join(SWITCHABLE)}"
+            f"{target.disk} ({name}): seen a {facts['transport']} disk whose cache cannot be switched from"
+            " here; wanted SATA, or virtio with a writable cache_type"
         )
     if facts["write_cache"]["device"] == UNKNOWN:
         reason = facts["evidence"]["write_cache.device"]["reason"]
@@ -106,12 +106,12 @@ def _changes(target: Target, facts: dict[str, Any]) -> list[Change]:
     if device == "none":
         return []
     wanted = device if target.state == KEEP else target.state
-    belief = "write back" if _pins(facts) or wanted == "enabled" else "write through"
+    believed = belief.for_state(facts, wanted)
     changes = []
     if facts["flush"] == "owed":
         changes.append(Change(target.disk, "flush", "running", "owed", "done"))
-    if cache["kernel"] != belief and belief == "write back":
-        changes.append(Change(target.disk, "kernel_belief", "running", cache["kernel"], belief))
+    if cache["kernel"] != believed and believed == "write back":
+        changes.append(Change(target.disk, "kernel_belief", "running", cache["kernel"], believed))
     if device != wanted:
         changes.append(Change(target.disk, "write_cache", "running", device, wanted))
     if target.state != KEEP and cache["persisted"] != wanted:
@@ -123,10 +123,29 @@ def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
     """Raise the belief first, flush what was never flushed, and only then touch the cache."""
     name, device = facts["name"], facts["write_cache"]["device"]
     wanted = device if state == KEEP else state
+    refused = None
+    try:
+        _make_flushed(host, facts, wanted)
+    except ChangeFailed as error:
+        if (device, wanted) != ("enabled", "disabled"):
+            raise
+        # Switching a cache off makes nothing worse, so what failed does not keep it on.
+        refused = error
+    if belief.is_pinned(facts) and wanted != device:
+        host.change(["hdparm", "-q", f"-W{1 if wanted == 'enabled' else 0}", f"/dev/{name}"])
+    elif not belief.is_pinned(facts) and wanted == "disabled":
+        host.write_attribute(f"/sys/block/{name}/cache_type", "write through")
+    if refused:
+        raise refused
+
+
+def _make_flushed(host: Host, facts: dict[str, Any], wanted: str) -> None:
+    """Make the kernel flush a disk, and see one flush."""
+    name, device = facts["name"], facts["write_cache"]["device"]
     believed = facts["write_cache"]["kernel"] == "write back"
     if not believed and device == "enabled":
         owe(host, name)
-    if _pins(facts):
+    if belief.is_pinned(facts):
         # "temporary" changes the kernel's belief and sends the device nothing. It also keeps the
         # belief from following a later rescan, so a cache that comes back on is flushed.
         host.write_attribute(_scsi_cache_type(host, name), "temporary write back")
@@ -135,10 +154,6 @@ def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
         host.write_attribute(f"/sys/block/{name}/cache_type", "write back")
     _expect_belief(host, name, "write back")
     flush_disk(host, name)
-    if _pins(facts) and wanted != device:
-        host.change(["hdparm", "-q", f"-W{1 if wanted == 'enabled' else 0}", f"/dev/{name}"])
-    elif not _pins(facts) and wanted == "disabled":
-        host.write_attribute(f"/sys/block/{name}/cache_type", "write through")
 
 
 def _expect_belief(host: Host, name: str, wanted: str) -> None:
@@ -160,10 +175,6 @@ def _scsi_cache_type(host: Host, name: str) -> str:
     except (Unobservable, IndexError) as error:
         raise ChangeFailed(f"{name}: no scsi_disk of its own below {directory}") from error
     return f"{directory}/{address}/cache_type"
-
-
-def _pins(facts: dict[str, Any]) -> bool:
-    return bool(facts["transport"] == "sata")
 
 
 def _persists(work: Work) -> bool:

@@ -18,7 +18,9 @@ _DEVICELESS = {"nfs", "nfs4", "cifs", "overlay", "zfs", "ceph", "9p", "virtiofs"
 #: Tag of an fstab line -> where udev keeps the links.
 _BY_TAG = {"UUID": "by-uuid", "LABEL": "by-label", "PARTUUID": "by-partuuid", "PARTLABEL": "by-partlabel"}
 _EXT = {"ext3", "ext4"}
-_UNIT_DIRECTORY = "/etc/systemd/system"
+#: Where units override what systemd makes of fstab (systemd.unit(5)).
+_UNIT_DIRECTORIES = ("/etc/systemd/system.control", "/etc/systemd/system", "/run/systemd/system")
+_UNIT_OPTIONS = re.compile(r"^\s*Options\s*=", re.M)
 _ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
 
 
@@ -86,8 +88,8 @@ class Mounts:
         """
         for mount in group:
             found = fstab.find(self.fstab, mount.target)
-            if found and self._names(found, mount):
-                return found
+            if len(found) == 1 and self._names(found[0], mount):
+                return found[0]
         return None
 
     def _names(self, entry: fstab.Entry, mount: Mount) -> bool:
@@ -170,10 +172,18 @@ class Mounts:
         names = ("barrier", "data_mode", "atime")
         if self.fstab_error:
             return {name: unknown("/etc/fstab", self.fstab_error) for name in names}
-        unit = self._unit(mount.target)
-        if unit:
-            why = f"{unit} mounts it: this release does not read mount units"
-            return {name: unknown(unit, why) for name in names}
+        for target in (each.target for each in group):
+            try:
+                unit = self._unit(target)
+            except Unobservable as error:
+                return {name: unknown("systemd units", str(error)) for name in names}
+            if unit:
+                why = f"{unit} decides its options: this release does not read mount units"
+                return {name: unknown(unit, why) for name in names}
+            rows = [str(entry.row + 1) for entry in fstab.find(self.fstab, target)]
+            if len(rows) > 1:
+                why = f"lines {' and '.join(rows)} both mount {target}: leave one"
+                return {name: unknown("/etc/fstab", why) for name in names}
         entry = self.entry(group)
         if entry is None:
             why = "no fstab line mounts this device there at the next boot"
@@ -200,9 +210,15 @@ class Mounts:
         }
 
     def _unit(self, target: str) -> str | None:
-        """Return the administrator's mount unit for a target: it overrides fstab."""
-        path = f"{_UNIT_DIRECTORY}/{unit_name(target)}"
-        return path if self.host.exists(path) else None
+        """Return the unit, or the drop-in, that overrides fstab's options for a target."""
+        for directory in _UNIT_DIRECTORIES:
+            path = f"{directory}/{unit_name(target)}"
+            if self.host.exists(path):
+                return path
+            for name in self.host.names(f"{path}.d") if self.host.exists(f"{path}.d") else ():
+                if name.endswith(".conf") and _UNIT_OPTIONS.search(self.host.read(f"{path}.d/{name}")):
+                    return f"{path}.d/{name}"
+        return None
 
     def _rootflags(self, target: str) -> tuple[str, ...]:
         if target != "/":

@@ -18,12 +18,17 @@ def worst_first(reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(reports, key=lambda report: (VERDICTS.index(report["verdict"]), report["host"]))
 
 
-def render(reports: Iterable[dict[str, Any]]) -> str:
-    """Return the text table, one line a host, worst first, then each host's reasons."""
+def render(reports: Iterable[dict[str, Any]], missing: Iterable[str] = ()) -> str:
+    """Return the text table, one line a host, worst first, then each host's reasons.
+
+    `missing` are hosts of the play without a report: a later batch, or one that was given up.
+    """
     ordered = worst_first(reports)
     rows = [_COLUMNS, *(_row(report) for report in ordered)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    away = ", ".join(missing)
+    lines += [f"not looked at, or not yet: {away}"] if away else []
     for report in ordered:
         lines += _details(report)
     return "\n".join(lines)

@@ -47,6 +47,39 @@ def of_host(
     return found
 
 
+def of_neighbours(
+    profile: Profile,
+    every: list[dict[str, Any]],
+    managed: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+) -> list[Requirement]:
+    """Return what a cache that is to be turned on asks of other file systems on the same disk.
+
+    Without barriers they were safe over a cache that is off, and would not be over one that is on.
+    """
+    ours = {mount["device"] for mount in managed}
+    off = [
+        d["name"]
+        for d in disks
+        if d["write_cache"]["device"] != "enabled" and profile.write_cache == "enabled"
+    ]
+    found = []
+    for mount in every:
+        shared = [name for name in off if name in mount["disks"]] if mount["device"] not in ours else []
+        if shared and "off" in (mount["barrier"], mount["persisted"]["barrier"]):
+            found.append(
+                Requirement(
+                    "neighbours_flush",
+                    mount["target"],
+                    "unmet",
+                    f"on {', '.join(shared)}, whose cache is off",
+                    f"{mount['target']} has no barriers, and would lie over a cache",
+                    "turn its barriers on, or list it in durable_mounts",
+                )
+            )
+    return found
+
+
 def _of_disk(profile: Profile, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
     name, claims, offered = _OF_DISK[profile.rests_on]
     word = attestations.find(words, claims, disk["id"])

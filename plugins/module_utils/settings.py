@@ -13,14 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from . import flush, mountwords
+from . import belief, flush, mountwords
 from .observation import UNKNOWN
 from .profiles import VALUES, Profile, rank
 
 #: Persisted word for "nothing says what the next boot will do".
 UNSET = "unset"
-#: Disks whose cache the write_cache layer can switch, by transport.
-SWITCHABLE = ("sata", "virtio")
 
 
 class Setting(NamedTuple):
@@ -93,7 +91,10 @@ def _data_mode(mount: dict[str, Any], profile: Profile) -> Setting:
     row = _mount_row(mount, "data_mode", profile.data_mode, why, live=False)
     if "/" in mount["targets"] and row.phase:
         # In fstab's root line it would fail the remount at boot, and leave the root read-only.
-        remedy = f"tune2fs -o journal_data_{profile.data_mode} {mount['source']}, then reboot"
+        remedy = (
+            "set it where it comes from, the superblock (tune2fs -o journal_data_"
+            f"{profile.data_mode} {mount['source']}), rootflags= or fstab's line of /, then reboot"
+        )
         return row._replace(phase=None, remedy=remedy)
     if "none" in (row.running, row.persisted):
         # data= cannot be set without a journal, and no rule here calls that safe.
@@ -174,7 +175,7 @@ def _flush(disk: dict[str, Any]) -> Setting:
         phase="believe" if _switchable(disk) else None,
         evidence={"disk": disk["name"], "running": evidence},
         why=f"a run ended before it flushed {disk['name']}: older commits may still be in its cache",
-        remedy="run harden-db",
+        remedy=_disk_remedy(disk, "drift_running", "believe" if _switchable(disk) else None),
     )
 
 
@@ -209,12 +210,12 @@ def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | No
     verdict = _verdict("kernel_belief", running, persisted, wanted, live=True)
     if verdict == "drift_running" and running == "write back":
         verdict = "ok"  # stronger than needed: flushes that do nothing
-    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not _pins(disk):
+    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not belief.is_pinned(disk):
         verdict = "ok"  # the kernel asks the device anew at each boot
     phase = None
     if verdict.startswith("drift") and _switchable(disk) and cache["device"] != UNKNOWN:
         # Without a pin of its own the belief follows the cache when that is switched.
-        phase = "believe" if lie else "tighten" if _pins(disk) else None
+        phase = "believe" if lie else "tighten" if belief.is_pinned(disk) else None
     if verdict == "drift_persisted":
         phase = cache_phase  # one rule keeps both: without a change of the cache there is none
     name = disk["name"]
@@ -265,27 +266,18 @@ def wanted_belief(disk: dict[str, Any], profile: Profile) -> str:
     device = disk["write_cache"]["device"]
     if device == "none":
         return str(disk["write_cache"]["kernel"])
-    if _pins(disk) or profile.write_cache == "enabled":
-        return "write back"
-    return "write through"
-
-
-def _pins(disk: dict[str, Any]) -> bool:
-    """SATA: many drives forget a disabled cache at a reset, so the belief stays at write back."""
-    return bool(disk["transport"] == "sata")
+    return belief.for_state(disk, profile.write_cache)
 
 
 def _pinned(disk: dict[str, Any]) -> str:
     persisted = disk["write_cache"]["persisted"]
     if persisted in (UNSET, UNKNOWN):
         return str(persisted)
-    if _pins(disk) or persisted == "enabled":
-        return "write back"
-    return "write through"
+    return belief.for_state(disk, str(persisted))
 
 
 def _switchable(disk: dict[str, Any]) -> bool:
-    return disk["transport"] in SWITCHABLE and disk["id"] is not None
+    return disk["switchable"] == "yes" and disk["id"] is not None
 
 
 def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
@@ -295,6 +287,8 @@ def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
         return "run harden-db"
     if disk["id"] is None:
         return "give the disk a serial number of its own: without one no setting can be kept for it"
+    if disk["transport"] == "virtio":
+        return "set the cache on the hypervisor: this disk does not let its guest switch it"
     return f"set the cache with the tools of this {disk['transport']} disk, and attest it"
 
 

@@ -40,10 +40,9 @@ options:
     type: dict
     default: {}
   attestations:
-    description: What people vouch for.
-    type: list
-    elements: raw
-    default: []
+    description: What people vouch for. For each variable's name, which messages use, its list.
+    type: dict
+    default: {}
   mounts:
     description: Mount points to manage.
     type: raw
@@ -70,7 +69,10 @@ options:
   storage:
     description: The registered result of M(durable.dbhost.storage_facts), also when that failed.
     type: dict
-    required: true
+    default: {}
+  failure:
+    description: What is wrong with the inputs, when that was found before. The verdict is V(blocked).
+    type: str
 author:
   - durable.dbhost contributors (@durable-db)
 """
@@ -121,6 +123,11 @@ assessment:
       description: Settings that wait for a reboot.
       type: list
       elements: dict
+      returned: always
+    steps:
+      description: The order in which a plan is carried out, as pairs of phase and layer.
+      type: list
+      elements: list
       returned: always
     plan:
       description: For each phase (C(believe), C(tighten), C(loosen)) the layers and their targets.

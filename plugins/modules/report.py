@@ -38,6 +38,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+missing:
+  description: Hosts of the play without a report, of a later batch or given up.
+  returned: always
+  type: list
+  elements: str
 verdicts:
   description: Each host's verdict, worst first.
   returned: always

@@ -218,6 +218,7 @@ ansible_facts:
 """
 
 import time
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -234,7 +235,16 @@ def main() -> None:
         facts = collect(Host(), now, of_databases(module.params["databases"]))
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")
-    module.exit_json(changed=False, ansible_facts={"durable_storage": facts})
+    module.exit_json(changed=False, ansible_facts={"durable_storage": _printable(facts)})
+
+
+def _printable(value: Any) -> Any:
+    """Return a value with bytes that are no UTF-8 written out: JSON cannot carry them."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    if isinstance(value, dict):
+        return {_printable(key): _printable(inner) for key, inner in value.items()}
+    return [_printable(inner) for inner in value] if isinstance(value, list) else value
 
 
 if __name__ == "__main__":

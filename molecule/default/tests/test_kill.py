@@ -37,15 +37,17 @@ def inputs_for(profile: str) -> dict[str, Any]:
         "overrides": {},
         "mounts": list(MANAGED),
         "accept_data_loss": True,
-        "attestations": [
-            {
-                "claim": "host_honours_flush",
-                "target": "host",
-                "by": "the lab",
-                "reason": "a machine of the lab",
-                "expires": time.strftime("%Y-%m-%d", time.gmtime(time.time() + 86400)),
-            }
-        ],
+        "attestations": {
+            "durable_attestations": [
+                {
+                    "claim": "host_honours_flush",
+                    "target": "host",
+                    "by": "the lab",
+                    "reason": "a machine of the lab",
+                    "expires": time.strftime("%Y-%m-%d", time.gmtime(time.time() + 86400)),
+                }
+            ]
+        },
     }
 
 

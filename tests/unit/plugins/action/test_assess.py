@@ -52,7 +52,7 @@ def test_every_argument_reaches_the_policy(monkeypatch: pytest.MonkeyPatch) -> N
     given = {name: f"given {name}" for name in Inputs._fields if name != "own"}
     run(**given, profiles="given own", storage={"ansible_facts": {"durable_storage": {"x": 1}}})
     assert seen == [(Inputs(**given, own="given own"), {"x": 1}, NOW)]
-    assert {*given, "profiles", "storage"} == action.ActionModule._VALID_ARGS
+    assert {*given, "profiles", "storage", "failure"} == action.ActionModule._VALID_ARGS
 
 
 @pytest.mark.parametrize(

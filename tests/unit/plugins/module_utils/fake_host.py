@@ -32,6 +32,7 @@ class FakeHost(Host):
     """Reads from dicts; `effects` says what a change does.
 
     `files`: path -> content; `links`: path -> target, absolute; `commands`: argv -> output;
+    `modes`: path -> permission bits, where they are not 0644;
     `stop`: what is raised at mutation number `stop_at` (from 1), instead of its effect.
     """
 
@@ -39,6 +40,7 @@ class FakeHost(Host):
         self.files: dict[str, Answer] = {}
         self.links: dict[str, str] = {}
         self.commands: dict[tuple[str, ...], Answer] = {}
+        self.modes: dict[str, int] = {}
         self.mutations: list[Mutation] = []
         self.asked: list[tuple[str, ...]] = []
         self.stop_at = 0
@@ -64,6 +66,12 @@ class FakeHost(Host):
     def resolve(self, path: str) -> str:
         path = self._resolve_directory(path)
         return self.resolve(self.links[path]) if path in self.links else path
+
+    def mode(self, path: str) -> int:
+        path = self.resolve(path)
+        if path in self.modes or path in self.files:
+            return self.modes.get(path, 0o644)
+        raise Unobservable(f"{path}: No such file or directory")
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
         self.asked.append(tuple(argv))

@@ -37,6 +37,8 @@ def shipped() -> dict[str, Any]:
 
 def inputs(profile: Any = "strict", **given: Any) -> Inputs:
     """Return what an inventory says of the small host."""
+    if "attestations" in given:
+        given = {**given, "attestations": {"durable_attestations": given["attestations"]}}
     return Inputs(
         **{"profile": profile, "shipped": shipped(), "own": {}, "overrides": {}, "mounts": MOUNTS, **given}
     )

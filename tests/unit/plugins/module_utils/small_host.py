@@ -19,7 +19,7 @@ from .fake_host import FakeHost
 BOOT_ID = "11111111-2222-3333-4444-555555555555"
 FLAGS = ("ro", "rw", "nosuid", "nodev", "noexec")
 #: Words that the remount model takes for the file system; others are refused.
-KNOWN = (*FLAGS, "sync", "lazytime", "noatime", "relatime", "strictatime", "remount", "nodiratime")
+KNOWN = (*FLAGS, "bind", "sync", "lazytime", "noatime", "relatime", "strictatime", "remount", "nodiratime")
 
 
 @dataclass
@@ -130,7 +130,7 @@ class SmallHost(FakeHost):
     def add_disk(self, disk: FakeDisk) -> None:
         """Plug a disk in."""
         self.disks[disk.name] = disk
-        name, base = disk.name, f"/sys/devices/pci/block/{disk.name}"
+        name, base = disk.name, _sysfs(disk)
         self.links[f"/sys/block/{name}"] = base
         queue = {
             "write_cache": lambda: disk.belief,
@@ -158,7 +158,7 @@ class SmallHost(FakeHost):
         """Mount a file system."""
         self.mounts[mount.target] = mount
         partition = mount.source.rpartition("/")[2]
-        where = f"/sys/devices/pci/block/{mount.disk}"
+        where = self.links[f"/sys/block/{mount.disk}"]
         if partition != mount.disk:
             where += f"/{partition}"
             self.files[f"{where}/partition"] = "1\n"
@@ -250,9 +250,11 @@ class SmallHost(FakeHost):
             if word not in KNOWN and not (mount.fstype != "xfs" and word.startswith("barrier=")):
                 raise ChangeFailed(f"mount: {target}: mount point not mounted or bad option.")
         mount.flags = tuple(word for word in words if word in FLAGS and word not in ("ro", "rw"))
-        # A remount without "bind" sets both the mount's and the superblock's flag.
-        mount.sb_flag = "ro" if "ro" in words else "rw"
-        mount.flags = (mount.sb_flag, *mount.flags)
+        own = "ro" if "ro" in words else "rw"
+        mount.flags = (own, *mount.flags)
+        if "bind" not in words:
+            # A remount without "bind" sets the superblock's flag too.
+            mount.sb_flag = own
         for word in words:
             self._apply_word(mount, word)
 
@@ -319,6 +321,11 @@ def _cached(disk: FakeDisk) -> bool:
 
 def _cache_type(disk: FakeDisk) -> str:
     return "write back" if disk.cache == "enabled" else "write through"
+
+
+def _sysfs(disk: FakeDisk) -> str:
+    port = "ata1/host0/target0:0:0/0:0:0:0" if disk.transport == "sata" else "virtio1"
+    return f"/sys/devices/pci0000:00/{port}/block/{disk.name}"
 
 
 def _exposed(when: str, target: str, cache: str, barrier: str, belief: str) -> set[str]:

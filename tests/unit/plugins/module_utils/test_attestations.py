@@ -24,6 +24,11 @@ from .policy import attested
 TODAY = "2026-01-31"
 
 
+def read_all(entries: Any, today: str) -> list[Attestation]:
+    """Read the attestations of one variable."""
+    return read({"durable_attestations": entries}, today)
+
+
 def later(days: int) -> str:
     return str(datetime.date(2026, 1, 31) + datetime.timedelta(days=days))
 
@@ -36,10 +41,10 @@ def test_the_first_and_the_last_day(claim: str, days: Any, good: bool) -> None:
     days = {"longest": CLAIMS[claim], "longer": CLAIMS[claim] + 1}.get(days, days)
     entry = {**attested(claim), "expires": later(days)}
     if good:
-        assert read([entry], TODAY) == [Attestation(**entry)]
+        assert read_all([entry], TODAY) == [Attestation(**entry)]
     else:
         with pytest.raises(BadInput, match=rf"durable_attestations\[0\]: {claim}"):
-            read([entry], TODAY)
+            read_all([entry], TODAY)
 
 
 @pytest.mark.parametrize(
@@ -66,14 +71,14 @@ def test_the_first_and_the_last_day(claim: str, days: Any, good: bool) -> None:
 )
 def test_a_malformed_word_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        read([attested(), {**attested(), **change}], TODAY)
+        read_all([attested(), {**attested(), **change}], TODAY)
     assert re.search(rf"durable_attestations\[1\]: .*{message}", str(caught.value))
 
 
-@pytest.mark.parametrize("entries", [None, {}, "x", attested(), [None], ["x"], [[]]])
+@pytest.mark.parametrize("entries", [{}, "x", attested(), [None], ["x"], [[]]])
 def test_only_a_list_of_mappings_is_read(entries: Any) -> None:
     with pytest.raises(BadInput, match=r"durable_attestations.*: seen .*; wanted"):
-        read(entries, TODAY)
+        read_all(entries, TODAY)
 
 
 @pytest.mark.parametrize("field", ["claim", "target", "by", "reason", "expires"])
@@ -81,7 +86,7 @@ def test_every_field_is_needed(field: str) -> None:
     entry = attested()
     del entry[field]
     with pytest.raises(BadInput, match="wanted exactly"):
-        read([entry], TODAY)
+        read_all([entry], TODAY)
 
 
 @pytest.mark.parametrize(
@@ -95,11 +100,11 @@ def test_every_field_is_needed(field: str) -> None:
     ],
 )
 def test_a_word_counts_for_its_target(target: str, disk: str | None, found: bool) -> None:
-    words = read([attested("host_honours_flush", target)], TODAY)
+    words = read_all([attested("host_honours_flush", target)], TODAY)
     assert bool(find(words, ("host_honours_flush",), disk)) == found
     assert find(words, ("power_loss_protection",), disk) is None
 
 
 def test_a_claim_about_a_disk_is_not_taken_for_the_whole_host() -> None:
     with pytest.raises(BadInput, match="seen target 'host'; wanted a disk's id"):
-        read([attested("power_loss_protection", "host")], TODAY)
+        read_all([attested("power_loss_protection", "host")], TODAY)

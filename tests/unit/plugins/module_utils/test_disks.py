@@ -19,8 +19,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobser
 from .captured import captured
 from .small_host import FakeDisk, SmallHost
 
-SDA = "/sys/devices/pci/block/sda"
-VDB = "/sys/devices/pci/block/vdb"
+SDA = "/sys/devices/pci0000:00/ata1/host0/target0:0:0/0:0:0:0/block/sda"
+VDB = "/sys/devices/pci0000:00/virtio1/block/vdb"
 HDPARM = ("hdparm", "-W", "/dev/sda")
 SLOW = Unobservable("hdparm -W /dev/sda: no answer within 10 s")
 

@@ -16,7 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeF
 
 from .small_host import SmallHost
 
-STAT = "/sys/devices/pci/block/sda/stat"
+STAT = "/sys/devices/pci0000:00/ata1/host0/target0:0:0/0:0:0:0/block/sda/stat"
 
 
 def test_exact_commands_and_the_counter_rises() -> None:

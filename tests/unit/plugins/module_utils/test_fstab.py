@@ -69,7 +69,7 @@ def test_setting_the_same_options_without_a_note_changes_nothing(name: str) -> N
 def test_captured_installer_file() -> None:
     entries = fstab.parse(captured("fstab_installer.txt"))
     assert [entry.target for entry in entries] == ["/", "/boot/efi", "/srv/pg data", "none", "/media/cdrom0"]
-    assert fstab.find(entries, "/srv/pg data/") == fstab.Entry(
+    assert fstab.find(entries, "/srv/pg data/")[0] == fstab.Entry(
         row=15,
         spec="UUID=b411dc99-f0a0-4c87-9e05-184977be8539",
         target="/srv/pg data",
@@ -81,7 +81,7 @@ def test_captured_installer_file() -> None:
 def test_the_note_is_written_once() -> None:
     text = LINE
     for note in ("first", "second"):
-        entry = fstab.find(fstab.parse(text), "/srv/pgdata")
+        entry = fstab.find(fstab.parse(text), "/srv/pgdata")[0]
         assert entry
         text = fstab.set_options(text, entry, ("ro",), note)
     assert text == "# durable.dbhost: second\nUUID=pg /srv/pgdata ext4 ro 0 2"
@@ -92,12 +92,11 @@ def test_a_line_of_three_fields_gets_a_fourth() -> None:
     assert fstab.set_options(text, fstab.parse(text)[0], ("ro",), None) == "tmp /srv ext4 ro \n"
 
 
-def test_the_last_line_of_a_target_decides() -> None:
+def test_every_line_of_a_target_is_found() -> None:
     text = "/dev/a /srv ext4 ro\n/dev/b /srv/ ext4 rw\n"
-    entry = fstab.find(fstab.parse(text), "/srv")
-    assert entry
-    assert entry.spec == "/dev/b"
-    assert fstab.set_options(text, entry, ("sync",), None) == text.replace("rw", "sync")
+    found = fstab.find(fstab.parse(text), "/srv")
+    assert [entry.spec for entry in found] == ["/dev/a", "/dev/b"]
+    assert fstab.set_options(text, found[1], ("sync",), None) == text.replace("rw", "sync")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +127,7 @@ def test_a_line_that_mount_could_not_use_is_refused_by_number(line: str) -> None
 )
 def test_bytes_that_are_no_text_and_huge_lines_stay(other: str) -> None:
     text = f"{other}\n{LINE}\n"
-    entry = fstab.find(fstab.parse(text), "/srv/pgdata")
+    entry = fstab.find(fstab.parse(text), "/srv/pgdata")[0]
     assert entry
     assert fstab.set_options(text, entry, ("ro",), None) == text.replace("defaults", "ro")
 
@@ -140,6 +139,6 @@ def test_octal_escapes_name_the_same_target_as_the_kernel_does(name: str) -> Non
         for char in name
     )
     text = f"/dev/a /srv/{escaped} ext4 rw\n"
-    entry = fstab.find(fstab.parse(text), f"/srv/{name}")
+    entry = fstab.find(fstab.parse(text), f"/srv/{name}")[0]
     assert entry
     assert fstab.set_options(text, entry, ("ro",), None) == text.replace(" rw", " ro")

@@ -127,7 +127,7 @@ def test_every_flag_in_force_is_named_again(values: dict[str, Any], expected: st
 def test_an_atime_alone_needs_no_flush() -> None:
     host = SmallHost()
     run(host, Target(MS, {"atime": "noatime"}))
-    assert host.mutations[0] == ("change", "mount", "-o", "remount,rw,noatime", DISABLE, "/dev/sdb1", MS)
+    assert host.mutations[0] == ("change", "mount", "-o", "remount,bind,rw,noatime", DISABLE, "/dev/sdb1", MS)
     assert [kind for kind in kinds(host) if kind.startswith("sync")] == []
 
 
@@ -291,7 +291,7 @@ def test_stopped_at_any_change_the_file_is_whole_and_the_originals_are_known(
 ) -> None:
     host = bare() if wanted == "on" else SmallHost()
     before = host.read(FSTAB)
-    first = fstab.find(fstab.parse(before), PG)
+    first = fstab.find(fstab.parse(before), PG)[0]
     assert first
     target = TIGHT._replace(wanted={**TIGHT.wanted, "barrier": wanted})
     work = plan(host, [target])
@@ -347,7 +347,7 @@ class TestRelease:
         )
         _changes, text = release(host)
         assert text.startswith("# theirs\n# /etc/fstab")
-        entry = fstab.find(fstab.parse(text), PG)
+        entry = fstab.find(fstab.parse(text), PG)[0]
         assert entry
         assert set(entry.options) == {"nobarrier", "noatime", "nodev"}
         assert fstab.MARK not in text

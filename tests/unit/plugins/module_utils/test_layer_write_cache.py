@@ -142,7 +142,7 @@ def test_rules_of_other_disks_stay() -> None:
         (
             lambda host: setattr(host.disk("sda"), "transport", "scsi"),
             SDA,
-            rf"{SDA} \(sda\): seen a unknown disk; wanted one of sata",
+            rf"{SDA} \(sda\): seen a unknown disk whose cache cannot be switched",
         ),
         (
             lambda host: host.commands.update(
@@ -179,12 +179,22 @@ def test_a_device_that_does_not_follow_is_a_failure(disk: str, name: str) -> Non
 
 
 @pytest.mark.parametrize(("disk", "name"), [(SDA, "sda"), (VDB, "vdb")])
-def test_a_flush_that_is_not_counted_leaves_the_cache_alone(disk: str, name: str) -> None:
+def test_a_flush_that_is_not_counted_fails_but_does_not_keep_the_cache_on(disk: str, name: str) -> None:
     host = SmallHost()
     host.disk(name).counts = False
     with pytest.raises(ChangeFailed, match=f"{name}: seen 100 flushes before and after a sync"):
         run(host, Target(disk, "disabled"))
-    assert host.disk(name).cache == "enabled"
+    assert host.disk(name).cache == "disabled"
+
+
+@pytest.mark.parametrize(("disk", "name"), [(SDA, "sda"), (VDB, "vdb")])
+def test_a_flush_that_is_not_counted_keeps_a_cache_off(disk: str, name: str) -> None:
+    host = SmallHost()
+    run(host, Target(disk, "disabled"))
+    host.disk(name).counts = False
+    with pytest.raises(ChangeFailed, match=f"{name}: seen"):
+        run(host, Target(disk, "enabled"))
+    assert host.disk(name).cache == "disabled" or host.disk(name).belief == "write back"
 
 
 def test_a_forced_belief_is_a_failure_that_says_what_helps() -> None:
@@ -202,7 +212,7 @@ def test_one_disk_that_refuses_does_not_cost_the_others() -> None:
     host.disk("sda").counts = False
     with pytest.raises(ChangeFailed, match=r"^sda: seen 100 flushes"):
         run(host, Target(SDA, "disabled"), Target(SDB, "disabled"), Target(VDB, "disabled"))
-    assert [host.disk(name).cache for name in ("sda", "sdb", "vdb")] == ["enabled", "disabled", "disabled"]
+    assert [host.disk(name).cache for name in ("sda", "sdb", "vdb")] == ["disabled", "disabled", "disabled"]
     assert len(udev.parse_rules(host.read(udev.RULES_PATH))) == 3
 
 

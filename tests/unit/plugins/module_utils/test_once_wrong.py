@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 
+import pytest
+
 from ansible_collections.durable.dbhost.plugins.module_utils import (
     flush,
     fstab,
@@ -21,7 +23,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeF
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
 
 from .policy import NOW, enforce, inputs, look
-from .small_host import SmallHost
+from .small_host import FakeMount, SmallHost
 
 SDA, VDB = "serial:QEMU_HARDDISK_SATA0001", "serial:VIRT0001"
 PG = "/srv/pgdata"
@@ -192,3 +194,77 @@ def test_a_database_that_is_not_there_is_not_attributed_to_what_would_hold_it():
     found = assess(given, collect(SmallHost(), NOW, ["/srv/pgdta"]), NOW)
     assert found["verdict"] == "blocked"
     assert "/srv/pgdta, which is not there" in found["why"][0]
+
+
+def test_two_lines_for_one_mount_point_are_unknown_and_left_alone():
+    host = SmallHost()
+    text = host.read("/etc/fstab") + "UUID=pg /srv/pgdata ext4 nobarrier 0 2\n"
+    host.files["/etc/fstab"] = text
+    found = look(host, "strict", mounts=[PG])
+    assert found["verdict"] == "unknown"
+    assert any("lines 3 and 6 both mount /srv/pgdata" in why for why in found["why"])
+    enforce(host, found)
+    assert host.read("/etc/fstab") == text
+
+
+@pytest.mark.parametrize("name", ["srv-pgdata.mount", "srv-pgdata.mount.d/override.conf"])
+def test_a_unit_that_sets_options_overrides_fstab(name):
+    host = SmallHost()
+    host.files[f"/etc/systemd/system/{name}"] = "[Mount]\nOptions=nobarrier\n"
+    assert look(host, "strict", mounts=[PG])["verdict"] == "unknown"
+
+
+def test_a_drop_in_about_something_else_does_not():
+    host = SmallHost()
+    host.files["/etc/systemd/system/srv-pgdata.mount.d/x.conf"] = "[Unit]\nAfter=network.target\n"
+    assert look(host, "strict", mounts=[PG])["verdict"] == "drifted"
+
+
+def test_a_cache_is_not_turned_on_under_a_neighbour_without_barriers():
+    host = SmallHost()
+    other = FakeMount("/srv/other", "ext4", "8:18", "/dev/sdb2", "sdb", barrier="off")
+    host.add_mount(other)
+    host.disk("sdb").cache = "disabled"
+    found = look(host, "flush", mounts=["/srv/mssql"])
+    assert found["verdict"] == "blocked"
+    assert any("/srv/other has no barriers" in why for why in found["why"])
+    assert not found["plan"]["loosen"]
+
+
+def test_a_disk_behind_a_usb_bridge_is_not_a_sata_disk():
+    host = SmallHost()
+    host.links["/sys/block/sda"] = "/sys/devices/pci0000:00/usb1/1-1/host6/target6:0:0/6:0:0:0/block/sda"
+    facts = Disks(host).collect("sda")
+    assert (facts["transport"], facts["kind"]) == ("usb", "unknown")
+
+
+def test_a_virtio_switch_that_is_read_only_is_left_to_the_hypervisor():
+    host = SmallHost()
+    host.modes[host.resolve("/sys/block/vdb/cache_type")] = 0o444
+    found = look(host, "strict", mounts=["/srv/maria"])
+    assert not found["plan"]["tighten"].get("write_cache")
+    (row,) = [row for row in found["settings"] if row["setting"] == "write_cache"]
+    assert "hypervisor" in row["remedy"]
+
+
+def test_barriers_over_a_disk_that_lies_are_not_called_done():
+    host = SmallHost()
+    host.mounts[PG].barrier = "off"
+    host.disk("sda").belief = "write through"
+    target = [lmo.Target(PG, {"barrier": "on"})]
+    with pytest.raises(ChangeFailed, match="sends it no flush, while its cache is enabled"):
+        lmo.apply(host, lmo.plan(host, target), target)
+
+
+def test_a_stricter_journal_needs_no_reboot():
+    host = SmallHost()
+    host.mounts[PG].data = "journal"
+    host.files["/etc/fstab"] = host.read("/etc/fstab").replace(
+        "pgdata\text4\tdefaults", "pgdata\text4\tdata=writeback"
+    )
+    assert look(host, "strict", mounts=[PG])["pending"] == []
+
+
+@pytest.mark.parametrize("mounts", ["", {}, 0, False])
+def test_what_is_no_list_is_not_taken_for_none(mounts):
+    assert look(SmallHost(), "strict", mounts=mounts)["verdict"] == "blocked"

@@ -66,7 +66,7 @@ def hosts(draw: st.DrawFn) -> SmallHost:
             )
         else:
             words += draw(st.sampled_from([(), ("nobarrier",), ("noatime",)]))
-        entry = fstab.find(fstab.parse(text), mount.target)
+        entry = fstab.find(fstab.parse(text), mount.target)[0]
         assert entry
         text = fstab.set_options(text, entry, words, None)
     host.files["/etc/fstab"] = text

@@ -118,7 +118,7 @@ def test_the_belief_is_never_weaker_than_the_device(
     assert (found.verdict, found.phase) == (verdict, phase)
 
 
-@pytest.mark.parametrize("change", [{"id": None}, {"transport": "nvme"}, {"transport": "scsi"}])
+@pytest.mark.parametrize("change", [{"id": None}, {"switchable": "no"}])
 def test_a_disk_that_no_layer_can_switch_is_drift_without_a_plan(change: dict[str, Any]) -> None:
     found = row("disks", "sda", "write_cache", **change)
     assert (found.verdict, found.phase) == ("drift_running", None)
