@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -95,9 +96,14 @@ def sanity_stages(scratch: Path) -> Iterator[Stage]:
     importer = ("python", str(ROOT / "tools/galaxy_import.py"), tarball)
     yield Stage("sanity", "galaxy-importer", "lint", importer, scratch)
     # By its installed name, on this machine, read-only; what it finds here is not the question.
+    variables = {
+        "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+        "durable_fail_on": [],
+        "durable_report_dir": "",
+    }
     audit = (
         *("ansible-playbook", "durable.dbhost.audit", "-i", "localhost,", "-c", "local"),
-        *("-e", "ansible_python_interpreter={{ansible_playbook_python}} durable_fail_on=[] durable_report_dir="),
+        *("-e", json.dumps(variables)),
     )
     path = {"ANSIBLE_COLLECTIONS_PATH": str(scratch)}
     yield Stage("sanity", "audit, as installed", "lint", audit, scratch, environment=path)

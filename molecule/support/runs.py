@@ -77,6 +77,29 @@ class Playbooks:
         return Run(done.returncode, done.stdout, recap, found)
 
 
+#: Stands in for ssh: does something before the n-th call, then is ssh.
+_WRAPPER = """#!/bin/sh
+echo call >> {calls}
+if [ "$(wc -l < {calls})" -eq {number} ]; then {command}; fi
+exec ssh "$@"
+"""
+
+
+def before_call(playbooks: Playbooks, host: str, number: int, command: str) -> None:
+    """Make a shell command run just before the n-th module of the next run reaches the host.
+
+    With pipelining each module is one call of ssh; `exit 255` is a lost connection.
+    """
+    wrapper, calls = playbooks.directory / "ssh", playbooks.directory / "calls"
+    wrapper.write_text(_WRAPPER.format(calls=calls, number=number, command=command))
+    wrapper.chmod(0o755)
+    inventory = playbooks.directory / "wrapper.yml"
+    variables = {"ansible_ssh_executable": str(wrapper)}
+    inventory.write_text(json.dumps({"databases": {"hosts": {host: variables}}}))
+    playbooks.inventories.append(inventory)
+    playbooks.environment["ANSIBLE_PIPELINING"] = "true"
+
+
 class Executions:
     """Counts module executions on a machine, from its own journal, from now on."""
 

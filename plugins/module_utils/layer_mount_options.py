@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import fstab, mount_trial, mountwords, originals
@@ -238,11 +237,13 @@ def _write_fstab(host: Host, work: Work) -> None:
     _replace_fstab(host, work.fstab_after)
 
 
-def _trials(work: Work) -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    """Yield the file system, options and journal of each line that changes."""
-    for target, options in work.edited.items():
-        facts = next(facts for facts in work.facts.values() if target in facts["targets"])
-        yield facts["fstype"], options, facts["data_mode"] != "none"
+def _trials(work: Work) -> list[tuple[str, tuple[str, ...], bool]]:
+    """Return the file system, options and journal of each line that changes."""
+    of_target = {target: facts for facts in work.facts.values() for target in facts["targets"]}
+    return [
+        (of_target[target]["fstype"], options, of_target[target]["data_mode"] != "none")
+        for target, options in work.edited.items()
+    ]
 
 
 def _replace_fstab(host: Host, text: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support import truth
-from support.runs import Executions, Playbooks
+from support.runs import Executions, Playbooks, before_call
 
 from lab.machine import Machine
 
@@ -93,6 +93,25 @@ def test_serial_goes_batch_by_batch_and_no_batch_forgets_the_failure_of_another(
         "second": "attested",
     }
     assert run.code == 2
+
+
+def test_a_host_lost_on_the_way_is_tightened_further_and_reported(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    machine.run(["mount", "-o", "remount,barrier=0", "/srv/pgdata"])
+    machine.run(["sh", "-c", "hdparm -q -W1 $(readlink -f /dev/disk/by-id/ata-QEMU_HARDDISK_SATA0002)"])
+    # The second call is the first step that changes something.
+    before_call(playbooks, "dbhost", 2, "exit 255")
+    run = playbooks.run("harden-db")
+    assert run.code == 2
+    report = run.reports["dbhost"]
+    assert "tighten mount_options: lost the host" in report["error"]
+    after = truth.read(machine)
+    # The step that was lost did nothing; the one after it, which only tightens, was taken.
+    assert after["mounts"]["/srv/pgdata"]["barrier"] == "off"
+    assert after["disks"]["SATA0002"]["cache"] == "off"
+    assert report["verdict"] == "drifted"
+    assert playbooks.run("harden-db").code == 0
 
 
 def test_audit_rates_a_pinned_host_against_every_profile_and_changes_nothing(

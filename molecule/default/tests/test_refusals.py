@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import threading
+import sys
 import time
 from typing import Any
 
 import pytest
 from support import truth
-from support.runs import Playbooks
+from support.runs import ROOT, Playbooks, before_call
 
 from lab.machine import Machine
 
@@ -108,28 +108,14 @@ def test_a_disk_that_vanishes_mid_run_is_named_and_no_other_disk_is_touched(
 ) -> None:
     # Two caches to switch off; the first disk leaves once the facts have been taken.
     switch_on = (
-        "for name in SATA0002 SATA0003; do hdparm -q -W1 /dev/disk/by-id/ata-QEMU_HARDDISK_$name; done"
+        "for name in SATA0002 SATA0003; do hdparm -q -W1 $(readlink -f /dev/disk/by-id/ata-*_$name); done"
     )
     exposed.run(["sh", "-c", f"mount -o remount,barrier=1 /srv/pgdata; {switch_on}"])
-    facts_taken = threading.Thread(target=unplug_after_facts, args=(exposed, "SATA0002"))
-    facts_taken.start()
+    lab = f"cd {ROOT} && {sys.executable} -m lab unplug {exposed.name} SATA0002"
+    before_call(playbooks, "dbhost", 2, f"({lab}) >&2")
     run = playbooks.run("harden-db")
-    facts_taken.join()
     assert run.code == 2
     assert "serial:QEMU_HARDDISK_SATA0002: no disk of that id is there" in run.output
     assert run.reports["dbhost"]["verdict"] not in ("durable", "attested", "unverified")
     link = "/dev/disk/by-id/ata-QEMU_HARDDISK_SATA0003"
     assert "(on)" in exposed.run(["sh", "-c", f"hdparm -W $(readlink -f {link})"]).stdout
-
-
-def unplug_after_facts(machine: Machine, serial: str) -> None:
-    """Take a disk away as soon as the journal shows that the first facts were asked for."""
-    since = machine.run(["date", "+%s"]).stdout.strip()
-    limit = time.monotonic() + 120
-    while time.monotonic() < limit:
-        lines = machine.run(["journalctl", f"--since=@{since}", "--output=cat", "--no-pager"]).stdout
-        if "Invoked" in lines.splitlines():
-            time.sleep(2.5)  # the facts are read in that time; the next module comes later
-            machine.unplug(serial)
-            return
-        time.sleep(0.2)
