@@ -16,7 +16,7 @@ from .attestations import Attestation
 from .observation import UNKNOWN
 from .paths import normal
 from .profiles import BadInput, Profile, choose, known
-from .requirements import Requirement
+from .requirements import Requirement, lies_on
 from .settings import Setting
 
 #: Version of the report's JSON.
@@ -247,7 +247,7 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
             found.append(f"{held}: a run ended before it flushed that disk")
         if cache["kernel"] == "write through" and cache["device"] == "enabled":
             found.append(f"{held}: the kernel believes that it caches nothing and never flushes it")
-        bare = [m["target"] for m in mounts if m["barrier"] == "off" and disk["name"] in m["disks"]]
+        bare = [m["target"] for m in mounts if m["barrier"] == "off" and lies_on(m, disk["name"])]
         found += [f"{held}: {target} is mounted without barriers" for target in bare]
     return found
 

@@ -47,6 +47,11 @@ def of_host(
     return found
 
 
+def lies_on(mount: dict[str, Any], disk: str) -> bool:
+    """Tell whether a mount is known to lie on a disk, by kernel name."""
+    return mount["disks"] != UNKNOWN and disk in mount["disks"]
+
+
 def of_neighbours(
     profile: Profile,
     every: list[dict[str, Any]],
@@ -65,7 +70,7 @@ def of_neighbours(
     ]
     found = []
     for mount in every:
-        shared = [name for name in off if name in mount["disks"]] if mount["device"] not in ours else []
+        shared = [name for name in off if lies_on(mount, name) and mount["device"] not in ours]
         if shared and "off" in (mount["barrier"], mount["persisted"]["barrier"]):
             found.append(
                 Requirement(
