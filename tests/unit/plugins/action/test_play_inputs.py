@@ -1,0 +1,46 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The play_inputs action: what no play can read is refused where it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+pytest.importorskip("ansible")
+
+from ansible.errors import AnsibleActionFail
+
+from ansible_collections.durable.dbhost.plugins.action import play_inputs as action
+
+
+def run(monkeypatch: pytest.MonkeyPatch, hosts: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+    """Return what the action returns for these hosts' own variables and these extra ones."""
+    monkeypatch.setattr(action, "load_extra_vars", lambda _loader: extra)
+    arguments = {"names": ["durable_hosts", "durable_serial"], "hosts": list(hosts)}
+    task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False)
+    connection = MagicMock(_shell=MagicMock(tmpdir=None))
+    plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
+    found = plugin.run(task_vars={"hostvars": hosts})
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize("name", ["durable_hosts", "durable_serial"])
+def test_one_host_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    with pytest.raises(
+        AnsibleActionFail, match=rf"{name}: seen in the inventory \(for b\).*wanted -e {name}="
+    ):
+        run(monkeypatch, {"a": {}, "b": {name: "1"}}, {})
+
+
+def test_extra_variables_reach_the_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    extra = {"durable_serial": 1}
+    assert run(monkeypatch, {"a": extra, "b": extra}, extra)["changed"] is False
+
+
+def test_other_variables_are_nobodys_business(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(monkeypatch, {"a": {"durable_profile": "strict"}}, {})["changed"] is False
