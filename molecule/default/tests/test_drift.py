@@ -134,6 +134,7 @@ def test_a_kernel_that_was_told_not_to_flush_is_at_risk_and_its_cache_goes_off(
     plant = """
     disk=$(basename $(readlink -f /dev/disk/by-id/ata-QEMU_HARDDISK_SATA0002))
     hdparm -q -W1 /dev/$disk
+    sleep 3  # the kernel looks at the disk anew, and that sets its belief
     echo write through > /sys/block/$disk/queue/write_cache
     uname -r
     """
