@@ -60,7 +60,7 @@ class Playbooks:
                 *options,
             ],
             cwd=self.directory,
-            env={**os.environ, "ANSIBLE_NOCOLOR": "1", **self.environment},
+            env={**_users_environment(), **self.environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -75,6 +75,14 @@ class Playbooks:
         }
         found = {path.stem: json.loads(path.read_text()) for path in reports.glob("*.json")}
         return Run(done.returncode, done.stdout, recap, found)
+
+
+def _users_environment() -> dict[str, str]:
+    """Return the environment without what Molecule sets for its own playbooks."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "MOLECULE_"))
+    }
+    return {**kept, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_INJECT_FACT_VARS": "false"}
 
 
 #: Stands in for ssh: does something before the n-th call, then is ssh.
