@@ -1,4 +1,4 @@
-# SPDX-FileCopyrightText: The durable.dbhost authors
+# Copyright (c) 2026, durable.dbhost contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """ansible_test.py ARGUMENT...: run ansible-test here, with nothing but the machine's own pip.
 

@@ -1,4 +1,4 @@
-# SPDX-FileCopyrightText: The durable.dbhost authors
+# Copyright (c) 2026, durable.dbhost contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What `make test` runs: each stage is one command."""
 

@@ -91,10 +91,10 @@ def _assess(inputs: Inputs, storage: dict[str, Any], today: str) -> dict[str, An
     if inputs.rate or inputs.profile is None:
         ratings = rate(inputs, storage, mounts, words)
     if inputs.profile is None:
-        why = ["no durable_profile is pinned: nothing is changed"]
+        reasons = ["no durable_profile is pinned: nothing is changed"]
         if not ratings:
-            why.append("nothing to rate: no file system on a block device is mounted for writing")
-        return {**_empty(inputs, "not_managed", why), "ratings": ratings}
+            reasons.append("nothing to rate: no file system on a block device is mounted for writing")
+        return {**_empty(inputs, "not_managed", reasons), "ratings": ratings}
     profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])

@@ -1,4 +1,4 @@
-# SPDX-FileCopyrightText: The durable.dbhost authors
+# Copyright (c) 2026, durable.dbhost contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`make test` never calls well what failed, or what did not run."""
 
