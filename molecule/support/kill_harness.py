@@ -28,8 +28,6 @@ LAYERS: dict[str, Any] = {
     "mount_options": layer_mount_options,
     "write_cache": layer_write_cache,
 }
-#: Parameters of the mount_options module that are no settings.
-NO_SETTINGS = ("target", "persist")
 
 
 class MortalHost(Host):
@@ -59,20 +57,6 @@ class MortalHost(Host):
         self._mortal(f"remove {path}", lambda: super(MortalHost, self).remove_file(path))
 
 
-def targets_of(layer: str, targets: list[dict[str, Any]]) -> list[Any]:
-    """Return the targets as the layer takes them: what its module does with its parameters."""
-    if layer == "write_cache":
-        return [layer_write_cache.Target(**target) for target in targets]
-    return [
-        layer_mount_options.Target(
-            target["target"],
-            {name: value for name, value in target.items() if name not in NO_SETTINGS},
-            target["persist"],
-        )
-        for target in targets
-    ]
-
-
 def main(inputs_path: str, now: str, kill_before: str) -> None:
     """Assess, enforce, assess again."""
     with open(inputs_path, encoding="utf-8") as handle:
@@ -81,7 +65,7 @@ def main(inputs_path: str, now: str, kill_before: str) -> None:
     plan = assess(inputs, storage.collect(host, now), now)["plan"]
     for phase, layer in STEPS:
         if layer in plan[phase]:
-            targets = targets_of(layer, plan[phase][layer])
+            targets = [LAYERS[layer].target_of(row) for row in plan[phase][layer]]
             LAYERS[layer].apply(host, LAYERS[layer].plan(host, targets), targets)
     after = assess(inputs, storage.collect(host, now), now)
     print(json.dumps({"made": host.made, "verdict": after["verdict"], "changes": after["changes"]}))

@@ -11,12 +11,12 @@ from __future__ import annotations
 import datetime
 from typing import Any, NamedTuple
 
-from . import attestations, plan, requirements, settings, udev
+from . import attestations, fstab, plan, requirements, settings, udev
 from .attestations import Attestation
 from .observation import UNKNOWN
 from .paths import normal
 from .profiles import BadInput, Profile, choose, known
-from .requirements import Requirement, lies_on
+from .requirements import Requirement
 from .settings import Setting
 
 #: Version of the report's JSON.
@@ -116,7 +116,7 @@ def rate(
         found = _find(inputs, profile, pinned, storage, mounts, words)
         steps = plan.build(found.rows, found.may_loosen)
         # What a run sets stands under changes; the reasons say what it would not.
-        kept = tuple(row for row in found.rows if row.phase is None or row in found.withheld)
+        kept = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
         ratings[name] = {
             "verdict": _verdict(found),
             "changes": plan.changes(steps, found.rows),
@@ -162,24 +162,21 @@ def everything(storage: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class Findings(NamedTuple):
-    """What holding facts against a profile found, before it is summed up."""
+    """What holding facts against a profile found, before it is summed up.
+
+    `may_loosen`: every requirement is met, so that something may become less strict.
+    """
 
     profile: Profile
     rows: tuple[Setting, ...]
     needed: list[Requirement]
     risks: list[str]
     unknown_stacks: list[str]
+    may_loosen: bool
 
-    @property
-    def may_loosen(self) -> bool:
-        """Tell whether every requirement is met, so that something may become less strict."""
-        met = all(need.state in ("met", "attested") for need in self.needed)
-        return met and not self.unknown_stacks
-
-    @property
-    def withheld(self) -> tuple[Setting, ...]:
-        """Return the rows whose loosening waits for a requirement."""
-        return () if self.may_loosen else tuple(row for row in self.rows if row.phase == "loosen")
+    def withholds(self, row: Setting) -> bool:
+        """Tell whether a row's loosening waits for a requirement."""
+        return row.phase == "loosen" and not self.may_loosen
 
 
 def _find(
@@ -196,7 +193,8 @@ def _find(
     needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
     needed += requirements.of_neighbours(profile, storage["mounts"], mounts, disks)
     risks = _risks(mounts, disks, words) if profile.promises_durability else []
-    return Findings(profile, tuple(rows), needed, risks, unknown_stacks)
+    met = all(need.state in ("met", "attested") for need in needed)
+    return Findings(profile, tuple(rows), needed, risks, unknown_stacks, met and not unknown_stacks)
 
 
 def _summary(inputs: Inputs, found: Findings, words: list[Attestation]) -> dict[str, Any]:
@@ -237,6 +235,11 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
         for mount in mounts
         if mount["barrier"] == "off" and mount["disks"] == UNKNOWN
     ]
+    bare: dict[str, list[str]] = {}
+    for mount in mounts:
+        if mount["barrier"] == "off" and mount["disks"] != UNKNOWN:
+            for name in mount["disks"]:
+                bare.setdefault(name, []).append(mount["target"])
     for disk in disks:
         cache = disk["write_cache"]
         survives = cache["device"] in ("none", "disabled") or attestations.find(
@@ -249,8 +252,7 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
             found.append(f"{held}: a run ended before it flushed that disk")
         if cache["kernel"] == "write through" and cache["device"] == "enabled":
             found.append(f"{held}: the kernel believes that it caches nothing and never flushes it")
-        bare = [m["target"] for m in mounts if m["barrier"] == "off" and lies_on(m, disk["name"])]
-        found += [f"{held}: {target} is mounted without barriers" for target in bare]
+        found += [f"{held}: {target} is mounted without barriers" for target in bare.get(disk["name"], ())]
     return found
 
 
@@ -260,7 +262,7 @@ def _verdict(found: Findings) -> str:
     safety = {row.verdict for row in found.rows if row.klass == "safety"}
     checks = (
         ("at_risk", bool(found.risks)),
-        ("blocked", "unmet" in states or bool(found.withheld)),
+        ("blocked", "unmet" in states or any(map(found.withholds, found.rows))),
         (UNKNOWN, bool(found.unknown_stacks) or UNKNOWN in safety),
         ("drifted", bool(seen - {"ok", "pending"})),
         ("pending", "pending" in seen),
@@ -278,7 +280,8 @@ def _reasons(found: Findings) -> list[str]:
         *_missing(found.needed),
         *(
             f"{row.target} {row.setting}: {row.wanted_running} is withheld until the requirements are met"
-            for row in found.withheld
+            for row in found.rows
+            if found.withholds(row)
         ),
         *(
             f"{row.target} {row.setting} {row.verdict}: {row.why}"
@@ -304,7 +307,7 @@ def _will_wait(row: Setting, found: Findings) -> bool:
     if row.setting != "data_mode" or row.running == UNKNOWN:
         return False
     needs_mount = not settings.satisfies("data_mode", row.running, row.wanted_running)
-    return needs_mount and row.phase is not None and row not in found.withheld
+    return needs_mount and row.phase is not None and not found.withholds(row)
 
 
 def _pending(row: Setting) -> dict[str, str]:
@@ -318,7 +321,7 @@ def _pending(row: Setting) -> dict[str, str]:
 
 
 _FILES = {
-    "mount_options": "/etc/fstab",
+    "mount_options": fstab.PATH,
     "write_cache": udev.RULES_PATH,
 }
 

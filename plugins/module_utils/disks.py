@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 from . import udev
@@ -34,6 +35,7 @@ class Disks:
         self._rules_error: str | None = None
         self._rules = self._read_rules()
         self._ids = self._name_disks()
+        self._names = {known: name for name, known in self._ids.items()}
 
     def collect(self, name: str) -> dict[str, Any]:
         """Return the facts of one disk, by kernel name. Nothing here raises: what cannot be
@@ -78,7 +80,7 @@ class Disks:
 
     def find(self, disk_id: str) -> str | None:
         """Return the kernel name that a disk has now, or None when it is not there."""
-        return next((name for name, known in self._ids.items() if known == disk_id), None)
+        return self._names.get(disk_id)
 
     def transport(self, name: str) -> str:
         """Return sata, virtio, nvme, scsi, usb, or unknown."""
@@ -142,8 +144,8 @@ class Disks:
             for name, properties in self._properties.items()
             if properties.get("DEVTYPE") == "disk"
         }
-        ids = list(named.values())
-        return {name: known for name, known in named.items() if known and ids.count(known) == 1}
+        holders = Counter(named.values())
+        return {name: known for name, known in named.items() if known and holders[known] == 1}
 
     def _kind(self, name: str, transport: str) -> str:
         if name.startswith(_MEMORY):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from .mountinfo import unescape
 
+PATH = "/etc/fstab"
 #: A managed line is preceded by a comment that starts like this: a comment is safe for every
 #: reader of fstab (libmount, systemd, an initramfs's own mount), an unknown option is not.
 MARK = "# durable.dbhost"

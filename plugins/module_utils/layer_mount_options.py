@@ -17,8 +17,10 @@ from .mounts import Mounts
 from .observation import UNKNOWN
 from .settings import satisfies
 
-FSTAB = "/etc/fstab"
+FSTAB = fstab.PATH
 _NOTE = f"the next line's options are managed; originals in {originals.PATH}"
+#: What a target can name.
+ALL_SETTINGS = ("barrier", "data_mode", "atime")
 #: Changed by a remount. data= is not: the kernel refuses, so it waits for the next mount.
 _LIVE = ("barrier", "atime")
 #: Superblock flags that a remount sets anew: what is not named again is taken away.
@@ -31,6 +33,12 @@ class Target(NamedTuple):
     target: str
     wanted: dict[str, str]
     persist: bool = True
+
+
+def target_of(row: dict[str, Any]) -> Target:
+    """Return a target of what the module, or a plan, says of it: settings that are None are not wanted."""
+    wanted = {name: str(row[name]) for name in ALL_SETTINGS if row.get(name) is not None}
+    return Target(str(row["target"]), wanted, bool(row["persist"]))
 
 
 class Work(NamedTuple):
@@ -211,8 +219,11 @@ def _mount(host: Host, mount: Mount, options: list[str]) -> None:
 
 def _expect_nothing_cached(host: Host, target: str, names: list[str]) -> None:
     """Require of disks that take no flush that they need none, by their own word."""
+    if not names:
+        return
+    reader = Disks(host)
     for name in names:
-        seen = Disks(host).collect(name)["write_cache"]["device"]
+        seen = reader.collect(name)["write_cache"]["device"]
         if seen not in ("disabled", "none"):
             raise ChangeFailed(
                 f"{target}: barriers are on again, but the kernel believes that {name} caches nothing and"

@@ -25,6 +25,11 @@ class Target(NamedTuple):
     state: str
 
 
+def target_of(row: dict[str, Any]) -> Target:
+    """Return a target of what the module, or a plan, says of it."""
+    return Target(**row)
+
+
 class Work(NamedTuple):
     """What there is to do, and the facts of each disk that it concerns."""
 

@@ -57,12 +57,12 @@ class Mounts:
         if stack.reason is None:
             stack = stack._replace(reason=_second_device(first, superblock))
         running = self._running(first)
-        persisted = self._persisted(group, superblock, superblock_reason)
+        entry = self.entry(group)
+        persisted = self._persisted(group, entry, superblock, superblock_reason)
         seen = {**running, **{f"persisted.{name}": value for name, value in persisted.items()}}
         seen["disks"] = Observation(
             " ".join(stack.disks) if stack.reason is None else UNKNOWN, "/sys/dev/block", stack.reason
         )
-        entry = self.entry(group)
         return {
             "target": first.target,
             "targets": [mount.target for mount in group],
@@ -166,7 +166,11 @@ class Mounts:
         return Observation("on", "/proc/self/mountinfo names no nobarrier")
 
     def _persisted(
-        self, group: list[Mount], superblock: ext4.Superblock | None, reason: str | None
+        self,
+        group: list[Mount],
+        entry: fstab.Entry | None,
+        superblock: ext4.Superblock | None,
+        reason: str | None,
     ) -> dict[str, Observation]:
         mount = group[0]
         names = ("barrier", "data_mode", "atime")
@@ -184,7 +188,6 @@ class Mounts:
             if len(rows) > 1:
                 why = f"lines {' and '.join(rows)} both mount {target}: leave one"
                 return {name: unknown("/etc/fstab", why) for name in names}
-        entry = self.entry(group)
         if entry is None:
             why = "no fstab line mounts this device there at the next boot"
             return {name: Observation("unset", "/etc/fstab", why) for name in names}

@@ -47,11 +47,6 @@ def of_host(
     return found
 
 
-def lies_on(mount: dict[str, Any], disk: str) -> bool:
-    """Tell whether a mount is known to lie on a disk, by kernel name."""
-    return mount["disks"] != UNKNOWN and disk in mount["disks"]
-
-
 def of_neighbours(
     profile: Profile,
     every: list[dict[str, Any]],
@@ -63,14 +58,15 @@ def of_neighbours(
     Without barriers they were safe over a cache that is off, and would not be over one that is on.
     """
     ours = {mount["device"] for mount in managed}
-    off = [
-        d["name"]
-        for d in disks
-        if d["write_cache"]["device"] != "enabled" and profile.write_cache == "enabled"
-    ]
+    off = {
+        disk["name"]
+        for disk in disks
+        if disk["write_cache"]["device"] != "enabled" and profile.write_cache == "enabled"
+    }
     found = []
     for mount in every:
-        shared = [name for name in off if lies_on(mount, name) and mount["device"] not in ours]
+        below = [] if mount["disks"] == UNKNOWN or mount["device"] in ours else mount["disks"]
+        shared = [name for name in below if name in off]
         if shared and "off" in (mount["barrier"], mount["persisted"]["barrier"]):
             found.append(
                 Requirement(

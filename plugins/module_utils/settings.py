@@ -162,6 +162,7 @@ def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persis
 def _flush(disk: dict[str, Any]) -> Setting:
     """A run was killed before it flushed: the settings look right, the cache is still full."""
     evidence = {"value": "owed", "source": f"{flush.OWED}/{disk['name']}", "reason": None}
+    phase = "believe" if _switchable(disk) else None
     return Setting(
         layer="write_cache",
         target=disk["id"] or disk["name"],
@@ -172,10 +173,10 @@ def _flush(disk: dict[str, Any]) -> Setting:
         running="owed",
         persisted="done",
         verdict="drift_running",
-        phase="believe" if _switchable(disk) else None,
+        phase=phase,
         evidence={"disk": disk["name"], "running": evidence},
         why=f"a run ended before it flushed {disk['name']}: older commits may still be in its cache",
-        remedy=_disk_remedy(disk, "drift_running", "believe" if _switchable(disk) else None),
+        remedy=_disk_remedy(disk, "drift_running", phase),
     )
 
 

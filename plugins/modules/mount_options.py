@@ -128,7 +128,7 @@ def main() -> None:
             if changes and not module.check_mode:
                 layer.apply_release(host, text)
         else:
-            targets = [_target(target) for target in module.params["targets"]]
+            targets = [layer.target_of(target) for target in module.params["targets"]]
             work = layer.plan(host, targets)
             changes = work.changes
             if changes and not module.check_mode:
@@ -140,11 +140,6 @@ def main() -> None:
         changes=[change._asdict() for change in changes],
         diff=as_diff(changes),
     )
-
-
-def _target(params: dict[str, str | bool | None]) -> layer.Target:
-    wanted = {name: str(params[name]) for name in SETTINGS if params[name] is not None}
-    return layer.Target(str(params["target"]), wanted, bool(params["persist"]))
 
 
 if __name__ == "__main__":

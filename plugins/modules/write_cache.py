@@ -109,7 +109,7 @@ def main() -> None:
             if changes and not module.check_mode:
                 layer.apply_release(host)
         else:
-            targets = [layer.Target(**target) for target in module.params["targets"]]
+            targets = [layer.target_of(target) for target in module.params["targets"]]
             work = layer.plan(host, targets)
             changes = work.changes
             if changes and not module.check_mode:

@@ -24,7 +24,9 @@ from .small_host import SmallHost
 NOW = "2026-01-31T12:00:00Z"
 MOUNTS = ("/srv/pgdata", "/srv/mssql", "/srv/maria")
 PROFILES = ("strict", "flush", "protected", "ups", "disposable")
-SETTINGS = ("barrier", "data_mode", "atime")
+
+
+LAYERS: dict[str, Any] = {"mount_options": layer_mount_options, "write_cache": layer_write_cache}
 
 
 def shipped() -> dict[str, Any]:
@@ -67,20 +69,11 @@ def attested(claim: str = "power_loss_protection", target: str | None = None) ->
 
 def enforce(host: SmallHost, found: dict[str, Any]) -> None:
     """Carry out a plan, as harden_db.yml does: step by step, each planned anew on the host."""
-    for phase, layer in plan.STEPS:
-        rows = found["plan"][phase].get(layer, [])
-        if rows and layer == "write_cache":
-            disks = [layer_write_cache.Target(**row) for row in rows]
-            layer_write_cache.apply(host, layer_write_cache.plan(host, disks), disks)
-        elif rows:
-            mounts = [mount_target(row) for row in rows]
-            layer_mount_options.apply(host, layer_mount_options.plan(host, mounts), mounts)
-
-
-def mount_target(row: dict[str, Any]) -> layer_mount_options.Target:
-    """Return a plan's target as the module hands it to its layer."""
-    wanted = {name: row[name] for name in SETTINGS if name in row}
-    return layer_mount_options.Target(row["target"], wanted, row["persist"])
+    for phase, name in plan.STEPS:
+        layer = LAYERS[name]
+        targets = [layer.target_of(row) for row in found["plan"][phase].get(name, [])]
+        if targets:
+            layer.apply(host, layer.plan(host, targets), targets)
 
 
 def settled(profile: str, **given: Any) -> SmallHost:
