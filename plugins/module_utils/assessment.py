@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 from typing import Any, NamedTuple
 
-from . import attestations, fstab, plan, requirements, settings, udev
+from . import attestations, cache_rules, fstab, plan, requirements, scheduler_rules, scheduling, settings
 from .attestations import Attestation
 from .observation import UNKNOWN
 from .paths import normal
@@ -190,6 +190,7 @@ def _find(
     disks, unknown_stacks = _leaves(storage, mounts)
     rows = [row for mount in mounts for row in settings.of_mount(mount, profile)]
     rows += [row for disk in disks for row in settings.of_disk(disk, profile)]
+    rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
     needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
     needed += requirements.of_neighbours(profile, storage["mounts"], mounts, disks)
     risks = _risks(mounts, disks, words) if profile.promises_durability else []
@@ -207,7 +208,7 @@ def _summary(inputs: Inputs, found: Findings, words: list[Attestation]) -> dict[
         "attestations": [word._asdict() for word in words],
         "plan": steps,
         "changes": plan.changes(steps, found.rows),
-        "files": sorted({_FILES[layer] for layers in steps.values() for layer in layers}),
+        "files": sorted({path for layers in steps.values() for layer in layers for path in _FILES[layer]}),
     }
 
 
@@ -219,8 +220,8 @@ def _leaves(storage: dict[str, Any], mounts: list[dict[str, Any]]) -> tuple[list
     for mount in mounts:
         if mount["disks"] == UNKNOWN:
             reasons.append(f"{mount['target']}: {mount['evidence']['disks']['reason']}")
-            continue
-        for name in mount["disks"]:
+        # Also where a layer between is not understood: what is safer stays safer.
+        for name in mount["disks_seen"]:
             if name in by_name:
                 names[name] = None
             else:
@@ -321,8 +322,9 @@ def _pending(row: Setting) -> dict[str, str]:
 
 
 _FILES = {
-    "mount_options": fstab.PATH,
-    "write_cache": udev.RULES_PATH,
+    "mount_options": (fstab.PATH,),
+    "write_cache": (cache_rules.RULES_PATH, cache_rules.UNIT_PATH),
+    "io_scheduler": (scheduler_rules.RULES_PATH,),
 }
 
 

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from .caches import CONTROLS
+
 
 def is_pinned(disk: dict[str, Any]) -> bool:
     """Tell whether a disk's belief stays at write back whatever its cache is set to.
 
-    Many SATA drives forget a disabled cache at a reset. A stronger belief costs flushes that do
-    nothing; a weaker one loses commits. A virtio disk's belief cannot be set apart from its cache.
+    Only a disk whose cache and belief are one switch is not pinned.
     """
-    return bool(disk["transport"] == "sata")
+    control = CONTROLS.get(disk["control"])
+    return control is None or control.pinned
+
+
+def needs_rule(disk: dict[str, Any]) -> bool:
+    """Tell whether a belief that is right at the next boot takes a rule; else the kernel's own is."""
+    control = CONTROLS.get(disk["control"])
+    return control is not None and control.pinned_by_rule
 
 
 def for_state(disk: dict[str, Any], state: str) -> str:

@@ -1,27 +1,31 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a disk says of its write cache, and what the kernel believes of it."""
+"""What a disk says of itself and of its write cache, and what the kernel believes of it."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from . import udev
+from . import cache_rules, kinds, scheduler_rules, udev
+from .caches import CONTROLS, DISABLED, ENABLED, NONE, Control
 from .flush import is_owed
 from .host import Host, Unobservable
+from .kinds import Kind, Traits
 from .observation import UNKNOWN, Observation, observe, unknown
 
-_HDPARM = re.compile(r"^\s*write-caching\s*=\s*(?:(1)\s*\(on\)|0\s*\(off\))\s*$", re.M)
-#: A disk on a port of libata, rather than behind a RAID or USB bridge that speaks for it.
-_ATA_PORT = re.compile(r"/ata\d+/")
 _YES_NO = {"1": "yes", "0": "no"}
-#: Kernel names of block devices that are no disk of their own; the drivers that make them may
-#: hold data back in ways that no rule here covers.
-_MEMORY = ("ram", "zram")
-_NETWORK = ("nbd", "rbd", "drbd")
+_BELIEFS = {"write back": "write back", "write through": "write through"}
+_FUA = {"1": "supported", "0": "unsupported"}
+#: Disks that are asked at a time, so that one which hangs costs its limit once and not once each.
+_AT_A_TIME = 8
+#: Transport -> how its cache is asked and switched.
+_CONTROLS = {"sata": "sata", "scsi": "scsi", "sas": "scsi", "nvme": "nvme", "virtio": "virtio"}
+#: Kinds whose cache belongs to a machine that this host does not manage, or is none.
+_NOT_OURS = ("san", "network", "raid_volume", "memory")
 
 
 class Disks:
@@ -32,45 +36,54 @@ class Disks:
         self.virtualization = observe("systemd-detect-virt", self._detect_virtualization)
         self._udev_error: str | None = None
         self._properties = self._read_udev()
-        self._rules_error: str | None = None
-        self._rules = self._read_rules()
-        self._ids = self._name_disks()
+        self._ids = self._name_devices()
         self._names = {known: name for name, known in self._ids.items()}
+        self._cache_rules = _rules(lambda: cache_rules.read(host))
+        self._scheduler_rules = _rules(lambda: scheduler_rules.read(host))
+
+    def collect_all(self, names: Iterable[str]) -> list[dict[str, Any]]:
+        """Return the facts of several disks, in the order of their names."""
+        with ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
+            return list(pool.map(self.collect, names))
 
     def collect(self, name: str) -> dict[str, Any]:
         """Return the facts of one disk, by kernel name. Nothing here raises: what cannot be
         read is `unknown`, with its reason under `evidence`."""
         properties = self._properties.get(name, {})
-        transport = self.transport(name)
-        device = self._device_cache(name, transport)
-        kernel = observe(f"/sys/block/{name}/queue/write_cache", lambda: self._belief(name))
-        fua = observe(f"/sys/block/{name}/queue/fua", lambda: self._fua(name))
-        running, available = self._scheduler(name)
+        kind = self.kind(name)
+        control = _control_of(kind)
+        device = self._device_cache(name, kind, control)
+        kernel = self._queue_word(name, "write_cache", _BELIEFS)
+        fua = self._queue_word(name, "fua", _FUA)
+        scheduler, available = self.scheduler(name)
         evidence = {
-            "rotational": observe(
-                f"/sys/block/{name}/queue/rotational",
-                lambda: _word(self._queue(name, "rotational"), _YES_NO),
-            ),
+            "kind": Observation(kind.kind, "sysfs, udev", kind.reason),
+            "rotational": self._queue_word(name, "rotational", _YES_NO),
             "write_cache.device": device,
             "write_cache.kernel": kernel,
-            "write_cache.persisted": self._persisted(name, transport, device),
+            "write_cache.persisted": self._cache_persisted(name, control, device),
             "write_cache.volatile": _volatility(device),
             "fua": fua,
             "fua_efficient": _fua_efficient(device, kernel, fua),
-            "scheduler.running": running,
-            "scheduler.persisted": unknown("udev rules", "this release has no rule for schedulers"),
+            "scheduler.running": scheduler,
+            "scheduler.persisted": self.scheduling_persisted(name, "scheduler"),
+            "readahead.running": self.readahead(name),
+            "readahead.persisted": self.scheduling_persisted(name, "readahead"),
         }
         facts: dict[str, Any] = {
             "name": name,
-            "id": self._ids.get(name),
-            "kind": self._kind(name, transport),
-            "transport": transport,
-            "model": properties.get("ID_MODEL") or self._optional(name, "device/model"),
+            "id": self.id_of(name),
+            "kind": kind.kind,
+            "transport": kind.transport,
+            "control": control or NONE,
+            "model": properties.get("ID_MODEL") or self._attribute(name, "device/model") or None,
             "serial": properties.get("ID_SERIAL_SHORT") or properties.get("ID_SERIAL"),
-            "switchable": "yes" if self._is_switchable(name, transport) else "no",
+            "switchable": "yes" if self._is_switchable(name, kind, control) else "no",
+            "place": kind.place,
             "flush": "owed" if is_owed(self.host, name) else "done",
             "write_cache": {},
             "scheduler": {"available": available},
+            "readahead": {},
             "evidence": {field: seen.as_dict() for field, seen in evidence.items()},
         }
         for field, seen in evidence.items():
@@ -78,34 +91,62 @@ class Disks:
             (facts[group] if group else facts)[key] = seen.value
         return facts
 
-    def find(self, disk_id: str) -> str | None:
-        """Return the kernel name that a disk has now, or None when it is not there."""
-        return self._names.get(disk_id)
+    def find(self, device_id: str) -> str | None:
+        """Return the kernel name that a block device has now, or None when it is not there."""
+        return self._names.get(device_id)
 
-    def transport(self, name: str) -> str:
-        """Return sata, virtio, nvme, scsi, usb, or unknown."""
-        properties = self._properties.get(name, {})
-        if name.startswith("vd"):
-            return "virtio"
-        if name.startswith("nvme"):
-            return "nvme"
-        bus = properties.get("ID_BUS")
+    def id_of(self, name: str) -> str | None:
+        """Return the name of a block device that stays, or None without one of its own."""
+        return self._ids.get(name)
+
+    def kind(self, name: str) -> Kind:
+        """Return what sort of disk a kernel name is."""
         path = self.host.resolve(f"/sys/block/{name}")
-        if "/usb" in path:
-            return "usb"  # also where udev calls the disk behind the bridge an ATA disk
-        if bus == "ata" and _ATA_PORT.search(path):
-            return "sata"
-        return "scsi" if bus == "scsi" else UNKNOWN
+        return kinds.classify(
+            Traits(
+                name=name,
+                path=path,
+                driver=self._driver(path),
+                vendor=self._attribute(name, "device/vendor"),
+                model=self._attribute(name, "device/model"),
+                properties=self._properties.get(name, {}),
+                virtualization=self.virtualization.value,
+            )
+        )
 
-    def _is_switchable(self, name: str, transport: str) -> bool:
-        """Tell whether the write_cache layer can switch a disk's cache."""
-        if transport != "virtio":
-            return transport == "sata"
+    def scheduler(self, name: str) -> tuple[Observation, list[str]]:
+        """Return the I/O scheduler in force, and those that are loaded."""
+        source = f"/sys/block/{name}/queue/scheduler"
         try:
-            # Without the feature the driver offers the attribute read-only.
-            return bool(self.host.mode(f"/sys/block/{name}/cache_type") & 0o200)
-        except Unobservable:
+            names = self.host.read(source).split()
+        except Unobservable as error:
+            return unknown(source, str(error)), []
+        chosen = [word[1:-1] for word in names if word.startswith("[")]
+        available = [word.strip("[]") for word in names]
+        if len(chosen) == 1:
+            return Observation(chosen[0], source), available
+        return unknown(source, f"not a scheduler list: {' '.join(names)!r}"), available
+
+    def readahead(self, name: str) -> Observation:
+        """Return the readahead of a block device, in KiB."""
+        source = f"/sys/block/{name}/queue/read_ahead_kb"
+        return observe(source, lambda: str(int(self.host.read(source))))
+
+    def scheduling_persisted(self, name: str, setting: str) -> Observation:
+        """Return what our udev rule sets for `scheduler` or `readahead`; `unset` without one."""
+        rules, error = self._scheduler_rules
+        if error:
+            return unknown(scheduler_rules.RULES_PATH, error)
+        kept = rules.get(self._ids.get(name, ""), {})
+        if setting in kept:
+            return Observation(kept[setting], scheduler_rules.RULES_PATH)
+        return Observation("unset", scheduler_rules.RULES_PATH, "no rule: the kernel's own choice applies")
+
+    def _is_switchable(self, name: str, kind: Kind, control: str | None) -> bool:
+        """Tell whether the write_cache layer may switch a disk's cache."""
+        if control is None or kind.hidden or kind.kind in _NOT_OURS:
             return False
+        return CONTROLS[control].is_switchable(self.host, name)
 
     def _detect_virtualization(self) -> str:
         # Exit 1 with the word "none" is its answer on bare metal.
@@ -127,18 +168,8 @@ class Disks:
             self._udev_error = str(error)
             return {}
 
-    def _read_rules(self) -> dict[str, udev.CacheRule]:
-        if not self.host.exists(udev.RULES_PATH):
-            return {}
-        try:
-            rules = udev.parse_rules(self.host.read(udev.RULES_PATH))
-        except Unobservable as error:
-            self._rules_error = str(error)
-            return {}
-        return {rule.id: rule for rule in rules}
-
-    def _name_disks(self) -> dict[str, str]:
-        """Return {kernel name: id} for disks whose id is theirs alone."""
+    def _name_devices(self) -> dict[str, str]:
+        """Return {kernel name: id} for devices whose id is theirs alone."""
         named = {
             name: udev.identify(properties)
             for name, properties in self._properties.items()
@@ -147,85 +178,58 @@ class Disks:
         holders = Counter(named.values())
         return {name: known for name, known in named.items() if known and holders[known] == 1}
 
-    def _kind(self, name: str, transport: str) -> str:
-        if name.startswith(_MEMORY):
-            return "memory"
-        if name.startswith(_NETWORK):
-            return "network"
-        if self.virtualization.value == UNKNOWN:
-            return UNKNOWN
-        if self.virtualization.value != "none" or transport == "virtio":
-            return "virtual"
-        return "physical" if transport in ("sata", "nvme") else UNKNOWN
-
-    def _device_cache(self, name: str, transport: str) -> Observation:
-        if transport == "sata":
-            source = f"hdparm -W /dev/{name}"
-            return observe(source, lambda: self._ask_hdparm(name))
-        if transport == "virtio":
-            # Reading it asks the device's configuration space, not the kernel's memory.
-            source = f"/sys/block/{name}/cache_type"
-            words = {"write back": "enabled", "write through": "disabled"}
-            return observe(source, lambda: _word(self.host.read(source), words))
-        return unknown("device", self._udev_error or f"no way to ask a {transport} disk in this release")
-
-    def _ask_hdparm(self, name: str) -> str:
-        result = self.host.run(["hdparm", "-W", f"/dev/{name}"])
-        if result.rc != 0:
-            raise Unobservable(f"hdparm -W /dev/{name}: exit {result.rc}: {result.stderr.strip()}")
-        return parse_hdparm(result.stdout + result.stderr)
-
-    def _persisted(self, name: str, transport: str, device: Observation) -> Observation:
-        if device.value == "none":
-            return Observation("none", device.source)
-        if self._rules_error:
-            return unknown(udev.RULES_PATH, self._rules_error)
-        rule = self._rules.get(self._ids.get(name, ""))
-        if rule and rule.transport == transport:
-            return Observation(rule.state, udev.RULES_PATH)
-        return Observation("unset", udev.RULES_PATH, "no rule: the device's own default applies")
-
-    def _belief(self, name: str) -> str:
-        return _word(
-            self._queue(name, "write_cache"),
-            {"write back": "write back", "write through": "write through"},
-        )
-
-    def _fua(self, name: str) -> str:
-        return _word(self._queue(name, "fua"), {"1": "supported", "0": "unsupported"})
-
-    def _scheduler(self, name: str) -> tuple[Observation, list[str]]:
-        source = f"/sys/block/{name}/queue/scheduler"
+    def _driver(self, path: str) -> str:
+        """Return the name of the driver of a SCSI disk's host, '' for a disk of another sort."""
+        hosts = [part for part in path.split("/") if part.startswith("host") and part[4:].isdigit()]
+        if not hosts:
+            return ""
         try:
-            names = self._queue(name, "scheduler").split()
-        except Unobservable as error:
-            return unknown(source, str(error)), []
-        chosen = [word[1:-1] for word in names if word.startswith("[")]
-        available = [word.strip("[]") for word in names]
-        if len(chosen) == 1:
-            return Observation(chosen[0], source), available
-        return unknown(source, f"not a scheduler list: {' '.join(names)!r}"), available
+            return self.host.read(f"/sys/class/scsi_host/{hosts[0]}/proc_name").strip()
+        except Unobservable:
+            return ""
 
-    def _queue(self, name: str, attribute: str) -> str:
-        return self.host.read(f"/sys/block/{name}/queue/{attribute}")
+    def _device_cache(self, name: str, kind: Kind, control: str | None) -> Observation:
+        if kind.hidden:
+            return unknown(f"a {kind.transport} disk", kind.hidden)
+        if control is None:
+            why = self._udev_error or f"there is no way to ask a {kind.transport} disk of kind {kind.kind}"
+            return unknown("device", why)
+        way: Control = CONTROLS[control]
+        return observe(way.source(name), lambda: way.ask(self.host, name))
 
-    def _optional(self, name: str, attribute: str) -> str | None:
+    def _cache_persisted(self, name: str, control: str | None, device: Observation) -> Observation:
+        if device.value == NONE:
+            return Observation(NONE, device.source)
+        rules, error = self._cache_rules
+        if error:
+            return unknown(cache_rules.RULES_PATH, error)
+        kept = rules.get(self._ids.get(name, ""))
+        if kept and kept[0] == control:
+            return Observation(kept[1], cache_rules.RULES_PATH)
+        return Observation("unset", cache_rules.RULES_PATH, "no rule: the device's own default applies")
+
+    def _queue_word(self, name: str, attribute: str, words: dict[str, str]) -> Observation:
+        source = f"/sys/block/{name}/queue/{attribute}"
+        return observe(source, lambda: _word(self.host.read(source), words))
+
+    def _attribute(self, name: str, attribute: str) -> str:
         try:
             return self.host.read(f"/sys/block/{name}/{attribute}").strip()
         except Unobservable:
-            return None
+            return ""
 
 
-def parse_hdparm(text: str) -> str:
-    """Return enabled or disabled, of what `hdparm -W DEVICE` prints. Raises ValueError.
+def _rules(read: Any) -> tuple[dict[str, Any], str | None]:
+    """Return rules and None, or nothing and why they could not be read."""
+    try:
+        return read(), None
+    except Unobservable as error:
+        return {}, str(error)
 
-    "not supported" is no answer: hdparm says so, with exit code 0, of a disk that it could not
-    ask (seen: QEMU's SCSI disk).
-    """
-    found = _HDPARM.search(text)
-    if not found:
-        raise ValueError(f"hdparm named no write-caching state: {' '.join(text.split())!r}")
-    return "enabled" if found.group(1) else "disabled"
+
+def _control_of(kind: Kind) -> str | None:
+    """Return the name of the control for a disk's cache; memory has none to speak of."""
+    return _CONTROLS.get(kind.transport)
 
 
 def _word(text: str, words: dict[str, str]) -> str:
@@ -237,18 +241,24 @@ def _word(text: str, words: dict[str, str]) -> str:
 
 
 def _volatility(device: Observation) -> Observation:
-    if device.value == "none":
+    if device.value == NONE:
         return Observation("non_volatile", device.source)
     return unknown(device.source, "the device does not tell whether its cache survives a power cut")
 
 
 def _fua_efficient(device: Observation, kernel: Observation, fua: Observation) -> Observation:
-    """A log write costs no separate flush: no volatile cache, or FUA; and the belief is true."""
+    """A log write costs no separate flush.
+
+    Either the kernel sends FUA, which a disk whose cache is off takes as well, or it believes,
+    rightly, that nothing is cached.
+    """
     source = ", ".join((device.source, kernel.source, fua.source))
     for seen in (device, kernel, fua):
         if seen.value == UNKNOWN:
             return unknown(source, seen.reason or UNKNOWN)
-    cached = device.value == "enabled"
-    if cached != (kernel.value == "write back"):
-        return Observation("no", source, "the kernel's belief is not what the device says")
-    return Observation("yes" if not cached or fua.value == "supported" else "no", source)
+    if kernel.value == "write back":
+        return Observation("yes" if fua.value == "supported" else "no", source)
+    if device.value == ENABLED:
+        return Observation("no", source, "the kernel's belief is weaker than what the device says")
+    assert device.value in (DISABLED, NONE)
+    return Observation("yes", source)

@@ -14,6 +14,7 @@ import errno
 import os
 import selectors
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -75,6 +76,20 @@ class Host:
     def resolve(self, path: str) -> str:
         """Return a path with its symbolic links followed."""
         return os.path.realpath(path)
+
+    def link(self, path: str) -> str:
+        """Return what a symbolic link says, not followed. Raises Unobservable."""
+        try:
+            return os.readlink(path)
+        except OSError as error:
+            raise Unobservable(f"{path}: {error.strerror}") from error
+
+    def is_block_device(self, path: str) -> bool:
+        """Tell whether a path, links followed, is a block device."""
+        try:
+            return stat.S_ISBLK(os.stat(path).st_mode)
+        except OSError:
+            return False
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
         """Run a command that only reads. Raises Unobservable when it is missing or too slow."""

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from . import fstab, mount_trial, mountwords, originals
+from . import fstab, mount_trial, mount_units, mountwords, originals
 from .disks import Disks
 from .flush import flush_mount, owe, takes_flushes
 from .host import ChangeFailed, Host, Unobservable
 from .layer import Change, each, verify
 from .mountinfo import Mount
-from .mounts import Mounts
+from .mounts import Mounts, Superblock
 from .observation import UNKNOWN
 from .settings import satisfies
 
 FSTAB = fstab.PATH
+#: Among the originals, what the superblock of / said of data= (a mount point begins with a slash).
+_ROOT_MODE = "superblock of /: data="
 _NOTE = f"the next line's options are managed; originals in {originals.PATH}"
 #: What a target can name.
 ALL_SETTINGS = ("barrier", "data_mode", "atime")
@@ -50,6 +52,18 @@ class Work(NamedTuple):
     fstab_before: str
     fstab_after: str
     edited: dict[str, tuple[str, ...]]
+    drop_ins: dict[str, tuple[str, ...]]
+    root_mode: str | None = None
+
+
+class Release(NamedTuple):
+    """What release changes, the fstab that it leaves, the drop-ins that go, and the superblock's
+    mode for the root, None where it is left alone."""
+
+    changes: tuple[Change, ...]
+    fstab: str
+    drop_ins: tuple[str, ...]
+    root_mode: str | None
 
 
 def plan(host: Host, targets: list[Target]) -> Work:
@@ -61,14 +75,15 @@ def plan(host: Host, targets: list[Target]) -> Work:
     reader = Mounts(host)
     if reader.fstab_error:
         raise ChangeFailed(reader.fstab_error)
-    groups = {mount.target: group for group in reader.superblocks() for mount in group}
+    here = [found for found in reader.superblocks() if found.hidden_in is None]
+    superblocks = {mount.target: found for found in here for mount in found.mounts}
     text = host.read(FSTAB) if host.exists(FSTAB) else ""
-    work = Work((), {}, {}, text, text, {})
+    work = Work((), {}, {}, text, text, {}, {})
     for target in targets:
-        group = groups.get(target.target)
-        if group is None:
+        found = superblocks.get(target.target)
+        if found is None:
             raise ChangeFailed(f"{target.target}: nothing is mounted there; wanted a mounted file system")
-        work = _plan_one(work, target, group, reader)
+        work = _plan_one(work, target, found, reader)
     return work
 
 
@@ -84,20 +99,24 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
         each(tightened, lambda target: _remount(host, work, target, live[target]))
     finally:
         # Also when one mount refused: the others keep their state at the next boot.
-        _write_fstab(host, work)
+        _persist(host, work)
     each(loosened, lambda target: _remount(host, work, target, live[target]))
     verify(plan(host, targets).changes)
 
 
-def release(host: Host) -> tuple[tuple[Change, ...], str]:
-    """Return what release changes, and the fstab that it leaves; reads only.
+def plan_release(host: Host) -> Release:
+    """Return what release changes; reads only.
 
     Our words give way to the original ones; words that others added since stay. Raises
     ChangeFailed.
     """
     text = host.read(FSTAB) if host.exists(FSTAB) else ""
     changes = []
-    for target, before in originals.load(host).items():
+    kept = originals.load(host)
+    root_mode = kept.pop(_ROOT_MODE, None)
+    if root_mode:
+        changes.append(Change("/", "data_mode", "persisted", "ours", root_mode))
+    for target, before in kept.items():
         try:
             found = fstab.find(fstab.parse(text), target)
         except fstab.MalformedFstab as error:
@@ -110,23 +129,30 @@ def release(host: Host) -> tuple[tuple[Change, ...], str]:
         restored = mountwords.drop(restored, mountwords.REFUSED_BY.get(entry.fstype, ()))
         text = fstab.set_options(text, entry, restored, None)
         changes.append(Change(target, "options", "persisted", ",".join(entry.options), ",".join(restored)))
-    return tuple(changes), text
+    drop_ins = tuple(mount_units.ours(host))
+    changes += [Change(path, "drop_in", "persisted", "present", "absent") for path in drop_ins]
+    return Release(tuple(changes), text, drop_ins, root_mode)
 
 
-def apply_release(host: Host, text: str) -> None:
+def apply_release(host: Host, work: Release) -> None:
     """Write the released fstab, once the kernel has tried its lines, and forget the originals."""
     before = _read(host) if host.exists(FSTAB) else ""
-    if text != before:
+    if work.fstab != before:
         old = {entry.target: entry.options for entry in fstab.parse(before)}
-        changed = [entry for entry in fstab.parse(text) if entry.options != old[entry.target]]
+        changed = [entry for entry in fstab.parse(work.fstab) if entry.options != old[entry.target]]
         for fstype, options in dict.fromkeys((entry.fstype, entry.options) for entry in changed):
             mount_trial.try_options(host, fstype, options, True)
-        _replace_fstab(host, text)
+        host.write_file(FSTAB, work.fstab.encode("utf-8", "surrogateescape"))
+    for path in work.drop_ins:
+        host.remove_file(path)
+    if work.root_mode:
+        _set_root_mode(host, work.root_mode)
+    _tell_systemd(host)
     originals.save(host, {})
 
 
-def _plan_one(work: Work, target: Target, group: list[Mount], reader: Mounts) -> Work:
-    facts = reader.collect(group)
+def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts) -> Work:
+    group, facts = superblock.mounts, reader.collect(superblock)
     fstype, name = facts["fstype"], facts["target"]
     allowed = mountwords.SETTINGS_OF.get(fstype, ())
     # "barrier on" asks nothing of XFS that it would not do: it only cleans the line.
@@ -136,14 +162,11 @@ def _plan_one(work: Work, target: Target, group: list[Mount], reader: Mounts) ->
             f"{name}: seen {fstype}, wanted {target.wanted}; this file system takes"
             f" {', '.join(allowed) or 'none of these settings'}"
         )
-    if "data_mode" in asked and "/" in facts["targets"]:
-        raise ChangeFailed("/: data= in fstab's root line would stop the boot; use tune2fs -o journal_data_*")
     changes = [
         Change(name, setting, "running", facts[setting], value)
         for setting, value in asked.items()
         if setting in _LIVE and setting in allowed and facts[setting] != value
     ]
-    text, edited = work.fstab_after, dict(work.edited)
     # What cannot be read cannot be checked either: it stays, and stays unknown.
     stale = {
         setting: value
@@ -151,28 +174,75 @@ def _plan_one(work: Work, target: Target, group: list[Mount], reader: Mounts) ->
         if facts["persisted"][setting] != UNKNOWN
         and not satisfies(setting, facts["persisted"][setting], value)
     }
-    if stale and target.persist:
-        line = reader.entry(group)
-        if line is None:
-            raise ChangeFailed(f"{name}: no fstab line of its own to edit; add one, by UUID")
-        # Earlier edits of this plan may have moved it.
-        entry = next(e for e in fstab.parse(text) if (e.spec, e.target) == (line.spec, line.target))
-        changes += [
-            Change(name, setting, "persisted", facts["persisted"][setting], value)
-            for setting, value in stale.items()
-        ]
-        options = mountwords.drop(entry.options, mountwords.REFUSED_BY.get(fstype, ()))
-        options = mountwords.replace(options, {s: v for s, v in stale.items() if s in allowed})
-        text = fstab.set_options(text, entry, options, _NOTE)
-        edited[entry.target] = options
-    return Work(
-        (*work.changes, *changes),
-        {**work.facts, name: facts},
-        {**work.mounts, name: group[0]},
-        work.fstab_before,
-        text,
-        edited,
+    planned = work._replace(
+        changes=(*work.changes, *changes),
+        facts={**work.facts, name: facts},
+        mounts={**work.mounts, name: group[0]},
     )
+    return _plan_boot(planned, group, facts, stale, reader) if stale and target.persist else planned
+
+
+def _plan_boot(
+    work: Work, group: list[Mount], facts: dict[str, Any], stale: dict[str, str], reader: Mounts
+) -> Work:
+    """Add what the next boot needs: other options in fstab, or a drop-in over a mount unit."""
+    name, fstype = facts["target"], facts["fstype"]
+    if "/" in facts["targets"] and "data_mode" in stale:
+        mode = stale["data_mode"]
+        work = _plan_root(work, facts, mode)
+        stale = {setting: value for setting, value in stale.items() if setting != "data_mode"}
+        if not stale:
+            return work
+    source = reader.boot(group)
+    line = reader.entry(group)
+    if source is None or source.place == "rootflags" or (source.place == "fstab" and line is None):
+        raise ChangeFailed(f"{name}: no fstab line of its own to edit; add one, by UUID")
+    changes = [
+        Change(name, setting, "persisted", facts["persisted"][setting], value)
+        for setting, value in stale.items()
+    ]
+    words = {s: v for s, v in stale.items() if s in mountwords.SETTINGS_OF.get(fstype, ())}
+    work = work._replace(changes=(*work.changes, *changes))
+    if source.place == "unit" or line is None:
+        options = _changed(source.options, words, fstype)
+        return work._replace(drop_ins={**work.drop_ins, source.target: options})
+    # Earlier edits of this plan may have moved it.
+    found = fstab.parse(work.fstab_after)
+    entry = next(e for e in found if (e.spec, e.target) == (line.spec, line.target))
+    options = _changed(entry.options, words, fstype)
+    return work._replace(
+        fstab_after=fstab.set_options(work.fstab_after, entry, options, _NOTE),
+        edited={**work.edited, entry.target: options},
+    )
+
+
+def _plan_root(work: Work, facts: dict[str, Any], mode: str) -> Work:
+    """Add a superblock default for the root: in its fstab line, data= would stop the boot."""
+    if "data_mode" in mountwords.fold(facts["options_boot"] or ()):
+        raise ChangeFailed(
+            "/: rootflags= or fstab's line of / names data=: take it out there, then run again"
+        )
+    change = Change("/", "data_mode", "persisted", facts["persisted"]["data_mode"], mode)
+    return work._replace(changes=(*work.changes, change), root_mode=mode)
+
+
+def _set_root_mode(host: Host, mode: str) -> None:
+    """Set the root's default journal mode in its superblock; tune2fs does that while it is mounted."""
+    word = {"journal": "journal_data", "none": "^journal_data_ordered"}.get(mode, f"journal_data_{mode}")
+    host.change(["tune2fs", "-o", word, _root_device(host)])
+
+
+def _root_device(host: Host) -> str:
+    roots = [
+        found.mounts[0] for found in Mounts(host).superblocks() if "/" in (m.target for m in found.mounts)
+    ]
+    if not roots:
+        raise ChangeFailed("/: not in the mount table")
+    return f"/dev/block/{roots[0].device}"
+
+
+def _changed(options: tuple[str, ...], words: dict[str, str], fstype: str) -> tuple[str, ...]:
+    return mountwords.replace(mountwords.drop(options, mountwords.REFUSED_BY.get(fstype, ())), words, fstype)
 
 
 def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> None:
@@ -193,23 +263,22 @@ def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> Non
     kept = [flag for flag in _KEPT_FLAGS if flag in mount.super_options and flag not in flags]
     if "ro" in kept:
         flags = tuple(flag for flag in flags if flag != "rw")
-    options = ["remount", *flags, *kept, atime, mountwords.spell("barrier", wanted["barrier"])]
+    barrier = mountwords.spell("barrier", wanted["barrier"], facts["fstype"])
+    options = ["remount", *flags, *kept, atime, barrier]
     if wanted["barrier"] == "off":
         _mount(host, mount, options)
         return
-    flushed = (
-        [] if facts["disks"] == UNKNOWN else [name for name in facts["disks"] if takes_flushes(host, name)]
-    )
+    flushed = [name for name in facts["disks_seen"] if takes_flushes(host, name)]
     for name in flushed:
         owe(host, name)
     _mount(host, mount, options)
+    flush_mount(host, target, flushed)
     if facts["disks"] == UNKNOWN:
         raise ChangeFailed(
-            f"{target}: barriers are on again, but no flush could be counted:"
-            f" {facts['evidence']['disks']['reason']}"
+            f"{target}: barriers are on again, but a flush could be counted on {', '.join(flushed) or 'no disk'}"
+            f" only: {facts['evidence']['disks']['reason']}"
         )
-    flush_mount(host, target, flushed)
-    _expect_nothing_cached(host, target, [name for name in facts["disks"] if name not in flushed])
+    _expect_nothing_cached(host, target, [name for name in facts["disks_seen"] if name not in flushed])
 
 
 def _mount(host: Host, mount: Mount, options: list[str]) -> None:
@@ -231,13 +300,36 @@ def _expect_nothing_cached(host: Host, target: str, names: list[str]) -> None:
             )
 
 
-def _write_fstab(host: Host, work: Work) -> None:
-    if work.fstab_after == work.fstab_before:
+def _persist(host: Host, work: Work) -> None:
+    if work.root_mode:
+        _keep_root_mode(host, work)
+        _set_root_mode(host, work.root_mode)
+    if work.fstab_after == work.fstab_before and not work.drop_ins:
         return
-    before = {entry.target: entry for entry in fstab.parse(work.fstab_before)}
     for fstype, options, journal in dict.fromkeys(_trials(work)):
         mount_trial.try_options(host, fstype, options, journal)
-    kept = {target: text for target, text in originals.load(host).items() if target in before}
+    if work.fstab_after != work.fstab_before:
+        _write_fstab(host, work)
+    for target, options in work.drop_ins.items():
+        text = mount_units.render(options).encode("utf-8", "surrogateescape")
+        host.write_file(mount_units.drop_in(target), text)
+    _tell_systemd(host)
+
+
+def _keep_root_mode(host: Host, work: Work) -> None:
+    kept = originals.load(host)
+    if _ROOT_MODE not in kept:
+        before = next(c.before for c in work.changes if (c.target, c.setting) == ("/", "data_mode"))
+        originals.save(host, {**kept, _ROOT_MODE: before})
+
+
+def _write_fstab(host: Host, work: Work) -> None:
+    before = {entry.target: entry for entry in fstab.parse(work.fstab_before)}
+    kept = {
+        target: text
+        for target, text in originals.load(host).items()
+        if target in before or target == _ROOT_MODE
+    }
     for target in work.edited:
         # A line without our mark is somebody's new one, whatever we knew of an older.
         if target not in kept or not fstab.is_marked(work.fstab_before, before[target]):
@@ -245,22 +337,21 @@ def _write_fstab(host: Host, work: Work) -> None:
     originals.save(host, kept)
     if _read(host) != work.fstab_before:
         raise ChangeFailed(f"{FSTAB}: somebody else changed it meanwhile; run again")
-    _replace_fstab(host, work.fstab_after)
+    host.write_file(FSTAB, work.fstab_after.encode("utf-8", "surrogateescape"))
 
 
 def _trials(work: Work) -> list[tuple[str, tuple[str, ...], bool]]:
-    """Return the file system, options and journal of each line that changes."""
+    """Return the file system, options and journal of each line or drop-in that changes."""
     of_target = {target: facts for facts in work.facts.values() for target in facts["targets"]}
     return [
         (of_target[target]["fstype"], options, of_target[target]["data_mode"] != "none")
-        for target, options in work.edited.items()
+        for target, options in (*work.edited.items(), *work.drop_ins.items())
     ]
 
 
-def _replace_fstab(host: Host, text: str) -> None:
-    host.write_file(FSTAB, text.encode("utf-8", "surrogateescape"))
+def _tell_systemd(host: Host) -> None:
     if host.exists("/run/systemd/system"):
-        # Else systemd would mount by the old line until the next boot.
+        # Else systemd would mount by the old words until the next boot.
         host.change(["systemctl", "daemon-reload"])
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from . import belief, udev
+from . import belief, cache_rules
+from .caches import CONTROLS, DISABLED, ENABLED, NONE
 from .disks import Disks
 from .flush import flush_disk, owe
 from .host import ChangeFailed, Host, Unobservable
@@ -35,8 +36,13 @@ class Work(NamedTuple):
 
     changes: tuple[Change, ...]
     disks: dict[str, dict[str, Any]]
-    rules_before: str
-    rules_after: str
+    rules: str
+
+
+class Release(NamedTuple):
+    """What release changes: the rules go, the caches stay as they are until the boot."""
+
+    changes: tuple[Change, ...]
 
 
 def plan(host: Host, targets: list[Target]) -> Work:
@@ -46,16 +52,15 @@ def plan(host: Host, targets: list[Target]) -> Work:
     of a kind that this layer does not switch.
     """
     reader = Disks(host)
-    before = _read_rules(host)
-    kept = {rule.id: rule for rule in udev.parse_rules(before)}
+    kept = _rules(host)
     found: dict[str, dict[str, Any]] = {}
     changes: list[Change] = []
-    for target in targets:
-        facts = found[target.disk] = _find(reader, target)
+    for target, facts in zip(targets, _find_all(reader, targets)):
+        found[target.disk] = facts
         changes += _changes(target, facts)
-        if target.state != KEEP and facts["write_cache"]["device"] != "none":
-            kept[target.disk] = udev.CacheRule(target.disk, facts["transport"], target.state)
-    return Work(tuple(changes), found, before, udev.render_rules(list(kept.values())))
+        if target.state != KEEP and facts["write_cache"]["device"] != NONE:
+            kept[target.disk] = (facts["control"], target.state)
+    return Work(tuple(changes), found, cache_rules.render(kept))
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
@@ -66,49 +71,60 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
         each(live, lambda disk: _switch(host, work.disks[disk], states[disk]))
     finally:
         # Also when one disk refused: the others keep their state at the next boot.
-        if work.rules_after != work.rules_before and _persists(work):
-            host.write_file(udev.RULES_PATH, work.rules_after.encode("ascii"))
+        if any(change.when == "persisted" for change in work.changes):
+            cache_rules.write(host, work.rules)
     verify(plan(host, targets).changes)
 
 
-def release(host: Host) -> tuple[Change, ...]:
-    """Return what release changes: the rules go, the caches stay as they are until the boot."""
-    if not host.exists(udev.RULES_PATH):
-        return ()
-    rules = udev.parse_rules(_read_rules(host))
-    # The file is ours also where somebody edited its rules.
-    gone = Change(udev.RULES_PATH, "rules", "persisted", "present", "absent")
-    return (gone, *(Change(r.id, "write_cache", "persisted", r.state, "unset") for r in rules))
+def plan_release(host: Host) -> Release:
+    """Return what release changes; reads only. Raises ChangeFailed."""
+    rules = _rules(host)
+    # The files are ours also where somebody edited them.
+    ours = [path for path in (cache_rules.RULES_PATH, cache_rules.UNIT_PATH) if host.exists(path)]
+    gone = [Change(path, "rules", "persisted", "present", "absent") for path in ours]
+    unset = [
+        Change(disk, "write_cache", "persisted", state, "unset") for disk, (_way, state) in rules.items()
+    ]
+    return Release((*gone, *unset))
 
 
-def apply_release(host: Host) -> None:
-    """Remove the rule file."""
-    host.remove_file(udev.RULES_PATH)
+def apply_release(host: Host, work: Release) -> None:
+    """Take the rules away. Raises ChangeFailed."""
+    cache_rules.remove(host)
 
 
-def _find(reader: Disks, target: Target) -> dict[str, Any]:
-    name = reader.find(target.disk)
-    if name is None:
-        raise ChangeFailed(
-            f"{target.disk}: no disk of that id is there; wanted a disk that udev knows by it;"
-            " look whether it was pulled, or run again to collect the facts anew"
-        )
-    facts = reader.collect(name)
+def _find_all(reader: Disks, targets: list[Target]) -> list[dict[str, Any]]:
+    names = []
+    for target in targets:
+        name = reader.find(target.disk)
+        if name is None:
+            raise ChangeFailed(
+                f"{target.disk}: no disk of that id is there; wanted a disk that udev knows by it;"
+                " look whether it was pulled, or run again to collect the facts anew"
+            )
+        names.append(name)
+    found = reader.collect_all(names)
+    for target, facts in zip(targets, found):
+        _check(target, facts)
+    return found
+
+
+def _check(target: Target, facts: dict[str, Any]) -> None:
+    where = f"{target.disk} ({facts['name']})"
     if facts["switchable"] != "yes":
         raise ChangeFailed(
-            f"{target.disk} ({name}): seen a {facts['transport']} disk whose cache cannot be switched from"
-            " here; wanted SATA, or virtio with a writable cache_type"
+            f"{where}: seen a {facts['transport']} disk of kind {facts['kind']}, whose cache cannot be switched"
+            f" from here; switch it {facts['place'] or 'where it belongs'}"
         )
     if facts["write_cache"]["device"] == UNKNOWN:
         reason = facts["evidence"]["write_cache.device"]["reason"]
-        raise ChangeFailed(f"{target.disk} ({name}): its write cache cannot be read: {reason}")
-    return facts
+        raise ChangeFailed(f"{where}: its write cache cannot be read: {reason}")
 
 
 def _changes(target: Target, facts: dict[str, Any]) -> list[Change]:
     cache = facts["write_cache"]
     device = cache["device"]
-    if device == "none":
+    if device == NONE:
         return []
     wanted = device if target.state == KEEP else target.state
     believed = belief.for_state(facts, wanted)
@@ -127,19 +143,18 @@ def _changes(target: Target, facts: dict[str, Any]) -> list[Change]:
 def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
     """Raise the belief first, flush what was never flushed, and only then touch the cache."""
     name, device = facts["name"], facts["write_cache"]["device"]
+    control = CONTROLS[facts["control"]]
     wanted = device if state == KEEP else state
     refused = None
     try:
         _make_flushed(host, facts, wanted)
     except ChangeFailed as error:
-        if (device, wanted) != ("enabled", "disabled"):
+        if (device, wanted) != (ENABLED, DISABLED):
             raise
         # Switching a cache off makes nothing worse, so what failed does not keep it on.
         refused = error
-    if belief.is_pinned(facts) and wanted != device:
-        host.change(["hdparm", "-q", f"-W{1 if wanted == 'enabled' else 0}", f"/dev/{name}"])
-    elif not belief.is_pinned(facts) and wanted == "disabled":
-        host.write_attribute(f"/sys/block/{name}/cache_type", "write through")
+    if wanted != device and (control.pinned or wanted == DISABLED):
+        control.switch(host, name, wanted)
     if refused:
         raise refused
 
@@ -147,16 +162,14 @@ def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
 def _make_flushed(host: Host, facts: dict[str, Any], wanted: str) -> None:
     """Make the kernel flush a disk, and see one flush."""
     name, device = facts["name"], facts["write_cache"]["device"]
+    control = CONTROLS[facts["control"]]
     believed = facts["write_cache"]["kernel"] == "write back"
-    if not believed and device == "enabled":
+    if not believed and device == ENABLED:
         owe(host, name)
-    if belief.is_pinned(facts):
-        # "temporary" changes the kernel's belief and sends the device nothing. It also keeps the
-        # belief from following a later rescan, so a cache that comes back on is flushed.
-        host.write_attribute(_scsi_cache_type(host, name), "temporary write back")
-    elif not believed or (device, wanted) == ("disabled", "enabled"):
-        # The switch of a virtio disk sets device and belief together.
-        host.write_attribute(f"/sys/block/{name}/cache_type", "write back")
+    # A pin is set anew even where the belief is right. What is not pinned has one switch for both:
+    # raising the belief enables the cache.
+    if control.pinned or not believed or (device, wanted) == (DISABLED, ENABLED):
+        control.believe(host, name)
     _expect_belief(host, name, "write back")
     flush_disk(host, name)
 
@@ -173,23 +186,8 @@ def _expect_belief(host: Host, name: str, wanted: str) -> None:
         )
 
 
-def _scsi_cache_type(host: Host, name: str) -> str:
-    directory = f"/sys/block/{name}/device/scsi_disk"
+def _rules(host: Host) -> dict[str, tuple[str, str]]:
     try:
-        address = host.names(directory)[0]
-    except (Unobservable, IndexError) as error:
-        raise ChangeFailed(f"{name}: no scsi_disk of its own below {directory}") from error
-    return f"{directory}/{address}/cache_type"
-
-
-def _persists(work: Work) -> bool:
-    return any(change.when == "persisted" for change in work.changes)
-
-
-def _read_rules(host: Host) -> str:
-    if not host.exists(udev.RULES_PATH):
-        return ""
-    try:
-        return host.read(udev.RULES_PATH)
+        return cache_rules.read_rules(host)
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error

@@ -16,7 +16,7 @@ DIRECTORY = "/var/lib/durable-dbhost/trial"
 _IMAGE = f"{DIRECTORY}/image"
 _POINT = f"{DIRECTORY}/mnt"
 #: Name things that the image does not have.
-_OF_OTHER_DEVICES = ("journal_path=", "journal_dev=", "logdev=", "rtdev=")
+_OF_OTHER_DEVICES = ("journal_path=", "journal_dev=", "logdev=", "rtdev=", "device=", "subvol=", "subvolid=")
 
 
 def try_options(host: Host, fstype: str, options: tuple[str, ...], journal: bool) -> None:
@@ -28,7 +28,7 @@ def try_options(host: Host, fstype: str, options: tuple[str, ...], journal: bool
     tried = [option for option in options if not option.startswith(_OF_OTHER_DEVICES)]
     host.change(["mkdir", "-p", _POINT])
     try:
-        host.change(_mkfs(fstype, journal))
+        host.change(_mkfs(host, fstype, journal))
         mount = ["mount", "-t", fstype, "-o", ",".join(["loop", *tried]), _IMAGE, _POINT]
         host.change(["unshare", "--mount", "--propagation", "private", *mount])
     except ChangeFailed as error:
@@ -40,10 +40,13 @@ def try_options(host: Host, fstype: str, options: tuple[str, ...], journal: bool
         host.change(["rm", "-rf", DIRECTORY])
 
 
-def _mkfs(fstype: str, journal: bool) -> list[str]:
+def _mkfs(host: Host, fstype: str, journal: bool) -> list[str]:
     if fstype == "xfs":
         return ["mkfs.xfs", "-q", "-f", "-d", f"file,name={_IMAGE},size=320m"]
-    features = [] if journal else ["-O", "^has_journal"]
-    # The kernel mounts no image with ext4's own features as ext3.
-    maker = "mkfs.ext3" if fstype == "ext3" else "mkfs.ext4"
-    return [maker, "-q", "-F", *features, _IMAGE, "16M"]
+    if fstype == "btrfs":
+        # The smallest that mkfs.btrfs makes with its defaults; a hole, all but a few blocks of it.
+        host.change(["truncate", "--size=256M", _IMAGE])
+        return ["mkfs.btrfs", "-q", "-f", _IMAGE]
+    features = [] if journal or fstype == "ext2" else ["-O", "^has_journal"]
+    # The kernel mounts no image with ext4's own features as ext3 or ext2.
+    return [f"mkfs.{fstype}", "-q", "-F", *features, _IMAGE, "16M"]

@@ -19,7 +19,9 @@ _ATIMES = ("noatime", "relatime", "strictatime", "atime")
 SETTINGS_OF = {
     "ext4": ("barrier", "data_mode", "atime"),
     "ext3": ("barrier", "data_mode", "atime"),
+    "ext2": ("barrier", "atime"),
     "xfs": ("atime",),
+    "btrfs": ("barrier", "atime"),
 }
 
 #: Options that a current kernel refuses for a file system: in fstab they stop the boot.
@@ -46,8 +48,10 @@ def fold(options: Iterable[str]) -> dict[str, str]:
     return dict(found for found in map(meaning, options) if found)
 
 
-def spell(setting: str, value: str) -> str:
+def spell(setting: str, value: str, fstype: str) -> str:
     """Return the one option that this collection writes for a setting's value."""
+    if setting == "barrier" and fstype == "btrfs":
+        return {"on": "barrier", "off": "nobarrier"}[value]  # it refuses the number
     if setting == "barrier":
         return {"on": "barrier=1", "off": "barrier=0"}[value]
     if setting == "data_mode":
@@ -55,7 +59,7 @@ def spell(setting: str, value: str) -> str:
     return value
 
 
-def replace(options: tuple[str, ...], wanted: dict[str, str]) -> tuple[str, ...]:
+def replace(options: tuple[str, ...], wanted: dict[str, str], fstype: str) -> tuple[str, ...]:
     """Return the options with each wanted setting spelled once and all other options as they were.
 
     A setting that was spelled before keeps its place; a new one goes to the end.
@@ -67,8 +71,8 @@ def replace(options: tuple[str, ...], wanted: dict[str, str]) -> tuple[str, ...]
         if not found or found[0] not in wanted:
             kept.append(option)
         elif found[0] in left:
-            kept.append(spell(found[0], left.pop(found[0])))
-    return (*kept, *(spell(setting, value) for setting, value in left.items()))
+            kept.append(spell(found[0], left.pop(found[0]), fstype))
+    return (*kept, *(spell(setting, value, fstype) for setting, value in left.items()))
 
 
 def drop(options: tuple[str, ...], settings: Iterable[str]) -> tuple[str, ...]:

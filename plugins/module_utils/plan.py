@@ -16,6 +16,7 @@ STEPS = (
     ("believe", "write_cache"),
     ("tighten", "mount_options"),
     ("tighten", "write_cache"),
+    ("tighten", "io_scheduler"),
     ("loosen", "write_cache"),
     ("loosen", "mount_options"),
 )
@@ -72,4 +73,11 @@ def _disks(rows: list[Setting]) -> list[dict[str, Any]]:
     return list(targets.values())
 
 
-_TARGETS = {"mount_options": _mounts, "write_cache": _disks}
+def _devices(rows: list[Setting]) -> list[dict[str, Any]]:
+    targets: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        targets.setdefault(row.target, {"device": row.target})[row.setting] = row.wanted_running
+    return list(targets.values())
+
+
+_TARGETS = {"mount_options": _mounts, "write_cache": _disks, "io_scheduler": _devices}

@@ -12,13 +12,23 @@ class BadInput(ValueError):
     """Something the user wrote cannot be used. The message: seen, wanted, what to do."""
 
 
-#: Setting -> its values, weakest first; `atime` has no order of safety.
+#: Leaves a setting as it is.
+KEEP = "keep"
+_SCHEDULERS = (KEEP, "none", "mq-deadline", "kyber", "bfq")
+#: Setting -> its values, weakest first; the settings of performance have no order of safety.
 VALUES = {
     "write_cache": ("enabled", "disabled"),
     "barrier": ("off", "on"),
     "data_mode": ("writeback", "ordered", "journal"),
-    "atime": ("keep", "noatime", "relatime", "strictatime"),
+    "atime": (KEEP, "noatime", "relatime", "strictatime"),
+    "scheduler_rotational": _SCHEDULERS,
+    "scheduler_solid_state": _SCHEDULERS,
+    "scheduler_virtual": _SCHEDULERS,
 }
+#: Settings that a profile may leave out, and readahead, which is a number.
+_OPTIONAL = ("scheduler_rotational", "scheduler_solid_state", "scheduler_virtual", "readahead")
+#: KiB of readahead that the kernel takes: pages of 4 KiB.
+_READAHEADS = range(0, 1024 * 1024, 4)
 #: What a profile's promise rests on, and whether it promises durable commits at all.
 RESTS_ON = ("device", "flush", "non_volatile_cache", "ups", "nothing")
 _SAFETY = ("write_cache", "barrier", "data_mode")
@@ -27,8 +37,9 @@ _SAFETY = ("write_cache", "barrier", "data_mode")
 class Profile(NamedTuple):
     """A safety profile.
 
-    `write_cache`, `barrier`, `data_mode` (the weakest allowed; ext4), `atime` are the settings;
-    `rests_on` names the evidence that makes the promise true.
+    `write_cache`, `barrier`, `data_mode` (the weakest allowed; ext4), `atime`, the I/O scheduler of
+    each kind of disk and `readahead` (KiB) are the settings; `rests_on` names the evidence that
+    makes the promise true.
     """
 
     name: str
@@ -38,6 +49,10 @@ class Profile(NamedTuple):
     data_mode: str
     atime: str
     rests_on: str
+    scheduler_rotational: str = KEEP
+    scheduler_solid_state: str = KEEP
+    scheduler_virtual: str = KEEP
+    readahead: Any = KEEP
 
     @property
     def promises_durability(self) -> bool:
@@ -79,15 +94,17 @@ def _own(shipped: Any, own: Any) -> dict[str, Any]:
 
 def _read(name: str, fields: dict[str, Any]) -> Profile:
     where = f"profile {name}"
-    wanted = set(Profile._fields) - {"name"}
-    if set(fields) != wanted:
-        missing, extra = sorted(wanted - set(fields)), sorted(map(str, set(fields) - wanted))
+    wanted = set(Profile._fields) - {"name", *_OPTIONAL}
+    missing, extra = sorted(wanted - set(fields)), sorted(map(str, set(fields) - wanted - set(_OPTIONAL)))
+    if missing or extra:
         raise BadInput(
             f"{where}: missing {', '.join(missing) or 'nothing'}, not known"
-            f" {', '.join(extra) or 'nothing'}; wanted exactly {', '.join(sorted(wanted))}"
+            f" {', '.join(extra) or 'nothing'}; wanted {', '.join(sorted(wanted))},"
+            f" and if you like {', '.join(_OPTIONAL)}"
         )
-    for setting in VALUES:
-        _check(where, setting, fields[setting])
+    for setting in (*VALUES, "readahead"):
+        if setting in fields:
+            _check(where, setting, fields[setting])
     if fields["rests_on"] not in RESTS_ON:
         raise BadInput(f"{where}: rests_on: seen {fields['rests_on']!r}; wanted one of {', '.join(RESTS_ON)}")
     profile = Profile(name=name, **fields)
@@ -102,8 +119,9 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
 
 def _override(profile: Profile, overrides: dict[str, Any]) -> Profile:
     for setting, value in overrides.items():
-        if setting not in VALUES:
-            raise BadInput(f"durable_overrides: seen {setting!r}; wanted one of {', '.join(VALUES)}")
+        if setting not in (*VALUES, "readahead"):
+            wanted = ", ".join((*VALUES, "readahead"))
+            raise BadInput(f"durable_overrides: seen {setting!r}; wanted one of {wanted}")
         _check("durable_overrides", setting, value)
     changed = profile._replace(**overrides)
     _consistent("durable_overrides", changed)
@@ -121,6 +139,13 @@ def rank(setting: str, value: str) -> int:
 
 
 def _check(where: str, setting: str, value: Any) -> None:
+    if setting == "readahead":
+        # bool is an int, and True would be 1 KiB.
+        if value != KEEP and (isinstance(value, bool) or value not in _READAHEADS):
+            raise BadInput(
+                f"{where}: readahead: seen {value!r}; wanted {KEEP!r}, or KiB as a number: a multiple of 4"
+            )
+        return
     if isinstance(value, bool):
         raise BadInput(
             f"{where}: {setting}: seen the boolean {value} (YAML reads an unquoted on or off as one);"

@@ -38,6 +38,9 @@ def of_host(
     """Return all requirements of a profile on these managed mounts and their disks."""
     found = [_of_disk(profile, disk, words) for disk in disks if profile.rests_on in _OF_DISK]
     found += [_override(disk, words) for disk in disks if loosened_by(profile, pinned)]
+    if profile.promises_durability:
+        found += [_lasting(disk) for disk in disks if disk["kind"] in _NOT_LASTING]
+        found += [_write_hole(mount, hole) for mount in mounts for hole in mount["write_hole"]]
     if profile.rests_on == "ups":
         found.append(_ups())
     if not profile.promises_durability:
@@ -65,7 +68,7 @@ def of_neighbours(
     }
     found = []
     for mount in every:
-        below = [] if mount["disks"] == UNKNOWN or mount["device"] in ours else mount["disks"]
+        below = [] if mount["device"] in ours else mount["disks_seen"]
         shared = [name for name in below if name in off]
         if shared and "off" in (mount["barrier"], mount["persisted"]["barrier"]):
             found.append(
@@ -137,6 +140,32 @@ def _override(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
         f"{word.claim}, attested by {word.by} until {word.expires}" if word else "no attestation",
         "" if word else "durable_overrides makes this host weaker than its profile promises",
         "" if word else f"take the override out, or attest {' or '.join(claims)}",
+    )
+
+
+_NOT_LASTING = {"ephemeral": "goes when the machine is stopped or moved", "memory": "goes at each boot"}
+
+
+def _lasting(disk: dict[str, Any]) -> Requirement:
+    return Requirement(
+        "disk_lasts",
+        disk["name"],
+        "unmet",
+        f"a disk of kind {disk['kind']}",
+        f"what lies on {disk['name']} {_NOT_LASTING[disk['kind']]}",
+        "move the data to a disk that stays",
+    )
+
+
+def _write_hole(mount: dict[str, Any], hole: str) -> Requirement:
+    return Requirement(
+        "no_write_hole",
+        mount["target"],
+        "unmet",
+        hole,
+        "a crash between the writes of data and of parity can cost older data when a disk fails later",
+        "add a journal (mdadm --add-journal), a partial parity log (RAID 5: mdadm --grow"
+        " --consistency-policy=ppl), or mirror instead",
     )
 
 

@@ -53,7 +53,7 @@ class Setting(NamedTuple):
 def of_mount(mount: dict[str, Any], profile: Profile) -> list[Setting]:
     """Return the rows of one managed file system."""
     rows = [_barrier(mount, profile)]
-    if mount["fstype"] != "xfs":
+    if mount["fstype"] not in ("xfs", "btrfs"):
         rows.append(_data_mode(mount, profile))
     if profile.atime != "keep":
         rows.append(_atime(mount, profile))
@@ -89,11 +89,12 @@ def _data_mode(mount: dict[str, Any], profile: Profile) -> Setting:
         "none": f"{mount['target']} has no journal: nothing is known to bring it back after a crash",
     }
     row = _mount_row(mount, "data_mode", profile.data_mode, why, live=False)
-    if "/" in mount["targets"] and row.phase:
-        # In fstab's root line it would fail the remount at boot, and leave the root read-only.
+    named = mountwords.fold(mount["options_boot"] or ()).get("data_mode")
+    if "/" in mount["targets"] and row.phase and named:
+        # Changed there, it would fail the remount at boot and leave the root read-only.
         remedy = (
-            "set it where it comes from, the superblock (tune2fs -o journal_data_"
-            f"{profile.data_mode} {mount['source']}), rootflags= or fstab's line of /, then reboot"
+            f"take data={named} out of rootflags= or of the line of / in /etc/fstab, run again, so that it is"
+            " set in the superblock, and reboot"
         )
         return row._replace(phase=None, remedy=remedy)
     if "none" in (row.running, row.persisted):
@@ -116,8 +117,8 @@ def _mount_row(
     klass: str = "safety",
 ) -> Setting:
     running, persisted = mount[setting], mount["persisted"][setting]
-    verdict = _verdict(setting, running, persisted, wanted, live)
-    known = mount["fstype"] in mountwords.SETTINGS_OF
+    verdict = judge(setting, running, persisted, wanted, live)
+    known = mount["fstype"] in mountwords.SETTINGS_OF and mount["hidden_in"] is None
     can_change = known and (verdict == "drift_running" or persisted not in (UNKNOWN, UNSET))
     phase = None
     if verdict.startswith("drift") and can_change:
@@ -139,7 +140,7 @@ def _mount_row(
         verdict=verdict,
         phase=phase,
         evidence=evidence,
-        why=_why(verdict, setting, (running, persisted), why, evidence),
+        why=reason(verdict, setting, (running, persisted), why, evidence),
         remedy=_mount_remedy(mount, verdict, phase, persisted),
     )
 
@@ -151,6 +152,8 @@ def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persis
         return f"reboot, or unmount and mount {mount['target']} when its database is down"
     if phase:
         return "run harden-db"
+    if mount["hidden_in"] is not None:
+        return f"change it where {mount['hidden_in']} has it mounted"
     if persisted == UNSET:
         return (
             f"add a line for {mount['target']} to /etc/fstab, by UUID; where a cluster manager mounts"
@@ -184,7 +187,7 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
     cache = disk["write_cache"]
     wanted = "none" if cache["device"] == "none" else profile.write_cache
     running, persisted = cache["device"], cache["persisted"]
-    verdict = _verdict("write_cache", running, persisted, wanted, live=True)
+    verdict = judge("write_cache", running, persisted, wanted, live=True)
     phase = None
     if verdict.startswith("drift") and _switchable(disk):
         # Nothing persisted is as weak as enabled: that is how most disks power on.
@@ -208,10 +211,10 @@ def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | No
     wanted = "write back" if lie else wanted_belief(disk, profile)
     # The same rule that sets the cache pins the belief.
     persisted = running if cache["persisted"] == "none" else _pinned(disk)
-    verdict = _verdict("kernel_belief", running, persisted, wanted, live=True)
+    verdict = judge("kernel_belief", running, persisted, wanted, live=True)
     if verdict == "drift_running" and running == "write back":
         verdict = "ok"  # stronger than needed: flushes that do nothing
-    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not belief.is_pinned(disk):
+    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not belief.needs_rule(disk):
         verdict = "ok"  # the kernel asks the device anew at each boot
     phase = None
     if verdict.startswith("drift") and _switchable(disk) and cache["device"] != UNKNOWN:
@@ -257,7 +260,7 @@ def _disk_row(
         verdict=verdict,
         phase=phase,
         evidence=evidence,
-        why=_why(verdict, setting, seen, why, evidence),
+        why=reason(verdict, setting, seen, why, evidence),
         remedy=_disk_remedy(disk, verdict, phase),
     )
 
@@ -288,12 +291,11 @@ def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
         return "run harden-db"
     if disk["id"] is None:
         return "give the disk a serial number of its own: without one no setting can be kept for it"
-    if disk["transport"] == "virtio":
-        return "set the cache on the hypervisor: this disk does not let its guest switch it"
-    return f"set the cache with the tools of this {disk['transport']} disk, and attest it"
+    return f"set the cache {disk['place'] or 'with the tools of this disk'}, and attest it"
 
 
-def _verdict(setting: str, running: str, persisted: str, wanted: str, live: bool) -> str:
+def judge(setting: str, running: str, persisted: str, wanted: str, live: bool) -> str:
+    """Return the verdict on a setting; `live` tells whether a running system can change it."""
     kept = satisfies(setting, persisted, wanted)
     if running != UNKNOWN and not satisfies(setting, running, wanted):
         if live:
@@ -314,7 +316,7 @@ def _direction(setting: str, seen: Iterable[str], wanted: str) -> str:
     return "loosen" if any(now > rank(setting, wanted) for now in known) else "tighten"
 
 
-def _why(
+def reason(
     verdict: str, setting: str, row: tuple[str, str], words: dict[str, str], evidence: dict[str, Any]
 ) -> str:
     """Say in plain words what a drifting value means, or why one is not known."""

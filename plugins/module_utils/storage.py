@@ -6,41 +6,89 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from . import fua, tuned
 from .disks import Disks
 from .host import Host, Unobservable
-from .mounts import Mounts
+from .mountinfo import Mount
+from .mounts import Mounts, Superblock
+from .observation import UNKNOWN
 
 #: Kernel names that are layers or scratch devices and never the leaf below a managed mount.
-_NOT_DISKS = ("loop", "dm-", "md", "sr", "fd", "zd")
+_NOT_DISKS = ("loop", "dm-", "md", "sr", "fd", "zd", "bcache")
+#: Superblocks that are read at a time: one that hangs costs its limit once.
+_AT_A_TIME = 8
 
 
 def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     """Return `durable_storage`; `now` is the host's UTC time in ISO 8601.
 
     `paths` are databases' paths; where they really lie, links followed, comes back as `resolved`.
+    One that is a block device itself comes back among the mounts, as file system `raw`.
 
     Raises Unobservable only when the kernel's own tables (/proc, /sys/block) are not there: then
     nothing can be said about this machine.
     """
     disks, mounts = Disks(host), Mounts(host)
     names = [name for name in host.names("/sys/block") if not name.startswith(_NOT_DISKS)]
+    resolved = {path: host.resolve(path) if host.exists(path) else None for path in paths}
+    superblocks = [*_superblocks(mounts), *_raw(mounts, resolved.values())]
+    kernel = host.read("/proc/sys/kernel/osrelease").strip()
+    found = disks.collect_all(names)
+    by_name = {disk["name"]: disk for disk in found}
+    with ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
+        read = list(pool.map(mounts.collect, superblocks))
     return {
         "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
         "time": now,
-        "kernel": host.read("/proc/sys/kernel/osrelease").strip(),
+        "kernel": kernel,
         "virtualization": disks.virtualization.value,
-        "disks": [disks.collect(name) for name in names],
-        "mounts": [mounts.collect(group) for group in _superblocks(mounts)],
+        "disks": found,
+        "mounts": [_tied(mount, disks, by_name, kernel) for mount in read],
+        "tuned": tuned.read(host),
         "elsewhere": mounts.elsewhere(),
-        "resolved": {path: host.resolve(path) if host.exists(path) else None for path in paths},
+        "resolved": resolved,
         "fstab_error": mounts.fstab_error,
     }
 
 
-def _superblocks(mounts: Mounts) -> Any:
+def _superblocks(mounts: Mounts) -> list[Superblock]:
     try:
         return mounts.superblocks()
     except ValueError as error:
         raise Unobservable(f"/proc/self/mountinfo: {error}") from error
+
+
+def _raw(mounts: Mounts, paths: Iterable[str | None]) -> list[Superblock]:
+    """Return the block devices among databases' paths in the shape of mounts."""
+    devices = [path for path in paths if path and mounts.host.is_block_device(path)]
+    return [
+        Superblock([Mount(mounts.blocks.number_of(path) or UNKNOWN, "/", path, ("rw",), "raw", path, ())], [])
+        for path in dict.fromkeys(devices)
+    ]
+
+
+def _tied(
+    mount: dict[str, Any], disks: Disks, by_name: dict[str, dict[str, Any]], kernel: str
+) -> dict[str, Any]:
+    """Return a mount's facts with what only its devices know."""
+    path = fua.path(mount, [by_name.get(name) for name in mount["disks_seen"]], kernel)
+    evidence = {**mount["evidence"], "fua_path": path.as_dict()}
+    carrier = mount["carrier"]
+    readahead = {}
+    if carrier:
+        seen = {
+            "running": disks.readahead(carrier),
+            "persisted": disks.scheduling_persisted(carrier, "readahead"),
+        }
+        readahead = {name: value.value for name, value in seen.items()}
+        evidence.update({f"readahead.{name}": value.as_dict() for name, value in seen.items()})
+    return {
+        **mount,
+        "carrier_id": disks.id_of(carrier) if carrier else None,
+        "readahead": readahead,
+        "fua_path": path.value,
+        "evidence": evidence,
+    }

@@ -1,20 +1,12 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What udev knows of the disks, and the rule file that keeps their write caches."""
+"""What udev knows of block devices, and the rule files that keep their settings."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
-
-#: Sorts after the distributions' own rules (60-, 85-hdparm), so that it has the last word.
-RULES_PATH = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
-
-_HEADER = """\
-# Managed by durable.dbhost: the write cache of each disk at the next boot.
-# playbooks/release_db.yml takes it away. Other rules belong into files of their own.
-"""
+from collections.abc import Callable
 
 #: udev's own replacement for odd characters leaves these; anything else could be read as a
 #: pattern or end the quotes of a rule.
@@ -22,20 +14,15 @@ _SAFE = re.compile(r"[A-Za-z0-9#+.:=@_-]+")
 
 #: Kind of name -> the udev property that holds it, best first. The extension tells the volumes
 #: of one array apart, which share a plain WWN.
-_ID_KEYS = {"wwn": "ID_WWN_WITH_EXTENSION", "serial": "ID_SERIAL"}
+_ID_KEYS = {
+    "wwn": "ID_WWN_WITH_EXTENSION",
+    "nvme": "ID_WWN",
+    "serial": "ID_SERIAL",
+    "dm": "DM_UUID",
+    "md": "MD_UUID",
+}
 
-_RULE = re.compile(
-    r"^# disk (?P<id>(?:wwn|serial):\S+) (?P<transport>\S+) (?P<state>enabled|disabled)$", re.M
-)
-
-
-class CacheRule(NamedTuple):
-    """One disk's line: `id` as the facts name it, `transport` sata or virtio, `state` enabled or
-    disabled."""
-
-    id: str
-    transport: str
-    state: str
+_RULE = re.compile(r"^# (?P<id>(?:wwn|nvme|serial|dm|md):\S+) (?P<words>.+)$", re.M)
 
 
 def parse_database(text: str) -> dict[str, dict[str, str]]:
@@ -51,60 +38,65 @@ def parse_database(text: str) -> dict[str, dict[str, str]]:
 
 
 def identify(properties: dict[str, str]) -> str | None:
-    """Return the name of a disk that stays (`wwn:...` or `serial:...`), or None."""
+    """Return the name of a block device that stays (`wwn:...`, `nvme:...`, `serial:...`, `dm:...`,
+    `md:...`), or None.
+
+    An NVMe namespace goes by its own identifier: what udev makes of its serial number differs
+    between versions, and on some holds blanks. Other disks may share a WWN without extension.
+    """
     for kind, key in _ID_KEYS.items():
+        if kind == "nvme" and not properties.get("DEVNAME", "").startswith("/dev/nvme"):
+            continue
         value = properties.get(key, "")
         if _SAFE.fullmatch(value):
             return f"{kind}:{value}"
     return None
 
 
-def parse_rules(text: str) -> list[CacheRule]:
-    """Return the disks whose rule stands whole in our rule file.
+#: From the words that stand behind an id in a rule file's comment to what each of its rules does.
+#: Raises ValueError for words that are not its own.
+Assign = Callable[[str], "list[list[str]]"]
 
-    A comment names the disk for us, the line below acts; a comment whose line was edited or
-    removed does not count, because udev would do something else than we believe.
+
+def parse_rules(text: str, header: str, assign: Assign) -> dict[str, str]:
+    """Return {id: words} of the devices whose rules stand whole in one of our rule files.
+
+    A comment names the device and its settings for us, the lines below act; a comment whose lines
+    were edited or removed does not count, because udev would do something else than we believe.
+    Nor does anything where the file does not begin as we wrote it.
     """
+    if not text.startswith(header):
+        return {}
     lines = set(text.split("\n"))
-    named = [CacheRule(m["id"], m["transport"], m["state"]) for m in _RULE.finditer(text)]
-    return [rule for rule in named if rule.transport in _ACTIONS and _line(rule) in lines]
+    found = {match["id"]: match["words"] for match in _RULE.finditer(text)}
+    return {known: words for known, words in found.items() if _stands(known, words, assign, lines)}
 
 
-def render_rules(rules: list[CacheRule]) -> str:
-    """Return the rule file for these disks, sorted by id; empty when there are none."""
+def render_rules(rules: dict[str, str], header: str, assign: Assign) -> str:
+    """Return the rule file for these devices, sorted by id; empty when there are none."""
     if not rules:
         return ""
-    blocks = [f"# disk {rule.id} {rule.transport} {rule.state}\n{_line(rule)}\n" for rule in rules]
-    return "\n".join([_HEADER, *sorted(blocks)])
-
-
-def _line(rule: CacheRule) -> str:
-    kind, _colon, value = rule.id.partition(":")
-    return ", ".join(
-        [
-            'ACTION=="add|change"',
-            'SUBSYSTEM=="block"',
-            'ENV{DEVTYPE}=="disk"',
-            f'ENV{{{_ID_KEYS[kind]}}}=="{value}"',
-            *_ACTIONS[rule.transport](rule.state),
-        ]
-    )
-
-
-def _sata(state: str) -> list[str]:
-    switch = "1" if state == "enabled" else "0"
-    return [
-        # hdparm would hang or harm other devices.
-        'ENV{ID_BUS}=="ata"',
-        # Many drives forget -W0 at the next power-on or reset: the kernel must go on flushing.
-        'ATTR{device/scsi_disk/*/cache_type}="temporary write back"',
-        f'RUN+="/sbin/hdparm -q -W{switch} $devnode"',
+    blocks = [
+        "".join(f"{line}\n" for line in [f"# {known} {words}", *_lines(known, assign(words))])
+        for known, words in rules.items()
     ]
+    return "\n".join([header, *sorted(blocks)])
 
 
-def _virtio(state: str) -> list[str]:
-    word = "write back" if state == "enabled" else "write through"
-    return ['KERNEL=="vd*"', f'ATTR{{cache_type}}="{word}"']
+def _stands(known: str, words: str, assign: Assign, lines: set[str]) -> bool:
+    try:
+        return set(_lines(known, assign(words))) <= lines
+    except ValueError:
+        return False
 
 
-_ACTIONS = {"sata": _sata, "virtio": _virtio}
+def _lines(device_id: str, rules: list[list[str]]) -> list[str]:
+    """Return the lines that act on a device, by its id, whenever it appears or changes."""
+    kind, _colon, value = device_id.partition(":")
+    match = [
+        'ACTION=="add|change"',
+        'SUBSYSTEM=="block"',
+        'ENV{DEVTYPE}=="disk"',
+        f'ENV{{{_ID_KEYS[kind]}}}=="{value}"',
+    ]
+    return [", ".join([*match, *actions]) for actions in rules]

@@ -81,11 +81,8 @@ changes:
       returned: always
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ansible_collections.durable.dbhost.plugins.module_utils import layer_write_cache as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Host
-from ansible_collections.durable.dbhost.plugins.module_utils.layer import as_diff
+from ansible_collections.durable.dbhost.plugins.module_utils.layer_module import run
 
 DISK = {
     "disk": {"type": "str", "required": True},
@@ -95,32 +92,7 @@ DISK = {
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            "targets": {"type": "list", "elements": "dict", "default": [], "options": DISK},
-            "state": {"type": "str", "default": "present", "choices": ["present", "released"]},
-        },
-        supports_check_mode=True,
-    )
-    host = Host()
-    try:
-        if module.params["state"] == "released":
-            changes = layer.release(host)
-            if changes and not module.check_mode:
-                layer.apply_release(host)
-        else:
-            targets = [layer.target_of(target) for target in module.params["targets"]]
-            work = layer.plan(host, targets)
-            changes = work.changes
-            if changes and not module.check_mode:
-                layer.apply(host, work, targets)
-    except ChangeFailed as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(
-        changed=bool(changes),
-        changes=[change._asdict() for change in changes],
-        diff=as_diff(changes),
-    )
+    run(layer, DISK)
 
 
 if __name__ == "__main__":

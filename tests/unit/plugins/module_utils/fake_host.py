@@ -19,6 +19,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
 
 #: What a path or command says: a text, an exception, or a function that returns or raises one.
 Answer = Union[str, Exception, Callable[[], str]]
+#: What a command says: as above with exit code 0, or its whole result.
+Outcome = Union[str, Exception, Result, Callable[[], Union[str, Result]]]
 #: One change, in the order in which it was asked: ("change", *argv), ("attribute", path, value),
 #: ("file", path, content), ("remove", path).
 Mutation = tuple[Any, ...]
@@ -31,16 +33,17 @@ class Killed(BaseException):
 class FakeHost(Host):
     """Reads from dicts; `effects` says what a change does.
 
-    `files`: path -> content; `links`: path -> target, absolute; `commands`: argv -> output;
-    `modes`: path -> permission bits, where they are not 0644;
+    `files`: path -> content; `links`: path -> target, absolute; `commands`: argv -> output, or a
+    whole Result; `modes`: path -> permission bits, where they are not 0644; `block_devices`: paths;
     `stop`: what is raised at mutation number `stop_at` (from 1), instead of its effect.
     """
 
     def __init__(self) -> None:
         self.files: dict[str, Answer] = {}
         self.links: dict[str, str] = {}
-        self.commands: dict[tuple[str, ...], Answer] = {}
+        self.commands: dict[tuple[str, ...], Outcome] = {}
         self.modes: dict[str, int] = {}
+        self.block_devices: set[str] = set()
         self.mutations: list[Mutation] = []
         self.asked: list[tuple[str, ...]] = []
         self.stop_at = 0
@@ -50,7 +53,9 @@ class FakeHost(Host):
     def read(self, path: str) -> str:
         path = self.resolve(path)
         if path in self.files:
-            return said(self.files[path])
+            text = said(self.files[path])
+            assert isinstance(text, str)
+            return text
         raise Unobservable(f"{path}: {os.strerror(21 if self._children(path) else 2)}")
 
     def names(self, path: str) -> list[str]:
@@ -67,6 +72,15 @@ class FakeHost(Host):
         path = self._resolve_directory(path)
         return self.resolve(self.links[path]) if path in self.links else path
 
+    def link(self, path: str) -> str:
+        path = self._resolve_directory(path)
+        if path in self.links:
+            return self.links[path]
+        raise Unobservable(f"{path}: {os.strerror(22 if self.exists(path) else 2)}")
+
+    def is_block_device(self, path: str) -> bool:
+        return self.resolve(path) in self.block_devices
+
     def mode(self, path: str) -> int:
         path = self.resolve(path)
         if path in self.modes or path in self.files:
@@ -77,7 +91,8 @@ class FakeHost(Host):
         self.asked.append(tuple(argv))
         if tuple(argv) not in self.commands:
             raise Unobservable(f"{argv[0]}: No such file or directory")
-        return Result(0, said(self.commands[tuple(argv)]), "")
+        outcome = said(self.commands[tuple(argv)])
+        return outcome if isinstance(outcome, Result) else Result(0, outcome, "")
 
     def change(self, argv: list[str]) -> None:
         self._mutate(("change", *argv), lambda: self.on_change(argv))
@@ -121,11 +136,11 @@ class FakeHost(Host):
         return f"{self.resolve(head)}/{tail}" if head else path
 
 
-def said(answer: Answer) -> str:
+def said(answer: Outcome) -> str | Result:
     """Return what an answer says, or raise it."""
     if callable(answer) and not isinstance(answer, type):
         answer = answer()
     if isinstance(answer, Exception):
         raise answer
-    assert isinstance(answer, str)
+    assert isinstance(answer, (str, Result))
     return answer

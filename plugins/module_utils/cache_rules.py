@@ -1,0 +1,98 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The udev rules that keep write caches, and what makes udev apply them again after a reset or resume."""
+
+from __future__ import annotations
+
+from . import udev
+from .caches import CONTROLS, DISABLED, ENABLED
+from .host import Host, Unobservable
+
+#: Sorts after the distributions' own rules (60-, 85-hdparm), so that it has the last word.
+RULES_PATH = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
+#: udev hears nothing of a resume, so a unit tells it.
+UNIT = "durable-dbhost-resume.service"
+UNIT_PATH = f"/etc/systemd/system/{UNIT}"
+_TARGETS = ("suspend.target", "hibernate.target", "hybrid-sleep.target", "suspend-then-hibernate.target")
+
+#: After a reset of a SCSI disk systemd's own 60-block.rules make a "change" of its block device, and
+#: these rules act on that.
+HEADER = """\
+# Managed by durable.dbhost: the write cache of each disk, whenever it appears, changes or is reset.
+# playbooks/release_db.yml takes it away. Other rules belong into files of their own.
+"""
+
+UNIT_TEXT = f"""\
+# Managed by durable.dbhost: a disk that slept may wake with its write cache on.
+[Unit]
+Description=Set the write caches of disks again after sleep
+After={" ".join(_TARGETS)}
+
+[Service]
+Type=oneshot
+ExecStart=/bin/udevadm trigger --action=change --subsystem-match=block
+
+[Install]
+WantedBy={" ".join(_TARGETS)}
+"""
+
+
+def read(host: Host) -> dict[str, tuple[str, str]]:
+    """Return {disk id: (control, state)} of the disks that keep their state. Raises Unobservable."""
+    rules = read_rules(host)
+    if rules and not is_woken(host):
+        raise Unobservable(f"{UNIT_PATH}: not as we wrote it, or not enabled")
+    return rules
+
+
+def read_rules(host: Host) -> dict[str, tuple[str, str]]:
+    """Return what the rule file alone says. Raises Unobservable."""
+    if not host.exists(RULES_PATH):
+        return {}
+    found = udev.parse_rules(host.read(RULES_PATH), HEADER, _assign)
+    return {known: _split(words) for known, words in found.items()}
+
+
+def render(rules: dict[str, tuple[str, str]]) -> str:
+    """Return the rule file's text; empty without rules."""
+    words = {known: f"{control} {state}" for known, (control, state) in rules.items()}
+    return udev.render_rules(words, HEADER, _assign)
+
+
+def is_woken(host: Host) -> bool:
+    """Tell whether udev is told of each resume; always, where systemd is not."""
+    if not host.exists("/run/systemd/system"):
+        return True
+    if not host.exists(UNIT_PATH) or host.read(UNIT_PATH) != UNIT_TEXT:
+        return False
+    return all(host.exists(f"/etc/systemd/system/{target}.wants/{UNIT}") for target in _TARGETS)
+
+
+def write(host: Host, text: str) -> None:
+    """Make the host keep what the rule file's text says. Raises ChangeFailed."""
+    if not is_woken(host):
+        host.write_file(UNIT_PATH, UNIT_TEXT.encode("ascii"))
+        host.change(["systemctl", "--quiet", "enable", UNIT])
+    host.write_file(RULES_PATH, text.encode("ascii"))
+
+
+def remove(host: Host) -> None:
+    """Take everything away. Raises ChangeFailed."""
+    if host.exists(UNIT_PATH):
+        host.change(["systemctl", "--quiet", "disable", UNIT])
+        host.remove_file(UNIT_PATH)
+    if host.exists(RULES_PATH):
+        host.remove_file(RULES_PATH)
+
+
+def _assign(words: str) -> list[list[str]]:
+    control, state = _split(words)
+    if control not in CONTROLS or state not in (ENABLED, DISABLED):
+        raise ValueError(f"seen {words!r}, wanted a control and enabled or disabled")
+    return CONTROLS[control].rules(state)
+
+
+def _split(words: str) -> tuple[str, str]:
+    control, _space, state = words.partition(" ")
+    return control, state

@@ -1,0 +1,142 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""systemd's mount units: what overrides fstab, and the drop-in that overrides them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .host import Host, Unobservable
+
+#: Where units lie that outlive a boot, the strongest first (systemd.unit(5)); what systemd makes
+#: of fstab comes between the two groups.
+_ABOVE_FSTAB = ("/etc/systemd/system.control", "/etc/systemd/system")
+_BELOW_FSTAB = ("/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
+#: Sorts after others' drop-ins: the last word on Options= wins.
+DROP_IN = "99-durable-dbhost.conf"
+_ETC = "/etc/systemd/system"
+_HEADER = "# Managed by durable.dbhost. playbooks/release_db.yml takes it away.\n"
+_SECTION = re.compile(r"^\[(?P<name>[^\]]+)\]$")
+
+
+class MountUnit(NamedTuple):
+    """What decides a mount's options beside fstab.
+
+    `source` is the file with the last word, `options` what it says; `starts` tells whether
+    anything mounts it at boot. `options` is None where only drop-ins of other settings exist.
+    """
+
+    source: str
+    options: tuple[str, ...] | None
+    starts: bool
+    is_unit: bool
+
+
+def unit_name(target: str) -> str:
+    """Return the name of the systemd mount unit of a mount point (systemd.unit(5), escaping)."""
+    path = "/".join(part for part in target.split("/") if part)
+    if not path:
+        return "-.mount"
+    escaped = "".join(
+        "-" if char == "/" else char if _plain(index, char) else _escaped(char)
+        for index, char in enumerate(path)
+    )
+    return f"{escaped}.mount"
+
+
+def find(host: Host, target: str, in_fstab: bool) -> MountUnit | None:
+    """Return what overrides fstab for a mount point, or None where fstab decides.
+
+    Raises Unobservable when a file cannot be read or uses what is not understood here.
+    """
+    name = unit_name(target)
+    directories = _ABOVE_FSTAB if in_fstab else (*_ABOVE_FSTAB, *_BELOW_FSTAB)
+    unit = next((f"{base}/{name}" for base in directories if host.exists(f"{base}/{name}")), None)
+    source, options = unit, None
+    if unit:
+        if host.resolve(unit) == "/dev/null":
+            return MountUnit(unit, None, False, True)
+        options = _options(host, unit) or ("defaults",)
+    for path in _drop_ins(host, name):
+        said = _options(host, path)
+        if said is not None:
+            source, options = path, said or ("defaults",)
+    if source is None:
+        return None
+    return MountUnit(source, options, in_fstab or _is_started(host, name), unit is not None)
+
+
+def drop_in(target: str) -> str:
+    """Return the path of our drop-in for a mount point."""
+    return f"{_ETC}/{unit_name(target)}.d/{DROP_IN}"
+
+
+def render(options: tuple[str, ...]) -> str:
+    """Return the text of our drop-in. A percent sign would be read as a specifier."""
+    return f"{_HEADER}[Mount]\nOptions={','.join(options).replace('%', '%%')}\n"
+
+
+def ours(host: Host) -> list[str]:
+    """Return the paths of all our drop-ins. Raises Unobservable."""
+    if not host.exists(_ETC):
+        return []
+    paths = [f"{_ETC}/{name}/{DROP_IN}" for name in host.names(_ETC) if name.endswith(".mount.d")]
+    return [path for path in paths if host.exists(path)]
+
+
+def parse_options(text: str) -> tuple[str, ...] | None:
+    """Return the last Options= of a unit's [Mount] section, () for an empty one, None without.
+
+    Raises ValueError for a specifier, which only systemd can expand.
+    """
+    section, found = "", None
+    for line in re.sub(r"\\\n", " ", text).split("\n"):
+        heading = _SECTION.match(line.strip())
+        if heading:
+            section = heading["name"]
+        key, equals, value = line.partition("=")
+        if section == "Mount" and equals and key.strip() == "Options":
+            if "%" in value.replace("%%", ""):
+                raise ValueError(f"Options={value.strip()}: only systemd can expand its specifier")
+            words = value.replace("%%", "%").strip().split(",")
+            found = tuple(word.strip() for word in words if word.strip())
+    return found
+
+
+def _options(host: Host, path: str) -> tuple[str, ...] | None:
+    try:
+        return parse_options(host.read(path))
+    except ValueError as error:
+        raise Unobservable(f"{path}: {error}") from error
+
+
+def _drop_ins(host: Host, name: str) -> Iterator[str]:
+    """Yield a unit's drop-ins in the order in which they are read: by file name, /etc before /usr."""
+    paths: dict[str, str] = {}
+    for base in (*_ABOVE_FSTAB, *_BELOW_FSTAB):
+        directory = f"{base}/{name}.d"
+        for entry in host.names(directory) if host.exists(directory) else ():
+            if entry.endswith(".conf"):
+                paths.setdefault(entry, f"{directory}/{entry}")
+    for entry in sorted(paths):
+        yield paths[entry]
+
+
+def _is_started(host: Host, name: str) -> bool:
+    """Tell whether a target or service asks for the unit at boot."""
+    for base in (*_ABOVE_FSTAB, *_BELOW_FSTAB):
+        for entry in host.names(base) if host.exists(base) else ():
+            if entry.endswith((".wants", ".requires")) and host.exists(f"{base}/{entry}/{name}"):
+                return True
+    return False
+
+
+def _plain(index: int, char: str) -> bool:
+    return (char.isascii() and char.isalnum()) or char in ":_" or (char == "." and index > 0)
+
+
+def _escaped(char: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,203 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stand-ins for the words that name one machine: serial numbers, WWNs, UUIDs, host names. Pure.
+
+A stand-in has the shape of its word: digits stay digits, letters letters, and what stands between
+them stays. It is made from a running number and not from the word, so it tells nothing of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+
+#: Shorter words, and words that paths and parsers consist of, are replaced only where it is known
+#: that they name something: anywhere else they would be taken for what they are not.
+_SHORTEST = 4
+#: How unit names, udev and mountinfo write a character that is special to them.
+_ESCAPE = re.compile(r"\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|.", re.S)
+#: device-mapper doubles the dash of a name, unit names escape it.
+_DASH = r"(?:--|-|\\x2d)"
+_BLANK = r"(?:[ _]+|(?:\\x20|\\040)+)"
+_BEFORE = r"(?:(?<![0-9a-z])|(?<=\\x[0-9a-f][0-9a-f])|(?<=\\[0-3][0-7][0-7]))"
+_AFTER = r"(?![0-9a-z])"
+_PATTERNS = (
+    # A UUID.
+    rf"{_BEFORE}[0-9a-f]{{8}}(?:{_DASH}[0-9a-f]{{4}}){{3}}{_DASH}[0-9a-f]{{12}}{_AFTER}",
+    # A UUID as md writes it.
+    rf"{_BEFORE}[0-9a-f]{{8}}(?::[0-9a-f]{{8}}){{3}}{_AFTER}",
+    # A UUID of LVM.
+    rf"{_BEFORE}[0-9a-z]{{6}}(?:{_DASH}[0-9a-z]{{4}}){{5}}{_DASH}[0-9a-z]{{6}}{_AFTER}",
+    # A WWN, a UUID without dashes, a container: also with the partition that kpartx appends.
+    rf"(?:{_BEFORE}|(?<=0x))[0-9a-f]{{16,}}(?:{_AFTER}|(?=p[0-9]+{_AFTER}))",
+)
+_STRANGE_LETTERS = "äéîøũñ"
+
+
+class Collision(Exception):
+    """Stand-ins and what stands beside them spell a word that was to vanish: take another salt."""
+
+
+class Pseudonyms:
+    """Hands out stand-ins: the same for the same word, different for different ones.
+
+    `words` is text that must stay as it is. Learn all words before the first stand-in is asked
+    for, so that none of them comes back as the stand-in of another.
+    """
+
+    def __init__(self, words: str, salt: int = 0) -> None:
+        self._words = words.lower()
+        self._salt = salt
+        self._secrets: set[str] = set()
+        self._forms: set[str] = set()
+        self._hosts: set[str] = set()
+        self._stand_ins: dict[str, str] = {}
+        self._given: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+        self._never: re.Pattern[str] | None = None
+
+    def learn(self, word: str) -> None:
+        """Note a word that names one device or file system, to be replaced wherever it stands."""
+        if len(_key(word)) >= _SHORTEST and word.lower() not in self._words:
+            self._secrets.add(_key(word))
+            self._forms.add(word)
+            self._pattern = None
+
+    def learn_host(self, name: str) -> None:
+        """Note a host name, to be replaced where it is a word of its own."""
+        for word in (name, name.partition(".")[0]):
+            if len(word) >= _SHORTEST - 1 and word.lower() not in self._words:
+                self._hosts.add(word)
+                self._pattern = None
+
+    def of(self, word: str) -> str:
+        """Return the stand-in for the whole of a word that names something."""
+        key = _key(word)
+        if not key or (len(key) >= 2 * _SHORTEST and key in self._given and key not in self._secrets):
+            return word
+        if key not in self._stand_ins:
+            self._stand_ins[key] = self._new(key)
+        return _fill(word, self._stand_ins[key])
+
+    def scrub(self, text: str) -> str:
+        """Return a text with a stand-in for everything in it that is known, or looks, to name
+        something. Raises Collision."""
+        if self._pattern is None:
+            self._compile()
+        assert self._pattern
+        done = self._pattern.sub(lambda found: self._unless_common(found.group()), text)
+        if self._never and self._never.search(done):
+            raise Collision(self._salt)
+        return done
+
+    def _unless_common(self, word: str) -> str:
+        return word if word.lower() in self._words else self.of(word)
+
+    def _compile(self) -> None:
+        never = _any_of(self._forms)
+        hosts = _any_of(self._hosts)
+        patterns = [never, f"{_BEFORE}{hosts}{_AFTER}" if hosts else "", *_PATTERNS]
+        self._pattern = re.compile("|".join(filter(None, patterns)), re.I)
+        self._never = re.compile(never, re.I) if never else None
+
+    def _new(self, key: str) -> str:
+        number = len(self._stand_ins)
+        # Of very short words there are few: after many tries a stand-in grows.
+        attempts = (
+            _stand_in(key + "0" * (attempt // 50), f"{self._salt}.{number}.{attempt}")
+            for attempt in range(1000)
+        )
+        for found in attempts:
+            if found != key and found not in self._given and not self._betrays(found):
+                self._given.add(found)
+                return found
+        raise Collision(self._salt)
+
+    def _betrays(self, stand_in: str) -> bool:
+        return stand_in in self._secrets or any(secret in stand_in for secret in self._secrets)
+
+
+def _pieces(word: str) -> Iterator[tuple[str, bool]]:
+    """Yield the characters of a word, an escaped one as a whole, and whether it is to be replaced."""
+    for found in _ESCAPE.finditer(word):
+        piece = found.group()
+        yield piece, len(piece) == 1 and (piece.isalnum() or not piece.isascii())
+
+
+def _key(word: str) -> str:
+    """Return what makes a word that word, however it is punctuated and capitalized."""
+    return "".join(piece.lower() if piece.isascii() else piece for piece, counts in _pieces(word) if counts)
+
+
+def _fill(word: str, stand_in: str) -> str:
+    """Return a word with the characters of its stand-in in the places of its own."""
+    left = iter(stand_in)
+    filled = []
+    for piece, counts in _pieces(word):
+        char = next(left) if counts else piece
+        filled.append(char.upper() if counts and piece.isascii() and piece.isupper() else char)
+    return "".join([*filled, *left])
+
+
+def _stand_in(key: str, seed: str) -> str:
+    """Return a word of the shape of `key`."""
+    letters = "abcdef" if re.fullmatch("[0-9a-f]+", key) else "abcdefghijklmnopqrstuvwxyz"
+    return "".join(_char(old, byte, letters) for old, byte in zip(key, _bytes(seed)))
+
+
+def _char(old: str, byte: int, letters: str) -> str:
+    if old.isascii():
+        alphabet = "0123456789" if old.isdigit() else letters
+    elif "\udc80" <= old <= "\udcff":
+        # A byte that is no text stays one.
+        return chr(0xDC80 + byte % 128)
+    else:
+        alphabet = _STRANGE_LETTERS
+    return alphabet[byte % len(alphabet)]
+
+
+def _bytes(seed: str) -> Iterator[int]:
+    block = 0
+    while True:
+        yield from hashlib.sha256(f"{seed}.{block}".encode("ascii")).digest()
+        block += 1
+
+
+class _Tree(dict[str, "_Tree"]):
+    """Patterns of characters and what may follow each; an empty one where a word ends."""
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """Return a pattern for any of these words, the longest first; empty without words.
+
+    Words that begin alike share a branch: a host may have thousands of disks.
+    """
+    tree = _Tree()
+    for word in words:
+        node = tree
+        # udev makes one underscore of many blanks.
+        for piece, _counts in _pieces(re.sub("[ _]+", "_", word)):
+            node = node.setdefault(_piece_pattern(piece), _Tree())
+        node[""] = _Tree()
+    return _branches(tree)
+
+
+def _branches(tree: _Tree) -> str:
+    trunk = ""
+    while len(tree) == 1:
+        ((piece, tree),) = tree.items()
+        if not piece:
+            return trunk
+        trunk += piece
+    choices = "|".join(piece + _branches(below) for piece, below in sorted(tree.items()) if piece)
+    return f"{trunk}(?:{choices}){'?' if '' in tree else ''}" if tree else trunk
+
+
+def _piece_pattern(piece: str) -> str:
+    if piece == "-":
+        return _DASH
+    if piece in (" ", "_"):
+        return _BLANK
+    return re.escape(piece.lower() if piece.isascii() else piece)
