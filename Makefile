@@ -4,7 +4,7 @@ PYTHON := tools/with-python
 RUN    := .venv/run/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit demo test lint unit sanity lab-test clean
+.PHONY: help setup audit capture demo test lint unit sanity lab-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,11 @@ audit: ## rate this machine against every profile; changes nothing
 	@$(PYTHON) tools/venvs.py run
 	@$(RUN)/ansible-playbook -i localhost, -c local \
 	    -e '{"ansible_python_interpreter": "{{ ansible_playbook_python }}"}' playbooks/audit.yml
+
+capture: ## pack what the facts read on this machine into a file for a bug report
+	@$(PYTHON) tools/venvs.py run
+	@$(RUN)/ansible-playbook -i localhost, -c local \
+	    -e '{"ansible_python_interpreter": "{{ ansible_playbook_python }}"}' playbooks/capture.yml
 
 demo: ## show harden-db on a throw-away host with emulated disks
 	@$(PYTHON) tools/venvs.py run

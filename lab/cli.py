@@ -75,6 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     for verb, text in TAGGED.items():
         add(verb, text, _tagged, "name", "tag")
     add("unplug", "take a disk away", _unplug, "name", "serial")
+    plug = add("plug", "bring a disk back", _plug, "name", "serial")
+    plug.add_argument("--as", dest="replacement", metavar="SERIAL", help="an empty one with this serial")
     add("status", "list machines", _status)
     add("ssh", "log in, or run a command", _ssh, "name").add_argument("argv", nargs="*")
     return parser
@@ -122,6 +124,11 @@ def _tagged(arguments: argparse.Namespace) -> int:
 
 def _unplug(arguments: argparse.Namespace) -> int:
     Machine(arguments.name).unplug(arguments.serial)
+    return 0
+
+
+def _plug(arguments: argparse.Namespace) -> int:
+    Machine(arguments.name).plug(arguments.serial, arguments.replacement)
     return 0
 
 

@@ -2,23 +2,33 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The files behind a machine's disks, and taking disks away from a running guest."""
+"""The files behind a machine's disks, and taking disks from a running guest and back."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.errors import LabError
-from lab.layout import ROOT_SERIAL
-from lab.qemu import Hardware, disk_file, disk_id, drive_id
+from lab.layout import ROOT_SERIAL, SERIAL, Disk
+from lab.qemu import Hardware, device, disk_file, disk_id, drive, drive_id
 
 if TYPE_CHECKING:
     from lab.machine import Machine
 
-UNPLUG_LIMIT = 60.0
+PLUG_LIMIT = 60.0
+# Not the ports without a disk: the kernel takes seconds to give each up.
+RESCAN_SATA = """
+for host in /sys/class/scsi_host/*; do
+    if grep -qs Gbps "$host"/device/../link*/ata_link/*/sata_spd; then echo - - - > "$host/scan"; fi
+done
+udevadm settle
+"""
 
 
 def make(hardware: Hardware, directory: Path) -> None:
@@ -50,18 +60,79 @@ def caches_off(machine: Machine) -> list[str]:
 
 def unplug(machine: Machine, serial: str) -> None:
     """Take a disk away: hot unplug, or for SATA (QEMU cannot) the kernel's own delete."""
-    found = [d for d in machine.record().hardware.layout.disks if d.serial == serial]
-    if not found:
-        raise LabError(f"{machine.name} has no disk with serial {serial}")
-    if found[0].bus == "sata":
+    if _disk(machine, serial).bus == "sata":
         script = 'd=$(readlink -f /dev/disk/by-id/ata-*_"$1"); echo 1 > "/sys/block/${d##*/}/device/delete"'
         machine.run(["sh", "-c", script, "unplug", serial])
         return
     machine.qmp("device_del", id=disk_id(serial))
-    deadline = time.monotonic() + UNPLUG_LIMIT
-    while _present(machine, disk_id(serial)):
+    _wait(
+        lambda: not _present(machine, disk_id(serial)),
+        f"{machine.name}: the guest does not let go of {serial}",
+    )
+
+
+def plug(machine: Machine, serial: str, replacement: str | None = None) -> None:
+    """Bring a disk back that was unplugged, or an empty one with another serial in its place."""
+    disk = _disk(machine, serial)
+    if disk.bus == "sata":
+        if replacement:
+            raise LabError("QEMU cannot exchange SATA disks; take scsi, nvme or virtio")
+        machine.run(["sh", "-c", RESCAN_SATA])
+    else:
+        _add(machine, disk, replacement)
+    _wait(
+        lambda: (replacement or serial) in _serials(machine),
+        f"{machine.name}: the guest does not see {replacement or serial}",
+    )
+
+
+def _add(machine: Machine, disk: Disk, replacement: str | None) -> None:
+    """Give QEMU the drive, then the device; each may be there no longer, or not yet gone."""
+    if _present(machine, disk_id(disk.serial)):
+        raise LabError(f"{machine.name}: {disk.serial} is plugged in")
+    file = disk_file(replacement or disk.serial, machine.files.disks)
+    if replacement:
+        _check_replacement(machine, replacement)
+        _qemu_img("create", "-f", "qcow2", str(file), str(disk.size))
+    if any(block["device"] == drive_id(disk.serial) for block in machine.qmp("query-block")):
+        machine.hmp(f"drive_del {drive_id(disk.serial)}")
+    machine.hmp(f"drive_add 0 {drive(disk.serial, file)}")
+    # another disk has another WWN: the simplest is to have none
+    wanted = tuple(
+        replace(each, wwn=None) if replacement and each == disk else each
+        for each in machine.record().hardware.layout.disks
+    )
+    words = device(wanted, disk.serial)
+    if replacement:
+        words = words.replace(f"serial={disk.serial}", f"serial={replacement}")
+    machine.hmp(f"device_add {words}")
+
+
+def _check_replacement(machine: Machine, serial: str) -> None:
+    if not re.fullmatch(SERIAL, serial):
+        raise LabError("a serial is 1 to 20 letters and digits")
+    if serial in {ROOT_SERIAL, *(disk.serial for disk in machine.record().hardware.layout.disks)}:
+        raise LabError(f"{machine.name} has a disk with serial {serial}")
+
+
+def _disk(machine: Machine, serial: str) -> Disk:
+    for disk in machine.record().hardware.layout.disks:
+        if disk.serial == serial:
+            return disk
+    raise LabError(f"{machine.name} has no disk with serial {serial}")
+
+
+def _serials(machine: Machine) -> list[str]:
+    """Return the serials that the guest knows; udev has them last of all."""
+    argv = ["lsblk", "--nodeps", "--noheadings", "--raw", "--output", "SERIAL"]
+    return machine.run(argv).stdout.split()
+
+
+def _wait(arrived: Callable[[], bool], otherwise: str) -> None:
+    deadline = time.monotonic() + PLUG_LIMIT
+    while not arrived():
         if time.monotonic() > deadline:
-            raise LabError(f"{machine.name}: the guest does not let go of {serial}")
+            raise LabError(otherwise)
         time.sleep(0.1)
 
 

@@ -20,6 +20,7 @@ from lab.errors import LabError
 BUSES = ("sata", "scsi", "nvme", "virtio")
 FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs")
 ROOT_SERIAL = "LABROOT"
+SERIAL = r"[A-Za-z0-9]{1,20}"
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 SMALLEST_XFS = 300 * 2**20  # mkfs.xfs of xfsprogs 6 refuses less
 
@@ -41,12 +42,16 @@ class Disk:
 
 @dataclass(frozen=True)
 class Layout:
-    """A machine's memory in MiB, its disks in order, packages beyond the image's own."""
+    """A machine's memory in MiB, its disks in order, packages beyond the image's own.
+
+    `script` is the text of a shell script that finishes what keys cannot say.
+    """
 
     disks: tuple[Disk, ...] = ()
     memory: int = 768
     packages: tuple[str, ...] = ()
     append: str | None = None
+    script: str = ""
 
     @property
     def snapshots(self) -> bool:
@@ -61,13 +66,13 @@ def load(path: Path) -> Layout:
     except OSError as error:
         raise LabError(f"cannot read the layout {path}: {error.strerror}") from error
     try:
-        return parse(text)
+        return parse(text, path.parent)
     except LabError as error:
         raise LabError(f"{path}: {error}") from error
 
 
-def parse(text: str) -> Layout:
-    """Return the layout in a YAML text; LabError says what is wrong in it."""
+def parse(text: str, directory: Path = Path()) -> Layout:
+    """Return the layout in a YAML text from `directory`; LabError says what is wrong in it."""
     try:
         raw = yaml.safe_load(text) or {}
     except yaml.YAMLError as error:
@@ -82,7 +87,8 @@ def parse(text: str) -> Layout:
     memory = raw.get("memory", Layout.memory)
     if not isinstance(memory, int) or memory < 256:
         raise LabError(f"memory is {memory!r}; give MiB, at least 256")
-    return Layout(disks, memory, tuple(raw.get("packages", [])), raw.get("append"))
+    script = _script(raw["script"], directory) if "script" in raw else Layout.script
+    return Layout(disks, memory, tuple(raw.get("packages", [])), raw.get("append"), script)
 
 
 def size_in_bytes(value: object) -> int:
@@ -91,6 +97,17 @@ def size_in_bytes(value: object) -> int:
     if not match or not int(match[1]):
         raise LabError(f"size is {value!r}; write it as 512M or 1G")
     return int(match[1]) * UNITS.get(match[2], 1)
+
+
+def _script(name: object, directory: Path) -> str:
+    """Return the text of a script that lies beside the layout."""
+    if not isinstance(name, str) or not re.fullmatch(r"[\w-][\w.-]*", name):
+        raise LabError(f"script is {name!r}; give the name of a file beside the layout")
+    try:
+        return (directory / name).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise LabError(f"cannot read the script {name}: {reason}") from error
 
 
 def _known_keys(raw: object, shape: type[Disk] | type[Layout], where: str) -> None:
@@ -123,7 +140,7 @@ def _check(disk: Disk) -> None:
     for wrong, message in (
         (disk.bus not in BUSES, f"unknown bus {disk.bus!r}; known are {list(BUSES)}"),
         (
-            not re.fullmatch(r"[A-Za-z0-9]{1,20}", str(disk.serial)),
+            not re.fullmatch(SERIAL, str(disk.serial)),
             "a serial is 1 to 20 letters and digits",
         ),
         (disk.serial == ROOT_SERIAL, f"the serial {ROOT_SERIAL} belongs to the root disk"),

@@ -165,15 +165,23 @@ class Machine:
         return qmp.execute(self.files.qmp, command, arguments)
 
     def hmp(self, line: str) -> None:
-        """Run a human monitor command that is silent when it works; LabError is what it says."""
+        """Run a human monitor command; one that works is silent or says OK. LabError: what it said."""
         said = str(self.qmp("human-monitor-command", **{"command-line": line})).strip()
-        if said:
+        if said not in ("", "OK"):
             raise LabError(f"QEMU refuses {line!r}: {said}")
 
     def unplug(self, serial: str) -> None:
         """Take a disk away from the running guest; the next boot or load has it again."""
         self._must_run()
         disks.unplug(self, serial)
+
+    def plug(self, serial: str, replacement: str | None = None) -> None:
+        """Bring an unplugged disk back, or an empty one with another serial in its place.
+
+        The next boot or load has the layout's own disk again.
+        """
+        self._must_run()
+        disks.plug(self, serial, replacement)
 
     def record(self) -> Record:
         """Return what the machine was made from."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 READY = "ready"
 SCRIPT = Path(__file__).parent / "guest" / "prepare_disks.sh"
+SCRIPT_LIMIT = 600.0  # for the layout's own
 
 
 def key(hardware: qemu.Hardware) -> str:
@@ -30,7 +31,8 @@ def key(hardware: qemu.Hardware) -> str:
     command = qemu.argv(hardware, MachineFiles(Path("/")), 0)
     on_disks = [rows(hardware.layout.disks), [disk.size for disk in hardware.layout.disks]]
     parts = json.dumps([qemu_version(), hardware.image.key, command, on_disks]).encode()
-    return hashlib.sha256(parts + SCRIPT.read_bytes()).hexdigest()[:16]
+    scripts = SCRIPT.read_bytes() + hardware.layout.script.encode()
+    return hashlib.sha256(parts + scripts).hexdigest()[:16]
 
 
 def rows(disks: tuple[Disk, ...]) -> str:
@@ -64,6 +66,9 @@ def _prepare(hardware: qemu.Hardware, scratch: Machine, target: Path) -> None:
         scratch.boot()
         say("preparing: file systems")
         scratch.run(["sh", "-c", SCRIPT.read_text()], input=rows(hardware.layout.disks))
+        if hardware.layout.script:
+            say("preparing: the layout's script")
+            scratch.run(["sh", "-c", hardware.layout.script], timeout=SCRIPT_LIMIT)
         if hardware.layout.snapshots:
             say("preparing: snapshot")
             scratch.save(READY)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,12 +64,22 @@ def kernel_arguments(hardware: Hardware) -> str:
 
 def disks(wanted: tuple[Disk, ...], directory: Path) -> list[str]:
     """Return the arguments for controllers and disks."""
-    arguments: list[str] = []
+    return [
+        argument for disk, place in _places(wanted) for argument in (*_drive(disk.serial, directory), *place)
+    ]
+
+
+def device(wanted: tuple[Disk, ...], serial: str) -> str:
+    """Return what follows `-device`, or `device_add`, for one of these disks."""
+    return next(place[-1] for disk, place in _places(wanted) if disk.serial == serial)
+
+
+def _places(wanted: tuple[Disk, ...]) -> Iterator[tuple[Disk, list[str]]]:
+    """Yield each disk with the arguments for its device, led by those for what it hangs on."""
     for bus, place in (("sata", _sata), ("scsi", _scsi), ("nvme", _pcie), ("virtio", _pcie)):
         members = [disk for disk in wanted if disk.bus == bus]
         for index, disk in enumerate(members):
-            arguments += [*_drive(disk.serial, directory), *place(disk, index)]
-    return arguments
+            yield disk, place(disk, index)
 
 
 def with_caches_off(serials: Iterable[str]) -> list[str]:
@@ -96,6 +106,14 @@ def disk_file(serial: str, directory: Path) -> Path:
     return directory / f"{serial}.qcow2"
 
 
+def drive(serial: str, path: Path) -> str:
+    """Return what follows `-drive`: write-back caching, flushes passed on.
+
+    That is what a disk with a volatile cache looks like.
+    """
+    return f"if=none,id={drive_id(serial)},file={escape(path)},format=qcow2,{CACHE}"
+
+
 def escape(path: Path) -> str:
     """Return a path as QEMU's option syntax wants it: commas doubled."""
     return str(path).replace(",", ",,")
@@ -106,9 +124,7 @@ def _accelerator(accel: str) -> str:
 
 
 def _drive(serial: str, directory: Path) -> list[str]:
-    """Write-back caching, flushes passed on: what a disk with a volatile cache looks like."""
-    path = escape(disk_file(serial, directory))
-    return ["-drive", f"if=none,id={drive_id(serial)},file={path},format=qcow2,{CACHE}"]
+    return ["-drive", drive(serial, disk_file(serial, directory))]
 
 
 def _common(disk: Disk) -> str:

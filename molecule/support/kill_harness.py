@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import layer_mount_options, layer_write_cache, storage
+from . import layer_io_scheduler, layer_mount_options, layer_write_cache, storage
 from .assessment import Inputs, assess
 from .host import Host
 from .plan import STEPS
@@ -27,6 +27,7 @@ from .plan import STEPS
 LAYERS: dict[str, Any] = {
     "mount_options": layer_mount_options,
     "write_cache": layer_write_cache,
+    "io_scheduler": layer_io_scheduler,
 }
 
 

@@ -43,6 +43,7 @@ class Playbooks:
     directory: Path
     environment: dict[str, str]
     bin: Path = Path(sys.executable).parent
+    limit: str = "all"
 
     def run(self, playbook: str, *options: str, variables: dict[str, Any] | None = None) -> Run:
         """Run `playbooks/PLAYBOOK.yml`. Each run's reports are its own."""
@@ -57,6 +58,7 @@ class Playbooks:
                 *inventories,
                 str(ROOT / f"playbooks/{playbook}.yml"),
                 *extra,
+                f"--limit={self.limit}",
                 *options,
             ],
             cwd=self.directory,

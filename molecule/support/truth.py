@@ -14,7 +14,7 @@ from typing import Any
 from lab.machine import Machine
 
 _SCRIPT = r"""
-import glob, json, os, re, subprocess
+import json, os, re, subprocess
 
 def text(path):
     try:
@@ -27,16 +27,22 @@ def say(*argv):
 
 rules = text("/etc/udev/rules.d/99-durable-dbhost-write-cache.rules")
 disks = {}
-for link in glob.glob("/dev/disk/by-id/*[0-9]"):
-    found = re.search(r"(SATA\d+|VIRT\d+)$", link)
-    if not found:
+for line in say("lsblk", "--nodeps", "--noheadings", "--raw", "--output", "NAME,SERIAL").splitlines():
+    name, _blank, serial = line.partition(" ")
+    if not re.match(r"(SATA|SCSI|NVME|VIRT)\d+$", serial):
         continue
-    serial, name = found.group(1), os.path.basename(os.path.realpath(link))
     if serial.startswith("SATA"):
         on = "(on)" in say("hdparm", "-W", "/dev/" + name)
+    elif serial.startswith("SCSI"):
+        on = "0x01" in say("sdparm", "-q", "-r", "--get", "WCE=1", "-H", "/dev/" + name)
+    elif serial.startswith("NVME"):
+        on = not say("nvme", "get-feature", "/dev/" + name, "-f", "6").strip().endswith("0")
     else:
         on = text("/sys/block/%s/cache_type" % name).strip() == "write back"
-    rule = [line for line in rules.splitlines() if '_%s"' % serial in line or '"%s"' % serial in line]
+    known = say("udevadm", "info", "--query=property", "--name=" + name)
+    wwn = re.search(r"^ID_WWN(?:_WITH_EXTENSION)?=(\S+)$", known, re.M)
+    names = [serial] + ([wwn.group(1)] if wwn else [])
+    rule = [line for line in rules.splitlines() for n in names if '_%s"' % n in line or '"%s"' % n in line]
     disks[serial] = {
         "name": name,
         "cache": "on" if on else "off",

@@ -11,7 +11,17 @@ from __future__ import annotations
 import datetime
 from typing import Any, NamedTuple
 
-from . import attestations, cache_rules, fstab, plan, requirements, scheduler_rules, scheduling, settings
+from . import (
+    attestations,
+    cache_rules,
+    deaf,
+    fstab,
+    plan,
+    requirements,
+    scheduler_rules,
+    scheduling,
+    settings,
+)
 from .attestations import Attestation
 from .observation import UNKNOWN
 from .paths import normal
@@ -189,7 +199,9 @@ def _find(
 ) -> Findings:
     disks, unknown_stacks = _leaves(storage, mounts)
     rows = [row for mount in mounts for row in settings.of_mount(mount, profile)]
-    rows += [row for disk in disks for row in settings.of_disk(disk, profile)]
+    unheard = {name for mount in storage["mounts"] for layer in deaf.layers(mount) for name in layer.disks}
+    rows += [row for disk in disks for row in settings.of_disk(disk, profile, disk["name"] in unheard)]
+    rows += settings.of_layers(mounts, disks, profile)
     rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
     needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
     needed += requirements.of_neighbours(profile, storage["mounts"], mounts, disks)
@@ -241,6 +253,10 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
         if mount["barrier"] == "off" and mount["disks"] != UNKNOWN:
             for name in mount["disks"]:
                 bare.setdefault(name, []).append(mount["target"])
+    unheard: dict[str, dict[str, None]] = {}
+    for layer in (layer for mount in mounts for layer in deaf.layers(mount)):
+        for name in layer.disks:
+            unheard.setdefault(name, {})[layer.name] = None
     for disk in disks:
         cache = disk["write_cache"]
         survives = cache["device"] in ("none", "disabled") or attestations.find(
@@ -254,6 +270,7 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
         if cache["kernel"] == "write through" and cache["device"] == "enabled":
             found.append(f"{held}: the kernel believes that it caches nothing and never flushes it")
         found += [f"{held}: {target} is mounted without barriers" for target in bare.get(disk["name"], ())]
+        found += [f"{held}: {layer} passes no flush on" for layer in unheard.get(disk["name"], ())]
     return found
 
 
@@ -305,10 +322,10 @@ def _will_wait(row: Setting, found: Findings) -> bool:
     """Tell whether a setting waits for a reboot, or will once a run has persisted it."""
     if row.verdict == "pending":
         return True
-    if row.setting != "data_mode" or row.running == UNKNOWN:
+    if row.setting not in _WHY_A_REBOOT or row.verdict != "drift_persisted":
         return False
-    needs_mount = not settings.satisfies("data_mode", row.running, row.wanted_running)
-    return needs_mount and row.phase is not None and not found.withholds(row)
+    waits = not settings.satisfies(row.setting, row.running, row.wanted_running)
+    return waits and row.phase is not None and not found.withholds(row)
 
 
 def _pending(row: Setting) -> dict[str, str]:
@@ -317,8 +334,15 @@ def _pending(row: Setting) -> dict[str, str]:
         "target": row.target,
         "setting": row.setting,
         "needs": "reboot",
-        "why": "the kernel does not change data= of a mounted file system",
+        "why": _WHY_A_REBOOT[row.setting],
     }
+
+
+_WHY_A_REBOOT = {
+    "data_mode": "the kernel does not change data= of a mounted file system",
+    "write_cache": "a layer above was made when nothing below cached, and would pass no flush on",
+    "layer_belief": "a device-mapper device keeps what it believed when its table was loaded",
+}
 
 
 _FILES = {

@@ -28,6 +28,10 @@ class Layer(NamedTuple):
 
     `type` is partition, lvm, dm, crypt, multipath, md, disk or unknown; `detail` says what sort
     (linear, raid1, ...), `state` what it is doing, `below` the kernel names of what it lies on.
+    `label` is the name that an administrator gave it, where it has one;
+    `belief` is what the kernel believes of the caches below ('' for partitions and disks): a
+    device-mapper device takes it from below when its table is loaded, and keeps it. One that
+    believes "write through" passes no flush on, whatever its disks believe since.
     """
 
     name: str
@@ -35,6 +39,8 @@ class Layer(NamedTuple):
     detail: str = ""
     state: str = ""
     below: tuple[str, ...] = ()
+    label: str = ""
+    belief: str = ""
 
 
 class Stack(NamedTuple):
@@ -100,6 +106,20 @@ class Blocks:
         except Unobservable:
             return None
 
+    def deaf_above(self, name: str) -> list[str]:
+        """Return the layers above a disk that believe that nothing below them caches."""
+        waiting, seen = [name], set()
+        while waiting:
+            above = waiting.pop()
+            path = self.host.resolve(f"/sys/class/block/{above}")
+            parts = [part for part in self._names(path) if self.host.exists(f"{path}/{part}/partition")]
+            for holder in (*parts, *self._names(f"{path}/holders")):
+                if holder not in seen:
+                    seen.add(holder)
+                    waiting.append(holder)
+        layers = [self._look(other).layer for other in sorted(seen)]
+        return [layer.name for layer in layers if layer.belief not in ("", "write back")]
+
     def whole(self, name: str) -> str:
         """Return the name of the device that a partition is part of; of another, its own."""
         path = self.host.resolve(f"/sys/class/block/{name}")
@@ -118,7 +138,12 @@ class Blocks:
 
     def _look(self, name: str) -> _Finding:
         if name not in self._found:
-            self._found[name] = self._find(name)
+            found = self._find(name)
+            if found.layer.type not in ("partition", "disk"):
+                belief = self._text(f"/sys/class/block/{name}/queue/write_cache") or UNKNOWN
+                label = self._text(f"/sys/class/block/{name}/dm/name")
+                found = found._replace(layer=found.layer._replace(belief=belief, label=label))
+            self._found[name] = found
         return self._found[name]
 
     def _find(self, name: str) -> _Finding:
@@ -170,6 +195,8 @@ class Blocks:
         degraded = self._text(f"{path}/md/degraded")
         words = [policy, "" if action in ("", "idle") else action]
         words.append(f"degraded by {degraded}" if degraded not in ("", "0") else "")
+        if policy == "journal" and not self._text(f"{path}/md/journal_mode"):
+            policy = "journal failed"  # the policy's own file goes on to say journal
         hole = _hole(name, level) if _PARITY.match(level) and policy not in _CLOSED else None
         state = ", ".join(word for word in words if word and word != UNKNOWN)
         return _Finding(Layer(name, "md", level, state, below), None, hole)
@@ -193,8 +220,11 @@ class Blocks:
         return parse_tables(result.stdout)
 
     def _slaves(self, path: str) -> tuple[str, ...]:
+        return self._names(f"{path}/slaves")
+
+    def _names(self, path: str) -> tuple[str, ...]:
         try:
-            return tuple(self.host.names(f"{path}/slaves"))
+            return tuple(self.host.names(path))
         except Unobservable:
             return ()
 

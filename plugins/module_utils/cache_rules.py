@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from . import udev
 from .caches import CONTROLS, DISABLED, ENABLED
-from .host import Host, Unobservable
+from .host import Host
 
 #: Sorts after the distributions' own rules (60-, 85-hdparm), so that it has the last word.
 RULES_PATH = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
@@ -39,11 +39,12 @@ WantedBy={" ".join(_TARGETS)}
 
 
 def read(host: Host) -> dict[str, tuple[str, str]]:
-    """Return {disk id: (control, state)} of the disks that keep their state. Raises Unobservable."""
+    """Return {disk id: (control, state)} of the disks that keep their state. Raises Unobservable.
+
+    None does where no unit tells udev of a resume: then the rules stand, and are not enough.
+    """
     rules = read_rules(host)
-    if rules and not is_woken(host):
-        raise Unobservable(f"{UNIT_PATH}: not as we wrote it, or not enabled")
-    return rules
+    return rules if rules and is_woken(host) else {}
 
 
 def read_rules(host: Host) -> dict[str, tuple[str, str]]:

@@ -34,6 +34,7 @@ class Disks:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.virtualization = observe("systemd-detect-virt", self._detect_virtualization)
+        self._devices = self._list_devices()
         self._udev_error: str | None = None
         self._properties = self._read_udev()
         self._ids = self._name_devices()
@@ -70,9 +71,10 @@ class Disks:
             "readahead.running": self.readahead(name),
             "readahead.persisted": self.scheduling_persisted(name, "readahead"),
         }
+        known = self.id_of(name)
         facts: dict[str, Any] = {
             "name": name,
-            "id": self.id_of(name),
+            "id": known,
             "kind": kind.kind,
             "transport": kind.transport,
             "control": control or NONE,
@@ -84,7 +86,10 @@ class Disks:
             "write_cache": {},
             "scheduler": {"available": available},
             "readahead": {},
-            "evidence": {field: seen.as_dict() for field, seen in evidence.items()},
+            "evidence": {
+                "id": {"value": known, "source": "udev", "reason": None if known else self._why_no_id(name)},
+                **{field: seen.as_dict() for field, seen in evidence.items()},
+            },
         }
         for field, seen in evidence.items():
             group, _dot, key = field.rpartition(".")
@@ -101,12 +106,13 @@ class Disks:
 
     def kind(self, name: str) -> Kind:
         """Return what sort of disk a kernel name is."""
-        path = self.host.resolve(f"/sys/block/{name}")
+        names = kinds.nvme_paths(name, self._devices) or [name]
+        paths = [self.host.resolve(f"/sys/block/{path}") for path in names]
         return kinds.classify(
             Traits(
                 name=name,
-                path=path,
-                driver=self._driver(path),
+                path=" ".join(paths),
+                driver=self._driver(paths[0]),
                 vendor=self._attribute(name, "device/vendor"),
                 model=self._attribute(name, "device/model"),
                 properties=self._properties.get(name, {}),
@@ -148,6 +154,12 @@ class Disks:
             return False
         return CONTROLS[control].is_switchable(self.host, name)
 
+    def _list_devices(self) -> list[str]:
+        try:
+            return self.host.names("/sys/block")
+        except Unobservable:
+            return []
+
     def _detect_virtualization(self) -> str:
         # Exit 1 with the word "none" is its answer on bare metal.
         result = self.host.run(["systemd-detect-virt"])
@@ -178,6 +190,12 @@ class Disks:
         holders = Counter(named.values())
         return {name: known for name, known in named.items() if known and holders[known] == 1}
 
+    def _why_no_id(self, name: str) -> str:
+        if self._udev_error:
+            return self._udev_error
+        named = udev.identify(self._properties.get(name, {}))
+        return f"another disk has the name {named} too" if named else "it has no WWN or serial number"
+
     def _driver(self, path: str) -> str:
         """Return the name of the driver of a SCSI disk's host, '' for a disk of another sort."""
         hosts = [part for part in path.split("/") if part.startswith("host") and part[4:].isdigit()]
@@ -206,7 +224,8 @@ class Disks:
         kept = rules.get(self._ids.get(name, ""))
         if kept and kept[0] == control:
             return Observation(kept[1], cache_rules.RULES_PATH)
-        return Observation("unset", cache_rules.RULES_PATH, "no rule: the device's own default applies")
+        why = f"no rule, or {cache_rules.UNIT} does not have it applied after sleep: the device's default applies"
+        return Observation("unset", cache_rules.RULES_PATH, why)
 
     def _queue_word(self, name: str, attribute: str, words: dict[str, str]) -> Observation:
         source = f"/sys/block/{name}/queue/{attribute}"

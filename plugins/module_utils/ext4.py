@@ -21,13 +21,12 @@ _DEFAULTS = {
 class Superblock(NamedTuple):
     """What the superblock makes a mount do: the default options, and where the journal is.
 
-    `journal` is internal, external or none; `journal_device` the number (`major:minor`) that the
-    kernel last used for an external one.
+    `journal` is internal, external or none. Which device an external one is on, the superblock
+    knows only as of the day it was made.
     """
 
     options: tuple[str, ...]
     journal: str
-    journal_device: str = ""
 
 
 def parse_running(text: str) -> dict[str, str]:
@@ -53,15 +52,8 @@ def parse_superblock(text: str) -> Superblock:
     extended = [option for option in fields.get("Mount options", "").split(",") if option]
     if "has_journal" not in fields["Filesystem features"].split():
         return Superblock((*defaults, *extended), "none")
-    number = int(fields.get("Journal device", "0"), 16)
-    if number:
-        return Superblock((*defaults, *extended), "external", _device(number))
-    return Superblock((*defaults, *extended), "internal")
-
-
-def _device(number: int) -> str:
-    """Return `major:minor` of a device number as the kernel packs it in 32 bits (kdev_t.h)."""
-    return f"{(number & 0xFFF00) >> 8}:{(number & 0xFF) | ((number >> 12) & 0xFFF00)}"
+    is_external = int(fields.get("Journal device", "0"), 16) != 0
+    return Superblock((*defaults, *extended), "external" if is_external else "internal")
 
 
 def persisted(superblock: Superblock, options: tuple[str, ...]) -> dict[str, str]:

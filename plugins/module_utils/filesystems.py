@@ -27,6 +27,8 @@ _NO_RULE = {
     "overlay": "overlay writes to another file system: put the data on a mount of its own",
     "raw": "no file system: it rests on how the database opens the device",
 }
+#: The kernel cuts the name of a thread short.
+_LONGEST_COMMAND = 15
 _BESIDE = ("logdev", "rtdev")
 
 
@@ -83,8 +85,12 @@ class FileSystems:
                 else:
                     reasons.append(f"{mount.target} also writes to {path}, which is no block device here")
         if superblock and superblock.journal == "external":
-            beside.append(f"/dev/block/{superblock.journal_device}")
-            numbers.append(superblock.journal_device)
+            try:
+                journal = self._journal(mount)
+                beside.append(f"/dev/{journal}")
+                numbers.append(self.host.read(f"/sys/class/block/{journal}/dev").strip())
+            except Unobservable as error:
+                reasons.append(f"where the journal of {mount.target} lies could not be read: {error}")
         elif superblock is None and mount.fstype in EXT:
             reasons.append(f"whether {mount.target} has its journal elsewhere could not be read")
         return numbers, beside, reasons
@@ -101,6 +107,21 @@ class FileSystems:
             if filesystem and self.host.exists(f"{filesystem}/allocation/{chunk}/{level}")
         ]
         return [f"{mount.target} keeps its {chunk} as btrfs {level}" for chunk, level in kinds]
+
+    def _journal(self, mount: Mount) -> str:
+        """Return the kernel name of the device that an external journal is on: only the thread that
+        writes it tells. Raises Unobservable."""
+        name = self.blocks.name_of(mount.device)
+        thread = self.host.read(f"/sys/fs/ext4/{name}/journal_task").strip()
+        command = self.host.read(f"/proc/{thread}/comm").strip()
+        journal = command[len("jbd2/") :]
+        if len(command) < _LONGEST_COMMAND:
+            return journal
+        names = [name for name in self.host.names("/proc/fs/jbd2") if name.startswith(journal)]
+        names = [name for name in names if self.host.exists(f"/sys/class/block/{name}")]
+        if len(names) != 1:
+            raise Unobservable(f"{command}, cut short, may be any of {', '.join(names) or 'none'}")
+        return names[0]
 
     def _ext(self, mount: Mount) -> dict[str, Observation]:
         source = f"/proc/fs/ext4/{self.blocks.name_of(mount.device)}/options"

@@ -31,6 +31,7 @@ class Identities(Pseudonyms):
         super().__init__(words, salt)
         #: Serial number as udev has it -> the model that it begins with.
         self._models: dict[str, str] = {}
+        self._known: set[str] = set()
 
     def learn_device(self, properties: dict[str, str]) -> None:
         """Learn the names of one block device from its udev properties."""
@@ -47,6 +48,7 @@ class Identities(Pseudonyms):
 
     def learn_identity(self, value: str) -> None:
         """Learn a serial number, WWN or UUID."""
+        self._known.add(value.strip())
         self.learn(value.strip()[len(self._sort(value.strip())) :])
 
     def learn_mapped(self, uuid: str) -> None:
@@ -56,10 +58,10 @@ class Identities(Pseudonyms):
         if lvm:
             self.learn(lvm[1])
             self.learn(lvm[2])
-        elif found and found["maker"] != "CRYPT":
-            self.learn_identity(found["rest"])
         elif not found:
             self.learn(uuid)
+        elif found["maker"] != "CRYPT" or not _CRYPT.fullmatch(found["rest"]):
+            self.learn_identity(found["rest"])
 
     def identity(self, value: str) -> str:
         """Return the stand-in for a serial number, WWN or UUID, whatever it looks like."""
@@ -111,6 +113,11 @@ class Identities(Pseudonyms):
             done += [self.scrub(text[position : found.start()]), found[1], self.link(found[2], found[3])]
             position = found.end()
         return "".join([*done, self.scrub(text[position:])])
+
+    def named(self, text: str) -> str:
+        """Return a text with stand-ins also for short and common words that name a device."""
+        known = "|".join(map(re.escape, sorted(filter(None, self._known), key=len, reverse=True)))
+        return self.text(re.sub(known, lambda found: self.identity(found.group()), text) if known else text)
 
     def _by_id(self, name: str) -> str:
         if _PLACES.fullmatch(name):

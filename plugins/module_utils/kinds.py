@@ -270,7 +270,7 @@ _RAID_NAMES = (
     r"^(Adaptec|Areca|AMCC|3ware|ServeRA) |(?i:\bRAID|\bPERC\b|\bVD$|logical (volume|drive)|virtual disk)"
     r"|LogicalDrv|-VOL#|BOSS|NS204|^IBM IPR-"
 )
-#: Vendors of single disks. HP's and HPE's have models like EG0900FBVFQ.
+#: Vendor and model of single disks. HP's and HPE's have models like EG0900FBVFQ.
 _MAKERS = (
     r"^(ATA|FUJITSU|HGST|HITACHI|IBM-ESXS|INTEL|KIOXIA|MICRON|MAXTOR|SAMSUNG|SEAGATE|SanDisk|TOSHIBA|WD|WDC) ."
     r"|^HPE? [A-Z]{2}\d{4}"
@@ -291,7 +291,12 @@ def _raid(traits: Traits, transport: str) -> Kind | None:
 
 
 def _is_single_disk(traits: Traits, controller: _Controller) -> bool:
-    return bool(re.search(controller.disks, traits.path)) and _calls_itself(traits, _MAKERS)
+    return bool(re.search(controller.disks, traits.path)) and _is_of_a_maker(traits)
+
+
+def _is_of_a_maker(traits: Traits) -> bool:
+    # By the vendor in sysfs: a model of udev may begin with a maker's name behind another vendor.
+    return re.match(_MAKERS, f"{traits.vendor} {traits.model}") is not None
 
 
 #: Words of systemd-detect-virt for containers: a hypervisor below them is not told.
@@ -332,8 +337,8 @@ def _doubt(traits: Traits, transport: str) -> str | None:
         if paths and all(re.search(_NVME_ON_PCI, path) for path in paths):
             return None
         return "its path leads to no PCI device; a multipath disk is told by the paths behind it"
-    called = _names(traits).partition("\n")[0] or "a disk without a name"
+    called = f"{traits.vendor} {traits.model}".strip() or "a disk without a name"
     if transport == "sas" or (transport == "scsi" and traits.driver in _CONTROLLERS):
         # _raid has let it pass, as a single disk or because its driver offers no others.
-        return None if _calls_itself(traits, _MAKERS) else f"no maker of disks is known in {called!r}"
+        return None if _is_of_a_maker(traits) else f"no maker of disks is known in {called!r}"
     return f"no rule for {called} at {traits.driver or traits.name}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from . import belief, cache_rules
+from .blockstack import Blocks
 from .caches import CONTROLS, DISABLED, ENABLED, NONE
 from .disks import Disks
 from .flush import flush_disk, owe
@@ -57,7 +58,7 @@ def plan(host: Host, targets: list[Target]) -> Work:
     changes: list[Change] = []
     for target, facts in zip(targets, _find_all(reader, targets)):
         found[target.disk] = facts
-        changes += _changes(target, facts)
+        changes += [change for change in _changes(target, facts) if not _is_unheard(host, change, facts)]
         if target.state != KEEP and facts["write_cache"]["device"] != NONE:
             kept[target.disk] = (facts["control"], target.state)
     return Work(tuple(changes), found, cache_rules.render(kept))
@@ -121,6 +122,16 @@ def _check(target: Target, facts: dict[str, Any]) -> None:
         raise ChangeFailed(f"{where}: its write cache cannot be read: {reason}")
 
 
+def _is_unheard(host: Host, change: Change, facts: dict[str, Any]) -> bool:
+    """Tell whether a cache would come on below a layer that passes no flush on.
+
+    Such a layer was made when nothing below cached. It waits for the next boot, when our rule turns
+    the cache on before the layer is made.
+    """
+    comes_on = (change.setting, change.when, change.after) == ("write_cache", "running", ENABLED)
+    return comes_on and bool(Blocks(host).deaf_above(facts["name"]))
+
+
 def _changes(target: Target, facts: dict[str, Any]) -> list[Change]:
     cache = facts["write_cache"]
     device = cache["device"]
@@ -153,7 +164,8 @@ def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
             raise
         # Switching a cache off makes nothing worse, so what failed does not keep it on.
         refused = error
-    if wanted != device and (control.pinned or wanted == DISABLED):
+    # Raising the belief of a disk that is not pinned has switched its cache on, also one that was off.
+    if wanted != device if control.pinned else wanted == DISABLED:
         control.switch(host, name, wanted)
     if refused:
         raise refused

@@ -15,8 +15,8 @@ from .host import Host, Unobservable
 #: of fstab comes between the two groups.
 _ABOVE_FSTAB = ("/etc/systemd/system.control", "/etc/systemd/system")
 _BELOW_FSTAB = ("/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
-#: Sorts after others' drop-ins: the last word on Options= wins.
-DROP_IN = "99-durable-dbhost.conf"
+#: Sorts after others' drop-ins, override.conf of `systemctl edit` too: the last word on Options= wins.
+DROP_IN = "zz-durable-dbhost.conf"
 _ETC = "/etc/systemd/system"
 _HEADER = "# Managed by durable.dbhost. playbooks/release_db.yml takes it away.\n"
 _SECTION = re.compile(r"^\[(?P<name>[^\]]+)\]$")
@@ -57,7 +57,8 @@ def find(host: Host, target: str, in_fstab: bool) -> MountUnit | None:
     unit = next((f"{base}/{name}" for base in directories if host.exists(f"{base}/{name}")), None)
     source, options = unit, None
     if unit:
-        if host.resolve(unit) == "/dev/null":
+        # An empty file masks a unit as a link to /dev/null does.
+        if host.resolve(unit) == "/dev/null" or not host.read(unit):
             return MountUnit(unit, None, False, True)
         options = _options(host, unit) or ("defaults",)
     for path in _drop_ins(host, name):
@@ -93,7 +94,9 @@ def parse_options(text: str) -> tuple[str, ...] | None:
     Raises ValueError for a specifier, which only systemd can expand.
     """
     section, found = "", None
-    for line in re.sub(r"\\\n", " ", text).split("\n"):
+    # A comment is dropped before a line's end is looked at: its backslash continues nothing.
+    kept = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith(("#", ";")))
+    for line in re.sub(r"\\\n", " ", kept).split("\n"):
         heading = _SECTION.match(line.strip())
         if heading:
             section = heading["name"]
@@ -117,12 +120,19 @@ def _drop_ins(host: Host, name: str) -> Iterator[str]:
     """Yield a unit's drop-ins in the order in which they are read: by file name, /etc before /usr."""
     paths: dict[str, str] = {}
     for base in (*_ABOVE_FSTAB, *_BELOW_FSTAB):
-        directory = f"{base}/{name}.d"
-        for entry in host.names(directory) if host.exists(directory) else ():
-            if entry.endswith(".conf"):
-                paths.setdefault(entry, f"{directory}/{entry}")
+        for directory in (f"{base}/{scope}.d" for scope in _scopes(name)):
+            for entry in host.names(directory) if host.exists(directory) else ():
+                if entry.endswith(".conf"):
+                    paths.setdefault(entry, f"{directory}/{entry}")
     for entry in sorted(paths):
         yield paths[entry]
+
+
+def _scopes(name: str) -> list[str]:
+    """Return whose drop-ins apply to a unit: its own, of a-b-c.mount a-b-.mount and a-.mount, of all mounts."""
+    parts = name[: -len(".mount")].split("-")
+    shorter = ["-".join(parts[:count]) + "-.mount" for count in range(len(parts) - 1, 0, -1) if parts[0]]
+    return [name, *shorter, "mount"]
 
 
 def _is_started(host: Host, name: str) -> bool:

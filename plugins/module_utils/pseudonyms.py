@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 #: Shorter words, and words that paths and parsers consist of, are replaced only where it is known
@@ -33,10 +34,12 @@ _PATTERNS = (
     # A WWN, a UUID without dashes, a container: also with the partition that kpartx appends.
     rf"(?:{_BEFORE}|(?<=0x))[0-9a-f]{{16,}}(?:{_AFTER}|(?=p[0-9]+{_AFTER}))",
 )
+#: What names one machine in the kernel's own paths: numbers of Hyper-V, WWNs of ports.
+_IN_PATHS = re.compile("|".join([*_PATTERNS[:2], rf"(?<=0x)[0-9a-f]{{16,}}{_AFTER}"]), re.I)
 _STRANGE_LETTERS = "äéîøũñ"
 
 
-class Collision(Exception):
+class Collision(ValueError):
     """Stand-ins and what stands beside them spell a word that was to vanish: take another salt."""
 
 
@@ -54,23 +57,26 @@ class Pseudonyms:
         self._forms: set[str] = set()
         self._hosts: set[str] = set()
         self._stand_ins: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
         self._given: set[str] = set()
-        self._pattern: re.Pattern[str] | None = None
-        self._never: re.Pattern[str] | None = None
+        self._compiled: tuple[re.Pattern[str], re.Pattern[str] | None] | None = None
+        self._keys: re.Pattern[str] | None = None
 
     def learn(self, word: str) -> None:
         """Note a word that names one device or file system, to be replaced wherever it stands."""
         if len(_key(word)) >= _SHORTEST and word.lower() not in self._words:
             self._secrets.add(_key(word))
             self._forms.add(word)
-            self._pattern = None
+            self._compiled = self._keys = None
 
     def learn_host(self, name: str) -> None:
         """Note a host name, to be replaced where it is a word of its own."""
-        for word in (name, name.partition(".")[0]):
+        short = name.partition(".")[0]
+        # The first number of an address is no name.
+        for word in (name, "" if short.isdigit() else short):
             if len(word) >= _SHORTEST - 1 and word.lower() not in self._words:
                 self._hosts.add(word)
-                self._pattern = None
+                self._compiled = None
 
     def of(self, word: str) -> str:
         """Return the stand-in for the whole of a word that names something."""
@@ -84,29 +90,35 @@ class Pseudonyms:
     def scrub(self, text: str) -> str:
         """Return a text with a stand-in for everything in it that is known, or looks, to name
         something. Raises Collision."""
-        if self._pattern is None:
-            self._compile()
-        assert self._pattern
-        done = self._pattern.sub(lambda found: self._unless_common(found.group()), text)
-        if self._never and self._never.search(done):
+        pattern, never = self._compiled or self._compile()
+        done = pattern.sub(lambda found: self._unless_common(found.group()), text)
+        if never and never.search(done):
             raise Collision(self._salt)
         return done
+
+    def kernel(self, path: str) -> str:
+        """Return a path of /proc or /sys, where only numbers of their own kind name anything."""
+        return _IN_PATHS.sub(lambda found: self._unless_common(found.group()), path)
 
     def _unless_common(self, word: str) -> str:
         return word if word.lower() in self._words else self.of(word)
 
-    def _compile(self) -> None:
+    def _compile(self) -> tuple[re.Pattern[str], re.Pattern[str] | None]:
         never = _any_of(self._forms)
         hosts = _any_of(self._hosts)
         patterns = [never, f"{_BEFORE}{hosts}{_AFTER}" if hosts else "", *_PATTERNS]
-        self._pattern = re.compile("|".join(filter(None, patterns)), re.I)
-        self._never = re.compile(never, re.I) if never else None
+        pattern = re.compile("|".join(filter(None, patterns)), re.I)
+        self._compiled = pattern, re.compile(never, re.I) if never else None
+        return self._compiled
 
     def _new(self, key: str) -> str:
-        number = len(self._stand_ins)
+        # Counted for each shape, so that a new word changes few of the others' stand-ins.
+        shape = "".join("9" if char.isdigit() else "a" for char in key)
+        number = self._counts[shape]
+        self._counts[shape] += 1
         # Of very short words there are few: after many tries a stand-in grows.
         attempts = (
-            _stand_in(key + "0" * (attempt // 50), f"{self._salt}.{number}.{attempt}")
+            _stand_in(key + "0" * (attempt // 50), f"{shape}.{self._salt}.{number}.{attempt}")
             for attempt in range(1000)
         )
         for found in attempts:
@@ -116,7 +128,9 @@ class Pseudonyms:
         raise Collision(self._salt)
 
     def _betrays(self, stand_in: str) -> bool:
-        return stand_in in self._secrets or any(secret in stand_in for secret in self._secrets)
+        if self._keys is None:
+            self._keys = re.compile(_any_of(self._secrets) or "(?!)")
+        return bool(self._keys.search(stand_in))
 
 
 def _pieces(word: str) -> Iterator[tuple[str, bool]]:

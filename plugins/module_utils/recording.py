@@ -47,7 +47,7 @@ class _LooksOnly(Host):
 
 
 class RecordingHost(_LooksOnly):
-    """Passes every question on to another host and keeps the first answer to each in `calls`."""
+    """Passes every question on to another host and keeps the last answer to each in `calls`."""
 
     def __init__(self, inner: Host) -> None:
         self._inner = inner
@@ -78,13 +78,14 @@ class RecordingHost(_LooksOnly):
         return self._keep("run", json.dumps(argv), lambda: self._inner.run(argv, timeout))
 
     def _keep(self, call: str, key: str, ask: Callable[[], _Answer]) -> _Answer:
-        # Disks are asked in threads. Storing one key in a dict is one step for all of them.
+        # The last, because some disks answer only the second time. They are asked in threads, and
+        # storing one key in a dict is one step for all of them.
         try:
             answer = ask()
         except Unobservable as error:
-            self.calls[call].setdefault(key, {"error": str(error)})
+            self.calls[call][key] = {"error": str(error)}
             raise
-        self.calls[call].setdefault(key, list(answer) if isinstance(answer, Result) else answer)
+        self.calls[call][key] = list(answer) if isinstance(answer, Result) else answer
         return answer
 
 

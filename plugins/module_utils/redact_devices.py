@@ -184,4 +184,6 @@ def settings(text: str, names: Identities) -> str:
 
 def lines(pattern: str, text: str, names: Identities) -> str:
     """Return the lines of a text that are of a known form, with stand-ins."""
-    return "".join(f"{names.text(line)}\n" for line in text.split("\n") if line and re.fullmatch(pattern, line))
+    return "".join(
+        f"{names.text(line)}\n" for line in text.split("\n") if line and re.fullmatch(pattern, line)
+    )

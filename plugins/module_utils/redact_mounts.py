@@ -43,7 +43,8 @@ KEYS = frozenset(
     " metacopy min_batch_time mode nfsvers nr_inodes nconnect norecovery port pri proto redirect_dir resuid resgid"
     " retrans retry rsize wsize sb sec size space_cache stripe sunit swidth thread_pool timeo trans uid umask"
     " version vers xino dmask fmask index local_lock lookupcache metadata_ratio minorversion mountvers"
-    " debug_want_extra_isize rescue background_gc active_logs alloc_mode"
+    " debug_want_extra_isize rescue background_gc active_logs alloc_mode subvolid ptmxmode fd pgrp minproto maxproto"
+    " pipe_ino timeout nr_blocks pagesize file_mode dir_mode blksize user_id group_id"
     " x-systemd.device-timeout x-systemd.mount-timeout x-systemd.idle-timeout".split()
 )
 #: Mount options whose value is a path, or several.
@@ -51,12 +52,19 @@ PATHS = frozenset(
     "journal_path logdev lowerdir rtdev subvol upperdir usrjquota workdir x-systemd.requires"
     " x-systemd.requires-mounts-for x-systemd.after x-systemd.before device".split()
 )
+#: Mount options whose value is somebody's own.
+PRIVATE = frozenset(
+    "addr backupuid backupgid clientaddr context cred credentials cruid defcontext domain fscontext ip iocharset"
+    " mon_addr mountaddr name netbiosname pass password password2 prefixpath rootcontext secret secretfile servern"
+    " source user username workgroup".split()
+)
+HIDDEN = "hidden"
 #: What a mount without a device is called in the mount table.
 SOURCES = frozenset("none udev dev run shm systemd-1 cgroup cgroup2 rootfs host sys nodev".split())
 
-_KEY = re.compile(r"[A-Za-z][\w.-]{0,39}")
 _PLAIN = re.compile(r"[\w.+:-]{1,40}")
 #: What the kernel itself prints as an option is a word of its own.
+_KERNEL_TYPE = re.compile(r"[a-z][a-z0-9_]{0,30}")
 _KERNEL_FLAG = re.compile(r"[a-z][a-z0-9_.]{0,30}")
 _PROPAGATION = re.compile(r"(?:shared|master|propagate_from):\d+|unbindable")
 _SPACED = re.compile(r"([ \t]+)")
@@ -80,7 +88,12 @@ def _mountinfo_line(line: str, names: Identities) -> str:
         *(_number(word, names) for word in (number, parent, device)),
         *(names.text(root), names.text(target), options(flags, names, True)),
         *(tag for tag in tags if _PROPAGATION.fullmatch(tag)),
-        *("-", _fstype(fstype, names), _source(source, fstype, names), options(super_flags, names, True)),
+        *(
+            "-",
+            fstype if _KERNEL_TYPE.fullmatch(fstype) else _fstype(fstype, names),
+            _source(source, fstype, names),
+            options(super_flags, names, True),
+        ),
         *(names.of(word) for word in rest),
     ]
     return " ".join(words)
@@ -140,21 +153,21 @@ _FIELDS = (_spec, _target, _fstypes, _options, _digits, _digits, _beyond)
 
 
 def options(text: str, names: Identities, by_kernel: bool = False) -> str:
-    """Return mount options with stand-ins for all values, and in fstab all flags, that are not known."""
+    """Return mount options, without all values, and in fstab all flags, that are not known."""
     return ",".join(option(word, names, by_kernel) for word in text.split(","))
 
 
 def option(word: str, names: Identities, by_kernel: bool = False) -> str:
-    """Return one mount option. Passwords, user names and addresses are not among what is known."""
+    """Return one mount option. Of a password not even the length is shown."""
     key, equals, value = word.partition("=")
+    known = by_kernel and _KERNEL_FLAG.fullmatch(key)
     if not equals:
-        known = key in FLAGS or (by_kernel and _KERNEL_FLAG.fullmatch(key))
-        return word if known else names.of(word)
-    if key in KEYS and _PLAIN.fullmatch(value):
+        return word if known or not word or key in FLAGS else HIDDEN
+    if (key in KEYS and _PLAIN.fullmatch(value)) or (known and re.fullmatch(r"\d{1,7}", value)):
         return word
     if key in PATHS:
         return f"{key}={names.text(value)}"
-    return f"{key if _KEY.fullmatch(key) else names.of(key)}={names.of(value)}"
+    return f"{key if known or key in PRIVATE else HIDDEN}={HIDDEN}"
 
 
 def option_lines(text: str, names: Identities) -> str:
@@ -219,8 +232,8 @@ def _source(text: str, fstype: str, names: Identities) -> str:
         return f"//{_hosts(host, names)}{slash}{names.text(path)}"
     if text.startswith("/"):
         return names.text(text)
-    if ":" in text:
-        host, colon, path = text.partition(":/" if ":/" in text else ":")
+    host, colon, path = text.partition(":/")
+    if colon and not path.startswith("/"):
         return f"{_hosts(host, names)}{colon}{names.text(path)}"
     if fstype in ("zfs", "virtiofs", "9p"):
         return names.scrub(text)
@@ -233,6 +246,6 @@ def _hosts(text: str, names: Identities) -> str:
 
 def hosts_in(text: str) -> list[str]:
     """Return the hosts that a mount table or fstab names."""
-    found = re.findall(r"(?:^|[ \t])(?://([^/ \t]+)/|([^/ \t:#=]+(?::\d+)?):/)", text, re.M)
+    found = re.findall(r"(?:^|[ \t])(?://([^/\s]+)/|([^/\s:#=]+(?::\d+)?):/)", text, re.M)
     words = (word for pair in found for part in pair for word in re.split(r"[,@\[\]]|:\d+", part))
     return [word for word in words if word]

@@ -36,8 +36,8 @@ _WORDS = """
 /etc/tuned/active_profile profiles tuned.conf tuned.pid tuned.service /var/lib/durable-dbhost/originals.json
 /run/durable-dbhost/flush-owed /boot /home /root /tmp /srv /mnt /media /opt /usr/bin /usr/sbin /data
 UUID PARTUUID LABEL PARTLABEL subvol root rootflags part luks mpath crypt virtio sata scsi nvme ata wwn serial
-enabled disabled none unknown write back write through temporary 99-durable-dbhost.conf durable-dbhost-resume.service
-systemd-detect-virt udevadm info --export-db dumpe2fs hdparm sdparm --readonly --get WCE nvme id-ctrl get-feature
+enabled disabled none unknown write back write through temporary zz-durable-dbhost.conf durable-dbhost-resume.service
+systemd-detect-virt udevadm info --export-db dumpe2fs hdparm sdparm --quiet --get WCE nvme id-ctrl get-feature
 --output-format=json --feature-id=6 dmsetup table storage_facts localhost debian ubuntu linux server
 linear striped raid multipath active idle elevator include readahead type replace devices withheld
 No such file or directory Permission denied Is a directory Input/output error no answer within exit
@@ -64,11 +64,6 @@ def _mapped(text: str, names: Identities) -> str:
     return names.mapped(text.rstrip("\n")) + text[len(text.rstrip("\n")) :]
 
 
-def _originals(text: str, names: Identities) -> str:
-    entries = json.loads(text).items()
-    return json.dumps({names.text(target): mounts.options(said, names) for target, said in entries})
-
-
 def _unit(text: str, names: Identities) -> str:
     return text if text == cache_rules.UNIT_TEXT else mounts.unit(text, names)
 
@@ -85,8 +80,8 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (r"/proc/cmdline", mounts.command_line),
     (r"/proc/fs/(?:ext4|ext3|jbd2)/.*/options", mounts.option_lines),
     (r"/etc/fstab|/proc/(?:self/)?mounts", mounts.fstab),
-    (rf"{_BLOCK}/(?:serial|wwid|uuid|nguid|eui|wwn|unique_id|subsysnqn)", _identity),
     (rf"{_BLOCK}/dm/uuid", _mapped),
+    (rf"{_BLOCK}/(?:serial|wwid|uuid|nguid|eui|wwn|unique_id|subsysnqn)", _identity),
     (rf"{_BLOCK}/(?:dm/name|device/(?:model|vendor|rev|firmware_rev)|loop/backing_file)", _text),
     (
         rf"{_BLOCK}/(?:queue/.*|md/.*|dm/.*|cache_type|dev|partition|ro|removable|size|start|stat|hidden|inflight"
@@ -96,12 +91,11 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     ),
     (r"/sys/class/scsi_host/host\d+/proc_name|/sys/module/\w+/parameters/\w+", _as_is),
     (r"/sys/class/nvme/nvme\d+/(?:transport|state|cntrltype)", _as_is),
-    (r"/sys/fs/btrfs/[^/]+/(?:allocation|features)/.*", _as_is),
+    (r"/sys/fs/btrfs/[^/]+/(?:allocation|features)/.*|/sys/fs/ext4/[^/]+/journal_task", _as_is),
     (r"/etc/udev/rules\.d/\d\d-durable-dbhost-[a-z-]+\.rules", devices.rules),
     (rf"{_SYSTEMD}/.*\.(?:mount|service|conf)", _unit),
     (rf"{_TUNED}/active_profile", _text),
     (rf"{_TUNED}/.*tuned\.conf", devices.settings),
-    (r"/var/lib/durable-dbhost/originals\.json", _originals),
 )
 
 #: Directory -> which of its names are kept, all with stand-ins.
@@ -114,9 +108,7 @@ _DIRECTORIES = (
     (_SYSTEMD, r".*\.(?:mount|mount\.d|wants|requires)|.*durable-dbhost.*"),
     (rf"{_SYSTEMD}/.*\.mount\.d", r".*\.conf"),
     (rf"{_SYSTEMD}/.*\.(?:wants|requires)", r".*\.mount|.*durable-dbhost.*"),
-    (r"(?:/etc|/run|/usr/lib)/udev/rules\.d", r"[\w.-]+\.rules"),
     (r"/(?:run|var/lib)/durable-dbhost(?:/.*)?", r".*"),
-    (rf"{_TUNED}(?:/.*)?", r".*"),
 )
 
 #: Command line -> what is kept of its output. What it says of errors is kept as text.
@@ -125,9 +117,15 @@ _COMMANDS: tuple[tuple[str, _Rule], ...] = (
     (r"udevadm info --export-db", devices.database),
     (r"dumpe2fs -h \S+", devices.superblock),
     (r"hdparm -W \S+", partial(devices.lines, r"/dev/\S+:|\s*write-caching\s*=.*|SG_IO: [\w /,\[\]:]*")),
-    (r"sdparm --readonly --get WCE -H \S+", partial(devices.lines, r"(?:(?:0x[0-9a-f]+|-)\s*)+|\s+/dev/\S+: .*")),
+    (
+        r"sdparm (?:[\w=-]+ )*/dev/\w+",
+        partial(devices.lines, r"(?:(?:0x[0-9a-f]+|-)\s*)+|\s+/dev/\S+: .*"),
+    ),
     (r"nvme id-ctrl \S+ --output-format=json", devices.nvme_identity),
-    (r"nvme get-feature \S+ --feature-id=6", partial(devices.lines, r"get-feature:[\w ()]*,? ?[Cc]urrent value:\s*\w+")),
+    (
+        r"nvme get-feature \S+ --feature-id=6",
+        partial(devices.lines, r"get-feature:[\w ()]*,? ?[Cc]urrent value:\s*\w+"),
+    ),
     (r"dmsetup table", devices.table),
 )
 
@@ -139,7 +137,7 @@ class Redactor:
     """
 
     def __init__(self, recording: Recording, hosts: Iterable[str] = (), salt: int = 0) -> None:
-        self._recording = recording
+        self._recording = {**recording, "calls": _without_idle_processes(recording["calls"])}
         self.names = Identities(_words_of(recording), salt)
         for host in hosts:
             self.names.learn_host(host)
@@ -160,7 +158,7 @@ class Redactor:
         kind, colon, rest = value.partition(":")
         names = self.names
         return {
-            *(value, names.text(value), names.identity(value)),
+            *(value, names.text(value), names.identity(value), names.named(value)),
             *(mounts.option(value, names), mounts.option(value, names, True)),
             *((f"{kind}:{names.identity(rest)}", f"{kind}:{names.mapped(rest)}") if colon else ()),
         }
@@ -243,6 +241,30 @@ def redactor(recording: Recording, hosts: Iterable[str] = ()) -> tuple[Redactor,
 
 def _rule_for(path: str) -> _Rule | None:
     return next((rule for pattern, rule in _FILES if re.fullmatch(pattern, path, re.S)), None)
+
+
+def _without_idle_processes(calls: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Leave out the processes of which nothing was asked but whose mounts they see.
+
+    There are thousands, others each time, and the facts have passed them over.
+    """
+    asked = [(_process(path), path) for answers in calls.values() for path in answers]
+    busy = {process for process, path in asked if process and path != f"/proc/{process}/ns/mnt"}
+    idle = {process for process, _path in asked if process} - busy
+    listed = calls["names"].get("/proc")
+    if not isinstance(listed, list):
+        return calls
+    return {
+        **calls,
+        "names": {**calls["names"], "/proc": [name for name in listed if name not in idle]},
+        "link": {path: answer for path, answer in calls["link"].items() if _process(path) not in idle},
+    }
+
+
+def _process(path: str) -> str:
+    """Return the number of the process that a path of /proc is about, '' for another path."""
+    found = re.match(r"/proc/(\d+)/", path)
+    return found[1] if found else ""
 
 
 def _words_of(recording: Recording) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from . import belief, flush, mountwords
+from . import belief, deaf, flush, mountwords
 from .observation import UNKNOWN
 from .profiles import VALUES, Profile, rank
 
@@ -60,11 +60,57 @@ def of_mount(mount: dict[str, Any], profile: Profile) -> list[Setting]:
     return rows
 
 
-def of_disk(disk: dict[str, Any], profile: Profile) -> list[Setting]:
-    """Return the rows of one disk below a managed file system."""
+def of_disk(disk: dict[str, Any], profile: Profile, unheard: bool = False) -> list[Setting]:
+    """Return the rows of one disk below a managed file system.
+
+    `unheard`: a layer above it passes no flush on. Its cache then comes on at the next boot only,
+    when that layer is made anew.
+    """
     owed = [_flush(disk)] if disk["flush"] == "owed" else []
-    cache = _write_cache(disk, profile)
+    cache = _write_cache(disk, profile, unheard)
     return [*owed, cache, _kernel_belief(disk, profile, cache.phase)]
+
+
+def of_layers(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], profile: Profile) -> list[Setting]:
+    """Return a row for each layer between file systems and disks that should pass flushes on, and
+    does not: those over a disk that caches, or may again after a reset."""
+    needing = {disk["name"] for disk in disks if _may_cache(disk, profile)}
+    found = {
+        layer.name: layer
+        for mount in mounts
+        for layer in deaf.layers(mount)
+        if needing.intersection(layer.disks)
+    }
+    return [_layer_belief(layer) for layer in found.values()]
+
+
+def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
+    device = disk["write_cache"]["device"]
+    return device != "none" and (
+        device != "disabled" or belief.is_pinned(disk) or profile.write_cache == "enabled"
+    )
+
+
+def _layer_belief(layer: deaf.Deaf) -> Setting:
+    source = f"/sys/block/{layer.name.split(' ')[0]}/queue/write_cache"
+    known = layer.belief != UNKNOWN
+    seen = {"value": layer.belief, "source": source, "reason": None if known else "it could not be read"}
+    return Setting(
+        layer="write_cache",
+        target=layer.name,
+        setting="layer_belief",
+        klass="safety",
+        wanted_running="write back",
+        wanted_persisted="write back",
+        running=layer.belief,
+        # Made anew at each boot, over disks that the rules have pinned by then.
+        persisted="write back",
+        verdict="pending" if known else UNKNOWN,
+        phase=None,
+        evidence={"running": seen},
+        why=f"{layer.name} passes no flush on to {', '.join(layer.disks)}: it was made when nothing below cached",
+        remedy="reboot, or load its table again (dmsetup) when its databases are down",
+    )
 
 
 def satisfies(setting: str, seen: str, wanted: str) -> bool:
@@ -183,11 +229,12 @@ def _flush(disk: dict[str, Any]) -> Setting:
     )
 
 
-def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
+def _write_cache(disk: dict[str, Any], profile: Profile, unheard: bool) -> Setting:
     cache = disk["write_cache"]
     wanted = "none" if cache["device"] == "none" else profile.write_cache
     running, persisted = cache["device"], cache["persisted"]
-    verdict = judge("write_cache", running, persisted, wanted, live=True)
+    live = not (unheard and (running, wanted) == ("disabled", "enabled"))
+    verdict = judge("write_cache", running, persisted, wanted, live)
     phase = None
     if verdict.startswith("drift") and _switchable(disk):
         # Nothing persisted is as weak as enabled: that is how most disks power on.
@@ -290,7 +337,12 @@ def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
     if phase:
         return "run harden-db"
     if disk["id"] is None:
-        return "give the disk a serial number of its own: without one no setting can be kept for it"
+        why = disk["evidence"]["id"]["reason"]
+        return (
+            f"give the disk a name of its own that stays ({why}): without one no setting can be kept for it"
+        )
+    if verdict == "pending":
+        return "reboot"
     return f"set the cache {disk['place'] or 'with the tools of this disk'}, and attest it"
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,8 +17,9 @@ from .mountinfo import Mount
 from .mounts import Mounts, Superblock
 from .observation import UNKNOWN
 
-#: Kernel names that are layers or scratch devices and never the leaf below a managed mount.
-_NOT_DISKS = ("loop", "dm-", "md", "sr", "fd", "zd", "bcache")
+#: Kernel names that are layers, scratch devices or one path of several, and never the leaf below a
+#: managed mount.
+_NOT_DISKS = re.compile(r"(loop|dm-|md|sr|fd|zd|bcache)|nvme\d+c\d+n")
 #: Superblocks that are read at a time: one that hangs costs its limit once.
 _AT_A_TIME = 8
 
@@ -32,7 +34,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     nothing can be said about this machine.
     """
     disks, mounts = Disks(host), Mounts(host)
-    names = [name for name in host.names("/sys/block") if not name.startswith(_NOT_DISKS)]
+    names = [name for name in host.names("/sys/block") if not _NOT_DISKS.match(name)]
     resolved = {path: host.resolve(path) if host.exists(path) else None for path in paths}
     superblocks = [*_superblocks(mounts), *_raw(mounts, resolved.values())]
     kernel = host.read("/proc/sys/kernel/osrelease").strip()

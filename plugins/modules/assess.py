@@ -109,6 +109,10 @@ assessment:
       type: list
       elements: str
       returned: always
+    profile:
+      description: The pinned profile's name, or null.
+      type: str
+      returned: always
     settings:
       description: One row for each setting of each target.
       type: list
@@ -137,5 +141,23 @@ assessment:
       description: What the plan changes, one entry a setting.
       type: list
       elements: dict
+      returned: always
+    files:
+      description: Files on the host that the plan changes.
+      type: list
+      elements: str
+      returned: always
+    attestations:
+      description: All that stand for this host.
+      type: list
+      elements: dict
+      returned: always
+    ratings:
+      description: For each profile what it would take; empty unless O(rate) is set or no profile is pinned.
+      type: dict
+      returned: always
+    schema:
+      description: Version of this format.
+      type: int
       returned: always
 """

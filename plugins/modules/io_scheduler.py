@@ -13,7 +13,9 @@ version_added: 0.1.0
 description:
   - Writes the queue's attributes, reads them back, and keeps them by a udev rule by WWN, serial number, or the UUID of
     a device-mapper or md device.
-  - Only disks have a scheduler; the readahead that counts is that of the device on which the file system lies.
+  - Disks have a scheduler, LVM, md and dm-crypt have none. The readahead that counts is that of the device on which the
+    file system lies.
+  - It does not ask whether TuneD sets the same.
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
@@ -31,11 +33,11 @@ options:
         type: str
         required: true
       scheduler:
-        description: The I/O scheduler.
+        description: The I/O scheduler; without one it is left alone.
         type: str
         choices: [none, mq-deadline, kyber, bfq]
       readahead:
-        description: The readahead in KiB.
+        description: The readahead in KiB, a multiple of 4; without one it is left alone.
         type: int
   state:
     description: V(released) takes the udev rule file away; the settings stay as they are until the next boot.
@@ -63,7 +65,7 @@ changes:
   elements: dict
   contains:
     target:
-      description: The device's id.
+      description: The device's id, or the file that was taken away.
       type: str
       returned: always
     setting:

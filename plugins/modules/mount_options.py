@@ -2,20 +2,23 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Set barriers, journal mode and atime of mounted file systems, live and in fstab."""
+"""Set barriers, journal mode and atime of mounted file systems, live and at the next boot."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: mount_options
-short_description: Set barriers, data= and atime of mounted file systems, live and in fstab
+short_description: Set barriers, data= and atime of mounted file systems, live and at the next boot
 version_added: 0.1.0
 description:
   - Remounts live with exactly the flags in force and the wanted change; it never unmounts.
   - After barriers come back on, it syncs the file system and requires each disk's flush counter to rise.
-  - Edits the options of one line of C(/etc/fstab) and leaves all other bytes. A new line is first tried on a throw-away
-    image by the running kernel, and then written so that a power cut leaves the old file or the new one.
-  - The kernel does not change C(data=) of a mounted file system; it is set for the next mount.
+  - Edits the options of one line of C(/etc/fstab) and leaves all other bytes. Where a systemd mount unit or a drop-in
+    has the last word, it writes a drop-in of its own over that instead.
+  - New options are first tried on a throw-away image by the running kernel, and then written so that a power cut
+    leaves the old file or the new one.
+  - The kernel does not change C(data=) of a mounted file system; it is set for the next mount. That of C(/) goes into
+    its superblock with C(tune2fs -o), because in C(/etc/fstab) it would make the remount at boot fail.
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
@@ -31,11 +34,11 @@ options:
         type: str
         required: true
       barrier:
-        description: Whether commits flush the disks (ext4; XFS always does).
+        description: Whether commits flush the disks (ext2, ext3, ext4, btrfs; XFS always does).
         type: str
         choices: ["on", "off"]
       data_mode:
-        description: The journal's mode (ext4).
+        description: The journal's mode (ext3, ext4).
         type: str
         choices: [ordered, journal, writeback]
       atime:
@@ -43,11 +46,13 @@ options:
         type: str
         choices: [noatime, relatime, strictatime]
       persist:
-        description: Whether to edit the line in C(/etc/fstab).
+        description: Whether to set it for the next boot too, in C(/etc/fstab), a drop-in or the superblock of C(/).
         type: bool
         default: true
   state:
-    description: V(released) puts back the original options of every line that was changed.
+    description:
+      - V(released) puts back the original options of every line that was changed and the C(data=) of the superblock of C(/),
+        and takes our drop-ins away.
     type: str
     choices: [present, released]
     default: present
@@ -73,11 +78,11 @@ changes:
   elements: dict
   contains:
     target:
-      description: The mount point.
+      description: The mount point, or the drop-in that was taken away.
       type: str
       returned: always
     setting:
-      description: V(barrier), V(data_mode), V(atime), or V(options) when released.
+      description: V(barrier), V(data_mode), V(atime); when released also V(options), V(originals) and V(drop_in).
       type: str
       returned: always
     when:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: storage_facts
-short_description: Detect write caches, barriers and the disks below each mount
+short_description: Detect write caches, barriers and all that lies between a mount and its disks
 version_added: 0.1.0
 description:
   - Asks the kernel, the devices and the boot configuration what stands between a commit and the medium.
@@ -22,10 +22,12 @@ options:
   databases:
     description:
       - As in C(durable_databases). Where the C(paths) in it really lie, links followed, comes back as
-        RV(ansible_facts.durable_storage.resolved).
+        RV(ansible_facts.durable_storage.resolved). One that is a block device comes back among
+        RV(ansible_facts.durable_storage.mounts[]) as well, as file system V(raw).
     type: raw
 requirements:
-  - dumpe2fs for ext4, hdparm for SATA disks, udevadm for stable names; what is missing makes values unknown.
+  - udevadm for names that stay, systemd-detect-virt; hdparm for SATA disks, sdparm for SCSI and SAS, nvme-cli for NVMe;
+    dumpe2fs for ext2, ext3 and ext4; dmsetup for LVM, dm-crypt and multipath. What is missing makes values unknown.
 author:
   - durable.dbhost contributors (@durable-db)
 """
@@ -79,6 +81,23 @@ ansible_facts:
           description: Mount points of file systems that hold no data or hold it in memory, with their type.
           type: dict
           returned: always
+        tuned:
+          description: TuneD, which may set I/O schedulers and readahead itself.
+          type: dict
+          returned: always
+          contains:
+            profile:
+              description: Its active profile, null where it neither runs nor will at the next boot, or V(unknown).
+              type: str
+              returned: always
+            sets:
+              description: What that profile, and those that it includes, set of C(elevator) and C(readahead).
+              type: dict
+              returned: always
+            error:
+              description: Why the profile could not be read, or null.
+              type: str
+              returned: always
         disks:
           description: One entry for each whole disk.
           type: list
@@ -90,17 +109,34 @@ ansible_facts:
               type: str
               returned: always
             id:
-              description: The name that stays (C(wwn:) or C(serial:)), or null; without one nothing can be persisted.
+              description:
+                - The name that stays (C(wwn:), C(nvme:) or C(serial:)), or null; without one nothing can be persisted.
+                  RV(ansible_facts.durable_storage.disks[].evidence) has the reason.
               type: str
               returned: always
             kind:
-              description: V(physical), V(virtual), V(network), V(memory) or V(unknown).
+              description:
+                - V(physical), V(raid_volume), V(san), V(network), V(virtual), V(ephemeral), V(memory) or V(unknown).
+                - Only V(physical) is believed when it speaks of its cache, and it is given on evidence alone.
               type: str
               returned: always
             transport:
-              description: V(sata), V(virtio), V(scsi), V(nvme), V(usb) or V(unknown).
+              description: V(sata), V(scsi), V(sas), V(nvme), V(virtio), V(xen), V(usb), V(firewire), V(mmc) or V(unknown).
               type: str
               returned: always
+            control:
+              description: By which interface its cache is asked and switched; V(sata), V(scsi), V(nvme), V(virtio), or V(none).
+              type: str
+              returned: always
+            switchable:
+              description: Whether its cache can be switched from this host. V(yes) or V(no).
+              type: str
+              returned: always
+            place:
+              description: Where its cache is switched, in words that follow "switch it"; empty when not known.
+              type: str
+              returned: always
+              sample: on the array
             model:
               description: The model, or null.
               type: str
@@ -113,22 +149,33 @@ ansible_facts:
               description: V(yes), V(no) or V(unknown).
               type: str
               returned: always
+            flush:
+              description: V(owed) when a run ended before it flushed this disk, else V(done).
+              type: str
+              returned: always
             write_cache:
-              description:
-                - RV(ansible_facts.durable_storage.disks[].write_cache.device) is the device's own word (V(enabled),
-                  V(disabled), V(none) or V(unknown)), C(kernel) what the kernel believes (V(write back),
-                  V(write through) or V(unknown)), C(persisted) what our udev rule sets at the next boot (V(unset)
-                  without one), C(volatile) whether the cache loses its content (V(volatile), V(non_volatile)
-                  or V(unknown)).
+              description: The write cache, and what is believed of it.
               type: dict
               returned: always
               contains:
                 device:
-                  description: The device's own word.
+                  description: The device's own word. V(enabled), V(disabled), V(none) (it has no volatile cache) or V(unknown).
+                  type: str
+                  returned: always
+                kernel:
+                  description: What the kernel believes; it flushes at V(write back), not at V(write through); or V(unknown).
+                  type: str
+                  returned: always
+                persisted:
+                  description: What our udev rule sets. V(enabled), V(disabled), V(none), V(unset) without a rule, or V(unknown).
+                  type: str
+                  returned: always
+                volatile:
+                  description: Whether a power cut empties it. V(non_volatile) or V(unknown); no interface tells more.
                   type: str
                   returned: always
             fua:
-              description: V(supported), V(unsupported) or V(unknown).
+              description: Whether the kernel sends the disk FUA writes. V(supported), V(unsupported) or V(unknown).
               type: str
               returned: always
             fua_efficient:
@@ -136,28 +183,84 @@ ansible_facts:
               type: str
               returned: always
             scheduler:
-              description: The I/O scheduler, C(running), C(available) and C(persisted).
+              description: The I/O scheduler.
               type: dict
               returned: always
+              contains:
+                running:
+                  description: The one in force, or V(unknown).
+                  type: str
+                  returned: always
+                available:
+                  description: Those that the kernel has loaded.
+                  type: list
+                  elements: str
+                  returned: always
+                persisted:
+                  description: What our udev rule sets; V(unset) without one.
+                  type: str
+                  returned: always
+            readahead:
+              description: The readahead in KiB, as text.
+              type: dict
+              returned: always
+              contains:
+                running:
+                  description: The one in force, or V(unknown).
+                  type: str
+                  returned: always
+                persisted:
+                  description: What our udev rule sets; V(unset) without one.
+                  type: str
+                  returned: always
             evidence:
-              description: For each value its C(source), and for an unknown one the C(reason).
+              description:
+                - For each value its C(value), C(source) and C(reason). The reason says why a value is unknown.
+                - Keys are the fields' names, with a dot where they lie deeper (C(write_cache.device)).
               type: dict
               returned: always
         mounts:
-          description: One entry for each superblock that can hold data.
+          description:
+            - One entry for each superblock that can hold data. Network file systems and overlays count, those in memory do not.
           type: list
           elements: dict
           returned: always
           contains:
             target:
-              description: Where it is mounted first.
+              description: Where it is mounted first; of file system V(raw) the device.
               type: str
               returned: always
             targets:
-              description: Everywhere it is mounted.
+              description: Everywhere it is mounted; empty when it is hidden in another namespace.
               type: list
               elements: str
               returned: always
+            hidden_in:
+              description: The process that sees it, when it is mounted in another mount namespace only; else null.
+              type: str
+              returned: always
+            views:
+              description: Other mount namespaces in which it is mounted with another atime option.
+              type: list
+              elements: dict
+              returned: always
+              contains:
+                pid:
+                  description: One process that sees it so.
+                  type: int
+                  returned: always
+                command:
+                  description: That process's name.
+                  type: str
+                  returned: always
+                target:
+                  description: Where it is mounted there.
+                  type: str
+                  returned: always
+                atime:
+                  description: The atime option there.
+                  type: str
+                  returned: always
             source:
               description: The device, as the kernel names it.
               type: str
@@ -166,8 +269,30 @@ ansible_facts:
               description: The superblock's number, C(major:minor).
               type: str
               returned: always
+            carrier:
+              description:
+                - Kernel name of the whole device right below it, whose readahead counts. Null for file systems without one.
+              type: str
+              returned: always
+            carrier_id:
+              description: The carrier's name that stays (a disk's, C(dm:) or C(md:)), or null.
+              type: str
+              returned: always
+            readahead:
+              description: The carrier's readahead in KiB, as text; empty without a carrier.
+              type: dict
+              returned: always
+              contains:
+                running:
+                  description: The one in force, or V(unknown).
+                  type: str
+                  returned: with a carrier
+                persisted:
+                  description: What our udev rule sets; V(unset) without one.
+                  type: str
+                  returned: with a carrier
             fstype:
-              description: The file system's type.
+              description: The file system's type; V(raw) for a block device that a database path names.
               type: str
               returned: always
             barrier:
@@ -175,11 +300,15 @@ ansible_facts:
               type: str
               returned: always
             data_mode:
-              description: V(ordered), V(journal), V(writeback), V(none) (no such mode) or V(unknown).
+              description: V(ordered), V(journal), V(writeback), V(none) (no such mode, or no journal) or V(unknown).
               type: str
               returned: always
             atime:
               description: The running atime option.
+              type: str
+              returned: always
+            sync:
+              description: Whether it is mounted with C(sync). V(yes) or V(no).
               type: str
               returned: always
             options_running:
@@ -192,27 +321,98 @@ ansible_facts:
               type: list
               elements: str
               returned: always
+            options_boot:
+              description:
+                - Options of the next boot, from fstab or the systemd mount unit or drop-in that overrides it, those of
+                  C(rootflags=) first. Null when nothing mounts it, or that could not be told.
+              type: list
+              elements: str
+              returned: always
             persisted:
               description:
-                - C(barrier), C(data_mode) and C(atime) of the next mount, from superblock defaults, rootflags and fstab.
-                  V(unset) without a line, V(refused) where the kernel would not mount it.
+                - The next mount, from superblock defaults and C(options_boot). V(unset) where nothing mounts it,
+                  V(refused) where the kernel would not.
               type: dict
               returned: always
+              contains:
+                barrier:
+                  description: V(on), V(off), V(unset), V(refused) or V(unknown).
+                  type: str
+                  returned: always
+                data_mode:
+                  description: V(ordered), V(journal), V(writeback), V(none), V(unset) or V(unknown).
+                  type: str
+                  returned: always
+                atime:
+                  description: The atime option, V(unset) or V(unknown).
+                  type: str
+                  returned: always
             stack:
-              description: The layers below, top first, each with C(name) and C(type).
+              description: The layers below, top first, down to the disks.
               type: list
               elements: dict
               returned: always
+              contains:
+                name:
+                  description: The kernel's name.
+                  type: str
+                  returned: always
+                type:
+                  description: V(partition), V(lvm), V(crypt), V(multipath), V(dm), V(md), V(disk), or V(unknown).
+                  type: str
+                  returned: always
+                detail:
+                  description: What sort of it, as V(linear), V(raid1), or the name of a layer that is not understood.
+                  type: str
+                  returned: always
+                state:
+                  description: Of an md array its consistency policy, what it is doing and how many members it lacks.
+                  type: str
+                  returned: always
+                  sample: resync, degraded by 1
+                below:
+                  description: Kernel names of what it lies on.
+                  type: list
+                  elements: str
+                  returned: always
+                label:
+                  description: The name that it was given, where it has one.
+                  type: str
+                  returned: always
+                belief:
+                  description:
+                    - What the kernel believes of the caches below this layer; empty for partitions and disks. A device-mapper
+                      device keeps the belief with which it was made. V(write through) passes no flush on.
+                  type: str
+                  returned: always
             disks:
-              description: The kernel names of the disks at the bottom, or V(unknown).
+              description: The kernel names of the disks at the bottom, or V(unknown) when a layer is not understood.
               type: raw
               returned: always
+            disks_seen:
+              description: The disks that were found, also below a layer that is not understood.
+              type: list
+              elements: str
+              returned: always
             external_log:
-              description: A second device that it writes to, or null.
+              description: Further devices that it writes to (journal, log, real-time), or null.
+              type: str
+              returned: always
+            write_hole:
+              description: Layers below it, or parts of it, that are RAID 4, 5 or 6 without a journal.
+              type: list
+              elements: str
+              returned: always
+            fua_path:
+              description:
+                - Whether a direct log write (C(O_DIRECT) with C(O_DSYNC), over blocks written before) reaches the medium as one
+                  FUA write. V(yes), V(no) or V(unknown).
               type: str
               returned: always
             evidence:
-              description: For each value its C(source), and for an unknown one the C(reason).
+              description:
+                - For each value its C(value), C(source) and C(reason). The reason says why a value is unknown.
+                - Keys are the fields' names, with a dot where they lie deeper (C(persisted.barrier)).
               type: dict
               returned: always
 """

@@ -11,11 +11,17 @@ module: write_cache
 short_description: Switch the volatile write cache of disks, now and at each boot
 version_added: 0.1.0
 description:
-  - Switches the cache in the device, with C(hdparm) for SATA and C(cache_type) for virtio, and reads it back from there.
+  - Switches the cache in the device, with C(hdparm) for SATA, the kernel's C(cache_type) for SCSI, SAS and virtio, and
+    C(nvme set-feature) for NVMe, and reads it back from there.
+  - Refuses a disk whose cache is not this host's to switch (RAID volume, SAN, network, USB), before anything changes.
   - The kernel's belief is raised to write back and the disk is flushed, with its flush counter seen to rise, before
     a cache is switched. It never writes C(queue/write_cache), which changes only the belief.
-  - A SATA disk's belief stays at write back even with the cache off, because many drives forget that setting at a reset.
-  - The state at the next boot is a udev rule by WWN or serial number.
+  - The belief of a SATA, SCSI or NVMe disk stays at write back even with the cache off, because a disk may forget that
+    setting at a reset. A virtio disk has one switch for cache and belief.
+  - A cache is not turned on live below a device-mapper device that passes no flush on. Its rule is written, and it comes
+    on at the next boot.
+  - A udev rule by WWN or serial number keeps the state at each boot, reset and hotplug; a systemd unit makes udev apply it
+    after sleep.
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
@@ -36,7 +42,7 @@ options:
         choices: [enabled, disabled, keep]
         required: true
   state:
-    description: V(released) takes the udev rule file away; the caches stay as they are until the next boot.
+    description: V(released) takes the udev rule file and the unit away; the caches stay as they are until the next boot.
     type: str
     choices: [present, released]
     default: present
@@ -60,11 +66,11 @@ changes:
   elements: dict
   contains:
     target:
-      description: The disk's id.
+      description: The disk's id, or the file that was taken away.
       type: str
       returned: always
     setting:
-      description: V(write_cache), V(kernel_belief) or V(flush).
+      description: V(write_cache), V(kernel_belief), V(flush), or V(rules) when released.
       type: str
       returned: always
     when:

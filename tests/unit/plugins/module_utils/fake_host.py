@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections import UserDict
 from collections.abc import Callable
 from typing import Any, Union
 
@@ -30,6 +31,34 @@ class Killed(BaseException):
     """The process was killed: nothing after it happens, `finally` clauses included."""
 
 
+class Tree(UserDict[str, Any]):
+    """A dict by path, which knows what lies in each directory without searching for it each time."""
+
+    def __init__(self) -> None:
+        self._below: dict[str, dict[str, int]] = {}
+        super().__init__()
+
+    def __setitem__(self, path: str, value: Any) -> None:
+        if path not in self.data:
+            self._count(path, 1)
+        super().__setitem__(path, value)
+
+    def __delitem__(self, path: str) -> None:
+        super().__delitem__(path)
+        self._count(path, -1)
+
+    def children(self, directory: str) -> set[str]:
+        """Return the names in a directory."""
+        return {name for name, paths in self._below.get(directory, {}).items() if paths}
+
+    def _count(self, path: str, by: int) -> None:
+        head, _slash, tail = path.rpartition("/")
+        while tail:
+            names = self._below.setdefault(head, {})
+            names[tail] = names.get(tail, 0) + by
+            head, _slash, tail = head.rpartition("/")
+
+
 class FakeHost(Host):
     """Reads from dicts; `effects` says what a change does.
 
@@ -39,8 +68,8 @@ class FakeHost(Host):
     """
 
     def __init__(self) -> None:
-        self.files: dict[str, Answer] = {}
-        self.links: dict[str, str] = {}
+        self.files = Tree()
+        self.links = Tree()
         self.commands: dict[tuple[str, ...], Outcome] = {}
         self.modes: dict[str, int] = {}
         self.block_devices: set[str] = set()
@@ -126,9 +155,8 @@ class FakeHost(Host):
         self.after_mutation()
 
     def _children(self, path: str) -> set[str]:
-        start = path.rstrip("/") + "/"
-        every = (*self.files, *self.links)
-        return {name[len(start) :].split("/")[0] for name in every if name.startswith(start)}
+        directory = path.rstrip("/")
+        return self.files.children(directory) | self.links.children(directory)
 
     def _resolve_directory(self, path: str) -> str:
         """Follow the links in the directories above a path."""

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils import (
+    layer_io_scheduler,
     layer_mount_options,
     layer_write_cache,
     plan,
@@ -26,7 +27,11 @@ MOUNTS = ("/srv/pgdata", "/srv/mssql", "/srv/maria")
 PROFILES = ("strict", "flush", "protected", "ups", "disposable")
 
 
-LAYERS: dict[str, Any] = {"mount_options": layer_mount_options, "write_cache": layer_write_cache}
+LAYERS: dict[str, Any] = {
+    "io_scheduler": layer_io_scheduler,
+    "mount_options": layer_mount_options,
+    "write_cache": layer_write_cache,
+}
 
 
 def shipped() -> dict[str, Any]:

@@ -4,65 +4,31 @@
 """A small database host whose kernel and disks behave: what a test changes shows everywhere.
 
 sda: SATA, ext4 on a partition; sdb: SATA, xfs on a partition; vdb: virtio, ext4 on the whole
-disk; vda: virtio, the root file system on a partition.
+disk; vda: virtio, the root file system on a partition. `BigHost` has more.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from fnmatch import fnmatchcase
 
-from ansible_collections.durable.dbhost.plugins.module_utils import udev
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
+from ansible_collections.durable.dbhost.plugins.module_utils import cache_rules, scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Unobservable
 
+from .fake_devices import MAKES, PORTS, FakeDisk, FakeLayer, FakeMount, dm, md
 from .fake_host import FakeHost
+from .fake_udev import play
+
+__all__ = ["BOOT_ID", "BigHost", "FakeDisk", "FakeLayer", "FakeMount", "SmallHost", "dm", "md"]
 
 BOOT_ID = "11111111-2222-3333-4444-555555555555"
 FLAGS = ("ro", "rw", "nosuid", "nodev", "noexec")
 #: Words that the remount model takes for the file system; others are refused.
 KNOWN = (*FLAGS, "bind", "sync", "lazytime", "noatime", "relatime", "strictatime", "remount", "nodiratime")
-
-
-@dataclass
-class FakeDisk:
-    """A disk: `cache` is the device's own, `belief` the kernel's, `dirty` what a cut would lose."""
-
-    name: str
-    transport: str
-    serial: str
-    cache: str = "enabled"
-    belief: str = "write back"
-    pinned: bool = False
-    forced: bool = False
-    obeys: bool = True
-    counts: bool = True
-    dirty: bool = False
-    flushes: int = 100
-    rotational: str = "0"
-    fua: str = "0"
-    scheduler: str = "[none] mq-deadline"
-
-    @property
-    def id(self) -> str:
-        """The id that the facts give it."""
-        return f"serial:{self.serial}"
-
-
-@dataclass
-class FakeMount:
-    """A mounted file system, and what its superblock makes it do by default."""
-
-    target: str
-    fstype: str
-    device: str
-    source: str
-    disk: str
-    flags: tuple[str, ...] = ("rw",)
-    atime: str = "relatime"
-    barrier: str = "on"
-    data: str = "ordered"
-    sb_flag: str = "rw"
-    sb_options: tuple[str, ...] = ()
-    journal: bool = True
+UNITS = "/etc/systemd/system"
+#: Commands that change nothing that this model has.
+_HARMLESS = ("mkdir", "mkfs.btrfs", "mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "mkfs.xfs", "rm", "truncate")
+_SDPARM = ("sdparm", "--quiet", "--readonly", "--get", "WCE=1", "-H")
 
 
 class SmallHost(FakeHost):
@@ -74,33 +40,12 @@ class SmallHost(FakeHost):
     def __init__(self) -> None:
         super().__init__()
         self.disks: dict[str, FakeDisk] = {}
+        self.layers: dict[str, FakeLayer] = {}
         self.mounts: dict[str, FakeMount] = {}
         self.trial_refuses = "bogus"
-        for disk in (
-            FakeDisk("sda", "sata", "QEMU_HARDDISK_SATA0001"),
-            FakeDisk("sdb", "sata", "QEMU_HARDDISK_SATA0002"),
-            FakeDisk("vda", "virtio", "LABROOT"),
-            FakeDisk("vdb", "virtio", "VIRT0001"),
-        ):
-            self.add_disk(disk)
-        for mount in (
-            FakeMount("/", "ext4", "254:1", "/dev/vda1", "vda"),
-            FakeMount("/srv/pgdata", "ext4", "8:1", "/dev/sda1", "sda"),
-            FakeMount("/srv/mssql", "xfs", "8:17", "/dev/sdb1", "sdb"),
-            FakeMount("/srv/maria", "ext4", "254:16", "/dev/vdb", "vdb"),
-        ):
-            self.add_mount(mount)
-        for uuid, name in {"root": "vda1", "pg": "sda1", "ms": "sdb1", "ma": "vdb"}.items():
-            self.links[f"/dev/disk/by-uuid/{uuid}"] = f"/dev/{name}"
         self.files.update(
             {
-                "/etc/fstab": (
-                    "# /etc/fstab: static file system information.\n"
-                    "UUID=root / ext4 errors=remount-ro 0 1\n"
-                    "UUID=pg\t/srv/pgdata\text4\tdefaults\t0 2\n"
-                    "UUID=ms /srv/mssql xfs defaults 0 2 \n"
-                    "UUID=ma /srv/maria ext4 defaults,nofail\n"
-                ),
+                "/etc/fstab": "# /etc/fstab: static file system information.\n",
                 "/proc/cmdline": "root=/dev/vda1 ro quiet\n",
                 "/proc/filesystems": "nodev\tproc\nnodev\ttmpfs\n\text3\n\text4\n\txfs\nnodev\toverlay\n",
                 "/proc/self/mountinfo": self._mountinfo,
@@ -109,136 +54,351 @@ class SmallHost(FakeHost):
                 "/run/systemd/system/marker": "",
             }
         )
+        self.links["/proc/self/ns/mnt"] = "mnt:[4026531841]"
         self.commands[("systemd-detect-virt",)] = "none\n"
         self.commands[("udevadm", "info", "--export-db")] = self._udev_database
+        self.commands[("dmsetup", "table")] = self._tables
+        for number, disk in (
+            ("8:0", FakeDisk("sda", "sata", "QEMU_HARDDISK_SATA0001")),
+            ("8:16", FakeDisk("sdb", "sata", "QEMU_HARDDISK_SATA0002")),
+            ("254:0", FakeDisk("vda", "virtio", "LABROOT")),
+            ("254:16", FakeDisk("vdb", "virtio", "VIRT0001")),
+        ):
+            self.add_disk(disk, number)
+        for mount, line in (
+            (FakeMount("/", "ext4", "254:1", "/dev/vda1", "vda"), "UUID=root / ext4 errors=remount-ro 0 1\n"),
+            (
+                FakeMount("/srv/pgdata", "ext4", "8:1", "/dev/sda1", "sda"),
+                "UUID=pg\t/srv/pgdata\text4\tdefaults\t0 2\n",
+            ),
+            (
+                FakeMount("/srv/mssql", "xfs", "8:17", "/dev/sdb1", "sdb"),
+                "UUID=ms /srv/mssql xfs defaults 0 2 \n",
+            ),
+            (
+                FakeMount("/srv/maria", "ext4", "254:16", "/dev/vdb", "vdb"),
+                "UUID=ma /srv/maria ext4 defaults,nofail\n",
+            ),
+        ):
+            self.add_mount(mount, line)
         self.after_mutation = self._age
 
     def __repr__(self) -> str:
         """Show what differs between hosts, for the reader of a failed property."""
         disks = [f"{d.name} cache {d.cache}, belief {d.belief}" for d in self.disks.values()]
         mounts = [
-            f"{m.target} barrier {m.barrier}, data {m.data}, {m.atime}, superblock {m.sb_options}, fstab"
-            f" {','.join(self.fstab_options(m.target))}"
+            f"{m.target} barrier {m.barrier}, data {m.data}, {m.atime}, superblock {m.sb_options}, boot"
+            f" {','.join(self.boot_options(m.target))}"
             for m in self.mounts.values()
         ]
-        return "\n  ".join(["SmallHost", *disks, *mounts, self._text(udev.RULES_PATH)])
+        return "\n  ".join([type(self).__name__, *disks, *mounts, self.text(cache_rules.RULES_PATH)])
 
     def disk(self, name: str) -> FakeDisk:
         """Return a disk by kernel name."""
         return self.disks[name]
 
-    def add_disk(self, disk: FakeDisk) -> None:
+    def add_disk(self, disk: FakeDisk, number: str = "") -> None:
         """Plug a disk in."""
         self.disks[disk.name] = disk
-        name, base = disk.name, _sysfs(disk)
-        self.links[f"/sys/block/{name}"] = base
+        name, base = disk.name, disk.sysfs
+        self._publish(name, base, number)
         queue = {
             "write_cache": lambda: disk.belief,
-            "fua": lambda: disk.fua,
+            "fua": lambda: disk.fua if disk.belief == "write back" else "0",
             "rotational": lambda: disk.rotational,
             "scheduler": lambda: disk.scheduler,
+            "read_ahead_kb": lambda: disk.readahead,
         }
         for attribute, say in queue.items():
             self.files[f"{base}/queue/{attribute}"] = lambda say=say: f"{say()}\n"
         self.files[f"{base}/stat"] = lambda: f"{' '.join(['7'] * 15)} {disk.flushes:>8} 9\n"
-        self.files[f"{base}/device/model"] = "QEMU HARDDISK\n"
+        vendor, model = MAKES.get(disk.transport, ("", ""))
+        self.files[f"{base}/device/vendor"] = lambda: f"{disk.vendor or vendor:<8}\n"
+        self.files[f"{base}/device/model"] = lambda: f"{disk.model or model:<16}\n"
+        node = f"/dev/{name}"
         if disk.transport == "virtio":
             self.files[f"{base}/cache_type"] = lambda: f"{_cache_type(disk)}\n"
+        elif disk.transport == "nvme":
+            self.commands[("nvme", "id-ctrl", node, "--output-format=json")] = disk.nvme_identity
+            self.commands[("nvme", "get-feature", node, "--feature-id=6")] = disk.nvme_feature
         else:
             self.files[f"{base}/device/scsi_disk/0:0:0:0/cache_type"] = lambda: f"{disk.belief}\n"
-            self.commands[("hdparm", "-W", f"/dev/{name}")] = lambda: _hdparm(disk)
+            for part in (part for part in base.split("/") if part.startswith("host")):
+                driver = disk.driver or PORTS.get(disk.transport, ("", "", ""))[1]
+                self.files[f"/sys/class/scsi_host/{part}/proc_name"] = f"{driver}\n"
+            if disk.transport == "scsi":
+                self.commands[(*_SDPARM, node)] = disk.sdparm
+            else:
+                self.commands[("hdparm", "-W", node)] = disk.hdparm
+
+    def add_layer(self, layer: FakeLayer) -> None:
+        """Assemble a device over others; those are disks, layers, or partitions of disks."""
+        self.layers[layer.name] = layer
+        base = layer.sysfs
+        self._publish(layer.name, base, layer.number)
+        for path in layer.attributes():
+            self.files[f"{base}/{path}"] = lambda path=path: f"{layer.attributes()[path]}\n"
+        self.files[f"{base}/queue/read_ahead_kb"] = lambda: f"{layer.readahead}\n"
+        self.files[f"{base}/queue/write_cache"] = lambda: f"{layer.belief}\n"
+        for below in layer.below:
+            path = self.links.get(f"/sys/class/block/{below}", "/nowhere")
+            self.links.update({f"{base}/slaves/{below}": path, f"{path}/holders/{layer.name}": base})
+        if layer.mapped:
+            self.links[f"/dev/mapper/{layer.mapped}"] = f"/dev/{layer.name}"
+
+    def add_partition(self, disk: str, name: str, number: str) -> None:
+        """Cut a partition out of a disk or layer."""
+        path = f"{self.links[f'/sys/class/block/{disk}']}/{name}"
+        self.links.update({f"/sys/dev/block/{number}": path, f"/sys/class/block/{name}": path})
+        self.files.update({f"{path}/partition": "1\n", f"{path}/dev": f"{number}\n"})
+        self.block_devices.add(f"/dev/{name}")
 
     def unplug(self, name: str) -> None:
         """Take a disk away, as a pulled cable does."""
         del self.disks[name]
-        del self.links[f"/sys/block/{name}"]
-        self.commands.pop(("hdparm", "-W", f"/dev/{name}"), None)
+        for place in ("block", "class/block"):
+            del self.links[f"/sys/{place}/{name}"]
+        for argv in [argv for argv in self.commands if f"/dev/{name}" in argv]:
+            del self.commands[argv]
 
-    def add_mount(self, mount: FakeMount) -> None:
-        """Mount a file system."""
+    def add_mount(self, mount: FakeMount, line: str = "") -> None:
+        """Mount a file system; `line` is what fstab says of it."""
         self.mounts[mount.target] = mount
-        partition = mount.source.rpartition("/")[2]
-        where = self.links[f"/sys/block/{mount.disk}"]
-        if partition != mount.disk:
-            where += f"/{partition}"
-            self.files[f"{where}/partition"] = "1\n"
-        self.links[f"/sys/dev/block/{mount.device}"] = where
+        device = mount.source.rpartition("/")[2]
+        if mount.source.startswith("/dev/mapper/") or mount.fstype == "btrfs":
+            device = mount.disk
+        elif device != mount.disk:
+            self.add_partition(mount.disk, device, mount.device)
         if mount.fstype.startswith("ext"):
-            self.files[f"/proc/fs/ext4/{partition}/options"] = lambda: _ext4_options(mount)
-            dump = ("dumpe2fs", "-h", f"/dev/block/{mount.device}")
-            self.commands[dump] = lambda: _dumpe2fs(mount)
+            self.files[f"/proc/fs/ext4/{device}/options"] = mount.ext_options
+            self.commands[("dumpe2fs", "-h", f"/dev/block/{mount.device}")] = mount.dumpe2fs
+            thread = 400 + len(self.mounts)
+            self.files[f"/sys/fs/ext4/{device}/journal_task"] = f"{thread}\n"
+            self.files[f"/proc/{thread}/comm"] = lambda: (
+                f"jbd2/{mount.journal_on or f'{device}-8'}"[:15] + "\n"
+            )
+        if line:
+            assert isinstance(self.files["/etc/fstab"], str)
+            self.files["/etc/fstab"] += line
+            tag = line.split()[0]
+            if tag.startswith("UUID="):
+                self.links[f"/dev/disk/by-uuid/{tag[5:]}"] = f"/dev/{device}"
+
+    def add_process(self, pid: int, namespace: str, command: str, mountinfo: str) -> None:
+        """Start a process; with a namespace of its own it sees other mounts."""
+        self.links[f"/proc/{pid}/ns/mnt"] = f"mnt:[{namespace}]"
+        self.files.update({f"/proc/{pid}/comm": f"{command}\n", f"/proc/{pid}/mountinfo": mountinfo})
+
+    def leaves(self, mount: FakeMount) -> list[FakeDisk]:
+        """Return the disks that a file system writes to."""
+        return [disk for disk, _heard in self._ways_down(mount)]
 
     def reboot(self) -> None:
-        """Come back as fstab, superblocks and our udev rule say; clean, because shut down."""
+        """Come back as fstab, mount units, superblocks and our udev rules say."""
         for path in [name for name in self.files if name.startswith("/run/durable-dbhost/")]:
             del self.files[path]
-        rules = {rule.id: rule.state for rule in udev.parse_rules(self._text(udev.RULES_PATH))}
-        for disk in self.disks.values():
-            disk.cache, disk.forced, disk.dirty = rules.get(disk.id, "enabled"), False, False
-            disk.pinned = disk.transport == "sata" and disk.id in rules
-            disk.belief = "write back" if disk.pinned else _cache_type(disk)
+        self._start()
         for mount in self.mounts.values():
             mount.barrier, mount.data, mount.atime = "on", "ordered", "relatime"
-            for word in (*mount.sb_options, *self.fstab_options(mount.target)):
-                self._apply_word(mount, word)
+            for word in (*mount.sb_options, *self.boot_options(mount.target)):
+                mount.apply(word)
         self._age()
 
-    def fstab_options(self, target: str) -> list[str]:
-        """Return the options of a target's line, read more simply than the collection does."""
-        rows = [line.split() for line in self._text("/etc/fstab").split("\n")]
+    def reset(self, name: str, heard: bool = True) -> None:
+        """Reset a disk: its cache is as at power-on, and the kernel looks at it only if a rule does."""
+        disk = self.disks[name]
+        disk.cache = disk.cache if disk.cache == "none" else disk.power_on
+        self._age()
+        if heard:
+            self.event("change", name)
+
+    def event(self, action: str, name: str) -> None:
+        """Let udev apply our rules to a disk or layer."""
+        device = self.disks.get(name) or self.layers[name]
+        event = {"KERNEL": name, "ACTION": action, "SUBSYSTEM": "block", "DEVTYPE": "disk"}
+        event.update(device.properties)
+        for path in (cache_rules.RULES_PATH, scheduler_rules.RULES_PATH):
+            play(self.text(path), event, self._run_of_udev, lambda p, v: self._write_of_udev(name, p, v))
+
+    def boot_options(self, target: str) -> list[str]:
+        """Return what mounts a target at boot, read more simply than the collection does."""
+        rows = [line.split() for line in self.text("/etc/fstab").split("\n")]
         found = [row[3] for row in rows if len(row) > 3 and row[1] == target and row[0][0] != "#"]
-        return found[-1].split(",") if found else []
+        options = found[-1].split(",") if found else []
+        unit = f"{UNITS}/{target.strip('/').replace('/', '-')}.mount"
+        drop_ins = sorted(path for path in self.files if path.startswith(f"{unit}.d/"))
+        for path in (unit, *drop_ins):
+            for line in self.text(path).split("\n"):
+                if line.startswith("Options="):
+                    options = line[8:].split(",")
+        return options
 
     def ways_to_lose(self) -> set[str]:
         """Return every way in which this host, as it is, loses or hurts commits; empty is safe."""
         found = {f"{disk.name}: unflushed commits" for disk in self.disks.values() if disk.dirty}
-        rules = {rule.id: rule.state for rule in udev.parse_rules(self._text(udev.RULES_PATH))}
         for mount in self.mounts.values():
-            disk = self.disks[mount.disk]
-            found |= _exposed("now", mount.target, disk.cache, mount.barrier, disk.belief)
-            if mount.fstype.startswith("ext"):
-                boot = FakeMount(mount.target, mount.fstype, "", "", "", barrier="on", data="ordered")
-                for word in (*mount.sb_options, *self.fstab_options(mount.target)):
-                    self._apply_word(boot, word)
-                cache = rules.get(disk.id, "enabled")
-                found |= _exposed("boot", mount.target, cache, boot.barrier, "write back")
-                found |= {f"{mount.target} boot: {boot.data}"} if boot.data == "writeback" else set()
-            elif any(word in ("nobarrier", "barrier=0") for word in self.fstab_options(mount.target)):
+            found |= self._exposed("now", mount)
+        parts = [*self.disks.values(), *self.layers.values()]
+        kept = [dict(vars(part)) for part in parts]
+        self._start()
+        for mount in self.mounts.values():
+            boot = replace(mount, barrier="on", data="ordered")
+            for word in (*mount.sb_options, *self.boot_options(mount.target)):
+                boot.apply(word)
+            if mount.fstype == "xfs" and boot.barrier == "off":
                 found.add(f"{mount.target} boot: does not mount")
+            else:
+                found |= self._exposed("boot", boot)
+            if mount.fstype.startswith("ext") and boot.data == "writeback":
+                found.add(f"{mount.target} boot: writeback")
+        for part, state in zip(parts, kept):
+            vars(part).update(state)
         return found
 
     def on_change(self, argv: list[str]) -> None:
         command, last = argv[0], argv[-1]
         if command == "hdparm":
-            self._hdparm_sets(self._of_path(last), argv[-2])
-        elif command == "sync" and argv[1] != "--file-system":
             disk = self._of_path(last)
-            if disk.belief == "write back" and disk.counts:
-                disk.flushes, disk.dirty = disk.flushes + 1, False
+            disk.switch({"-W0": "disabled", "-W1": "enabled"}[argv[-2]])
+            disk.follow()
+        elif command == "nvme":
+            self._nvme(argv)
+        elif command == "sync":
+            if argv[1] != "--file-system":
+                disk = self._of_path(last)
+                if disk.belief == "write back" and disk.counts:
+                    disk.flushes, disk.dirty = disk.flushes + 1, False
         elif command == "mount":
             self._remount(argv)
         elif command == "unshare":
             self._try(argv)
-        elif command not in ("sync", "mkdir", "mkfs.ext3", "mkfs.ext4", "mkfs.xfs", "rm", "systemctl"):
+        elif command == "systemctl":
+            self._systemctl(argv)
+        elif command == "tune2fs":
+            self._tune(argv)
+        elif command not in _HARMLESS:
             raise ChangeFailed(f"{command}: No such file or directory")
 
     def on_attribute(self, path: str, value: str) -> None:
-        disk = self.disks.get(path.split("/")[3])
-        if disk is None or not path.endswith("/cache_type"):
+        name, attribute = path.split("/")[3], path.rpartition("/")[2]
+        if name in self.layers and attribute == "read_ahead_kb":
+            self.layers[name].readahead = value
+        elif name not in self.disks or not self.exists(path):
             raise ChangeFailed(f"{path}: writing {value!r}: No such file or directory")
-        if disk.transport == "sata":
-            assert value == "temporary write back", value
-            disk.pinned = True
-        elif disk.obeys:
-            disk.cache = "enabled" if value == "write back" else "disabled"
-        if not disk.forced:
-            disk.belief = "write back" if disk.pinned else _cache_type(disk)
+        elif attribute == "cache_type":
+            self.disks[name].set_cache_type(value)
+        elif attribute == "scheduler":
+            self.disks[name].set_scheduler(value)
+        else:
+            assert attribute == "read_ahead_kb", "nothing else is ours to write"
+            self.disks[name].readahead = value
 
-    def _hdparm_sets(self, disk: FakeDisk, word: str) -> None:
-        if disk.obeys:
-            disk.cache = {"-W0": "disabled", "-W1": "enabled"}[word]
-        if not disk.pinned and not disk.forced:
-            disk.belief = _cache_type(disk)
+    def text(self, path: str) -> str:
+        """Return a file's content, '' where there is none."""
+        return self.read(path) if self.exists(path) else ""
+
+    def _publish(self, name: str, base: str, number: str) -> None:
+        for place in ("block", "class/block"):
+            self.links[f"/sys/{place}/{name}"] = base
+        self.block_devices.add(f"/dev/{name}")
+        if number:
+            self.links[f"/sys/dev/block/{number}"] = base
+            self.files[f"{base}/dev"] = f"{number}\n"
+
+    def _whole(self, name: str) -> str:
+        path = self.links.get(f"/sys/class/block/{name}", "")
+        return path.split("/")[-2] if f"{path}/partition" in self.files else name
+
+    def _start(self) -> None:
+        for disk in self.disks.values():
+            disk.start()
+            self.event("add", disk.name)
+        for layer in self.layers.values():
+            layer.readahead = "128"
+            self.event("add", layer.name)
+            below = [self.layers.get(name) or self.disks[self._whole(name)] for name in layer.below]
+            believes = layer.kind == "md" or any(part.belief == "write back" for part in below)
+            layer.belief = "write back" if believes else "write through"
+
+    def _ways_down(self, mount: FakeMount) -> list[tuple[FakeDisk, bool]]:
+        """Return the disks below a file system, each with whether all layers above pass flushes on."""
+        waiting, found = [(name, True) for name in (mount.disk, *mount.beside)], []
+        while waiting:
+            name, heard = waiting.pop(0)
+            name = name if name in self.layers else self._whole(name)
+            if name in self.layers:
+                layer = self.layers[name]
+                waiting += [(below, heard and layer.belief == "write back") for below in layer.below]
+            elif name in self.disks:
+                found.append((self.disks[name], heard))
+        return found
+
+    def _exposed(self, when: str, mount: FakeMount) -> set[str]:
+        """A cache that nothing flushes; also one that is off now, and comes on at the next reset."""
+        found = set()
+        for disk, heard in self._ways_down(mount):
+            if mount.barrier == "off":
+                found.add(f"{mount.target} {when}: no barriers")
+            if disk.cache != "enabled":
+                continue
+            if mount.barrier == "off":
+                found.add(f"{mount.target} {when}: no barriers over {disk.name}'s cache")
+            if disk.belief == "write through" or not heard:
+                found.add(f"{mount.target} {when}: nothing flushes {disk.name}'s cache")
+        return found
+
+    def _run_of_udev(self, line: str) -> str | None:
+        command, *arguments = line.split()
+        argv = [command.rpartition("/")[2], *arguments]
+        try:
+            if tuple(argv) in self.commands:
+                result = self.run(argv)
+                return result.stdout if result.rc == 0 else None
+            self.on_change(argv)
+        except (ChangeFailed, Unobservable):
+            return None
+        return ""
+
+    def _write_of_udev(self, name: str, pattern: str, value: str) -> None:
+        start = f"{self.links[f'/sys/block/{name}']}/"
+        for path in [path for path in self.files if path.startswith(start)]:
+            if fnmatchcase(path[len(start) :], pattern):
+                try:
+                    self.on_attribute(f"/sys/block/{name}/{path[len(start) :]}", value)
+                except ChangeFailed:
+                    pass
+
+    def _systemctl(self, argv: list[str]) -> None:
+        if argv[1:] == ["daemon-reload"]:
+            return
+        _systemctl, quiet, verb, unit = argv
+        assert quiet == "--quiet", argv
+        wanted = [line for line in self.text(f"{UNITS}/{unit}").split("\n") if line.startswith("WantedBy=")]
+        if not wanted:
+            raise ChangeFailed(f"Failed to {verb} unit: Unit file {unit} does not exist.")
+        for target in wanted[0][9:].split():
+            link = f"{UNITS}/{target}.wants/{unit}"
+            if verb == "enable":
+                self.links[link] = f"{UNITS}/{unit}"
+            else:
+                assert verb == "disable", argv
+                self.links.pop(link, None)
+
+    def _tune(self, argv: list[str]) -> None:
+        _tune2fs, _o, word, device = argv
+        (mount,) = [m for m in self.mounts.values() if device == f"/dev/block/{m.device}"]
+        others = tuple(option for option in mount.sb_options if not option.startswith("data="))
+        modes = {"journal_data": "data=journal", "journal_data_writeback": "data=writeback"}
+        mount.sb_options = (*others, modes.get(word, "data=ordered")) if word[0] != "^" else others
+
+    def _nvme(self, argv: list[str]) -> None:
+        _nvme, verb, device, *options = argv
+        assert verb == "set-feature", argv
+        assert "--feature-id=6" in options, argv
+        if "--namespace-id=0xffffffff" not in options:
+            raise ChangeFailed("NVMe status: Feature Not Namespace Specific(0x10f)")
+        (value,) = [option for option in options if option.startswith("--value=")]
+        self._of_path(device).switch({"--value=0": "disabled", "--value=1": "enabled"}[value])
 
     def _remount(self, argv: list[str]) -> None:
         _mount, _o, options, source, device, target = argv
@@ -247,7 +407,8 @@ class SmallHost(FakeHost):
         assert device == mount.source
         words = options.split(",")
         for word in words:
-            if word not in KNOWN and not (mount.fstype != "xfs" and word.startswith("barrier=")):
+            barrier = word.startswith("barrier=") if mount.fstype != "btrfs" else word in _BTRFS
+            if word not in KNOWN and not (mount.has_barriers and barrier):
                 raise ChangeFailed(f"mount: {target}: mount point not mounted or bad option.")
         mount.flags = tuple(word for word in words if word in FLAGS and word not in ("ro", "rw"))
         own = "ro" if "ro" in words else "rw"
@@ -256,23 +417,15 @@ class SmallHost(FakeHost):
             # A remount without "bind" sets the superblock's flag too.
             mount.sb_flag = own
         for word in words:
-            self._apply_word(mount, word)
-
-    def _apply_word(self, mount: FakeMount, word: str) -> None:
-        if word in ("barrier=1", "barrier"):
-            mount.barrier = "on"
-        elif word in ("barrier=0", "nobarrier"):
-            mount.barrier = "off"
-        elif word.startswith("data="):
-            mount.data = word[5:]
-        elif word in ("noatime", "relatime", "strictatime"):
-            mount.atime = word
+            mount.apply(word)
 
     def _try(self, argv: list[str]) -> None:
         options = argv[argv.index("-o") + 1].split(",")
         xfs = argv[argv.index("-t") + 1] == "xfs"
         wrong = [
-            o for o in options if o == self.trial_refuses or (xfs and o.startswith(("barrier", "data=")))
+            o
+            for o in options
+            if o == self.trial_refuses or (xfs and o.startswith(("barrier", "nobarrier", "data=")))
         ]
         if wrong:
             raise ChangeFailed(f"mount: wrong fs type, bad option {wrong[0]}")
@@ -286,76 +439,93 @@ class SmallHost(FakeHost):
     def _age(self) -> None:
         """Databases commit all the time: what is not flushed piles up."""
         for mount in self.mounts.values():
-            disk = self.disks.get(mount.disk)
-            if disk and _exposed("now", "", disk.cache, mount.barrier, disk.belief) and _cached(disk):
-                disk.dirty = True
-
-    def _text(self, path: str) -> str:
-        return self.read(path) if self.exists(path) else ""
+            for disk, heard in self._ways_down(mount):
+                flushed = heard and mount.barrier == "on" and disk.belief == "write back"
+                if disk.cache == "enabled" and not flushed:
+                    disk.dirty = True
 
     def _mountinfo(self) -> str:
-        lines = ["22 1 0:21 / /proc rw,relatime - proc proc rw", "23 1 0:24 / /tmp rw - tmpfs tmpfs rw"]
-        for number, mount in enumerate(self.mounts.values(), 30):
-            atime = [] if mount.atime == "strictatime" else [mount.atime]
-            shown = ["nobarrier"] if mount.fstype != "xfs" and mount.barrier == "off" else []
-            lines.append(
-                f"{number} 1 {mount.device} / {mount.target} {','.join((*mount.flags, *atime))} shared:1"
-                f" - {mount.fstype} {mount.source} {','.join((mount.sb_flag, *shown))}"
-            )
-        return "".join(f"{line}\n" for line in lines)
+        lines = ["22 1 0:21 / /proc rw,relatime - proc proc rw\n", "23 1 0:24 / /tmp rw - tmpfs tmpfs rw\n"]
+        return "".join([*lines, *(mount.line(n) for n, mount in enumerate(self.mounts.values(), 30))])
 
     def _udev_database(self) -> str:
         records = []
-        for disk in self.disks.values():
-            bus = "E: ID_BUS=ata\n" if disk.transport == "sata" else ""
+        for device in (*self.disks.values(), *self.layers.values()):
+            properties = "".join(f"E: {name}={value}\n" for name, value in device.properties.items())
             records.append(
-                f"P: /devices/pci/block/{disk.name}\nM: {disk.name}\nE: SUBSYSTEM=block\n"
-                f"E: DEVNAME=/dev/{disk.name}\nE: DEVTYPE=disk\n{bus}E: ID_SERIAL={disk.serial}\n"
+                f"P: /devices/pci/block/{device.name}\nM: {device.name}\nE: SUBSYSTEM=block\n"
+                f"E: DEVNAME=/dev/{device.name}\nE: DEVTYPE=disk\n{properties}"
             )
         return "\n".join(records)
 
+    def _tables(self) -> Result:
+        lines = [
+            f"{layer.mapped}: {index * 2048} 2048 {table}\n"
+            for layer in self.layers.values()
+            for index, table in enumerate(layer.tables)
+        ]
+        return Result(0, "".join(lines) or "No devices found\n", "")
 
-def _cached(disk: FakeDisk) -> bool:
-    return disk.cache == "enabled"
+
+class BigHost(SmallHost):
+    """Adds what a server has: SAS and NVMe disks, an md mirror under LVM, dm-crypt, a journal elsewhere.
+
+    sdc, sdd: SAS, md0 over both, ext4 on a volume of LVM over it; nvme0n1: xfs on dm-crypt on its
+    partition; sde: SAS, ext4 with its journal on another partition of nvme0n1; sdf: SAS, btrfs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files["/proc/filesystems"] += "\tbtrfs\n"
+        for number, name, wwn in (
+            ("8:32", "sdc", "0x5000c500a1b2c3d4"),
+            ("8:48", "sdd", "0x5000c500a1b2c3d5"),
+            ("8:64", "sde", "0x5000c500a1b2c3d6"),
+            ("8:80", "sdf", "0x5000c500a1b2c3d7"),
+        ):
+            self.add_disk(FakeDisk(name, "scsi", f"35{name}", wwn=wwn, rotational="1", fua="1"), number)
+        self.add_disk(FakeDisk("nvme0n1", "nvme", "KIOXIA_X1", wwn="eui.0025385", fua="1"), "259:0")
+        self.add_partition("sdc", "sdc1", "8:33")
+        self.add_partition("sdd", "sdd1", "8:49")
+        self.add_partition("nvme0n1", "nvme0n1p1", "259:1")
+        self.add_partition("nvme0n1", "nvme0n1p2", "259:2")
+        self.add_layer(md("md0", "raid1", ("sdc1", "sdd1"), "9:0"))
+        self.add_layer(dm("dm-0", "LVM", ("md0",), "253:0", "linear 9:0 2048"))
+        self.add_layer(
+            dm("dm-1", "CRYPT", ("nvme0n1p1",), "253:1", "crypt aes-xts-plain64 :64:logon:x 0 259:1 32768")
+        )
+        for mount, line in (
+            (
+                FakeMount("/srv/faircom", "ext4", "253:0", "/dev/mapper/lvm-dm-0", "dm-0"),
+                "/dev/mapper/lvm-dm-0 /srv/faircom ext4 defaults 0 2\n",
+            ),
+            (
+                FakeMount("/srv/firebird", "xfs", "253:1", "/dev/mapper/crypt-dm-1", "dm-1"),
+                "UUID=fb /srv/firebird xfs defaults 0 2\n",
+            ),
+            (
+                FakeMount(
+                    "/srv/mysql",
+                    "ext4",
+                    "8:65",
+                    "/dev/sde1",
+                    "sde",
+                    journal_on="nvme0n1p2",
+                    beside=("nvme0n1p2",),
+                ),
+                "UUID=my /srv/mysql ext4 defaults 0 2\n",
+            ),
+            (
+                FakeMount("/srv/btrfs", "btrfs", "0:51", "/dev/sdf", "sdf"),
+                "UUID=bt /srv/btrfs btrfs defaults 0 0\n",
+            ),
+        ):
+            self.add_mount(mount, line)
+        self.links["/sys/fs/btrfs/b0b0/devices/sdf"] = self.links["/sys/block/sdf"]
+
+
+_BTRFS = ("barrier", "nobarrier")
 
 
 def _cache_type(disk: FakeDisk) -> str:
     return "write back" if disk.cache == "enabled" else "write through"
-
-
-def _sysfs(disk: FakeDisk) -> str:
-    port = "ata1/host0/target0:0:0/0:0:0:0" if disk.transport == "sata" else "virtio1"
-    return f"/sys/devices/pci0000:00/{port}/block/{disk.name}"
-
-
-def _exposed(when: str, target: str, cache: str, barrier: str, belief: str) -> set[str]:
-    """A cache that nothing flushes; also one that is off now, and comes on at the next reset."""
-    found = set()
-    if barrier == "off":
-        found.add(f"{target} {when}: cache {cache} without barriers")
-    if belief == "write through" and cache == "enabled":
-        found.add(f"{target} {when}: the kernel does not flush the cache")
-    return found
-
-
-def _hdparm(disk: FakeDisk) -> str:
-    shown = {"enabled": "1 (on)", "disabled": "0 (off)", "none": "not supported"}[disk.cache]
-    return f"\n/dev/{disk.name}:\n write-caching =  {shown}\n"
-
-
-def _ext4_options(mount: FakeMount) -> str:
-    words = [mount.sb_flag, "delalloc", "barrier" if mount.barrier == "on" else "nobarrier"]
-    if mount.journal:
-        words.append(f"data={mount.data}")
-    return "".join(f"{word}\n" for word in words)
-
-
-def _dumpe2fs(mount: FakeMount) -> str:
-    names = {
-        "nobarrier": "nobarrier",
-        "data=journal": "journal_data",
-        "data=writeback": "journal_data_writeback",
-    }
-    defaults = " ".join(["user_xattr", *(names[word] for word in mount.sb_options)])
-    journal = "has_journal " if mount.journal else ""
-    return f"Filesystem features:      {journal}ext_attr extent\nDefault mount options:    {defaults}\n"

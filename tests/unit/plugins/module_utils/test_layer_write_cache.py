@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils import udev
+from ansible_collections.durable.dbhost.plugins.module_utils import cache_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.flush import OWED
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.layer_write_cache import (
@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layer_write_cache i
     apply,
     apply_release,
     plan,
-    release,
+    plan_release,
 )
 
 from .small_host import SmallHost
@@ -35,8 +35,16 @@ def run(host: SmallHost, *targets: Target) -> list[tuple[str, str, str, str]]:
     return [change[1:] for change in work.changes]
 
 
-def rules(*wanted: udev.CacheRule) -> tuple[str, str, bytes]:
-    return ("file", udev.RULES_PATH, udev.render_rules(list(wanted)).encode())
+#: What makes udev apply the rules after a sleep, too; written once, before the rules.
+WOKEN = [
+    ("file", cache_rules.UNIT_PATH, cache_rules.UNIT_TEXT.encode()),
+    ("change", "systemctl", "--quiet", "enable", cache_rules.UNIT),
+]
+
+
+def rules(wanted: dict[str, tuple[str, str]]) -> tuple[str, str, bytes]:
+    """Return the writing of the rule file."""
+    return ("file", cache_rules.RULES_PATH, cache_rules.render(wanted).encode())
 
 
 def test_a_sata_cache_is_switched_off_last() -> None:
@@ -49,7 +57,8 @@ def test_a_sata_cache_is_switched_off_last() -> None:
         PIN,
         ("change", "sync", "/dev/sda"),
         ("change", "hdparm", "-q", "-W0", "/dev/sda"),
-        rules(udev.CacheRule(SDA, "sata", "disabled")),
+        *WOKEN,
+        rules({SDA: ("sata", "disabled")}),
     ]
     assert (host.disk("sda").cache, host.disk("sda").belief) == ("disabled", "write back")
 
@@ -62,7 +71,8 @@ def test_a_sata_cache_is_switched_on_only_under_a_belief_that_flushes_it() -> No
         PIN,
         ("change", "sync", "/dev/sda"),
         ("change", "hdparm", "-q", "-W1", "/dev/sda"),
-        rules(udev.CacheRule(SDA, "sata", "enabled")),
+        *WOKEN,
+        rules({SDA: ("sata", "enabled")}),
     ]
 
 
@@ -78,7 +88,7 @@ def test_a_virtio_cache(state: str, before: str, mutations: list[Any]) -> None:
     disk = host.disk("vdb")
     disk.cache, disk.belief = before, "write back" if before == "enabled" else "write through"
     run(host, Target(VDB, state))
-    assert host.mutations == [*mutations, rules(udev.CacheRule(VDB, "virtio", state))]
+    assert host.mutations == [*mutations, *WOKEN, rules({VDB: ("virtio", state)})]
     assert (disk.cache, disk.belief) == (state, "write back" if state == "enabled" else "write through")
 
 
@@ -119,15 +129,15 @@ def test_only_the_next_boot_is_mended_when_only_that_drifts() -> None:
     host = SmallHost()
     vars(host.disk("sda")).update(cache="disabled", belief="write back", pinned=True)
     run(host, Target(SDA, "disabled"))
-    assert host.mutations == [rules(udev.CacheRule(SDA, "sata", "disabled"))]
+    assert host.mutations == [*WOKEN, rules({SDA: ("sata", "disabled")})]
 
 
 def test_rules_of_other_disks_stay() -> None:
     host = SmallHost()
-    other = udev.CacheRule(SDB, "sata", "enabled")
-    host.files[udev.RULES_PATH] = udev.render_rules([other])
+    other = {SDB: ("sata", "enabled")}
+    host.files[cache_rules.RULES_PATH] = cache_rules.render(other)
     run(host, Target(SDA, "disabled"))
-    assert host.mutations[-1] == rules(udev.CacheRule(SDA, "sata", "disabled"), other)
+    assert host.mutations[-1] == rules({SDA: ("sata", "disabled"), **other})
 
 
 @pytest.mark.parametrize(
@@ -140,9 +150,12 @@ def test_rules_of_other_disks_stay() -> None:
             f"{SDA}: no disk of that id",
         ),
         (
-            lambda host: setattr(host.disk("sda"), "transport", "scsi"),
+            lambda host: host.links.update(
+                {"/sys/block/sda": "/sys/devices/pci0000:00/usb1/1-1/host6/target6:0:0/6:0:0:0/block/sda"}
+            ),
             SDA,
-            rf"{SDA} \(sda\): seen a unknown disk whose cache cannot be switched",
+            rf"{SDA} \(sda\): seen a usb disk of kind unknown, whose cache cannot be switched from here;"
+            " switch it after attaching it without the bridge",
         ),
         (
             lambda host: host.commands.update(
@@ -152,7 +165,7 @@ def test_rules_of_other_disks_stay() -> None:
             r"sda\): its write cache cannot be read: hdparm: no answer within 10 s",
         ),
         (
-            lambda host: host.files.update({udev.RULES_PATH: Unobservable("rules: I/O error")}),
+            lambda host: host.files.update({cache_rules.RULES_PATH: Unobservable("rules: I/O error")}),
             VDB,
             "rules: I/O error",
         ),
@@ -213,7 +226,7 @@ def test_one_disk_that_refuses_does_not_cost_the_others() -> None:
     with pytest.raises(ChangeFailed, match=r"^sda: seen 100 flushes"):
         run(host, Target(SDA, "disabled"), Target(SDB, "disabled"), Target(VDB, "disabled"))
     assert [host.disk(name).cache for name in ("sda", "sdb", "vdb")] == ["disabled", "disabled", "disabled"]
-    assert len(udev.parse_rules(host.read(udev.RULES_PATH))) == 3
+    assert len(cache_rules.read(host)) == 3
 
 
 @pytest.mark.parametrize("name", ["sda", "vdb"])
@@ -228,20 +241,35 @@ def test_a_disk_that_vanishes_half_way_is_a_failed_change(name: str) -> None:
 
 
 class TestRelease:
-    def test_the_rule_file_goes_and_the_caches_stay(self) -> None:
+    def test_the_rules_go_and_the_caches_stay(self) -> None:
         host = SmallHost()
         run(host, Target(SDA, "disabled"), Target(VDB, "disabled"))
         host.mutations.clear()
-        assert release(host) == (
-            (udev.RULES_PATH, "rules", "persisted", "present", "absent"),
+        work = plan_release(host)
+        assert work.changes == (
+            (cache_rules.RULES_PATH, "rules", "persisted", "present", "absent"),
+            (cache_rules.UNIT_PATH, "rules", "persisted", "present", "absent"),
             (SDA, "write_cache", "persisted", "disabled", "unset"),
             (VDB, "write_cache", "persisted", "disabled", "unset"),
         )
-        apply_release(host)
-        assert host.mutations == [("remove", udev.RULES_PATH)]
+        apply_release(host, work)
+        assert host.mutations == [
+            ("change", "systemctl", "--quiet", "disable", cache_rules.UNIT),
+            ("remove", cache_rules.UNIT_PATH),
+            ("remove", cache_rules.RULES_PATH),
+        ]
         assert host.disk("sda").cache == "disabled"
-        assert release(host) == ()
+        assert plan_release(host).changes == ()
+        assert not [link for link in host.links if cache_rules.UNIT in link]
 
     def test_nothing_to_release(self) -> None:
+        assert plan_release(SmallHost()).changes == ()
+
+    def test_a_unit_that_was_left_alone_goes_too(self) -> None:
         host = SmallHost()
-        assert release(host) == ()
+        run(host, Target(SDA, "disabled"))
+        del host.files[cache_rules.RULES_PATH]
+        work = plan_release(host)
+        assert [change.target for change in work.changes] == [cache_rules.UNIT_PATH]
+        apply_release(host, work)
+        assert plan_release(host).changes == ()

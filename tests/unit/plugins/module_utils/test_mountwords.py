@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.mountwords import (
     meaning,
     replace,
     restore,
+    spell,
 )
 
 ours = st.sampled_from(
@@ -25,6 +26,7 @@ others = st.sampled_from(
     "defaults nofail ro errors=remount-ro commit=5 nodiratime x-systemd.requires=a data_err=abort"
     ' barriers context="a:b" nobarriers'.split()
 )
+fstypes = st.sampled_from(["ext4", "btrfs"])
 options = st.lists(ours | others, min_size=1, max_size=8).map(tuple)
 wanted = st.fixed_dictionaries(
     {},
@@ -66,16 +68,32 @@ def test_the_last_word_wins() -> None:
     assert fold(["nobarrier", "data=journal", "barrier=1"]) == {"barrier": "on", "data_mode": "journal"}
 
 
-@given(options, wanted)
+@given(options, wanted, fstypes)
 def test_replace_gives_what_is_wanted_and_leaves_the_rest(
-    words: tuple[str, ...], want: dict[str, str]
+    words: tuple[str, ...], want: dict[str, str], fstype: str
 ) -> None:
-    changed = replace(words, want)
+    changed = replace(words, want, fstype)
     assert fold(changed) == {**fold(words), **want}
     assert strangers(changed) == strangers(words)
-    assert replace(changed, want) == changed
+    assert replace(changed, want, fstype) == changed
     for setting in want:
         assert len([word for word in changed if (meaning(word) or ("",))[0] == setting]) == 1
+
+
+@pytest.mark.parametrize(
+    ("fstype", "value", "word"),
+    [
+        ("ext4", "on", "barrier=1"),
+        ("ext4", "off", "barrier=0"),
+        ("ext3", "on", "barrier=1"),
+        # It refuses the number.
+        ("btrfs", "on", "barrier"),
+        ("btrfs", "off", "nobarrier"),
+    ],
+)
+def test_each_file_system_is_told_in_words_that_it_knows(fstype: str, value: str, word: str) -> None:
+    assert spell("barrier", value, fstype) == word
+    assert meaning(word) == ("barrier", value)
 
 
 @given(options, st.sets(st.sampled_from(["barrier", "data_mode", "atime"])))
@@ -90,12 +108,12 @@ def test_drop_takes_only_the_words_on_its_settings(words: tuple[str, ...], setti
 def test_restore_gives_the_original_back_when_nobody_else_changed_it(
     words: tuple[str, ...], want: dict[str, str]
 ) -> None:
-    assert restore(replace(words, want), words) == words
+    assert restore(replace(words, want, "ext4"), words) == words
 
 
 @given(options, wanted, st.sampled_from(["nodev", "x-mine"]))
 def test_restore_keeps_what_others_added(words: tuple[str, ...], want: dict[str, str], added: str) -> None:
-    restored = restore((*replace(words, want), added), words)
+    restored = restore((*replace(words, want, "ext4"), added), words)
     assert added in restored
     assert fold(restored) == fold(words)
     assert strangers(restored) == [*strangers(words), added]

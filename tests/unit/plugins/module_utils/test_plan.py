@@ -11,67 +11,125 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.durable.dbhost.plugins.module_utils import flush, fstab, udev
+from ansible_collections.durable.dbhost.plugins.module_utils import (
+    cache_rules,
+    flush,
+    fstab,
+    mount_units,
+    scheduler_rules,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.plan import STEPS, build, changes
 
 from .fake_host import Killed
-from .policy import MOUNTS, PROFILES, attested, enforce, look
-from .small_host import SmallHost
+from .policy import PROFILES, attested, enforce, look
+from .small_host import UNITS, BigHost, FakeDisk, FakeMount, SmallHost
 
 SDB = "serial:QEMU_HARDDISK_SATA0002"
-WORDS = [
-    attested("host_honours_flush"),
-    *(attested(target=disk) for disk in ("serial:QEMU_HARDDISK_SATA0001", SDB, "serial:VIRT0001")),
-]
-#: With these, every profile that this release knows may loosen.
-GIVEN = {"accept_data_loss": True, "attestations": WORDS}
+BIG = ("/srv/faircom", "/srv/firebird", "/srv/mysql", "/srv/btrfs")
+
+
+def words(host: SmallHost) -> list[dict[str, str]]:
+    """Return attestations with which every profile that this release knows may loosen."""
+    return [
+        attested("host_honours_flush"),
+        *(attested(target=disk.id) for disk in host.disks.values()),
+    ]
+
+
+def given_to(host: SmallHost, profile: str) -> dict[str, Any]:
+    """Return an inventory that manages all of a host but its root, and what a profile never takes."""
+    untouched = ("btrfs",) if profile == "disposable" else ()
+    mounts = [mount.target for mount in host.mounts.values() if mount.fstype not in untouched]
+    return {
+        "accept_data_loss": True,
+        "attestations": words(host),
+        "mounts": [target for target in mounts if target != "/"],
+    }
+
+
+def elsewhere(host: SmallHost, profile: str) -> set[str]:
+    """Return the ways to lose commits of what is not managed."""
+    managed = given_to(host, profile)["mounts"]
+    disks = {disk.name for target in managed for disk in host.leaves(host.mounts[target])}
+    others = [f"{target} " for target in host.mounts if target not in managed]
+    others += [f"{name}: " for name in host.disks if name not in disks]
+    return {way for way in host.ways_to_lose() if way.startswith(tuple(others))}
+
 
 on_off = st.sampled_from(["on", "off"])
 caches = st.sampled_from(["enabled", "disabled"])
 
 
 @st.composite
-def hosts(draw: st.DrawFn) -> SmallHost:
+def hosts(draw: st.DrawFn, machines: Any = st.sampled_from([SmallHost, BigHost])) -> SmallHost:
     """Draw a host in any state that an administrator or a killed run can leave it in."""
-    host = SmallHost()
-    rules = []
+    host = draw(machines)()
+    rules: dict[str, tuple[str, str]] = {}
+    queues: dict[str, dict[str, str]] = {}
     for disk in host.disks.values():
-        disk.cache = draw(caches)
-        disk.belief = draw(st.sampled_from(["write back", "write through"]))
-        if disk.transport == "virtio" and disk.cache == "disabled":
-            disk.belief = "write through"
-        if disk.cache == "enabled" and draw(st.integers(0, 3)) == 0:
-            host.files[f"{flush.OWED}/{disk.name}"] = ""
-            disk.dirty = True
+        draw_disk(draw, host, disk)
         state = draw(st.sampled_from(["enabled", "disabled", None]))
         if state:
-            rules.append(udev.CacheRule(disk.id, disk.transport, state))
+            rules[disk.id] = (disk.transport, state)
+        if draw(st.booleans()):
+            queues[disk.id] = {"scheduler": draw(st.sampled_from(["none", "mq-deadline"]))}
     if rules:
-        host.files[udev.RULES_PATH] = udev.render_rules(rules)
+        host.files[cache_rules.RULES_PATH] = cache_rules.render(rules)
+    if queues:
+        host.files[scheduler_rules.RULES_PATH] = scheduler_rules.render(queues)
+    if draw(st.booleans()):
+        cache_rules.write(host, host.text(cache_rules.RULES_PATH) or cache_rules.HEADER)
+        host.mutations.clear()
+    for layer in host.layers.values():
+        # Made when nothing below cached, it passes no flush on.
+        if layer.kind == "dm":
+            layer.belief = draw(st.sampled_from(["write back", "write back", "write through"]))
     text = host.read("/etc/fstab")
     for mount in host.mounts.values():
-        if mount.target == "/":
-            continue
-        words: tuple[str, ...] = ("rw",)
-        mount.atime = draw(st.sampled_from(["noatime", "relatime", "strictatime"]))
-        if mount.fstype != "xfs":
-            mount.barrier = draw(on_off)
-            mount.data = draw(st.sampled_from(["ordered", "journal", "writeback"]))
-            mount.sb_options = draw(
-                st.sampled_from([(), ("nobarrier",), ("data=writeback",), ("data=journal",)])
-            )
-            words += draw(
-                st.sampled_from([(), ("nobarrier",), ("barrier=1", "data=writeback"), ("data=journal",)])
-            )
-        else:
-            words += draw(st.sampled_from([(), ("nobarrier",), ("noatime",)]))
-        entry = fstab.find(fstab.parse(text), mount.target)[0]
-        assert entry
-        text = fstab.set_options(text, entry, words, None)
+        if mount.target != "/":
+            text = draw_mount(draw, host, mount, text)
     host.files["/etc/fstab"] = text
     host.after_mutation()
     return host
+
+
+def draw_disk(draw: st.DrawFn, host: SmallHost, disk: FakeDisk) -> None:
+    """Draw the state of a disk: any that its interface can be brought to."""
+    disk.cache = draw(caches)
+    disk.belief = draw(st.sampled_from(["write back", "write through"]))
+    if disk.transport == "virtio" and disk.cache == "disabled":
+        disk.belief = "write through"
+    if disk.transport == "nvme":
+        # Its kernel's belief is that of the controller's identity; only by force it is another.
+        disk.cache = draw(st.sampled_from(["enabled", "disabled", "none"]))
+        disk.belief = "write through" if disk.cache == "none" else "write back"
+    if disk.cache == "enabled" and draw(st.integers(0, 3)) == 0:
+        host.files[f"{flush.OWED}/{disk.name}"] = ""
+        disk.dirty = True
+    disk.scheduler = draw(st.sampled_from(["[none] mq-deadline", "none [mq-deadline]"]))
+    disk.attention = draw(st.sampled_from(["", "mode sense: unit attention\n"]))
+
+
+def draw_mount(draw: st.DrawFn, host: SmallHost, mount: FakeMount, text: str) -> str:
+    """Draw how a file system is mounted and will be; return fstab with its line changed."""
+    options: tuple[str, ...] = ("rw",)
+    mount.atime = draw(st.sampled_from(["noatime", "relatime", "strictatime"]))
+    if mount.has_barriers:
+        mount.barrier = draw(on_off)
+        options += draw(st.sampled_from([(), ("nobarrier",), ("noatime", "barrier")]))
+    if mount.fstype.startswith("ext"):
+        mount.data = draw(st.sampled_from(["ordered", "journal", "writeback"]))
+        mount.sb_options = draw(st.sampled_from([(), ("nobarrier",), ("data=writeback",), ("data=journal",)]))
+        options += draw(st.sampled_from([(), ("barrier=1", "data=writeback"), ("data=journal",)]))
+    if mount.fstype == "xfs":
+        options += draw(st.sampled_from([(), ("nobarrier",), ("noatime",)]))
+    elif draw(st.integers(0, 3)) == 0:
+        unit = mount_units.unit_name(mount.target)
+        host.files[f"{UNITS}/{unit}.d/override.conf"] = f"[Mount]\nOptions={','.join(options)}\n"
+    entry = fstab.find(fstab.parse(text), mount.target)[0]
+    assert entry
+    return fstab.set_options(text, entry, options, None)
 
 
 def target_ways(host: SmallHost, profile: str) -> set[str]:
@@ -81,8 +139,12 @@ def target_ways(host: SmallHost, profile: str) -> set[str]:
     found = set()
     for mount in host.mounts.values():
         if mount.fstype == "ext4":
-            found |= {f"{mount.target} {when}: cache enabled without barriers" for when in ("now", "boot")}
-            found |= {f"{mount.target} boot: writeback", f"{mount.disk}: unflushed commits"}
+            found |= {f"{mount.target} {when}: no barriers" for when in ("now", "boot")}
+            found |= {f"{mount.target} boot: writeback"}
+            for disk in host.leaves(mount):
+                over = f"no barriers over {disk.name}'s cache"
+                found |= {f"{mount.target} {when}: {over}" for when in ("now", "boot")}
+                found |= {f"{disk.name}: unflushed commits"}
     return found
 
 
@@ -92,7 +154,7 @@ def test_no_step_is_less_safe_than_the_weaker_end_and_the_end_is_reached(
     host: SmallHost, profile: str
 ) -> None:
     start = host.ways_to_lose()
-    found = look(host, profile, **GIVEN)
+    found = look(host, profile, **given_to(host, profile))
     allowed = start | target_ways(host, profile)
     seen: list[set[str]] = []
     age = host.after_mutation
@@ -100,15 +162,14 @@ def test_no_step_is_less_safe_than_the_weaker_end_and_the_end_is_reached(
     enforce(host, found)
     for step, ways in enumerate(seen):
         assert ways <= allowed, host.mutations[step]
-    again = look(host, profile, **GIVEN)
+    again = look(host, profile, **given_to(host, profile))
     assert again["changes"] == [], again["why"]
     assert again["plan"] == build([], False)
     withheld = "withheld" in "\n".join(again["why"])
     host.reboot()
     if not withheld:
-        assert look(host, profile, **GIVEN)["changes"] == []
-    root = {way for way in host.ways_to_lose() if way.startswith(("/ ", "vda"))}
-    assert host.ways_to_lose() - root <= target_ways(host, profile)
+        assert look(host, profile, **given_to(host, profile))["changes"] == []
+    assert host.ways_to_lose() - elsewhere(host, profile) <= target_ways(host, profile)
 
 
 @settings(max_examples=60)
@@ -117,7 +178,7 @@ def test_killed_anywhere_a_host_is_no_less_safe_and_knows_what_it_lacks(
     host: SmallHost, profile: str, data: st.DataObject
 ) -> None:
     allowed = host.ways_to_lose() | target_ways(host, profile)
-    found = look(host, profile, **GIVEN)
+    found = look(host, profile, **given_to(host, profile))
     host.stop_at = data.draw(st.integers(1, 40))
     try:
         enforce(host, found)
@@ -127,12 +188,13 @@ def test_killed_anywhere_a_host_is_no_less_safe_and_knows_what_it_lacks(
     assert host.ways_to_lose() <= allowed
     assert fstab.parse(host.read("/etc/fstab"))
     # Commits that a cut would take are a risk that the next run sees, and ends.
-    dirty = {disk.name for disk in host.disks.values() if disk.dirty and disk.cache == "enabled"} - {"vda"}
-    bare = look(host, "strict", mounts=MOUNTS)
+    dirty = {disk.name for disk in host.disks.values() if disk.dirty and disk.cache == "enabled"}
+    dirty -= {way.partition(":")[0] for way in elsewhere(host, profile)}
+    bare = look(host, "strict", mounts=given_to(host, profile)["mounts"])
     for name in dirty:
         assert f"commits since the last flush on {name} can vanish" in "\n".join(bare["why"])
-    enforce(host, look(host, profile, **GIVEN))
-    assert look(host, profile, **GIVEN)["changes"] == []
+    enforce(host, look(host, profile, **given_to(host, profile)))
+    assert look(host, profile, **given_to(host, profile))["changes"] == []
 
 
 @settings(max_examples=40)
@@ -140,10 +202,9 @@ def test_killed_anywhere_a_host_is_no_less_safe_and_knows_what_it_lacks(
 def test_tightening_never_waits_for_a_requirement(host: SmallHost, profile: str) -> None:
     """A guest without a word from its host is still made as safe as a guest can be."""
     host.commands[("systemd-detect-virt",)] = "kvm\n"
-    enforce(host, look(host, profile))
+    enforce(host, look(host, profile, mounts=given_to(host, profile)["mounts"]))
     host.reboot()
-    root = {way for way in host.ways_to_lose() if way.startswith(("/ ", "vda"))}
-    assert host.ways_to_lose() == root
+    assert host.ways_to_lose() == elsewhere(host, profile)
 
 
 @settings(max_examples=40)
@@ -152,7 +213,7 @@ def test_a_refused_change_is_reported_and_leaves_the_host_no_less_safe(
     host: SmallHost, profile: str, stop_at: int
 ) -> None:
     allowed = host.ways_to_lose() | target_ways(host, profile)
-    found = look(host, profile, **GIVEN)
+    found = look(host, profile, **given_to(host, profile))
     host.stop_at, host.stop = stop_at, ChangeFailed
     try:
         enforce(host, found)
@@ -167,6 +228,7 @@ def test_the_order_of_the_steps() -> None:
         ("believe", "write_cache"),
         ("tighten", "mount_options"),
         ("tighten", "write_cache"),
+        ("tighten", "io_scheduler"),
         ("loosen", "write_cache"),
         ("loosen", "mount_options"),
     )
@@ -185,6 +247,7 @@ def test_what_a_plan_hands_to_its_layers() -> None:
                 {"target": "/srv/pgdata", "persist": True, "barrier": "on", "atime": "noatime"}
             ],
             "write_cache": [{"disk": sda, "state": "disabled"}],
+            "io_scheduler": [{"device": sda, "scheduler": "none"}],
         },
         "loosen": {},
     }
@@ -193,17 +256,21 @@ def test_what_a_plan_hands_to_its_layers() -> None:
         ("tighten", "/srv/pgdata", "atime", "noatime"),
         ("tighten", sda, "write_cache", "disabled"),
         ("believe", sda, "kernel_belief", "write back"),
+        ("tighten", sda, "scheduler", "none"),
     ]
-    assert found["files"] == ["/etc/fstab", udev.RULES_PATH]
+    assert found["files"] == sorted(
+        ["/etc/fstab", cache_rules.RULES_PATH, cache_rules.UNIT_PATH, scheduler_rules.RULES_PATH]
+    )
 
 
-@pytest.mark.parametrize("line", [None, "unit"])
-def test_without_a_line_of_its_own_only_the_running_mount_is_planned(line: Any) -> None:
+@pytest.mark.parametrize("unit", [None, "", "[Mount]\nOptions=nobarrier,%H\n", "[Mount]\nWhat=x\n"])
+def test_without_a_line_of_its_own_only_the_running_mount_is_planned(unit: str | None) -> None:
+    """No line; a masked unit; one that only systemd can read; one that nothing starts."""
     host = SmallHost()
     host.mounts["/srv/pgdata"].barrier = "off"
-    if line:
-        host.files["/etc/systemd/system/srv-pgdata.mount"] = "[Mount]\n"
-    else:
+    if unit is not None:
+        host.files[f"{UNITS}/srv-pgdata.mount"] = unit
+    if unit is None or "What" in unit:
         host.files["/etc/fstab"] = ""
     found = look(host, "strict", mounts=["/srv/pgdata"])
     (target,) = found["plan"]["tighten"]["mount_options"]

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.udev import (
-    CacheRule,
     identify,
     parse_database,
     parse_rules,
@@ -19,26 +18,31 @@ from ansible_collections.durable.dbhost.plugins.module_utils.udev import (
 
 from .captured import captured
 
-RULE = CacheRule("serial:QEMU_HARDDISK_SATA0001", "sata", "disabled")
+HEADER = "# Ours.\n# Hands off.\n"
+RULES = {"serial:QEMU_HARDDISK_SATA0001": "off"}
 RENDERED = """\
-# Managed by durable.dbhost: the write cache of each disk at the next boot.
-# playbooks/release_db.yml takes it away. Other rules belong into files of their own.
+# Ours.
+# Hands off.
 
-# disk serial:QEMU_HARDDISK_SATA0001 sata disabled
+# serial:QEMU_HARDDISK_SATA0001 off
 ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ENV{ID_SERIAL}=="QEMU_HARDDISK_SATA0001", \
-ENV{ID_BUS}=="ata", ATTR{device/scsi_disk/*/cache_type}="temporary write back", \
-RUN+="/sbin/hdparm -q -W0 $devnode"
+KERNEL=="sd*", ATTR{switch}="off"
+ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ENV{ID_SERIAL}=="QEMU_HARDDISK_SATA0001", \
+ATTR{pin}="1"
 """.replace("\\\n", "")
 
+
+def assign(words: str) -> list[list[str]]:
+    """Return what rules do that keep a switch: two lines, of which both must stand."""
+    if words not in ("on", "off"):
+        raise ValueError(words)
+    return [['KERNEL=="sd*"', f'ATTR{{switch}}="{words}"'], ['ATTR{pin}="1"']]
+
+
 names = st.text("ABCabc019#+.:=@_-", min_size=1, max_size=20)
-rules = st.lists(
-    st.builds(
-        CacheRule,
-        st.builds("{}:{}".format, st.sampled_from(["wwn", "serial"]), names),
-        st.sampled_from(["sata", "virtio"]),
-        st.sampled_from(["enabled", "disabled"]),
-    ),
-    unique_by=lambda rule: rule.id,
+rules = st.dictionaries(
+    st.builds("{}:{}".format, st.sampled_from(["wwn", "serial", "dm", "md"]), names),
+    st.sampled_from(["on", "off"]),
 )
 
 
@@ -72,6 +76,9 @@ def test_a_database_without_disks_names_none(text: str) -> None:
         ({"ID_SERIAL": "a\n"}, None),
         ({"ID_SERIAL": "caf\udce9"}, None),
         ({}, None),
+        ({"DM_UUID": "LVM-abcDEF"}, "dm:LVM-abcDEF"),
+        ({"DM_UUID": "CRYPT-LUKS2-a b"}, None),
+        ({"MD_UUID": "1:2:3:4"}, "md:1:2:3:4"),
     ],
 )
 def test_only_a_name_that_is_safe_in_a_rule_identifies(
@@ -81,44 +88,68 @@ def test_only_a_name_that_is_safe_in_a_rule_identifies(
 
 
 def test_rendered_bytes() -> None:
-    assert render_rules([RULE]) == RENDERED
-    assert 'KERNEL=="vd*", ATTR{cache_type}="write through"' in render_rules(
-        [CacheRule("serial:V", "virtio", "disabled")]
-    )
-    assert render_rules([]) == ""
+    assert render_rules(RULES, HEADER, assign) == RENDERED
+    assert render_rules({}, HEADER, assign) == ""
+
+
+@pytest.mark.parametrize(
+    ("known", "key"),
+    [
+        ("wwn:0x5000", 'ENV{ID_WWN_WITH_EXTENSION}=="0x5000"'),
+        ("serial:S", 'ENV{ID_SERIAL}=="S"'),
+        ("dm:LVM-x", 'ENV{DM_UUID}=="LVM-x"'),
+        ("md:a:b", 'ENV{MD_UUID}=="a:b"'),
+    ],
+)
+def test_a_rule_matches_its_device_by_the_name_that_stays(known: str, key: str) -> None:
+    lines = render_rules({known: "on"}, HEADER, assign).split("\n")[4:-1]
+    assert len(lines) == 2
+    assert all(key in line for line in lines)
 
 
 @given(rules)
-def test_what_was_rendered_is_what_is_parsed(given_rules: list[CacheRule]) -> None:
-    assert parse_rules(render_rules(given_rules)) == sorted(given_rules)
+def test_what_was_rendered_is_what_is_parsed(given_rules: dict[str, str]) -> None:
+    assert parse_rules(render_rules(given_rules, HEADER, assign), HEADER, assign) == given_rules
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda text: text.replace("-W0", "-W1"),
-        lambda text: text.replace("ACTION==", "#ACTION=="),
+        lambda text: text.replace('="off"', '="on"'),
+        lambda text: text.replace("ACTION==", "#ACTION==", 1),
         lambda text: text.rpartition("ACTION")[0],
-        lambda text: text.replace("# disk", "# Disk"),
+        lambda text: text.replace("# serial", "# Serial"),
+        lambda text: text.replace(" off\n", " off \n"),
         lambda text: text.replace("\n", "\r\n"),
-        lambda text: text.replace('"add|change"', '"add"'),
+        lambda text: text.replace('"add|change"', '"add"', 1),
+        # The file of somebody else, or of a newer release.
+        lambda text: text.replace("# Ours.", "# Theirs."),
+        lambda text: "\n" + text,
+        lambda text: text.partition("\n\n")[2],
     ],
 )
 def test_a_rule_that_somebody_edited_does_not_count(damage: object) -> None:
     assert callable(damage)
-    assert parse_rules(damage(RENDERED)) == []
+    assert damage(RENDERED) != RENDERED
+    assert parse_rules(damage(RENDERED), HEADER, assign) == {}
 
 
 @pytest.mark.parametrize(
     "comment",
     [
-        "# disk name:x sata enabled",
-        "# disk x sata enabled",
-        "# disk serial:x floppy enabled",
-        "# disk serial:x sata off",
-        "# disk serial:x",
+        "# name:x on",
+        "# x on",
+        "# serial:x maybe",
+        "# serial:x",
+        "# serial:x on",
         "\0\udcff",
     ],
 )
 def test_a_strange_comment_in_our_file_is_passed_over(comment: str) -> None:
-    assert parse_rules(f"{comment}\n{RENDERED}") == [RULE]
+    assert parse_rules(f"{RENDERED}\n{comment}\n", HEADER, assign) == RULES
+
+
+def test_the_last_comment_on_a_disk_is_not_believed_over_the_lines_that_stand() -> None:
+    """udev runs both blocks, and the last assignment wins: what is said has to be what happens."""
+    twice = RENDERED + render_rules({next(iter(RULES)): "on"}, HEADER, assign).removeprefix(HEADER)
+    assert parse_rules(twice, HEADER, assign) == {next(iter(RULES)): "on"}

@@ -12,14 +12,22 @@ import pytest
 
 pytest.importorskip("ansible")
 
-from ansible_collections.durable.dbhost.plugins.module_utils import originals, udev
-from ansible_collections.durable.dbhost.plugins.modules import mount_options, write_cache
+from ansible_collections.durable.dbhost.plugins.module_utils import (
+    cache_rules,
+    originals,
+    scheduler_rules,
+)
+from ansible_collections.durable.dbhost.plugins.modules import io_scheduler, mount_options, write_cache
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
 
 from .run_module import run_module
 
 SDA = "serial:QEMU_HARDDISK_SATA0001"
 CASES = {
+    "io_scheduler": (
+        io_scheduler,
+        {"targets": [{"device": SDA, "scheduler": "mq-deadline", "readahead": 4096}]},
+    ),
     "write_cache": (write_cache, {"targets": [{"disk": SDA, "state": "disabled"}]}),
     "mount_options": (
         mount_options,
@@ -68,7 +76,9 @@ def test_release_takes_back_what_was_written(
     assert done == predicted
     assert done["changed"] is True
     assert host.read("/etc/fstab") == before
-    assert not {originals.PATH, udev.RULES_PATH} & set(host.files)
+    ours = {originals.PATH, cache_rules.RULES_PATH, cache_rules.UNIT_PATH, scheduler_rules.RULES_PATH}
+    assert not ours & set(host.files)
+    assert not [link for link in host.links if "durable" in link]
     again = run_module(module, host, monkeypatch, capsys, state="released")
     assert again["changed"] is False
 
@@ -103,6 +113,10 @@ def test_no_targets_is_nothing_to_do(
         (write_cache, {"disk": SDA, "state": "off"}),
         (write_cache, {"disk": SDA}),
         (write_cache, {"state": "disabled"}),
+        (io_scheduler, {"device": SDA, "scheduler": "noop"}),
+        (io_scheduler, {"device": SDA, "scheduler": "cfq"}),
+        (io_scheduler, {"device": SDA, "readahead": "much"}),
+        (io_scheduler, {"scheduler": "none"}),
         (mount_options, {"target": "/srv/pgdata", "barrier": False}),
         (mount_options, {"target": "/srv/pgdata", "barrier": "yes"}),
         (mount_options, {"target": "/srv/pgdata", "data_mode": "none"}),

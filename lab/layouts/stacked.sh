@@ -1,0 +1,94 @@
+#!/bin/sh
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Each disk has a large partition 1 and small ones 2 and 3:
+#   /srv/pgdata   ext4 < LV linear < md raid1   < SATA0001-1 SCSI0001-1
+#   /srv/thin     ext4 < LV thin < the same md        (a layer that is on no allow-list)
+#   /srv/mssql    xfs < LUKS < md raid1         < SATA0002-1 NVME0001-1
+#   /srv/maria    xfs < LV raid1 (dm-raid)      < SCSI0002-1 NVME0002-1
+#   /srv/hole     ext4 < md raid5               < SATA0001-2 SCSI0001-2 NVME0001-2
+#   /srv/ppl      ext4 < md raid5 with PPL      < SATA0002-2 SCSI0002-2 NVME0002-2
+#   /srv/nohole   ext4 < md raid5 with journal  < SATA0001-3 SCSI0001-3 SCSI0002-3, journal NVME0002-3
+set -eu
+
+sata1=/dev/disk/by-id/ata-QEMU_HARDDISK_SATA0001
+sata2=/dev/disk/by-id/ata-QEMU_HARDDISK_SATA0002
+scsi1=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0001
+scsi2=/dev/disk/by-id/wwn-0x5000000000000002
+nvme1=/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME0001
+nvme2=/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME0002
+
+for disk in $sata1 $sata2 $scsi1 $scsi2 $nvme1 $nvme2; do
+    printf 'label: gpt\n,640M\n,48M\n,48M\n' | sfdisk --quiet --wipe always "$disk"
+done
+udevadm settle
+
+# Empty disks are in sync: there is nothing to wait for.
+array() {
+    name=$1
+    shift
+    mdadm --create "/dev/md/$name" --run --assume-clean --homehost=any --name="$name" "$@"
+}
+array pg --level=1 --raid-devices=2 --bitmap=internal "$sata1-part1" "$scsi1-part1"
+array mssql --level=1 --raid-devices=2 --bitmap=internal "$sata2-part1" "$nvme1-part1"
+array hole --level=5 --raid-devices=3 --bitmap=none "$sata1-part2" "$scsi1-part2" "$nvme1-part2"
+array ppl --level=5 --raid-devices=3 --consistency-policy=ppl "$sata2-part2" "$scsi2-part2" "$nvme2-part2"
+array nohole --level=5 --raid-devices=3 --write-journal="$nvme2-part3" \
+    "$sata1-part3" "$scsi1-part3" "$scsi2-part3"
+{ echo HOMEHOST any; mdadm --detail --scan; } > /etc/mdadm/mdadm.conf
+
+vgcreate -qq pg /dev/md/pg
+lvcreate -qq --yes --size 256M --name data pg
+lvcreate -qq --yes --size 128M --thinpool pool pg
+lvcreate -qq --yes --virtualsize 128M --thinpool pg/pool --name thin
+vgcreate -qq maria "$scsi2-part1" "$nvme2-part1"
+lvcreate -qq --yes --type raid1 --mirrors 1 --nosync --size 512M --name data maria
+
+head -c 64 /dev/urandom > /root/mssql.key
+chmod 600 /root/mssql.key
+cryptsetup luksFormat --batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 \
+    /dev/md/mssql /root/mssql.key
+cryptsetup open --key-file /root/mssql.key /dev/md/mssql mssql
+echo "mssql UUID=$(cryptsetup luksUUID /dev/md/mssql) /root/mssql.key luks" >> /etc/crypttab
+
+# trixie has systemd-cryptsetup in a package of its own
+if [ ! -e /lib/systemd/systemd-cryptsetup ]; then
+    cat > /etc/systemd/system/mssql-crypt.service <<END
+[Unit]
+DefaultDependencies=no
+BindsTo=dev-md-mssql.device
+After=dev-md-mssql.device
+Before=cryptsetup.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=cryptsetup open --key-file /root/mssql.key /dev/md/mssql mssql
+[Install]
+RequiredBy=cryptsetup.target
+END
+    systemctl enable mssql-crypt.service
+fi
+
+# mount point, file system, device, and how fstab names it
+volume() {
+    "mkfs.$2" -q "$3"
+    mkdir "/srv/$1"
+    name=$3
+    if [ "$4" = uuid ]; then name=UUID=$(blkid -p -s UUID -o value "$3"); fi
+    echo "$name /srv/$1 $2 defaults 0 2" >> /etc/fstab
+}
+mkdir -p /srv
+volume pgdata ext4 /dev/mapper/pg-data path
+volume thin ext4 /dev/mapper/pg-thin path
+volume mssql xfs /dev/mapper/mssql uuid
+volume maria xfs /dev/mapper/maria-data path
+volume hole ext4 /dev/md/hole uuid
+volume ppl ext4 /dev/md/ppl uuid
+volume nohole ext4 /dev/md/nohole uuid
+
+systemctl daemon-reload
+mount -a
+udevadm settle
+sync

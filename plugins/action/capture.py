@@ -1,0 +1,74 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the capture module on the host and write what it returns on the controller."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any
+from urllib.parse import quote
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+#: What people must know of the file before they pass it on.
+NOTE = (
+    "It holds what the facts read there. Serial numbers, WWNs, UUIDs, host names and addresses are replaced;"
+    " mount points, names of volumes and labels are not: read it before you send it."
+)
+
+
+class ActionModule(ActionBase):
+    """One execution on the host; the file is written by the controller's own process."""
+
+    TRANSFERS_FILES = False
+    _VALID_ARGS = frozenset(("databases", "dir"))
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return where the file is, or the recording without a directory."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        given = dict(self._task.args)
+        directory = given.pop("dir", "")
+        result.update(
+            self._execute_module(module_name="durable.dbhost.capture", module_args=given, task_vars=task_vars)
+        )
+        if result.get("failed") or not directory:
+            return result
+        host = (task_vars or {})["inventory_hostname"]
+        result["path"] = _write(os.path.abspath(directory), host, result.pop("recording"))
+        Display().display("\n".join([f"\n{host}: {result['path']}", NOTE, *_doubts(result)]))
+        return result
+
+
+def _doubts(result: dict[str, Any]) -> list[str]:
+    doubts = []
+    if result["failed_at"]:
+        doubts.append(f"The facts could not be taken to their end: {result['failed_at']}.")
+    if result["differs"]:
+        doubts.append(
+            f"From the file these come out otherwise than on the host: {', '.join(result['differs'])}."
+        )
+    return doubts
+
+
+def _write(directory: str, host: str, text: str) -> str:
+    """Write the file, for its owner alone, and return its path. An old one is replaced whole."""
+    path = os.path.join(directory, f"capture-{quote(host, safe='')}.json")
+    try:
+        os.makedirs(directory, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=".capture-", dir=directory)
+        try:
+            with os.fdopen(descriptor, "w", encoding="ascii") as handle:
+                handle.write(text)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise AnsibleActionFail(
+            f"dir (durable_report_dir): {directory}: {error.strerror}; name a directory that this user may write"
+        ) from error
+    return path

@@ -1,0 +1,45 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layers that pass no flush on, whatever their disks believe. Pure.
+
+A device-mapper device takes the belief of what lies below when its table is loaded. Made over
+disks that cached nothing then, it drops each flush, also after a cache has come on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Deaf(NamedTuple):
+    """A layer that does not believe in a cache, and the disks below it by kernel name."""
+
+    name: str
+    belief: str
+    disks: tuple[str, ...]
+
+
+def layers(mount: dict[str, Any]) -> list[Deaf]:
+    """Return the layers below a file system that pass no flush on, or of which that is not known."""
+    below = {layer["name"]: layer["below"] for layer in mount["stack"]}
+    disks = {layer["name"] for layer in mount["stack"] if layer["type"] == "disk"}
+    return [
+        Deaf(_called(layer), layer["belief"], tuple(_leaves(layer["name"], below, disks)))
+        for layer in mount["stack"]
+        if layer["belief"] not in ("", "write back")
+    ]
+
+
+def _called(layer: dict[str, Any]) -> str:
+    return f"{layer['name']} ({layer['label']})" if layer["label"] else str(layer["name"])
+
+
+def _leaves(name: str, below: dict[str, list[str]], disks: set[str]) -> list[str]:
+    waiting, seen = [name], {}
+    while waiting:
+        found = waiting.pop(0)
+        if found not in seen:
+            seen[found] = None
+            waiting += below.get(found, [])
+    return [found for found in seen if found in disks]

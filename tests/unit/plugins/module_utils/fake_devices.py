@@ -1,0 +1,282 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The parts of a small host: disks, layers over them, mounted file systems; what each says of itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Unobservable
+
+#: Transport -> where its disks hang, the name of the SCSI host's driver, and what udev calls the bus.
+PORTS = {
+    "sata": ("ata1/host0/target0:0:0/0:0:0:0/block", "ahci", "ata"),
+    "scsi": ("0000:01:00.0/host2/port-2:0/end_device-2:0/target2:0:0/2:0:0:0/block", "mpt3sas", "scsi"),
+    "nvme": ("0000:02:00.0/nvme/nvme0", "", ""),
+    "virtio": ("virtio1/block", "", ""),
+}
+MAKES = {
+    "sata": ("ATA", "WDC WD4003FZEX"),
+    "scsi": ("SEAGATE", "ST1200MM0099"),
+    "nvme": ("", "KIOXIA KCM61VUL3T20"),
+}
+
+
+@dataclass
+class FakeDisk:
+    """A disk: `cache` is the device's own, `belief` the kernel's, `dirty` what a cut would lose.
+
+    `power_on` is the cache's state after a power cycle or a reset; `refuses` makes each command
+    that switches it an error, `obeys` False makes it succeed and do nothing. `attention` is what a
+    SCSI disk has to say before it answers, once. `fua` is what the kernel shows while it believes
+    in a cache.
+    """
+
+    name: str
+    transport: str
+    serial: str
+    cache: str = "enabled"
+    belief: str = "write back"
+    pinned: bool = False
+    forced: bool = False
+    obeys: bool = True
+    refuses: bool = False
+    counts: bool = True
+    dirty: bool = False
+    flushes: int = 100
+    rotational: str = "0"
+    fua: str = "0"
+    scheduler: str = "[none] mq-deadline"
+    readahead: str = "128"
+    wwn: str = ""
+    power_on: str = "enabled"
+    caching_page: bool = True
+    attention: str = ""
+    model: str = ""
+    vendor: str = ""
+    driver: str = ""
+    port: str = ""
+
+    @property
+    def id(self) -> str:
+        """The id that the facts give it."""
+        return f"wwn:{self.wwn}" if self.wwn else f"serial:{self.serial}"
+
+    @property
+    def sysfs(self) -> str:
+        """Where it is in /sys/devices."""
+        port = self.port or PORTS.get(self.transport, ("other", "", ""))[0]
+        return f"/sys/devices/pci0000:00/{port}/{self.name}"
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What udev knows of it."""
+        bus = PORTS.get(self.transport, ("", "", ""))[2]
+        found = {"ID_BUS": bus, "ID_WWN_WITH_EXTENSION": self.wwn, "ID_SERIAL": self.serial}
+        return {name: value for name, value in found.items() if value}
+
+    def follow(self) -> None:
+        """Let the kernel look at the device, as it does after its own commands and at a rescan."""
+        if self.forced:
+            return
+        if self.pinned:
+            self.belief = "write back"
+        elif self.transport == "nvme":
+            # By the controller's identity: the feature is not looked at.
+            self.belief = "write through" if self.cache == "none" else "write back"
+        else:
+            self.belief = "write back" if self.cache == "enabled" else "write through"
+
+    def start(self) -> None:
+        """Come back with the power: clean, because it was shut down."""
+        self.cache = self.cache if self.cache == "none" else self.power_on
+        self.pinned = self.forced = self.dirty = False
+        self.attention = ""
+        self.scheduler, self.readahead = "[none] mq-deadline", "128"
+        self.follow()
+
+    def switch(self, state: str) -> None:
+        """Do what the device does with a command for its cache. Raises ChangeFailed."""
+        if self.refuses:
+            raise ChangeFailed(f"{self.name}: Invalid argument")
+        if self.obeys and self.cache != "none":
+            self.cache = state
+
+    def set_cache_type(self, value: str) -> None:
+        """Do what a write to the driver's cache_type does. Raises ChangeFailed."""
+        if value == "temporary write back":
+            assert self.transport != "virtio", value
+            self.pinned = True
+        else:
+            assert self.transport in ("scsi", "virtio"), value
+            self.pinned = False
+            self.switch({"write back": "enabled", "write through": "disabled"}[value])
+        self.follow()
+
+    def set_scheduler(self, value: str) -> None:
+        """Do what a write to queue/scheduler does. Raises ChangeFailed."""
+        value = {"deadline": "mq-deadline"}.get(value, value)
+        names = [word.strip("[]") for word in self.scheduler.split()]
+        if value not in names or self.refuses:
+            raise ChangeFailed(f"/sys/block/{self.name}/queue/scheduler: Invalid argument")
+        if self.obeys:
+            self.scheduler = " ".join(f"[{name}]" if name == value else name for name in names)
+
+    def hdparm(self) -> str:
+        """What `hdparm -W` says."""
+        shown = {"enabled": "1 (on)", "disabled": "0 (off)", "none": "not supported"}[self.cache]
+        return f"\n/dev/{self.name}:\n write-caching =  {shown}\n"
+
+    def sdparm(self) -> Result:
+        """What `sdparm --quiet --get WCE=1 -H` says."""
+        if self.attention:
+            said, self.attention = self.attention, ""
+            return Result(6, "", said)
+        if not self.caching_page:
+            return Result(5, "", "mode sense(10): Illegal request\n")
+        return Result(0, "0x01 \n" if self.cache == "enabled" else "0x00 \n", "")
+
+    def nvme_identity(self) -> str:
+        """What `nvme id-ctrl` says."""
+        return json.dumps({"mn": self.model, "sn": self.serial, "vwc": 0 if self.cache == "none" else 7})
+
+    def nvme_feature(self) -> str:
+        """What `nvme get-feature` says."""
+        if self.cache == "none":
+            raise Unobservable("nvme: Invalid Field in Command")
+        value = 1 if self.cache == "enabled" else 0
+        return f"get-feature:0x06 (Volatile Write Cache), Current value:0x{value:08x}\n"
+
+
+@dataclass
+class FakeLayer:
+    """A device-mapper or md device over others.
+
+    `kind` is dm, md or another (loop, bcache, ...); `tables` are the device-mapper's segments;
+    `files` what its directory in sysfs holds besides. `belief` is what the kernel believed of the
+    caches below when it was made; it passes flushes on only if that is "write back".
+    """
+
+    name: str
+    kind: str
+    below: tuple[str, ...]
+    number: str
+    mapped: str = ""
+    uuid: str = ""
+    tables: tuple[str, ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
+    readahead: str = "128"
+    belief: str = "write back"
+
+    @property
+    def id(self) -> str:
+        """The id that the facts give it."""
+        return f"{self.kind}:{self.uuid}"
+
+    @property
+    def sysfs(self) -> str:
+        """Where it is in /sys/devices."""
+        return f"/sys/devices/virtual/block/{self.name}"
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What udev knows of it."""
+        key = {"dm": "DM_UUID", "md": "MD_UUID"}.get(self.kind)
+        return {key: self.uuid} if key and self.uuid else {}
+
+    def attributes(self) -> dict[str, str]:
+        """What its directory in sysfs holds."""
+        own = {"dm": {"dm/name": self.mapped, "dm/uuid": self.uuid}}.get(self.kind, {})
+        return {**own, **self.files}
+
+
+def md(name: str, level: str, below: tuple[str, ...], number: str, **more: str) -> FakeLayer:
+    """Return an md array; `more` are other files of its md directory."""
+    words = {"level": level, "consistency_policy": "resync", "sync_action": "idle", "degraded": "0", **more}
+    files = {f"md/{name}": word for name, word in words.items()}
+    return FakeLayer(name, "md", below, number, uuid=f"{name}:11:22:33", files=files)
+
+
+def dm(name: str, maker: str, below: tuple[str, ...], number: str, *tables: str) -> FakeLayer:
+    """Return a device-mapper device; `tables` are its segments, without the offsets."""
+    return FakeLayer(name, "dm", below, number, f"{maker.lower()}-{name}", f"{maker}-{name}-uuid", tables)
+
+
+@dataclass
+class FakeMount:
+    """A mounted file system, and what its superblock makes it do by default.
+
+    `disk` is the disk or layer that it lies on, `beside` are further ones that it writes to, and
+    `journal_on` is the one of them that holds an external journal;
+    `super_options` stand in the mount table behind the flags.
+    """
+
+    target: str
+    fstype: str
+    device: str
+    source: str
+    disk: str
+    flags: tuple[str, ...] = ("rw",)
+    atime: str = "relatime"
+    barrier: str = "on"
+    data: str = "ordered"
+    sb_flag: str = "rw"
+    sb_options: tuple[str, ...] = ()
+    journal: bool = True
+    journal_on: str = ""
+    beside: tuple[str, ...] = ()
+    super_options: tuple[str, ...] = ()
+
+    @property
+    def has_barriers(self) -> bool:
+        """Tell whether they can be switched off."""
+        return self.fstype.startswith("ext") or self.fstype == "btrfs"
+
+    def apply(self, word: str) -> None:
+        """Do what a mount option does."""
+        if word in ("barrier=1", "barrier"):
+            self.barrier = "on"
+        elif word in ("barrier=0", "nobarrier"):
+            self.barrier = "off"
+        elif word.startswith("data="):
+            self.data = word[5:]
+        elif word in ("noatime", "relatime", "strictatime"):
+            self.atime = word
+
+    def line(self, number: int) -> str:
+        """Return its line of the mount table."""
+        atime = [] if self.atime == "strictatime" else [self.atime]
+        shown = ["nobarrier"] if self.has_barriers and self.barrier == "off" else []
+        options = ",".join((*self.flags, *atime))
+        super_options = ",".join((self.sb_flag, *shown, *self.super_options))
+        return (
+            f"{number} 1 {self.device} / {self.target} {options} shared:1"
+            f" - {self.fstype} {self.source} {super_options}\n"
+        )
+
+    def ext_options(self) -> str:
+        """What /proc/fs/ext4/DEVICE/options says."""
+        words = [self.sb_flag, "delalloc", "barrier" if self.barrier == "on" else "nobarrier"]
+        if self.journal:
+            words.append(f"data={self.data}")
+        return "".join(f"{word}\n" for word in words)
+
+    def dumpe2fs(self) -> str:
+        """What `dumpe2fs -h` says."""
+        names = {
+            "nobarrier": "nobarrier",
+            "data=journal": "journal_data",
+            "data=ordered": "journal_data_ordered",
+            "data=writeback": "journal_data_writeback",
+        }
+        defaults = " ".join(["user_xattr", *(names[word] for word in self.sb_options)])
+        lines = [
+            f"Filesystem features:      {'has_journal ' if self.journal else ''}ext_attr extent",
+            f"Default mount options:    {defaults}",
+        ]
+        if self.journal_on:
+            # As of the day it was made: no current number.
+            lines.append("Journal device:           0x0700")
+        return "".join(f"{line}\n" for line in lines)
