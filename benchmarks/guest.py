@@ -187,8 +187,10 @@ def whole(limit: str, *arguments: str) -> dict[str, Any]:
     Its output goes to a file: whoever holds a pipe would keep it open.
     """
     started = time.monotonic()
-    with open("whole.json", "w+b") as output:
-        child = subprocess.Popen([sys.executable, __file__, *arguments], stdout=output)
+    with open("whole.json", "w+b") as output, open("whole.err", "wb") as errors:
+        child = subprocess.Popen(
+            [sys.executable, __file__, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=errors
+        )
         try:
             code = child.wait(float(limit))
         except subprocess.TimeoutExpired:

@@ -82,7 +82,11 @@ class Rig:
         done = subprocess.run(
             [program, "-i", str(self.machine.inventory), self.machine.name, *module],
             cwd=ROOT / "playbooks",
-            env={"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "ANSIBLE_COLLECTIONS_PATH": "collections"},
+            env={
+                "PATH": "/usr/bin:/bin",
+                "HOME": str(Path.home()),
+                "ANSIBLE_COLLECTIONS_PATH": "collections",
+            },
             capture_output=True,
             text=True,
             check=False,

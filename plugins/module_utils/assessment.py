@@ -9,6 +9,7 @@ The policy of the collection. Pure: no clock, no files, no Ansible; runs on a ho
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from . import (
@@ -16,6 +17,7 @@ from . import (
     cache_rules,
     deaf,
     fstab,
+    mount_units,
     plan,
     requirements,
     scheduler_rules,
@@ -152,6 +154,11 @@ def managed_mounts(inputs: Inputs, storage: dict[str, Any]) -> list[dict[str, An
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}
     for path in _database_paths([] if inputs.databases is None else inputs.databases):
+        if path in storage["unresolved"]:
+            raise BadInput(
+                f"durable_databases: seen {path}, which cannot be looked at:"
+                f" {storage['unresolved'][path]}; see to its disk, or correct the path"
+            )
         real = storage["resolved"].get(path, path)
         if real is None:
             raise BadInput(f"durable_databases: seen {path}, which is not there; correct the path")
@@ -200,7 +207,9 @@ def _find(
     disks, unknown_stacks = _leaves(storage, mounts)
     rows = [row for mount in mounts for row in settings.of_mount(mount, profile)]
     unheard = {name for mount in storage["mounts"] for layer in deaf.layers(mount) for name in layer.disks}
-    rows += [row for disk in disks for row in settings.of_disk(disk, profile, disk["name"] in unheard)]
+    for disk in disks:
+        word = requirements.vouches(profile, disk, words)
+        rows += settings.of_disk(disk, profile, disk["name"] in unheard, word.sentence if word else None)
     rows += settings.of_layers(mounts, disks, profile)
     rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
     needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
@@ -220,7 +229,7 @@ def _summary(inputs: Inputs, found: Findings, words: list[Attestation]) -> dict[
         "attestations": [word._asdict() for word in words],
         "plan": steps,
         "changes": plan.changes(steps, found.rows),
-        "files": sorted({path for layers in steps.values() for layer in layers for path in _FILES[layer]}),
+        "files": sorted(_files(steps, found.rows)),
     }
 
 
@@ -255,8 +264,8 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
                 bare.setdefault(name, []).append(mount["target"])
     unheard: dict[str, dict[str, None]] = {}
     for layer in (layer for mount in mounts for layer in deaf.layers(mount)):
-        for name in layer.disks:
-            unheard.setdefault(name, {})[layer.name] = None
+        for name in layer.disks if layer.belief != UNKNOWN else ():
+            unheard.setdefault(name, {})[layer.label] = None
     for disk in disks:
         cache = disk["write_cache"]
         survives = cache["device"] in ("none", "disabled") or attestations.find(
@@ -295,7 +304,7 @@ def _reasons(found: Findings) -> list[str]:
     return [
         *found.risks,
         *found.unknown_stacks,
-        *_missing(found.needed),
+        *_missing(found.needed, "unmet"),
         *(
             f"{row.target} {row.setting}: {row.wanted_running} is withheld until the requirements are met"
             for row in found.rows
@@ -306,14 +315,15 @@ def _reasons(found: Findings) -> list[str]:
             for row in found.rows
             if row.verdict != "ok"
         ),
+        *_missing(found.needed, "unverified"),
     ]
 
 
-def _missing(needed: list[Requirement]) -> list[str]:
-    """Return one line for each condition that is not met, however many targets it has."""
+def _missing(needed: list[Requirement], state: str) -> list[str]:
+    """Return one line for each condition of a state, however many targets it has."""
     targets: dict[tuple[str, str, str], list[str]] = {}
     for need in needed:
-        if need.why:
+        if need.why and need.state == state:
             targets.setdefault((need.name, need.why, need.remedy), []).append(need.target)
     return [f"{name} ({', '.join(names)}): {why}; {remedy}" for (name, why, remedy), names in targets.items()]
 
@@ -346,10 +356,19 @@ _WHY_A_REBOOT = {
 
 
 _FILES = {
-    "mount_options": (fstab.PATH,),
     "write_cache": (cache_rules.RULES_PATH, cache_rules.UNIT_PATH),
     "io_scheduler": (scheduler_rules.RULES_PATH,),
 }
+
+
+def _files(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> set[str]:
+    """Return the files that the steps may write."""
+    found = {path for layers in steps.values() for layer in layers for path in _FILES.get(layer, ())}
+    for row in rows:
+        if row.phase and row.layer == "mount_options" and row.layer in steps[row.phase]:
+            by_unit = "/systemd/" in row.evidence["persisted"]["source"]
+            found.add(mount_units.drop_in(row.target) if by_unit else fstab.PATH)
+    return found
 
 
 def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:

@@ -36,6 +36,11 @@ class Attestation(NamedTuple):
     reason: str
     expires: str
 
+    @property
+    def sentence(self) -> str:
+        """Return it in words, for the report."""
+        return f"{self.claim}, attested by {self.by} until {self.expires}: {self.reason}"
+
 
 def read(variables: dict[str, Any], today: str) -> list[Attestation]:
     """Return the attestations of a host, of {name of the variable: its list}.

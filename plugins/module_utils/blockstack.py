@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from threading import Lock
 from typing import Any, NamedTuple
 
 from .host import Host, Unobservable
@@ -73,6 +74,7 @@ class Blocks:
         self.host = host
         self._tables: dict[str, list[tuple[str, str]]] | None = None
         self._tables_error = ""
+        self._lock = Lock()
         self._found: dict[str, _Finding] = {}
 
     def walk(self, devices: Iterable[str]) -> Stack:
@@ -203,8 +205,10 @@ class Blocks:
 
     def _segments(self, mapped: str) -> list[tuple[str, str]] | None:
         """Return (target, arguments) of each segment of a device-mapper device, None if not known."""
-        if self._tables is None:
-            self._tables = self._read_tables()
+        with self._lock:
+            # File systems are read in threads, and all of them wait for the one answer.
+            if self._tables is None:
+                self._tables = self._read_tables()
         return self._tables.get(mapped)
 
     def _read_tables(self) -> dict[str, list[tuple[str, str]]]:

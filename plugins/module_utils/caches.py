@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 
-from .host import ChangeFailed, Host, Unobservable
+from .host import ChangeFailed, Host, Result, Unobservable
 
 _HDPARM = re.compile(r"^\s*write-caching\s*=\s*(?:(1)\s*\(on\)|0\s*\(off\))\s*$", re.M)
 #: `sdparm --quiet --get WCE=1 -H`: the current value alone.
@@ -97,11 +97,12 @@ class Scsi(Control):
     def ask(self, host: Host, name: str) -> str:
         # Read-only, because closing a device that was open for writing is a udev event.
         argv = ["sdparm", *_SDPARM_ARGUMENTS, f"/dev/{name}"]
-        try:
-            return parse_sdparm(_run(host, argv))
-        except Unobservable:
-            # A disk that has something to report says that first, once (a unit attention).
-            return parse_sdparm(_run(host, argv))
+        result = host.run(argv)
+        if result.rc != 0:
+            # A disk that has something to report says that first, once (a unit attention). One that
+            # hangs has said nothing: asked again, it would cost its time limit twice.
+            result = host.run(argv)
+        return parse_sdparm(_said(argv, result))
 
     def switch(self, host: Host, name: str, state: str) -> None:
         path = scsi_cache_type(host, name)
@@ -253,7 +254,10 @@ def _nvme_arguments(device: str, state: str) -> list[str]:
 
 
 def _run(host: Host, argv: list[str]) -> str:
-    result = host.run(argv)
+    return _said(argv, host.run(argv))
+
+
+def _said(argv: list[str], result: Result) -> str:
     if result.rc != 0:
         said = _flat(result.stderr) or _flat(result.stdout)
         raise Unobservable(f"{' '.join(argv)}: exit {result.rc}: {said}")

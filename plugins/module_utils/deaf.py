@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 
 class Deaf(NamedTuple):
-    """A layer that does not believe in a cache, and the disks below it by kernel name."""
+    """A layer that does not believe in a cache: its kernel name, the name that stays (for people),
+    its belief ("write through", or unknown), and the disks below it by kernel name."""
 
     name: str
+    label: str
     belief: str
     disks: tuple[str, ...]
 
@@ -25,14 +27,15 @@ def layers(mount: dict[str, Any]) -> list[Deaf]:
     below = {layer["name"]: layer["below"] for layer in mount["stack"]}
     disks = {layer["name"] for layer in mount["stack"] if layer["type"] == "disk"}
     return [
-        Deaf(_called(layer), layer["belief"], tuple(_leaves(layer["name"], below, disks)))
+        Deaf(
+            layer["name"],
+            layer["label"] or layer["name"],
+            layer["belief"],
+            tuple(_leaves(layer["name"], below, disks)),
+        )
         for layer in mount["stack"]
         if layer["belief"] not in ("", "write back")
     ]
-
-
-def _called(layer: dict[str, Any]) -> str:
-    return f"{layer['name']} ({layer['label']})" if layer["label"] else str(layer["name"])
 
 
 def _leaves(name: str, below: dict[str, list[str]], disks: set[str]) -> list[str]:

@@ -44,10 +44,14 @@ class FileSystems:
         if mount.fstype not in EXT:
             return None, None
         try:
-            # By number: the name in the mount table may be a link that is gone.
-            result = self.host.run(["dumpe2fs", "-h", f"/dev/block/{mount.device}"])
+            # By number: the name in the mount table may be a link that is gone. A container may have
+            # no such link.
+            node = f"/dev/block/{mount.device}"
+            if not self.host.exists("/dev/block"):
+                node = f"/dev/{self.blocks.name_of(mount.device)}"
+            result = self.host.run(["dumpe2fs", "-h", node])
             if result.rc != 0:
-                raise Unobservable(f"exit {result.rc}: {result.stderr.strip()}")
+                raise Unobservable(f"exit {result.rc}: {' '.join(result.stderr.split())}")
             return ext4.parse_superblock(result.stdout), None
         except (Unobservable, ValueError) as error:
             return None, f"dumpe2fs: {error}"
@@ -67,10 +71,12 @@ class FileSystems:
         return {"barrier": _no_rule(mount), "data_mode": _no_rule(mount)}
 
     def devices(
-        self, mount: Mount, superblock: ext4.Superblock | None
+        self, mount: Mount, superblock: ext4.Superblock | None, why: str | None = None
     ) -> tuple[list[str], list[str], list[str]]:
         """Return the numbers of all devices that a file system writes to, the names of those beside
-        its main one (journal, log, real-time), and the reasons for what is not known of them."""
+        its main one (journal, log, real-time), and the reasons for what is not known of them.
+
+        `why` says why there is no superblock, where one is wanted."""
         if mount.fstype == "btrfs":
             members = self._btrfs_members(mount)
             return members, [], [] if members else [f"the devices of {mount.source} are not known"]
@@ -92,7 +98,7 @@ class FileSystems:
             except Unobservable as error:
                 reasons.append(f"where the journal of {mount.target} lies could not be read: {error}")
         elif superblock is None and mount.fstype in EXT:
-            reasons.append(f"whether {mount.target} has its journal elsewhere could not be read")
+            reasons.append(f"whether {mount.target} has its journal elsewhere could not be read: {why}")
         return numbers, beside, reasons
 
     def write_hole(self, mount: Mount) -> list[str]:

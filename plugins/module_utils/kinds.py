@@ -86,7 +86,9 @@ def nvme_paths(name: str, names: Iterable[str]) -> list[str]:
     """Return the hidden devices behind an NVMe disk with native multipath, among the names in
     /sys/block: of nvme1n1, nvme1c1n1 and its like."""
     disk = re.fullmatch(r"(nvme\d+)(n\d+)", name)
-    return [other for other in names if disk and re.fullmatch(rf"{disk[1]}c\d+{disk[2]}", other)]
+    if not disk:
+        return []
+    return [other for other in names if re.fullmatch(rf"{disk[1]}c\d+{disk[2]}", other)]
 
 
 #: Transport and what shows it, in the path or in the kernel name; the first match counts.

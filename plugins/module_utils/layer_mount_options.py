@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Any, NamedTuple
 
 from . import fstab, mount_trial, mount_units, mountwords, originals
@@ -145,6 +146,7 @@ def apply_release(host: Host, work: Release) -> None:
         host.write_file(FSTAB, work.fstab.encode("utf-8", "surrogateescape"))
     for path in work.drop_ins:
         host.remove_file(path)
+        host.change(["rmdir", "--ignore-fail-on-non-empty", posixpath.dirname(path)])
     if work.root_mode:
         _set_root_mode(host, work.root_mode)
     _tell_systemd(host)

@@ -98,7 +98,7 @@ class Mounts:
         """Return the facts of one superblock. Nothing here raises."""
         group, first = superblock.mounts, superblock.mounts[0]
         ext, ext_reason = self.filesystems.superblock(first)
-        numbers, beside, reasons = self.filesystems.devices(first, ext)
+        numbers, beside, reasons = self.filesystems.devices(first, ext, ext_reason)
         stack = self.blocks.walk(numbers)
         reasons += stack.reasons
         running = self.filesystems.running(first)

@@ -41,7 +41,7 @@ _PLAIN = re.compile(r"[\w .,:;/+@-]*")
 #: What `dumpe2fs -h` says that is about the file system and not about its history.
 _SUPERBLOCK = re.compile(
     r"(?:Filesystem (?:features|state|revision #|flags|magic number)|Default mount options|Errors behavior"
-    r"|Journal (?:device|inode|features|backup)|Total journal size|Block size|Checksum type):\s.*"
+    r"|Journal (?:device|inode)|Total journal size|Block size|Checksum type):\s.*"
 )
 _MOUNT_OPTIONS = re.compile(r"(Mount options:\s+)(.*)")
 _TABLE = re.compile(r"(?P<name>.*)(?P<place>: \d+ \d+ )(?P<target>[a-z0-9_-]+)(?: (?P<arguments>.*))?")

@@ -38,7 +38,7 @@ _WORDS = """
 UUID PARTUUID LABEL PARTLABEL subvol root rootflags part luks mpath crypt virtio sata scsi nvme ata wwn serial
 enabled disabled none unknown write back write through temporary zz-durable-dbhost.conf durable-dbhost-resume.service
 systemd-detect-virt udevadm info --export-db dumpe2fs hdparm sdparm --quiet --get WCE nvme id-ctrl get-feature
---output-format=json --feature-id=6 dmsetup table storage_facts localhost debian ubuntu linux server
+--output-format=json --feature-id=6 dmsetup table test -e storage_facts localhost debian ubuntu linux server
 linear striped raid multipath active idle elevator include readahead type replace devices withheld
 No such file or directory Permission denied Is a directory Input/output error no answer within exit
 00000000-0000-8899-0000-000000000000 00000000-0001-8899-0000-000000000000
@@ -127,6 +127,7 @@ _COMMANDS: tuple[tuple[str, _Rule], ...] = (
         partial(devices.lines, r"get-feature:[\w ()]*,? ?[Cc]urrent value:\s*\w+"),
     ),
     (r"dmsetup table", devices.table),
+    (r"(?s)test -e /.*", _text),
 )
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from . import attestations
@@ -62,14 +63,14 @@ def of_neighbours(
     """
     ours = {mount["device"] for mount in managed}
     off = {
-        disk["name"]
+        _cache_of(disk["name"])
         for disk in disks
         if disk["write_cache"]["device"] != "enabled" and profile.write_cache == "enabled"
     }
     found = []
     for mount in every:
         below = [] if mount["device"] in ours else mount["disks_seen"]
-        shared = [name for name in below if name in off]
+        shared = [name for name in below if _cache_of(name) in off]
         if shared and "off" in (mount["barrier"], mount["persisted"]["barrier"]):
             found.append(
                 Requirement(
@@ -84,6 +85,23 @@ def of_neighbours(
     return found
 
 
+def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) -> Attestation | None:
+    """Return the attestation that makes up for a cache that cannot be seen or switched from here.
+
+    One that survives a power cut is as good as none. Where the promise rests on flushes, whether
+    there is a cache does not matter as long as they are honoured.
+    """
+    claims = ["power_loss_protection"]
+    if profile.rests_on == "flush" and disk["write_cache"]["kernel"] == "write back":
+        claims.append("host_honours_flush")
+    return attestations.find(words, tuple(claims), disk["id"])
+
+
+def _cache_of(name: str) -> str:
+    """Return what holds the cache of a disk: of an NVMe namespace, its controller."""
+    return re.sub(r"^(nvme\d+)n\d+$", r"\1", name)
+
+
 def _of_disk(profile: Profile, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
     name, claims, offered = _OF_DISK[profile.rests_on]
     word = attestations.find(words, claims, disk["id"])
@@ -91,7 +109,7 @@ def _of_disk(profile: Profile, disk: dict[str, Any], words: list[Attestation]) -
     if seen:
         return Requirement(name, disk["name"], "met", seen, "", "")
     if word:
-        evidence = f"{word.claim}, attested by {word.by} until {word.expires}: {word.reason}"
+        evidence = word.sentence
         return Requirement(name, disk["name"], "attested", evidence, "", "")
     # A virtual disk may well keep its promise: only its host knows. Elsewhere it is not there.
     hard = profile.rests_on == "non_volatile_cache"

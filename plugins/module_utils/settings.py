@@ -55,18 +55,22 @@ def of_mount(mount: dict[str, Any], profile: Profile) -> list[Setting]:
     rows = [_barrier(mount, profile)]
     if mount["fstype"] not in ("xfs", "btrfs"):
         rows.append(_data_mode(mount, profile))
-    if profile.atime != "keep":
+    if profile.atime != "keep" and mount["fstype"] != "raw":
         rows.append(_atime(mount, profile))
     return rows
 
 
-def of_disk(disk: dict[str, Any], profile: Profile, unheard: bool = False) -> list[Setting]:
+def of_disk(
+    disk: dict[str, Any], profile: Profile, unheard: bool = False, vouched: str | None = None
+) -> list[Setting]:
     """Return the rows of one disk below a managed file system.
 
     `unheard`: a layer above it passes no flush on. Its cache then comes on at the next boot only,
-    when that layer is made anew.
+    when that layer is made anew. `vouched`: who attests that its cache does no harm.
     """
     owed = [_flush(disk)] if disk["flush"] == "owed" else []
+    if disk["switchable"] != "yes" and vouched:
+        return [*owed, _vouched(disk, vouched)]
     cache = _write_cache(disk, profile, unheard)
     return [*owed, cache, _kernel_belief(disk, profile, cache.phase)]
 
@@ -76,7 +80,7 @@ def of_layers(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], profile
     does not: those over a disk that caches, or may again after a reset."""
     needing = {disk["name"] for disk in disks if _may_cache(disk, profile)}
     found = {
-        layer.name: layer
+        layer.label: layer
         for mount in mounts
         for layer in deaf.layers(mount)
         if needing.intersection(layer.disks)
@@ -92,12 +96,15 @@ def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
 
 
 def _layer_belief(layer: deaf.Deaf) -> Setting:
-    source = f"/sys/block/{layer.name.split(' ')[0]}/queue/write_cache"
+    source = f"/sys/block/{layer.name}/queue/write_cache"
     known = layer.belief != UNKNOWN
-    seen = {"value": layer.belief, "source": source, "reason": None if known else "it could not be read"}
+    why = (
+        f"{layer.label} passes no flush on to {', '.join(layer.disks)}: it was made when nothing below cached"
+    )
+    unread = f"whether {layer.label} passes flushes on to {', '.join(layer.disks)} could not be read"
     return Setting(
         layer="write_cache",
-        target=layer.name,
+        target=layer.label,
         setting="layer_belief",
         klass="safety",
         wanted_running="write back",
@@ -107,8 +114,10 @@ def _layer_belief(layer: deaf.Deaf) -> Setting:
         persisted="write back",
         verdict="pending" if known else UNKNOWN,
         phase=None,
-        evidence={"running": seen},
-        why=f"{layer.name} passes no flush on to {', '.join(layer.disks)}: it was made when nothing below cached",
+        evidence={
+            "running": {"value": layer.belief, "source": source, "reason": None if known else unread},
+        },
+        why=why if known else unread,
         remedy="reboot, or load its table again (dmsetup) when its databases are down",
     )
 
@@ -200,6 +209,8 @@ def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persis
         return "run harden-db"
     if mount["hidden_in"] is not None:
         return f"change it where {mount['hidden_in']} has it mounted"
+    if mount["fstype"] not in mountwords.SETTINGS_OF:
+        return "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
     if persisted == UNSET:
         return (
             f"add a line for {mount['target']} to /etc/fstab, by UUID; where a cluster manager mounts"
@@ -247,6 +258,14 @@ def _write_cache(disk: dict[str, Any], profile: Profile, unheard: bool) -> Setti
         UNSET: f"no rule sets the cache of {name}, so its own default applies",
     }
     return _disk_row(disk, "write_cache", wanted, (running, persisted), verdict, phase, why)
+
+
+def _vouched(disk: dict[str, Any], vouched: str) -> Setting:
+    """The cache of a disk that this host cannot switch, by somebody's word."""
+    cache = disk["write_cache"]
+    seen = (cache["device"], cache["persisted"])
+    row = _disk_row(disk, "write_cache", "attested", seen, "ok", None, {})
+    return row._replace(evidence={**row.evidence, "attested": vouched}, why=vouched)
 
 
 def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | None) -> Setting:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from . import fua, tuned
@@ -20,28 +21,35 @@ from .observation import UNKNOWN
 #: Kernel names that are layers, scratch devices or one path of several, and never the leaf below a
 #: managed mount.
 _NOT_DISKS = re.compile(r"(loop|dm-|md|sr|fd|zd|bcache)|nvme\d+c\d+n")
-#: Superblocks that are read at a time: one that hangs costs its limit once.
+#: Paths, superblocks and disks that are asked at a time.
 _AT_A_TIME = 8
 
 
 def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     """Return `durable_storage`; `now` is the host's UTC time in ISO 8601.
 
-    `paths` are databases' paths; where they really lie, links followed, comes back as `resolved`.
-    One that is a block device itself comes back among the mounts, as file system `raw`.
+    `paths` are databases' paths; where they really lie, links followed, comes back as `resolved`,
+    and why some could not be looked at as `unresolved`. One that is a block device itself comes back
+    among the mounts, as file system `raw`.
 
     Raises Unobservable only when the kernel's own tables (/proc, /sys/block) are not there: then
     nothing can be said about this machine.
     """
     disks, mounts = Disks(host), Mounts(host)
     names = [name for name in host.names("/sys/block") if not _NOT_DISKS.match(name)]
-    resolved = {path: host.resolve(path) if host.exists(path) else None for path in paths}
-    superblocks = [*_superblocks(mounts), *_raw(mounts, resolved.values())]
+    superblocks = _superblocks(mounts)
     kernel = host.read("/proc/sys/kernel/osrelease").strip()
-    found = disks.collect_all(names)
-    by_name = {disk["name"]: disk for disk in found}
+    paths = tuple(paths)
     with ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
-        read = list(pool.map(mounts.collect, superblocks))
+        # All at once: what hangs may be asked for paths, superblock and cache, and costs its limit once.
+        silences = pool.map(partial(_silence, host), paths)
+        mounted = pool.map(mounts.collect, superblocks)
+        found = list(pool.map(disks.collect, names))
+        unresolved = {path: why for path, why in zip(paths, silences) if why}
+        read = list(mounted)
+    resolved = {path: None if path in unresolved else _resolve(host, path) for path in paths}
+    read += map(mounts.collect, _raw(mounts, resolved.values()))
+    by_name = {disk["name"]: disk for disk in found}
     return {
         "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
         "time": now,
@@ -52,8 +60,26 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "tuned": tuned.read(host),
         "elsewhere": mounts.elsewhere(),
         "resolved": resolved,
+        "unresolved": unresolved,
         "fstab_error": mounts.fstab_error,
     }
+
+
+def _silence(host: Host, path: str) -> str | None:
+    """Return why a path cannot be looked at, None when it can.
+
+    Whoever looks at a path on a disk that hangs cannot be ended any more, and Ansible would wait for
+    this process for ever. So a command with a time limit looks first; then the kernel knows the way.
+    """
+    try:
+        host.run(["test", "-e", path])
+    except Unobservable as error:
+        return str(error)
+    return None
+
+
+def _resolve(host: Host, path: str) -> str | None:
+    return host.resolve(path) if host.exists(path) else None
 
 
 def _superblocks(mounts: Mounts) -> list[Superblock]:

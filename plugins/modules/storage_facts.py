@@ -74,7 +74,11 @@ ansible_facts:
           type: str
           returned: always
         resolved:
-          description: For each database path where it really lies, or null when it is not there.
+          description: For each database path where it really lies, or null when it is not there or not known.
+          type: dict
+          returned: always
+        unresolved:
+          description: For each database path that could not be looked at, the reason.
           type: dict
           returned: always
         elsewhere:

@@ -6,6 +6,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from lab.cli import DEFAULT_LAYOUT
@@ -97,6 +101,43 @@ def test_a_file_that_is_not_there() -> None:
     """Its name is in the message."""
     with pytest.raises(LabError, match=r"nowhere\.yml: No such file"):
         load(DEFAULT_LAYOUT.with_name("nowhere.yml"))
+
+
+def test_a_script_is_read_from_beside_the_layout(tmp_path: Path) -> None:
+    """Its text belongs to the layout: another text is another machine."""
+    (tmp_path / "one.sh").write_text("true\n")
+    (tmp_path / "one.yml").write_text("script: one.sh\n")
+    assert load(tmp_path / "one.yml") == Layout(script="true\n")
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("5", "script is 5; give the name of a file beside the layout"),
+        ("", "script is None"),
+        ("../one.sh", r"script is '\.\./one\.sh'"),
+        ("/etc/passwd", "script is '/etc/passwd'"),
+        ("nowhere.sh", r"cannot read the script nowhere\.sh: No such file"),
+        (".", "script is '.'"),
+        ("binary", "cannot read the script binary: it is not text"),
+    ],
+)
+def test_a_script_that_cannot_be_read(script: str, message: str, tmp_path: Path) -> None:
+    """The layout's name is in the message too."""
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    (tmp_path / "one.yml").write_text(f"script: {script}\n")
+    with pytest.raises(LabError, match=f"one.yml: {message}"):
+        load(tmp_path / "one.yml")
+
+
+@pytest.mark.parametrize("path", sorted(DEFAULT_LAYOUT.parent.glob("*.yml")), ids=lambda path: path.name)
+def test_our_layouts_are_right(path: Path) -> None:
+    """Their scripts too, as far as a shell can tell, and each serial in them is a disk's."""
+    layout = load(path)
+    done = subprocess.run(["sh", "-n"], input=layout.script, text=True, check=False)
+    assert done.returncode == 0
+    named = set(re.findall(r"\b(?:SATA|SCSI|NVME|VIRT)\d{4}\b", layout.script))
+    assert named <= {disk.serial for disk in layout.disks}
 
 
 @pytest.mark.parametrize(("text", "size"), [("1K", 1024), ("3M", 3145728), ("2G", 2**31), (512, 512)])

@@ -68,6 +68,14 @@ def test_pcie_disks_can_be_unplugged() -> None:
     assert len({port.split("chassis=")[1] for port in ports}) == 6
 
 
+def test_a_disk_is_plugged_in_where_it_was() -> None:
+    """The same words as on the command line: the port, or the place on the controller."""
+    disks = (Disk("scsi", "A"), Disk("virtio", "B"), Disk("scsi", "C", fua=True))
+    for disk in disks:
+        assert qemu.device(disks, disk.serial) in devices(*disks)
+    assert qemu.device(disks, "C").startswith("scsi-hd,bus=scsi.0,scsi-id=1,id=disk-C,")
+
+
 def test_a_layout_can_choose_kernel_arguments() -> None:
     """The root stays ours."""
     usual = qemu.kernel_arguments(hardware(Layout()))
@@ -98,6 +106,7 @@ def test_caches_that_were_off_start_off() -> None:
         hardware(Layout((Disk("scsi", "A"),))),
         hardware(Layout((Disk("sata", "A"),), memory=512)),
         hardware(Layout((Disk("sata", "A"),), append="debug")),
+        hardware(Layout((Disk("sata", "A"),), script="true")),
         hardware(Layout((Disk("sata", "A"),)), accel="kvm"),
         qemu.Hardware(Image(Path("/lab/images/trixie-0"), "0000-1111"), Layout((Disk("sata", "A"),)), "tcg"),
     ],

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
@@ -30,15 +31,19 @@ def play(rules: str, event: dict[str, str], run: Run, write: Write) -> None:
         run(command)
 
 
+@functools.cache
+def _terms(line: str) -> list[tuple[str, str, str, str]]:
+    """Return (key, attribute, operator, value) of each part of a line."""
+    found = _TERM.findall(line)
+    parts = [f'{key}{f"{{{name}}}" if name else ""}{op}"{value}"' for key, name, op, value in found]
+    assert ", ".join(parts) == line, f"udev would not understand {line!r}"
+    return found
+
+
 def _play_one(line: str, event: dict[str, str], run: Run, write: Write, waiting: list[str]) -> None:
-    terms = _TERM.findall(line)
-    assert (
-        "".join(f'{key}{f"{{{name}}}" if name else ""}{op}"{value}", ' for key, name, op, value in terms)[:-2]
-        == line
-    ), f"udev would not understand {line!r}"
     result = ""
-    for key, name, operator, value in terms:
-        value = value.replace("$devnode", f"/dev/{event['KERNEL']}")
+    for key, name, operator, written in _terms(line):
+        value = written.replace("$devnode", f"/dev/{event['KERNEL']}")
         if key == "PROGRAM":
             said = run(value)
             if said is None:

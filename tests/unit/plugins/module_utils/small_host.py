@@ -27,7 +27,17 @@ FLAGS = ("ro", "rw", "nosuid", "nodev", "noexec")
 KNOWN = (*FLAGS, "bind", "sync", "lazytime", "noatime", "relatime", "strictatime", "remount", "nodiratime")
 UNITS = "/etc/systemd/system"
 #: Commands that change nothing that this model has.
-_HARMLESS = ("mkdir", "mkfs.btrfs", "mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "mkfs.xfs", "rm", "truncate")
+_HARMLESS = (
+    "mkdir",
+    "mkfs.btrfs",
+    "mkfs.ext2",
+    "mkfs.ext3",
+    "mkfs.ext4",
+    "mkfs.xfs",
+    "rm",
+    "rmdir",
+    "truncate",
+)
 _SDPARM = ("sdparm", "--quiet", "--readonly", "--get", "WCE=1", "-H")
 
 
@@ -150,6 +160,7 @@ class SmallHost(FakeHost):
         """Cut a partition out of a disk or layer."""
         path = f"{self.links[f'/sys/class/block/{disk}']}/{name}"
         self.links.update({f"/sys/dev/block/{number}": path, f"/sys/class/block/{name}": path})
+        self.links[f"/dev/block/{number}"] = f"/dev/{name}"
         self.files.update({f"{path}/partition": "1\n", f"{path}/dev": f"{number}\n"})
         self.block_devices.add(f"/dev/{name}")
 
@@ -256,28 +267,19 @@ class SmallHost(FakeHost):
         return found
 
     def on_change(self, argv: list[str]) -> None:
-        command, last = argv[0], argv[-1]
-        if command == "hdparm":
-            disk = self._of_path(last)
-            disk.switch({"-W0": "disabled", "-W1": "enabled"}[argv[-2]])
-            disk.follow()
-        elif command == "nvme":
-            self._nvme(argv)
-        elif command == "sync":
-            if argv[1] != "--file-system":
-                disk = self._of_path(last)
-                if disk.belief == "write back" and disk.counts:
-                    disk.flushes, disk.dirty = disk.flushes + 1, False
-        elif command == "mount":
-            self._remount(argv)
-        elif command == "unshare":
-            self._try(argv)
-        elif command == "systemctl":
-            self._systemctl(argv)
-        elif command == "tune2fs":
-            self._tune(argv)
-        elif command not in _HARMLESS:
-            raise ChangeFailed(f"{command}: No such file or directory")
+        commands = {
+            "hdparm": self._hdparm,
+            "mount": self._remount,
+            "nvme": self._nvme,
+            "sync": self._sync,
+            "systemctl": self._systemctl,
+            "tune2fs": self._tune,
+            "unshare": self._try,
+        }
+        if argv[0] in commands:
+            commands[argv[0]](argv)
+        elif argv[0] not in _HARMLESS:
+            raise ChangeFailed(f"{argv[0]}: No such file or directory")
 
     def on_attribute(self, path: str, value: str) -> None:
         name, attribute = path.split("/")[3], path.rpartition("/")[2]
@@ -302,7 +304,7 @@ class SmallHost(FakeHost):
             self.links[f"/sys/{place}/{name}"] = base
         self.block_devices.add(f"/dev/{name}")
         if number:
-            self.links[f"/sys/dev/block/{number}"] = base
+            self.links.update({f"/sys/dev/block/{number}": base, f"/dev/block/{number}": f"/dev/{name}"})
             self.files[f"{base}/dev"] = f"{number}\n"
 
     def _whole(self, name: str) -> str:
@@ -360,13 +362,29 @@ class SmallHost(FakeHost):
         return ""
 
     def _write_of_udev(self, name: str, pattern: str, value: str) -> None:
-        start = f"{self.links[f'/sys/block/{name}']}/"
-        for path in [path for path in self.files if path.startswith(start)]:
-            if fnmatchcase(path[len(start) :], pattern):
-                try:
-                    self.on_attribute(f"/sys/block/{name}/{path[len(start) :]}", value)
-                except ChangeFailed:
-                    pass
+        paths = [f"/sys/block/{name}"]
+        for part in pattern.split("/"):
+            inside = {path: self.names(path) if self.exists(path) else [] for path in paths}
+            paths = [
+                f"{path}/{entry}" for path in inside for entry in inside[path] if fnmatchcase(entry, part)
+            ]
+        for path in paths:
+            try:
+                self.on_attribute(path, value)
+            except ChangeFailed:
+                pass
+
+    def _hdparm(self, argv: list[str]) -> None:
+        disk = self._of_path(argv[-1])
+        disk.switch({"-W0": "disabled", "-W1": "enabled"}[argv[-2]])
+        disk.follow()
+
+    def _sync(self, argv: list[str]) -> None:
+        if argv[1] == "--file-system":
+            return
+        disk = self._of_path(argv[-1])
+        if disk.belief == "write back" and disk.counts:
+            disk.flushes, disk.dirty = disk.flushes + 1, False
 
     def _systemctl(self, argv: list[str]) -> None:
         if argv[1:] == ["daemon-reload"]:

@@ -23,8 +23,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.assessment import (
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
 
-from .policy import MOUNTS, NOW, PROFILES, attested, inputs, look, settled, shipped
-from .small_host import SmallHost
+from .policy import MOUNTS, NOW, PROFILES, attested, enforce, inputs, look, settled, shipped
+from .small_host import BigHost, SmallHost
 
 PG, MARIA = ("/srv/pgdata",), ("/srv/maria",)
 NO_PLAN = {"believe": {}, "tighten": {}, "loosen": {}}
@@ -146,6 +146,43 @@ def test_the_reason_is_said_in_plain_words(arrange: Arrange, verdict: str, why: 
     found = look(host, "strict", mounts=PG)
     assert found["verdict"] == verdict
     assert why in "\n".join(found["why"])
+
+
+@pytest.mark.parametrize("profile", ["strict", "flush", "protected", "ups"])
+@pytest.mark.parametrize(
+    ("arrange", "loses"),
+    [
+        (BARE, True),
+        (LIE, True),
+        (change("mounts", "/srv/pgdata", data="journal"), False),
+        (lambda host: None, False),
+    ],
+    ids=["no barriers", "belief forced to write through", "data=journal", "default"],
+)
+@pytest.mark.fact(4)
+@pytest.mark.fact(18)
+def test_what_sends_no_flush_loses_commits_however_a_database_syncs(
+    profile: str, arrange: Arrange, loses: bool
+) -> None:
+    """Of 100 synchronous writes, nobarrier and a belief of write through flush none; the defaults flush all."""
+    host = SmallHost()
+    arrange(host)
+    assert (look(host, profile, mounts=PG)["verdict"] == "at_risk") is loses
+
+
+@pytest.mark.parametrize(("cache", "verdict"), [("none", "durable"), ("enabled", "blocked")])
+@pytest.mark.fact(24)
+def test_only_a_device_that_reports_no_volatile_cache_needs_no_word_for_it(cache: str, verdict: str) -> None:
+    """NVMe tells; SATA cannot: then an operator attests power-loss protection, with who, why and until when."""
+    host = BigHost()
+    host.disk("nvme0n1").cache = cache
+    enforce(host, look(host, "protected", mounts=["/srv/firebird"]))
+    host.reboot()
+    assert look(host, "protected", mounts=["/srv/firebird"])["verdict"] == verdict
+    told = look(
+        host, "protected", mounts=["/srv/firebird"], attestations=[attested(target=host.disk("nvme0n1").id)]
+    )
+    assert told["verdict"] == ("durable" if cache == "none" else "attested")
 
 
 def test_attested_power_loss_protection_takes_a_bare_mount_from_at_risk() -> None:
@@ -318,6 +355,15 @@ def test_a_database_path_manages_the_mount_that_holds_it(path: str, target: str)
     found = look(SmallHost(), mounts=None, databases=[{"engine": "postgresql", "paths": [path]}])
     rows = [row for row in found["settings"] if row["layer"] == "mount_options"]
     assert {row["target"] for row in rows} == {target}
+
+
+def test_a_database_on_a_disk_that_hangs_is_nowhere() -> None:
+    host, path = SmallHost(), "/srv/pgdata/base"
+    host.commands["test", "-e", path] = Unobservable(f"test -e {path}: no answer within 10 s")
+    storage = collect(host, NOW, [path])
+    found = assess(inputs(mounts=None, databases=[{"engine": "postgresql", "paths": [path]}]), storage, NOW)
+    assert (found["verdict"], found["changes"]) == ("blocked", [])
+    assert "which cannot be looked at: test -e /srv/pgdata/base: no answer within 10 s" in found["why"][0]
 
 
 @pytest.mark.parametrize("verdict", ["unreachable", "unknown"])

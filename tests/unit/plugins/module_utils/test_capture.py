@@ -275,7 +275,7 @@ def test_passwords_in_fstab_go_and_the_line_stays() -> None:
     found = capture.capture(host, NOW)
     assert "hunter2" not in dumps(found)
     text = found["calls"]["read"]["/etc/fstab"]
-    assert text.endswith("/y\t/m  cifs username=hidden,password=hidden,hidden,hidden,noatime 0 0 \n")
+    assert text.endswith("/y\t/m  cifs username=hidden,password=hidden,,hidden,noatime 0 0 \n")
 
 
 serials = st.text("abcdefXYZ0123456789_-.:", min_size=4, max_size=30)

@@ -19,7 +19,10 @@ from .small_host import SmallHost
 STAT = "/sys/devices/pci0000:00/ata1/host0/target0:0:0/0:0:0:0/block/sda/stat"
 
 
+@pytest.mark.fact(17)
+@pytest.mark.fact(43)
 def test_exact_commands_and_the_counter_rises() -> None:
+    """Flushes are counted in field 16 of the disk's stat; a syncfs makes the one that is owed."""
     host = SmallHost()
     flush_mount(host, "/srv/pgdata", ["sda", "sdb"])
     assert host.mutations == [

@@ -57,7 +57,10 @@ def kinds(host: SmallHost) -> list[str]:
     ]
 
 
+@pytest.mark.fact(10)
+@pytest.mark.fact(43)
 def test_barriers_come_on_and_a_flush_is_counted_before_the_file_is_written() -> None:
+    """A remount without nobarrier leaves them off: barrier=1 is named; and it flushes nothing by itself."""
     host = bare()
     before = host.read(FSTAB)
     assert run(host, TIGHT) == [
@@ -113,7 +116,10 @@ def test_without_systemd_nothing_is_reloaded() -> None:
         ({"sb_flag": "rw,sync,lazytime"}, "remount,rw,sync,lazytime,noatime,barrier=1"),
     ],
 )
+@pytest.mark.fact(7)
+@pytest.mark.fact(44)
 def test_every_flag_in_force_is_named_again(values: dict[str, Any], expected: str) -> None:
+    """A remount that reads fstab made a ro,nosuid,nodev,noexec mount writable without them; sync is lost too."""
     host = bare()
     vars(host.mounts[PG]).update(values)
     work = plan(host, [TIGHT])
@@ -124,6 +130,15 @@ def test_every_flag_in_force_is_named_again(values: dict[str, Any], expected: st
     assert remount[3] == expected
 
 
+@pytest.mark.fact(7)
+def test_what_cannot_be_added_on_a_remount_is_not() -> None:
+    """nodelalloc and data= in fstab, not yet in force, would make a remount fail."""
+    host = bare("nobarrier,nodelalloc,data=journal,commit=9")
+    run(host, TIGHT)
+    (remount,) = [mutation for mutation in host.mutations if mutation[1] == "mount"]
+    assert remount[3] == "remount,rw,noatime,barrier=1"
+
+
 def test_an_atime_alone_needs_no_flush() -> None:
     host = SmallHost()
     run(host, Target(MS, {"atime": "noatime"}))
@@ -131,7 +146,9 @@ def test_an_atime_alone_needs_no_flush() -> None:
     assert [kind for kind in kinds(host) if kind.startswith("sync")] == []
 
 
+@pytest.mark.fact(5)
 def test_data_modes_wait_for_the_next_mount() -> None:
+    """The kernel does not change data= on a remount."""
     host = SmallHost()
     host.mounts[PG].data = "writeback"
     host.mounts[PG].sb_options = ("data=writeback",)
@@ -142,14 +159,18 @@ def test_data_modes_wait_for_the_next_mount() -> None:
     assert "ext4\tdefaults,data=ordered\t0 2" in host.read(FSTAB)
 
 
+@pytest.mark.fact(52)
 def test_a_stricter_data_mode_is_left_alone() -> None:
+    """data=journal counts as stricter than ordered."""
     host = bare("barrier=1,data=journal,noatime")
     host.mounts[PG].data = "journal"
     run(host, TIGHT)
     assert "data=journal" in host.read(FSTAB)
 
 
+@pytest.mark.fact(1)
 def test_words_that_xfs_refuses_are_taken_out() -> None:
+    """barrier and data= options make a host with XFS unbootable."""
     host = SmallHost()
     host.files[FSTAB] = host.read(FSTAB).replace("xfs defaults", "xfs nobarrier,data=ordered,inode64")
     assert run(host, Target(MS, {"barrier": "on"})) == [("barrier", "persisted", "refused", "on")]
@@ -255,7 +276,9 @@ def test_barriers_over_an_unknown_stack_come_on_and_are_not_called_done() -> Non
     assert host.mounts[PG].barrier == "on"
 
 
+@pytest.mark.fact(7)
 def test_options_that_the_kernel_refuses_never_reach_the_file() -> None:
+    """journal_async_commit with data=ordered, say: only the kernel knows what it refuses."""
     host = bare("nobarrier,bogus")
     before = host.read(FSTAB)
     with pytest.raises(

@@ -31,6 +31,7 @@ def fstab_line(host: SmallHost, target: str, options: str) -> None:
 
 def test_an_ordinary_ext4() -> None:
     found = facts(SmallHost(), "/srv/pgdata")
+    nothing = dict.fromkeys(("detail", "state", "label", "belief"), "")
     expected = {
         "target": "/srv/pgdata",
         "targets": ["/srv/pgdata"],
@@ -44,8 +45,8 @@ def test_an_ordinary_ext4() -> None:
         "options_fstab": ["defaults"],
         "persisted": {"barrier": "on", "data_mode": "ordered", "atime": "relatime"},
         "stack": [
-            {"name": "sda1", "type": "partition", "detail": "", "state": "", "below": ["sda"]},
-            {"name": "sda", "type": "disk", "detail": "", "state": "", "below": []},
+            {"name": "sda1", "type": "partition", "below": ["sda"], **nothing},
+            {"name": "sda", "type": "disk", "below": [], **nothing},
         ],
         "disks": ["sda"],
         "disks_seen": ["sda"],
@@ -119,6 +120,7 @@ def test_rootflags_count_for_the_root_alone() -> None:
 
 
 @pytest.mark.parametrize("options", ["nobarrier", "barrier=1", "data=ordered", "rw,nobarrier,noatime"])
+@pytest.mark.fact(1)
 def test_words_that_xfs_refuses_are_called_refused(options: str) -> None:
     host = SmallHost()
     fstab_line(host, "/srv/mssql", options)
@@ -179,6 +181,15 @@ def _external() -> str:
     return "Filesystem features: has_journal\nJournal device: 0x0802\n"
 
 
+@pytest.mark.parametrize(("option", "sync"), [("sync", "yes"), ("async", "no"), ("lazytime", "no")])
+@pytest.mark.fact(52)
+def test_a_file_system_that_is_mounted_sync_says_so(option: str, sync: str) -> None:
+    """The sync option is observed, wherever the kernel shows it."""
+    host = SmallHost()
+    host.mounts["/srv/pgdata"].super_options = (option,)
+    assert facts(host, "/srv/pgdata")["sync"] == sync
+
+
 @pytest.mark.parametrize("option", ["logdev=/dev/sdc1", "rtdev=/dev/sdc1"])
 def test_a_second_device_of_xfs_is_not_passed_over(option: str) -> None:
     host = SmallHost()
@@ -207,7 +218,9 @@ def test_a_file_system_without_a_disk_is_seen_and_its_disks_are_unknown(fstype: 
     assert facts(host, "/srv")["disks"] == "unknown"
 
 
+@pytest.mark.fact(45)
 def test_one_superblock_is_one_entry_with_all_its_targets() -> None:
+    """It may be mounted many times, and its barriers change through any of them."""
     host = SmallHost()
     bind = "99 1 8:1 /sub /mnt/bind rw,noatime - ext4 /dev/sda1 rw\n"
     host.files["/proc/self/mountinfo"] = host.read("/proc/self/mountinfo") + bind

@@ -117,3 +117,14 @@ def test_restore_keeps_what_others_added(words: tuple[str, ...], want: dict[str,
     assert added in restored
     assert fold(restored) == fold(words)
     assert strangers(restored) == [*strangers(words), added]
+
+
+@given(options, wanted, st.sampled_from(["ext4", "ext3", "xfs", "btrfs"]))
+@pytest.mark.fact(2)
+def test_no_word_is_written_that_was_not_asked_for(
+    words: tuple[str, ...], want: dict[str, str], fstype: str
+) -> None:
+    """XFS's attr2, say, is deprecated: never emitted."""
+    spelled = {spell(setting, value, fstype) for setting, value in want.items()}
+    assert set(replace(words, want, fstype)) <= set(words) | spelled
+    assert "attr2" not in spelled

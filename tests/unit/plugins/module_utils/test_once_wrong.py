@@ -29,6 +29,7 @@ SDA, VDB = "serial:QEMU_HARDDISK_SATA0001", "serial:VIRT0001"
 PG = "/srv/pgdata"
 
 
+@pytest.mark.fact(5)
 def test_data_mode_of_root_is_never_written_to_fstab():
     """T (lab, Debian 12): superblock data=writeback + `data=ordered` on fstab's root line:
     systemd-remount-fs fails, the host comes up with a read-only root."""
@@ -184,6 +185,7 @@ def test_one_mount_that_fails_does_not_leave_the_others_unpersisted():
     assert "nobarrier" not in host.boot_options("/srv/maria")
 
 
+@pytest.mark.fact(46)
 def test_a_database_behind_a_link_lies_where_the_link_leads():
     host = SmallHost()
     host.links["/var/lib/data"] = "/srv/pgdata/data"
@@ -241,6 +243,7 @@ def test_a_cache_is_not_turned_on_under_a_neighbour_without_barriers():
     assert not found["plan"]["loosen"]
 
 
+@pytest.mark.fact(23)
 def test_a_disk_behind_a_usb_bridge_is_not_a_sata_disk():
     host = SmallHost()
     host.links["/sys/block/sda"] = "/sys/devices/pci0000:00/usb1/1-1/host6/target6:0:0/6:0:0:0/block/sda"

@@ -61,26 +61,16 @@ on_off = st.sampled_from(["on", "off"])
 caches = st.sampled_from(["enabled", "disabled"])
 
 
+machines = st.sampled_from([SmallHost, BigHost])
+
+
 @st.composite
-def hosts(draw: st.DrawFn, machines: Any = st.sampled_from([SmallHost, BigHost])) -> SmallHost:
+def hosts(draw: st.DrawFn) -> SmallHost:
     """Draw a host in any state that an administrator or a killed run can leave it in."""
     host = draw(machines)()
-    rules: dict[str, tuple[str, str]] = {}
-    queues: dict[str, dict[str, str]] = {}
+    draw_rules(draw, host)
     for disk in host.disks.values():
         draw_disk(draw, host, disk)
-        state = draw(st.sampled_from(["enabled", "disabled", None]))
-        if state:
-            rules[disk.id] = (disk.transport, state)
-        if draw(st.booleans()):
-            queues[disk.id] = {"scheduler": draw(st.sampled_from(["none", "mq-deadline"]))}
-    if rules:
-        host.files[cache_rules.RULES_PATH] = cache_rules.render(rules)
-    if queues:
-        host.files[scheduler_rules.RULES_PATH] = scheduler_rules.render(queues)
-    if draw(st.booleans()):
-        cache_rules.write(host, host.text(cache_rules.RULES_PATH) or cache_rules.HEADER)
-        host.mutations.clear()
     for layer in host.layers.values():
         # Made when nothing below cached, it passes no flush on.
         if layer.kind == "dm":
@@ -92,6 +82,23 @@ def hosts(draw: st.DrawFn, machines: Any = st.sampled_from([SmallHost, BigHost])
     host.files["/etc/fstab"] = text
     host.after_mutation()
     return host
+
+
+def draw_rules(draw: st.DrawFn, host: SmallHost) -> None:
+    """Draw what udev's rules keep, with or without what applies them after sleep."""
+    states = st.sampled_from(["enabled", "disabled", None])
+    drawn = {disk.id: (disk.transport, draw(states)) for disk in host.disks.values()}
+    text = cache_rules.render({known: (control, state) for known, (control, state) in drawn.items() if state})
+    if draw(st.booleans()):
+        cache_rules.write(host, text or cache_rules.HEADER)
+        host.mutations.clear()
+    elif text:
+        host.files[cache_rules.RULES_PATH] = text
+    schedulers = st.sampled_from([None, "none", "mq-deadline"])
+    queues = {disk.id: draw(schedulers) for disk in host.disks.values()}
+    kept = {known: {"scheduler": name} for known, name in queues.items() if name}
+    if kept:
+        host.files[scheduler_rules.RULES_PATH] = scheduler_rules.render(kept)
 
 
 def draw_disk(draw: st.DrawFn, host: SmallHost, disk: FakeDisk) -> None:

@@ -12,11 +12,11 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.assessment import managed_mounts
 from ansible_collections.durable.dbhost.plugins.module_utils.attestations import Attestation
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
-from ansible_collections.durable.dbhost.plugins.module_utils.requirements import of_host
+from ansible_collections.durable.dbhost.plugins.module_utils.requirements import of_host, of_neighbours
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
 
-from .policy import NOW, attested, inputs, shipped
-from .small_host import FakeMount, SmallHost
+from .policy import NOW, attested, inputs, look, shipped
+from .small_host import BigHost, FakeDisk, FakeMount, SmallHost, md
 
 
 def states(
@@ -105,3 +105,76 @@ def test_btrfs_keeps_its_barriers() -> None:
     host = SmallHost()
     host.add_mount(FakeMount("/srv/b", "btrfs", "8:2", "/dev/sda2", "sda"))
     assert states(host, "disposable", "/srv/b", accept=True)["only_database_paths"] == "unmet"
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"), [("strict", "unmet"), ("flush", "unmet"), ("disposable", None)]
+)
+def test_a_disk_of_memory_keeps_no_promise_past_the_boot(profile: str, expected: str | None) -> None:
+    host = SmallHost()
+    host.add_disk(FakeDisk("sdx", "scsi", "MEM1", driver="scsi_debug"), "8:240")
+    host.add_mount(FakeMount("/srv/x", "ext4", "8:240", "/dev/sdx", "sdx"))
+    assert states(host, profile, "/srv/x", accept=True).get("disk_lasts") == expected
+
+
+@pytest.mark.parametrize(
+    ("layer", "profile", "expected"),
+    [
+        (md("md9", "raid5", ("sda1",), "9:9"), "strict", "unmet"),
+        (md("md9", "raid5", ("sda1",), "9:9"), "flush", "unmet"),
+        (md("md9", "raid5", ("sda1",), "9:9"), "disposable", None),
+        (md("md9", "raid5", ("sda1",), "9:9", consistency_policy="ppl"), "strict", None),
+        (md("md9", "raid1", ("sda1",), "9:9"), "strict", None),
+    ],
+)
+@pytest.mark.fact(47)
+def test_the_write_hole_is_a_requirement_of_its_own(layer: Any, profile: str, expected: str | None) -> None:
+    """md RAID 4, 5 and 6 without a journal or PPL: no setting of caches or barriers mends it."""
+    host = SmallHost()
+    host.add_layer(layer)
+    host.add_mount(FakeMount("/srv/x", "ext4", "9:9", "/dev/md9", "md9"))
+    assert states(host, profile, "/srv/x", accept=True).get("no_write_hole") == expected
+
+
+def neighbour(barrier: str, cache: str, profile: str = "flush", line: str = "") -> list[str]:
+    """Return the requirements that are about /srv/other, beside /srv/mssql on one disk."""
+    host = SmallHost()
+    other = FakeMount("/srv/other", "ext4", "8:18", "/dev/sdb2", "sdb", barrier=barrier)
+    host.add_mount(other, line)
+    host.disk("sdb").cache = cache
+    storage = collect(host, NOW)
+    mounts = managed_mounts(inputs(mounts=["/srv/mssql"]), storage)
+    disks = [disk for disk in storage["disks"] if disk["name"] == "sdb"]
+    chosen, _pinned = choose(profile, shipped(), {}, {})
+    return [f"{need.name} {need.state}" for need in of_neighbours(chosen, storage["mounts"], mounts, disks)]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (("off", "disabled"), ["neighbours_flush unmet"]),
+        (("on", "disabled"), []),
+        # On already: nothing is made worse.
+        (("off", "enabled"), []),
+        (("off", "disabled", "strict"), []),
+        # Only at the next boot, and then over the cache.
+        (
+            ("on", "disabled", "flush", "/dev/sdb2 /srv/other ext4 nobarrier 0 2\n"),
+            ["neighbours_flush unmet"],
+        ),
+    ],
+)
+def test_a_cache_that_is_to_be_turned_on_asks_its_neighbours(
+    given: tuple[str, ...], expected: list[str]
+) -> None:
+    assert neighbour(*given) == expected
+
+
+def test_a_neighbour_is_found_through_layers() -> None:
+    host = BigHost()
+    host.add_partition("nvme0n1", "nvme0n1p3", "259:3")
+    host.add_mount(FakeMount("/srv/bare", "ext4", "259:3", "/dev/nvme0n1p3", "nvme0n1", barrier="off"))
+    host.disk("nvme0n1").cache = "disabled"
+    found = look(host, "flush", mounts=["/srv/firebird"])
+    assert "/srv/bare has no barriers, and would lie over a cache" in "\n".join(found["why"])
+    assert "write_cache" not in found["plan"]["loosen"]

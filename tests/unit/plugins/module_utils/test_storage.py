@@ -76,6 +76,23 @@ def test_without_the_kernels_tables_nothing_is_said(path: str) -> None:
         collect(host, NOW)
 
 
+def test_a_path_on_a_disk_that_hangs_is_not_touched_by_this_process() -> None:
+    """Whoever looks at it cannot be ended, and Ansible would wait for the module for ever."""
+
+    class Hanging(SmallHost):
+        def resolve(self, path: str) -> str:
+            assert not path.startswith("/srv/pgdata")
+            return super().resolve(path)
+
+    host = Hanging()
+    hung, well = "/srv/pgdata/base", "/srv/maria/data"
+    host.files[f"{well}/x"] = ""
+    host.commands["test", "-e", hung] = Unobservable(f"test -e {hung}: no answer within 10 s")
+    found = collect(host, NOW, [hung, well])
+    assert found["resolved"] == {hung: None, well: well}
+    assert found["unresolved"] == {hung: f"test -e {hung}: no answer within 10 s"}
+
+
 def test_a_mount_table_of_another_form_is_no_table() -> None:
     host = SmallHost()
     host.files["/proc/self/mountinfo"] = "nonsense\n"
