@@ -132,7 +132,7 @@ class Rig:
             for number in range(count)
         ]
         self.shell("\n".join(["cp /etc/fstab /root/fstab", *lines, "udevadm settle --timeout=900"]))
-        self.shell("sync; echo 3 > /proc/sys/vm/drop_caches")
+        self.forget()
         numbers = self.shell(f"for n in $(seq 0 {count - 1}); do mountpoint -d /srv/bench$n; done")
         yield numbers.split()
         self.shell(
@@ -140,6 +140,10 @@ class Rig:
             f"for n in $(seq 0 {count - 1}); do umount /srv/bench$n; dmsetup remove --retry bench$n; done\n"
             "udevadm settle --timeout=900"
         )
+
+    def forget(self) -> None:
+        """Empty the page cache, so that a file system has to ask its disk again."""
+        self.shell("sync; echo 3 > /proc/sys/vm/drop_caches")
 
     @contextmanager
     def suspended(self, count: int) -> Iterator[None]:

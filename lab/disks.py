@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.errors import LabError
-from lab.layout import ROOT_SERIAL, SERIAL, Disk
+from lab.layout import ROOT_SERIAL, SERIAL, Disk, Layout
 from lab.qemu import Hardware, device, disk_file, disk_id, drive, drive_id
 
 if TYPE_CHECKING:
@@ -47,15 +47,29 @@ def copy(source: Path, target: Path) -> None:
     subprocess.run(argv, check=True)
 
 
+def must_be_own(machine: Machine) -> None:
+    """LabError unless QEMU has the layout's disks: a snapshot starts with those, and no others."""
+    layout = machine.record().hardware.layout
+    own = {str(disk_file(serial, machine.files.disks)) for serial in (ROOT_SERIAL, *serials(layout))}
+    there = {block["inserted"]["file"] for block in machine.qmp("query-block")}
+    if own != there:
+        raise LabError(f"{machine.name} has unplugged or replaced disks: plug in its own first")
+
+
 def caches_off(machine: Machine) -> list[str]:
     """Return the serials of disks whose write cache is off in the device now."""
     layout = machine.record().hardware.layout
-    serials = {drive_id(serial): serial for serial in (ROOT_SERIAL, *(d.serial for d in layout.disks))}
+    by_drive = {drive_id(serial): serial for serial in (ROOT_SERIAL, *serials(layout))}
     return [
-        serials[block["device"]]
+        by_drive[block["device"]]
         for block in machine.qmp("query-block")
         if not block["inserted"]["cache"]["writeback"]
     ]
+
+
+def serials(layout: Layout) -> list[str]:
+    """Return the serials of a layout's disks; the root disk is not among them."""
+    return [disk.serial for disk in layout.disks]
 
 
 def unplug(machine: Machine, serial: str) -> None:
@@ -81,7 +95,7 @@ def plug(machine: Machine, serial: str, replacement: str | None = None) -> None:
     else:
         _add(machine, disk, replacement)
     _wait(
-        lambda: (replacement or serial) in _serials(machine),
+        lambda: (replacement or serial) in _seen(machine),
         f"{machine.name}: the guest does not see {replacement or serial}",
     )
 
@@ -111,7 +125,7 @@ def _add(machine: Machine, disk: Disk, replacement: str | None) -> None:
 def _check_replacement(machine: Machine, serial: str) -> None:
     if not re.fullmatch(SERIAL, serial):
         raise LabError("a serial is 1 to 20 letters and digits")
-    if serial in {ROOT_SERIAL, *(disk.serial for disk in machine.record().hardware.layout.disks)}:
+    if serial in (ROOT_SERIAL, *serials(machine.record().hardware.layout)):
         raise LabError(f"{machine.name} has a disk with serial {serial}")
 
 
@@ -122,7 +136,7 @@ def _disk(machine: Machine, serial: str) -> Disk:
     raise LabError(f"{machine.name} has no disk with serial {serial}")
 
 
-def _serials(machine: Machine) -> list[str]:
+def _seen(machine: Machine) -> list[str]:
     """Return the serials that the guest knows; udev has them last of all."""
     argv = ["lsblk", "--nodeps", "--noheadings", "--raw", "--output", "SERIAL"]
     return machine.run(argv).stdout.split()

@@ -94,7 +94,7 @@ class Machine:
     def boot(self) -> None:
         """Boot from the disks and return when ssh works and start-up has settled."""
         self._start()
-        self.run(["systemctl", "is-system-running", "--wait"], check=False)
+        self.run(["systemctl", "is-system-running", "--wait"], check=False, timeout=BOOT_LIMIT)
 
     def stop(self) -> None:
         """End QEMU in order: what reached the disks is kept. The guest is not asked."""
@@ -129,6 +129,7 @@ class Machine:
     def save(self, tag: str) -> None:
         """Freeze memory and disks under the name `tag`; the machine goes on."""
         self._must_have_snapshots()
+        disks.must_be_own(self)
         self._connection.close()
         self.files.caches_off(tag).write_text(json.dumps(disks.caches_off(self)))
         self.hmp(f"savevm {tag}")

@@ -37,6 +37,9 @@ mkfs.ext4 -q -F "$journaled"
 tune2fs -o journal_data "$journaled"
 mkfs.ext4 -q -F "$unit"
 mkfs.ext4 -q -F "$hidden"
+# Once more for all: udev may have looked at a disk before its file system was whole, and what it
+# does not know systemd unmounts.
+udevadm trigger --action=change --subsystem-match=block
 udevadm settle
 
 uuid() {
@@ -91,4 +94,7 @@ systemctl daemon-reload
 mount -a
 systemctl --quiet enable --now srv-unit.mount lab-private.service lab-hidden.service
 udevadm settle
+for target in extjournal xfslog btrfs ext3 ext2 nojournal journaled bound bound-ro unit tmpfs overlay; do
+    mountpoint --quiet "/srv/$target"
+done
 sync

@@ -39,7 +39,8 @@ def layers(mount: dict[str, Any]) -> list[Deaf]:
 
 
 def _leaves(name: str, below: dict[str, list[str]], disks: set[str]) -> list[str]:
-    waiting, seen = [name], {}
+    waiting: list[str] = [name]
+    seen: dict[str, None] = {}
     while waiting:
         found = waiting.pop(0)
         if found not in seen:

@@ -20,6 +20,9 @@ from .observation import UNKNOWN, Observation, observe, unknown
 _YES_NO = {"1": "yes", "0": "no"}
 _BELIEFS = {"write back": "write back", "write through": "write through"}
 _FUA = {"1": "supported", "0": "unsupported"}
+#: Seconds that udev may take for its database: it asks no device, and hundreds of disks are thousands
+#: of entries.
+_UDEV_TIMEOUT = 60.0
 #: Disks that are asked at a time, so that one which hangs costs its limit once and not once each.
 _AT_A_TIME = 8
 #: Transport -> how its cache is asked and switched.
@@ -171,7 +174,7 @@ class Disks:
     def _read_udev(self) -> dict[str, dict[str, str]]:
         argv = ["udevadm", "info", "--export-db"]
         try:
-            result = self.host.run(argv)
+            result = self.host.run(argv, _UDEV_TIMEOUT)
             if result.rc != 0:
                 # Half a database could hide that two disks share a serial number.
                 raise Unobservable(f"{' '.join(argv)}: exit {result.rc}: {result.stderr.strip()}")

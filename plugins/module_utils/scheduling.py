@@ -84,12 +84,13 @@ def _row(
         "unset": f"no rule sets the {setting} of {name}, so its own default applies",
         **({wanted: f"{owner}, when it starts next"} if theirs else {}),
     }
-    phase, remedy = "tighten", "run harden-db"
+    phase: str | None = "tighten"
+    remedy = "run harden-db"
     if verdict == "ok":
         phase, remedy = None, ""
     elif verdict == UNKNOWN:
         phase, remedy = None, "mend what could not be read, then run again"
-    elif theirs:
+    elif theirs not in (None, wanted):
         phase, remedy = None, f"{owner}: change it there, or turn TuneD off"
     elif device_id is None:
         phase, remedy = None, "give the device a name of its own: without one no setting can be kept for it"

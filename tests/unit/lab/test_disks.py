@@ -41,7 +41,7 @@ class Bench(Machine):
         self.files.disks.mkdir(parents=True)
         Record(Hardware(Image(Path("/i"), "u"), LAYOUT, "tcg"), 2222, "").write(self.files)
         self.seen = {disk.serial: disk.serial for disk in LAYOUT.disks}
-        self.drives = {f"drive-{serial}" for serial in self.seen}
+        self.drives = {serial: f"{self.files.disks}/{serial}.qcow2" for serial in ("LABROOT", *self.seen)}
         self.told: list[str] = []
 
     @property
@@ -52,7 +52,10 @@ class Bench(Machine):
     def qmp(self, command: str, **arguments: Any) -> Any:
         """Answer what is plugged in; forget what is taken out."""
         if command == "query-block":
-            return [{"device": drive} for drive in sorted(self.drives)]
+            return [
+                {"device": f"drive-{serial}", "inserted": {"file": file, "cache": {"writeback": True}}}
+                for serial, file in self.drives.items()
+            ]
         if command == "qom-list":
             return [{"name": f"disk-{serial}"} for serial in self.seen]
         assert command == "device_del"
@@ -82,7 +85,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 def test_a_disk_comes_back_to_its_place(machine: Bench) -> None:
     """With its own file, serial and WWN."""
     machine.unplug("SCSI2")
-    machine.drives.remove("drive-SCSI2")
+    del machine.drives["SCSI2"]
     machine.plug("SCSI2")
     assert machine.told == [
         f"drive_add 0 if=none,id=drive-SCSI2,file={machine.files.disks}/SCSI2.qcow2,"
@@ -149,6 +152,17 @@ def test_a_guest_that_sees_nothing_is_not_waited_for_forever(
     machine.unplug("VIRT1")
     with pytest.raises(LabError, match="one: the guest does not see VIRT1"):
         machine.plug("VIRT1")
+
+
+def test_what_could_not_be_loaded_is_not_saved(machine: Bench) -> None:
+    """`load` starts QEMU with the layout's disks, each of which has to hold the snapshot."""
+    disks.must_be_own(machine)
+    machine.drives["SCSI2"] = f"{machine.files.disks}/NEW1.qcow2"
+    with pytest.raises(LabError, match="one has unplugged or replaced disks"):
+        machine.save("after")
+    del machine.drives["SCSI2"]
+    with pytest.raises(LabError, match="one has unplugged or replaced disks"):
+        disks.must_be_own(machine)
 
 
 def test_the_verb(monkeypatch: pytest.MonkeyPatch) -> None:

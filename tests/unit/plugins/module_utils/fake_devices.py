@@ -62,7 +62,8 @@ class FakeDisk:
     @property
     def id(self) -> str:
         """The id that the facts give it."""
-        return f"wwn:{self.wwn}" if self.wwn else f"serial:{self.serial}"
+        kind = "nvme" if self.transport == "nvme" else "wwn"
+        return f"{kind}:{self.wwn}" if self.wwn else f"serial:{self.serial}"
 
     @property
     def sysfs(self) -> str:
@@ -74,7 +75,8 @@ class FakeDisk:
     def properties(self) -> dict[str, str]:
         """What udev knows of it."""
         bus = PORTS.get(self.transport, ("", "", ""))[2]
-        found = {"ID_BUS": bus, "ID_WWN_WITH_EXTENSION": self.wwn, "ID_SERIAL": self.serial}
+        wwn = "ID_WWN" if self.transport == "nvme" else "ID_WWN_WITH_EXTENSION"
+        found = {"ID_BUS": bus, wwn: self.wwn, "ID_SERIAL": self.serial}
         return {name: value for name, value in found.items() if value}
 
     def follow(self) -> None:

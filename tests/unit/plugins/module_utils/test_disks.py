@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils import cache_rules, kinds, scheduler_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.disks import Disks
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import READ_TIMEOUT, Result, Unobservable
 
 from .small_host import BigHost, FakeDisk, SmallHost
 
@@ -45,7 +45,7 @@ def value(found: dict[str, Any], field: str) -> Any:
         ),
         ("vdb", {"transport": "virtio", "kind": "virtual", "id": "serial:VIRT0001", "control": "virtio"}),
         ("sdc", {"transport": "sas", "kind": "physical", "id": "wwn:0x5000c500a1b2c3d4", "control": "scsi"}),
-        ("nvme0n1", {"transport": "nvme", "kind": "physical", "id": "wwn:eui.0025385", "control": "nvme"}),
+        ("nvme0n1", {"transport": "nvme", "kind": "physical", "id": "nvme:eui.0025385", "control": "nvme"}),
     ],
 )
 def test_what_a_disk_is(name: str, expected: dict[str, str]) -> None:
@@ -180,6 +180,18 @@ def test_disks_with_one_serial_have_no_id() -> None:
     reader = Disks(host)
     assert [reader.collect(name)["id"] for name in ("sda", "sdb", "vdb")] == [None, None, "serial:VIRT0001"]
     assert reader.find("serial:QEMU_HARDDISK_SATA0001") is None
+
+
+def test_udev_which_asks_no_device_may_take_longer_than_a_device() -> None:
+    limits: dict[str, float] = {}
+
+    class Timed(SmallHost):
+        def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
+            limits[argv[0]] = timeout
+            return super().run(argv, timeout)
+
+    facts(Timed(), "sda")
+    assert limits["hdparm"] == READ_TIMEOUT < limits["udevadm"]
 
 
 @pytest.mark.parametrize("name", ["zram0", "ram0", "nbd0", "drbd0"])

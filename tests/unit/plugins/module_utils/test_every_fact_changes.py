@@ -27,7 +27,7 @@ UNCHANGING = {
     ("mounts", "target"): "by it the entry is found",
     ("", "time"): "given by the caller",
 }
-SDA, SDC, NVME = "serial:QEMU_HARDDISK_SATA0001", "wwn:0x5000c500a1b2c3d4", "wwn:eui.0025385"
+SDA, SDC, NVME = "serial:QEMU_HARDDISK_SATA0001", "wwn:0x5000c500a1b2c3d4", "nvme:eui.0025385"
 PG, FAIRCOM, MYSQL, BTRFS = "/srv/pgdata", "/srv/faircom", "/srv/mysql", "/srv/btrfs"
 FLAT = ("elsewhere", "resolved", "sets", "unresolved")
 

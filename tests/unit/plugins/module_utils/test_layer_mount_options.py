@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils import fstab, originals
+from ansible_collections.durable.dbhost.plugins.module_utils import fstab, mount_units, originals
 from ansible_collections.durable.dbhost.plugins.module_utils.flush import OWED
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.layer_mount_options import (
@@ -23,7 +24,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layer_mount_options
 from ansible_collections.durable.dbhost.plugins.module_utils.mount_trial import DIRECTORY
 
 from .fake_host import Killed
-from .small_host import SmallHost
+from .small_host import UNITS, BigHost, SmallHost
 
 PG, MS, MA = "/srv/pgdata", "/srv/mssql", "/srv/maria"
 TIGHT = Target(PG, {"barrier": "on", "data_mode": "ordered", "atime": "noatime"})
@@ -340,6 +341,147 @@ def test_stopped_at_any_change_the_file_is_whole_and_the_originals_are_known(
         assert originals.load(host) == {PG: ",".join(first.options)}
     run(host, target)
     assert plan(host, [target]).changes == ()
+
+
+UNIT = f"{UNITS}/srv-pgdata.mount"
+LOCAL_FS = f"{UNITS}/local-fs.target.wants/srv-pgdata.mount"
+
+
+def by_unit(*names: str) -> SmallHost:
+    """Return a host whose pgdata is mounted by a unit or drop-in without barriers, and not by fstab's line."""
+    host = SmallHost()
+    vars(host.mounts[PG]).update(barrier="off", atime="noatime")
+    for name in names:
+        host.files[name] = "[Mount]\nOptions=nobarrier,noatime,nodev\n"
+    host.links[LOCAL_FS] = UNIT
+    if UNIT in names:
+        host.files[FSTAB] = "\n".join(line for line in host.read(FSTAB).split("\n") if PG not in line)
+    host.after_mutation()
+    return host
+
+
+class TestMountUnit:
+    @pytest.mark.parametrize(
+        "names", [(UNIT,), (f"{UNIT}.d/override.conf",), (UNIT, f"{UNIT}.d/override.conf")]
+    )
+    def test_a_drop_in_of_ours_overrides_it(self, names: tuple[str, ...]) -> None:
+        host = by_unit(*names)
+        before, theirs = host.read(FSTAB), {name: host.read(name) for name in names}
+        run(host, Target(PG, {"barrier": "on", "data_mode": "ordered"}))
+        assert host.read(mount_units.drop_in(PG)) == mount_units.render(("barrier=1", "noatime", "nodev"))
+        assert (host.read(FSTAB), {name: host.read(name) for name in names}) == (before, theirs)
+        (trial,) = [mutation for mutation in host.mutations if mutation[1] == "unshare"]
+        assert trial[-3] == "loop,barrier=1,noatime,nodev"
+        assert host.mutations[-1] == ("change", "systemctl", "daemon-reload")
+        host.reboot()
+        assert host.mounts[PG].barrier == "on"
+        assert plan(host, [Target(PG, {"barrier": "on"})]).changes == ()
+
+    def test_options_that_the_kernel_refuses_never_reach_it(self) -> None:
+        host = by_unit(UNIT)
+        host.files[UNIT] = "[Mount]\nOptions=nobarrier,bogus\n"
+        with pytest.raises(ChangeFailed, match="bogus"):
+            run(host, Target(PG, {"barrier": "on"}))
+        assert not host.exists(mount_units.drop_in(PG))
+
+    def test_release_takes_it_away(self) -> None:
+        host = by_unit(UNIT)
+        run(host, Target(PG, {"barrier": "on"}))
+        work = plan_release(host)
+        assert [change[1:] for change in work.changes] == [("drop_in", "persisted", "present", "absent")]
+        apply_release(host, work)
+        assert not host.exists(mount_units.drop_in(PG))
+        assert plan_release(host).changes == ()
+
+    def test_others_drop_ins_that_sort_behind_ours_are_a_failure_and_not_a_success(self) -> None:
+        host = by_unit(f"{UNIT}.d/zzz.conf")
+        with pytest.raises(ChangeFailed, match=r"barrier \(persisted\): seen off, wanted on"):
+            run(host, Target(PG, {"barrier": "on"}))
+        assert host.mounts[PG].barrier == "on"
+
+
+def test_btrfs_is_told_in_its_own_words_and_all_its_members_are_flushed() -> None:
+    host = BigHost()
+    host.links["/sys/fs/btrfs/b0b0/devices/sde"] = host.links["/sys/block/sde"]
+    host.mounts["/srv/btrfs"].barrier = "off"
+    run(host, Target("/srv/btrfs", {"barrier": "on"}))
+    (remount,) = [mutation for mutation in host.mutations if mutation[1] == "mount"]
+    assert remount[3] == "remount,rw,relatime,barrier"
+    assert {m[2] for m in host.mutations if m[:2] == ("change", "sync")} == {
+        "--file-system",
+        "/dev/sde",
+        "/dev/sdf",
+    }
+
+
+@pytest.mark.fact(43)
+def test_barriers_over_a_stack_are_on_when_a_flush_was_counted_at_each_leaf() -> None:
+    """At both halves of the mirror, and where the journal lies."""
+    host = BigHost()
+    for target in ("/srv/faircom", "/srv/mysql"):
+        host.mounts[target].barrier = "off"
+    host.after_mutation()
+    run(host, *(Target(target, {"barrier": "on"}) for target in ("/srv/faircom", "/srv/mysql")))
+    assert {disk.name: disk.flushes for disk in host.disks.values() if disk.flushes > 100} == dict.fromkeys(
+        ("sdc", "sdd", "sde", "nvme0n1"), 101
+    )
+    assert [disk.name for disk in host.disks.values() if disk.dirty] == []
+
+
+def test_one_leaf_that_counts_no_flush_is_a_failure() -> None:
+    host = BigHost()
+    host.mounts["/srv/faircom"].barrier = "off"
+    host.disk("sdd").counts = False
+    with pytest.raises(ChangeFailed, match="sdd: seen 100 flushes before and after a sync"):
+        run(host, Target("/srv/faircom", {"barrier": "on"}))
+
+
+class TestRoot:
+    """data= in fstab's root line would stop the boot: its journal mode is the superblock's."""
+
+    TARGET = Target("/", {"data_mode": "ordered"})
+
+    def drifting(self) -> SmallHost:
+        host = SmallHost()
+        vars(host.mounts["/"]).update(data="writeback", sb_options=("data=writeback",))
+        return host
+
+    def test_it_is_set_there(self) -> None:
+        host = self.drifting()
+        before = host.read(FSTAB)
+        assert run(host, self.TARGET) == [("data_mode", "persisted", "writeback", "ordered")]
+        assert ("change", "tune2fs", "-o", "journal_data_ordered", "/dev/block/254:1") in host.mutations
+        assert host.read(FSTAB) == before
+        host.reboot()
+        assert host.mounts["/"].data == "ordered"
+        assert plan(host, [self.TARGET]).changes == ()
+
+    def test_release_puts_it_back(self) -> None:
+        host = self.drifting()
+        run(host, self.TARGET)
+        work = plan_release(host)
+        assert [change[:2] for change in work.changes] == [("/", "data_mode")]
+        apply_release(host, work)
+        assert host.mounts["/"].sb_options == ("data=writeback",)
+        assert plan_release(host).changes == ()
+
+    @pytest.mark.parametrize("stop_at", [1, 2, 3])
+    def test_killed_anywhere_what_was_there_is_still_known(self, stop_at: int) -> None:
+        host = self.drifting()
+        work = plan(host, [self.TARGET])
+        host.stop_at = stop_at
+        with contextlib.suppress(Killed):
+            apply(host, work, [self.TARGET])
+        host.stop_at = 0
+        if host.mounts["/"].sb_options != ("data=writeback",):
+            assert plan_release(host).changes
+
+    def test_where_something_else_names_it_nothing_is_done(self) -> None:
+        host = self.drifting()
+        host.files["/proc/cmdline"] = "rootflags=data=writeback ro\n"
+        with pytest.raises(ChangeFailed, match="rootflags= or fstab's line of / names data="):
+            run(host, self.TARGET)
+        assert host.mutations == []
 
 
 class TestRelease:

@@ -23,6 +23,8 @@ MKDIR, RM = ("change", "mkdir", "-p", POINT), ("change", "rm", "-rf", DIRECTORY)
         ("ext4", True, ("mkfs.ext4", "-q", "-F", IMAGE, "16M")),
         ("ext4", False, ("mkfs.ext4", "-q", "-F", "-O", "^has_journal", IMAGE, "16M")),
         ("xfs", True, ("mkfs.xfs", "-q", "-f", "-d", f"file,name={IMAGE},size=320m")),
+        # There is no journal to leave out.
+        ("ext2", False, ("mkfs.ext2", "-q", "-F", IMAGE, "16M")),
         # The kernel mounts no image with ext4's own features as ext3.
         ("ext3", True, ("mkfs.ext3", "-q", "-F", IMAGE, "16M")),
     ],
@@ -35,7 +37,15 @@ def test_exact_commands(fstype: str, journal: bool, mkfs: tuple[str, ...]) -> No
 
 
 @pytest.mark.parametrize(
-    "option", ["logdev=/dev/x", "rtdev=/dev/x", "journal_dev=0x801", "journal_path=/dev/x"]
+    "option",
+    [
+        "logdev=/dev/x",
+        "rtdev=/dev/x",
+        "journal_dev=0x801",
+        "journal_path=/dev/x",
+        "device=/dev/x",
+        "subvol=@",
+    ],
 )
 def test_devices_that_the_image_lacks_are_left_out(option: str) -> None:
     host = SmallHost()
@@ -58,3 +68,12 @@ def test_no_trial_is_no_permission(stop_at: int) -> None:
     host.stop_at, host.stop = stop_at, ChangeFailed
     with pytest.raises(ChangeFailed):
         try_options(host, "ext4", ("noatime",), True)
+
+
+def test_an_image_of_btrfs_is_a_file_with_a_hole() -> None:
+    host = SmallHost()
+    try_options(host, "btrfs", ("noatime", "barrier"), True)
+    assert host.mutations[1:3] == [
+        ("change", "truncate", "--size=256M", IMAGE),
+        ("change", "mkfs.btrfs", "-q", "-f", IMAGE),
+    ]

@@ -107,6 +107,13 @@ def test_what_cannot_be_read_is_an_error_and_not_nothing(active: str, text: Any)
     assert found["error"]
 
 
+def test_where_tuned_sets_what_is_wanted_a_rule_is_no_fight() -> None:
+    host = host_with(mssql="[disk]\nelevator=none\n")
+    enforce(host, look(host, "strict", mounts=["/srv/pgdata"]))
+    rows = look(host, "strict", mounts=["/srv/pgdata"])["settings"]
+    assert [row["verdict"] for row in rows if row["setting"] == "scheduler"] == ["ok"]
+
+
 @pytest.mark.fact(25)
 def test_a_scheduler_that_tuned_sets_otherwise_is_reported_and_not_fought_over() -> None:
     host = host_with(mssql="[disk]\nelevator=bfq\n")

@@ -41,7 +41,7 @@ def assign(words: str) -> list[list[str]]:
 
 names = st.text("ABCabc019#+.:=@_-", min_size=1, max_size=20)
 rules = st.dictionaries(
-    st.builds("{}:{}".format, st.sampled_from(["wwn", "serial", "dm", "md"]), names),
+    st.builds("{}:{}".format, st.sampled_from(["wwn", "nvme", "serial", "dm", "md"]), names),
     st.sampled_from(["on", "off"]),
 )
 
@@ -70,6 +70,10 @@ def test_a_database_without_disks_names_none(text: str) -> None:
         ({"ID_WWN_WITH_EXTENSION": "0x5000", "ID_SERIAL": "S"}, "wwn:0x5000"),
         # A plain WWN is shared by the volumes of one array.
         ({"ID_WWN": "0x5000", "ID_SERIAL": "S"}, "serial:S"),
+        (
+            {"ID_WWN": "nvme.1b36-00", "ID_SERIAL": "QEMU NVMe 1", "DEVNAME": "/dev/nvme0n1"},
+            "nvme:nvme.1b36-00",
+        ),
         ({"ID_SERIAL": ""}, None),
         ({"ID_SERIAL": 'a" , RUN+="x'}, None),
         ({"ID_SERIAL": "a*"}, None),
@@ -96,6 +100,7 @@ def test_rendered_bytes() -> None:
     ("known", "key"),
     [
         ("wwn:0x5000", 'ENV{ID_WWN_WITH_EXTENSION}=="0x5000"'),
+        ("nvme:eui.00", 'ENV{ID_WWN}=="eui.00"'),
         ("serial:S", 'ENV{ID_SERIAL}=="S"'),
         ("dm:LVM-x", 'ENV{DM_UUID}=="LVM-x"'),
         ("md:a:b", 'ENV{MD_UUID}=="a:b"'),

@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils import (
     scheduler_rules,
 )
 from ansible_collections.durable.dbhost.plugins.modules import io_scheduler, mount_options, write_cache
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import BigHost, SmallHost
 
 from .run_module import run_module
 
@@ -29,6 +29,23 @@ CASES = {
         {"targets": [{"device": SDA, "scheduler": "mq-deadline", "readahead": 4096}]},
     ),
     "write_cache": (write_cache, {"targets": [{"disk": SDA, "state": "disabled"}]}),
+    "write_cache of all sorts of disks": (
+        write_cache,
+        {"targets": [{"disk": disk.id, "state": "disabled"} for disk in BigHost().disks.values()]},
+    ),
+    "io_scheduler of disks and layers": (
+        io_scheduler,
+        {
+            "targets": [
+                *({"device": disk.id, "scheduler": "mq-deadline"} for disk in BigHost().disks.values()),
+                *({"device": layer.id, "readahead": 1024} for layer in BigHost().layers.values()),
+            ]
+        },
+    ),
+    "mount_options of all sorts of file systems": (
+        mount_options,
+        {"targets": [{"target": target, "barrier": "on", "atime": "noatime"} for target in BigHost().mounts]},
+    ),
     "mount_options": (
         mount_options,
         {"targets": [{"target": "/srv/pgdata", "barrier": "on", "data_mode": "ordered", "atime": "noatime"}]},
@@ -38,7 +55,7 @@ case = pytest.mark.parametrize(("module", "arguments"), CASES.values(), ids=CASE
 
 
 def drifting() -> SmallHost:
-    host = SmallHost()
+    host = BigHost()
     host.mounts["/srv/pgdata"].barrier = "off"
     return host
 
