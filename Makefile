@@ -4,7 +4,7 @@ PYTHON := tools/with-python
 RUN    := .venv/run/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit capture demo test lint unit sanity lab-test clean
+.PHONY: help setup audit capture demo test lint unit sanity lab-test bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,11 @@ sanity: ## the built collection as Galaxy and ansible-test see it
 
 lab-test: ## behaviour on the lab's machines
 	@$(PYTHON) tools/run_tests.py lab
+
+bench: ## what the facts cost with 256 disks and with disks that hang; about an hour, emulated
+	@$(PYTHON) tools/venvs.py run
+	@$(RUN)/python -m lab doctor --install
+	@$(RUN)/python -m benchmarks.storage_facts
 
 clean: ## remove what the targets above made
 	@rm -rf .venv .ansible .mypy_cache .ruff_cache .pytest_cache .hypothesis \

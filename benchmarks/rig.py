@@ -31,7 +31,7 @@ NEVER = 90.0
 #: 512-byte sectors of one volume: large enough for a journal.
 VOLUME = 16 * 2048
 #: What scsi_debug waits before each answer, in jiffies: longer than any limit.
-DEAF = 10000
+DEAF = 5000
 DELAY = "/sys/bus/pseudo/drivers/scsi_debug/delay"
 
 

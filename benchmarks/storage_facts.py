@@ -138,18 +138,18 @@ def hung_mounts(rig: Rig, runs: int) -> Iterator[dict[str, Any]]:
                 targets = [f"/srv/bench{number}" for number in range(count)]
                 rig.forget()
                 with rig.suspended(count):
-                    yield hung(f"{count} mounted, suspended", well, rig.facts(), targets)
+                    yield hung(f"{count} suspended below a mount", well, rig.facts(), targets)
             rig.forget()
             path = "/srv/bench0/data"
             with rig.suspended(1):
-                yield hung("1, with a database path on it", well, rig.facts(path), ["/srv/bench0"])
+                yield hung("1 so, with a database path on it", well, rig.facts(path), ["/srv/bench0"])
             rig.forget()
             started, code, _said = rig.ansible()
             with rig.suspended(1):
                 seconds, ill_code, said = rig.ansible()
             wrong = [] if (code, ill_code) == (0, 0) and SILENT in said else [said[-200:]]
             yield {
-                "what": "1, through Ansible",
+                "what": "1 so, through Ansible",
                 "well": started,
                 "wall": seconds,
                 "ended": True,
@@ -170,7 +170,8 @@ def hung_disks(rig: Rig, runs: int, counts: Sequence[int]) -> Iterator[dict[str,
                 paths = ["/srv/bench0/data"] if mounted else []
                 names = [f"{name}:" for name in disks] + [f"/srv/bench{n}" for n in range(mounted)]
                 with rig.deaf():
-                    what = f"{count} disks" + (", mounted, with a database path" if mounted else "")
+                    what = f"{count} disk{'s' * (count > 1)}"
+                    what += ", mounted, a database path on one" if mounted else ", not mounted"
                     yield hung(what, well, rig.facts(*paths), names)
 
 

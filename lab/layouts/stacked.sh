@@ -46,6 +46,9 @@ lvcreate -qq --yes --virtualsize 128M --thinpool pg/pool --name thin
 vgcreate -qq maria "$scsi2-part1" "$nvme2-part1"
 lvcreate -qq --yes --type raid1 --mirrors 1 --nosync --size 512M --name data maria
 
+# It talks to dmeventd, which is not here: seconds of each boot, and on trixie it may fail.
+systemctl --quiet mask lvm2-monitor.service
+
 head -c 64 /dev/urandom > /root/mssql.key
 chmod 600 /root/mssql.key
 cryptsetup luksFormat --batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 \
@@ -60,13 +63,13 @@ if [ ! -e /lib/systemd/systemd-cryptsetup ]; then
 DefaultDependencies=no
 BindsTo=dev-md-mssql.device
 After=dev-md-mssql.device
-Before=cryptsetup.target
+Before=local-fs.target
 [Service]
 Type=oneshot
 RemainAfterExit=yes
 ExecStart=cryptsetup open --key-file /root/mssql.key /dev/md/mssql mssql
 [Install]
-RequiredBy=cryptsetup.target
+RequiredBy=local-fs.target
 END
     systemctl enable mssql-crypt.service
 fi

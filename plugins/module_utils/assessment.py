@@ -206,11 +206,10 @@ def _find(
 ) -> Findings:
     disks, unknown_stacks = _leaves(storage, mounts)
     rows = [row for mount in mounts for row in settings.of_mount(mount, profile)]
-    unheard = {name for mount in storage["mounts"] for layer in deaf.layers(mount) for name in layer.disks}
     for disk in disks:
         word = requirements.vouches(profile, disk, words)
-        rows += settings.of_disk(disk, profile, disk["name"] in unheard, word.sentence if word else None)
-    rows += settings.of_layers(mounts, disks, profile)
+        rows += settings.of_disk(disk, profile, word.sentence if word else None)
+    rows += settings.of_layers(mounts, disks, profile, storage["mounts"])
     rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
     needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
     needed += requirements.of_neighbours(profile, storage["mounts"], mounts, disks)

@@ -114,7 +114,7 @@ class Blocks:
         while waiting:
             above = waiting.pop()
             path = self.host.resolve(f"/sys/class/block/{above}")
-            parts = [part for part in self._names(path) if self.host.exists(f"{path}/{part}/partition")]
+            parts = [part for part in self._names(path) if part.startswith(above) and part != above]
             for holder in (*parts, *self._names(f"{path}/holders")):
                 if holder not in seen:
                     seen.add(holder)

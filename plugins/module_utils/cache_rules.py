@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from . import udev
 from .caches import CONTROLS, DISABLED, ENABLED
 from .host import Host
@@ -43,16 +45,16 @@ def read(host: Host) -> dict[str, tuple[str, str]]:
 
     None does where no unit tells udev of a resume: then the rules stand, and are not enough.
     """
-    rules = read_rules(host)
+    rules = _read(host, udev.parse_rules)
     return rules if rules and is_woken(host) else {}
 
 
 def read_rules(host: Host) -> dict[str, tuple[str, str]]:
-    """Return what the rule file alone says. Raises Unobservable."""
-    if not host.exists(RULES_PATH):
-        return {}
-    found = udev.parse_rules(host.read(RULES_PATH), HEADER, _assign)
-    return {known: _split(words) for known, words in found.items()}
+    """Return the rules of ours that stand in the rule file, to be written again with others.
+
+    Raises Unobservable.
+    """
+    return _read(host, udev.written_rules)
 
 
 def render(rules: dict[str, tuple[str, str]]) -> str:
@@ -72,19 +74,30 @@ def is_woken(host: Host) -> bool:
 
 def write(host: Host, text: str) -> None:
     """Make the host keep what the rule file's text says. Raises ChangeFailed."""
+    host.write_file(RULES_PATH, text.encode("ascii"))
     if not is_woken(host):
         host.write_file(UNIT_PATH, UNIT_TEXT.encode("ascii"))
         host.change(["systemctl", "--quiet", "enable", UNIT])
-    host.write_file(RULES_PATH, text.encode("ascii"))
+
+
+def ours(host: Host) -> list[str]:
+    """Return the paths of what lies on the host for us."""
+    links = [f"/etc/systemd/system/{target}.wants/{UNIT}" for target in _TARGETS]
+    return [path for path in (RULES_PATH, UNIT_PATH, *links) if host.exists(path)]
 
 
 def remove(host: Host) -> None:
     """Take everything away. Raises ChangeFailed."""
+    # The links first: systemctl disable needs the unit that they point to.
     if host.exists(UNIT_PATH):
         host.change(["systemctl", "--quiet", "disable", UNIT])
-        host.remove_file(UNIT_PATH)
-    if host.exists(RULES_PATH):
-        host.remove_file(RULES_PATH)
+    for path in ours(host):
+        host.remove_file(path)
+
+
+def _read(host: Host, parse: Callable[..., dict[str, str]]) -> dict[str, tuple[str, str]]:
+    text = host.read(RULES_PATH) if host.exists(RULES_PATH) else ""
+    return {known: _split(words) for known, words in parse(text, HEADER, _assign).items()}
 
 
 def _assign(words: str) -> list[list[str]]:

@@ -18,6 +18,15 @@ _HDPARM = re.compile(r"^\s*write-caching\s*=\s*(?:(1)\s*\(on\)|0\s*\(off\))\s*$"
 #: `sdparm --quiet --get WCE=1 -H`: the current value alone.
 _SDPARM = re.compile(r"^0x0([01])\s*$")
 _SDPARM_ARGUMENTS = ("--quiet", "--readonly", "--get", "WCE=1", "-H")
+#: Turning a cache on below a device-mapper device that was made when it was off would lose commits:
+#: that device passes no flush on. So no rule does it where one lies above, or where that cannot be
+#: told: whatever made it, its kernel name begins with dm-.
+_LOOK_ABOVE = [
+    'PROGRAM=="/bin/lsblk --noheadings --raw --output KNAME $devnode"',
+    'RESULT!="*dm-*"',
+    'ENV{.DURABLE_DBHOST_ABOVE}="nothing"',
+]
+_NOTHING_ABOVE = 'ENV{.DURABLE_DBHOST_ABOVE}=="nothing"'
 _NVME_VALUE = re.compile(r"[Cc]urrent value:\s*(?:0x)?([0-9a-fA-F]+)")
 
 ENABLED, DISABLED, NONE = "enabled", "disabled", "none"
@@ -74,14 +83,11 @@ class Sata(Control):
         host.change(["hdparm", "-q", f"-W{_bit(state)}", f"/dev/{name}"])
 
     def rules(self, state: str) -> list[list[str]]:
-        actions = [
-            # hdparm would hang or harm other devices.
-            'ENV{ID_BUS}=="ata"',
-            # Many drives forget -W0 at the next power-on or reset: the kernel must go on flushing.
-            'ATTR{device/scsi_disk/*/cache_type}="temporary write back"',
-            f'RUN+="/sbin/hdparm -q -W{_bit(state)} $devnode"',
-        ]
-        return [actions]
+        # hdparm would hang or harm other devices.
+        ata = 'ENV{ID_BUS}=="ata"'
+        # Many drives forget -W0 at the next power-on or reset: the kernel must go on flushing.
+        pin = [ata, 'ATTR{device/scsi_disk/*/cache_type}="temporary write back"']
+        return [pin, *_guarded(state, [ata, f'RUN+="/sbin/hdparm -q -W{_bit(state)} $devnode"'])]
 
 
 class Scsi(Control):
@@ -120,10 +126,8 @@ class Scsi(Control):
         # Only where the disk is not so: each MODE SELECT can be an event of its own ("mode parameters
         # changed"), and a rule that always made one would be called for ever.
         differs = f'RESULT=="0x0{1 - _bit(state)}*"'
-        return [
-            ['KERNEL=="sd*"', ask, differs, f'{attribute}="{word}"'],
-            ['KERNEL=="sd*"', f'{attribute}="temporary write back"'],
-        ]
+        pin = ['KERNEL=="sd*"', f'{attribute}="temporary write back"']
+        return [*_guarded(state, ['KERNEL=="sd*"', ask, differs, f'{attribute}="{word}"']), pin]
 
 
 class Nvme(Control):
@@ -157,7 +161,7 @@ class Nvme(Control):
 
     def rules(self, state: str) -> list[list[str]]:
         command = f"/usr/sbin/nvme {' '.join(_nvme_arguments('$devnode', state))}"
-        return [['KERNEL=="nvme*"', f'RUN+="{command}"']]
+        return _guarded(state, ['KERNEL=="nvme*"', f'RUN+="{command}"'])
 
 
 class Virtio(Control):
@@ -191,7 +195,7 @@ class Virtio(Control):
 
     def rules(self, state: str) -> list[list[str]]:
         word = "write back" if state == ENABLED else "write through"
-        return [['KERNEL=="vd*"', f'ATTR{{cache_type}}="{word}"']]
+        return _guarded(state, ['KERNEL=="vd*"', f'ATTR{{cache_type}}="{word}"'])
 
 
 CONTROLS: dict[str, Control] = {"sata": Sata(), "scsi": Scsi(), "nvme": Nvme(), "virtio": Virtio()}
@@ -233,7 +237,7 @@ def has_volatile_cache(identity: str) -> bool:
     """Tell of `nvme id-ctrl --output-format=json` whether there is a volatile cache. Raises ValueError."""
     try:
         return bool(int(json.loads(identity)["vwc"]) & 1)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"nvme id-ctrl named no vwc: {_flat(identity)[:200]!r}") from error
 
 
@@ -245,6 +249,11 @@ def scsi_cache_type(host: Host, name: str) -> str:
     except (Unobservable, IndexError) as error:
         raise ChangeFailed(f"{name}: no scsi_disk of its own below {directory}") from error
     return f"{directory}/{address}/cache_type"
+
+
+def _guarded(state: str, actions: list[str]) -> list[list[str]]:
+    """Return the rules that act; one that turns a cache on looks above first."""
+    return [actions] if state == DISABLED else [_LOOK_ABOVE, [_NOTHING_ABOVE, *actions]]
 
 
 def _nvme_arguments(device: str, state: str) -> list[str]:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from . import cache_rules, kinds, scheduler_rules, udev
+from .blockstack import Blocks
 from .caches import CONTROLS, DISABLED, ENABLED, NONE, Control
 from .flush import is_owed
 from .host import Host, Unobservable
@@ -34,12 +35,14 @@ _NOT_OURS = ("san", "network", "raid_volume", "memory")
 class Disks:
     """Reads the disks of one host; asks udev and the hypervisor question once."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, blocks: Blocks | None = None) -> None:
         self.host = host
+        self._blocks = blocks or Blocks(host)
         self.virtualization = observe("systemd-detect-virt", self._detect_virtualization)
-        self._devices = self._list_devices()
+        self._nvme_paths = kinds.nvme_paths(self._list_devices())
         self._udev_error: str | None = None
         self._properties = self._read_udev()
+        self._shared = self._share_paths()
         self._ids = self._name_devices()
         self._names = {known: name for name, known in self._ids.items()}
         self._cache_rules = _rules(lambda: cache_rules.read(host))
@@ -74,7 +77,7 @@ class Disks:
             "readahead.running": self.readahead(name),
             "readahead.persisted": self.scheduling_persisted(name, "readahead"),
         }
-        known = self.id_of(name)
+        known = self.id_of(name) or self._shared.get(name)
         facts: dict[str, Any] = {
             "name": name,
             "id": known,
@@ -84,7 +87,9 @@ class Disks:
             "model": properties.get("ID_MODEL") or self._attribute(name, "device/model") or None,
             "serial": properties.get("ID_SERIAL_SHORT") or properties.get("ID_SERIAL"),
             "switchable": "yes" if self._is_switchable(name, kind, control) else "no",
+            "multipath": "yes" if name in self._shared else "no",
             "place": kind.place,
+            "unheard": self._blocks.deaf_above(name),
             "flush": "owed" if is_owed(self.host, name) else "done",
             "write_cache": {},
             "scheduler": {"available": available},
@@ -109,7 +114,7 @@ class Disks:
 
     def kind(self, name: str) -> Kind:
         """Return what sort of disk a kernel name is."""
-        names = kinds.nvme_paths(name, self._devices) or [name]
+        names = self._nvme_paths.get(name) or [name]
         paths = [self.host.resolve(f"/sys/block/{path}") for path in names]
         return kinds.classify(
             Traits(
@@ -129,7 +134,11 @@ class Disks:
         try:
             names = self.host.read(source).split()
         except Unobservable as error:
+            if self.host.exists(f"/sys/block/{name}/queue") and not self.host.exists(source):
+                return Observation("none", source, "no queue to put in order"), []
             return unknown(source, str(error)), []
+        if names == ["none"]:
+            return Observation("none", source, "no queue to put in order"), []
         chosen = [word[1:-1] for word in names if word.startswith("[")]
         available = [word.strip("[]") for word in names]
         if len(chosen) == 1:
@@ -153,7 +162,7 @@ class Disks:
 
     def _is_switchable(self, name: str, kind: Kind, control: str | None) -> bool:
         """Tell whether the write_cache layer may switch a disk's cache."""
-        if control is None or kind.hidden or kind.kind in _NOT_OURS:
+        if control is None or kind.hidden or kind.kind in _NOT_OURS or name in self._shared:
             return False
         return CONTROLS[control].is_switchable(self.host, name)
 
@@ -185,13 +194,34 @@ class Disks:
 
     def _name_devices(self) -> dict[str, str]:
         """Return {kernel name: id} for devices whose id is theirs alone."""
-        named = {
+        named = self._claimed()
+        holders = Counter(named.values())
+        return {name: known for name, known in named.items() if known and holders[known] == 1}
+
+    def _share_paths(self) -> dict[str, str]:
+        """Return {kernel name: id} of multipath's paths to one disk: one name for all of them.
+
+        Somebody can attest what stands behind it; no rule and no switch goes by it.
+        """
+        named = self._claimed()
+        holders = Counter(named.values())
+        single = {
+            known
+            for name, known in named.items()
+            if self._properties[name].get("DM_MULTIPATH_DEVICE_PATH") != "1"
+        }
+        return {
+            name: known
+            for name, known in named.items()
+            if known and holders[known] > 1 and known not in single
+        }
+
+    def _claimed(self) -> dict[str, str | None]:
+        return {
             name: udev.identify(properties)
             for name, properties in self._properties.items()
             if properties.get("DEVTYPE") == "disk"
         }
-        holders = Counter(named.values())
-        return {name: known for name, known in named.items() if known and holders[known] == 1}
 
     def _why_no_id(self, name: str) -> str:
         if self._udev_error:

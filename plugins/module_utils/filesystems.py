@@ -78,8 +78,10 @@ class FileSystems:
 
         `why` says why there is no superblock, where one is wanted."""
         if mount.fstype == "btrfs":
-            members = self._btrfs_members(mount)
-            return members, [], [] if members else [f"the devices of {mount.source} are not known"]
+            try:
+                return self._btrfs_members(mount), [], []
+            except Unobservable as error:
+                return [], [], [f"the devices of {mount.source} are not known: {error}"]
         numbers, beside, reasons = [mount.device], [], []
         for option in mount.super_options:
             name, _equals, path = option.partition("=")
@@ -150,11 +152,12 @@ class FileSystems:
         return Observation("on", "/proc/self/mountinfo names no nobarrier")
 
     def _btrfs_members(self, mount: Mount) -> list[str]:
+        """Return the numbers of all devices of a btrfs. Raises Unobservable."""
         filesystem = self._btrfs(mount)
         if filesystem is None:
-            return []
+            raise Unobservable("/sys/fs/btrfs does not name them")
         names = self.host.names(f"{filesystem}/devices")
-        return [number for number in map(self.blocks.number_of, names) if number]
+        return [self.host.read(f"/sys/class/block/{name}/dev").strip() for name in names]
 
     def _btrfs(self, mount: Mount) -> str | None:
         """Return the directory of a mounted btrfs below /sys/fs: the one that has its source."""

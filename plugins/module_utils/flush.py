@@ -53,6 +53,11 @@ def flush_disk(host: Host, name: str) -> None:
             f"{name}: seen {after} flushes before and after a sync; wanted one more;"
             " the disk's cache may still hold commits: look at the kernel log for this disk"
         )
+    settle(host, name)
+
+
+def settle(host: Host, name: str) -> None:
+    """Take the note away that a disk is owed a flush."""
     if is_owed(host, name):
         host.remove_file(f"{OWED}/{name}")
 

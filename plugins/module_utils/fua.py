@@ -35,6 +35,13 @@ def path(mount: dict[str, Any], disks: Iterable[dict[str, Any] | None], kernel: 
         return Observation("no", source, "without barriers nothing is sent")
     if UNKNOWN in (mount["data_mode"], mount["barrier"], mount["disks"]):
         return unknown(source, "file system or disks are not known")
+    deaf = [layer["name"] for layer in mount["stack"] if layer["belief"] not in ("", "write back")]
+    if deaf:
+        return Observation("no", source, f"{', '.join(deaf)} passes neither flush nor FUA on")
+    return _of_disks(disks, source)
+
+
+def _of_disks(disks: Iterable[dict[str, Any] | None], source: str) -> Observation:
     for disk in disks:
         if disk is None:
             return unknown(source, "nothing is known of one of its disks")

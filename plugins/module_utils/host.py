@@ -207,6 +207,9 @@ def _write_durably(path: str, content: bytes, mode: int) -> None:
     owner = None
     try:
         status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            # A link to /dev/null is how an administrator masks a file: it is not ours to replace.
+            raise OSError(errno.EINVAL, "not a regular file; somebody has masked or replaced it")
         mode, owner = status.st_mode & 0o7777, (status.st_uid, status.st_gid)
     except OSError as error:
         if error.errno != errno.ENOENT:

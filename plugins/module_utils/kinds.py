@@ -82,13 +82,15 @@ def classify(traits: Traits) -> Kind:
     return _bare_metal(traits, transport)
 
 
-def nvme_paths(name: str, names: Iterable[str]) -> list[str]:
-    """Return the hidden devices behind an NVMe disk with native multipath, among the names in
-    /sys/block: of nvme1n1, nvme1c1n1 and its like."""
-    disk = re.fullmatch(r"(nvme\d+)(n\d+)", name)
-    if not disk:
-        return []
-    return [other for other in names if re.fullmatch(rf"{disk[1]}c\d+{disk[2]}", other)]
+def nvme_paths(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return {NVMe disk with native multipath: the hidden devices behind it}, of the names in
+    /sys/block: for nvme1n1, nvme1c1n1 and its like."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        hidden = re.fullmatch(r"(nvme\d+)c\d+(n\d+)", name)
+        if hidden:
+            found.setdefault(f"{hidden[1]}{hidden[2]}", []).append(name)
+    return found
 
 
 #: Transport and what shows it, in the path or in the kernel name; the first match counts.

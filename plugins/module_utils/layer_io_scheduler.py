@@ -11,6 +11,7 @@ from . import scheduler_rules
 from .disks import Disks
 from .host import ChangeFailed, Host, Unobservable
 from .layer import Change, each, verify
+from .observation import UNKNOWN
 
 
 class Target(NamedTuple):
@@ -61,11 +62,13 @@ def plan(host: Host, targets: list[Target]) -> Work:
         for setting, value in target.wanted.items():
             seen = reader.readahead(name) if setting == "readahead" else reader.scheduler(name)[0]
             if seen.reason:
-                raise ChangeFailed(f"{target.device} ({name}): its {setting} cannot be read: {seen.reason}")
+                what = "read" if seen.value == UNKNOWN else "set"
+                raise ChangeFailed(f"{target.device} ({name}): its {setting} cannot be {what}: {seen.reason}")
             if seen.value != value:
                 changes.append(Change(target.device, setting, "running", seen.value, value))
-            if rule.get(setting) != value:
-                changes.append(Change(target.device, setting, "persisted", rule.get(setting, "unset"), value))
+            kept_now = reader.scheduling_persisted(name, setting).value
+            if kept_now != value:
+                changes.append(Change(target.device, setting, "persisted", kept_now, value))
             rule[setting] = value
     return Work(tuple(changes), names, scheduler_rules.render(kept))
 
@@ -111,6 +114,6 @@ def _set(host: Host, name: str, wanted: dict[str, str]) -> None:
 
 def _rules(host: Host) -> dict[str, dict[str, str]]:
     try:
-        return scheduler_rules.read(host)
+        return scheduler_rules.read_rules(host)
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error

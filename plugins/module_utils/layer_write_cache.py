@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from . import belief, cache_rules
-from .blockstack import Blocks
 from .caches import CONTROLS, DISABLED, ENABLED, NONE
 from .disks import Disks
-from .flush import flush_disk, owe
+from .flush import flush_disk, owe, settle
 from .host import ChangeFailed, Host, Unobservable
 from .layer import Change, each, verify
 from .observation import UNKNOWN
@@ -33,10 +32,12 @@ def target_of(row: dict[str, Any]) -> Target:
 
 
 class Work(NamedTuple):
-    """What there is to do, and the facts of each disk that it concerns."""
+    """What there is to do, the facts of each disk that it concerns, and the state that each is to
+    have now; what the rules keep may be another, from the next boot on."""
 
     changes: tuple[Change, ...]
     disks: dict[str, dict[str, Any]]
+    states: dict[str, str]
     rules: str
 
 
@@ -54,22 +55,24 @@ def plan(host: Host, targets: list[Target]) -> Work:
     """
     reader = Disks(host)
     kept = _rules(host)
-    found: dict[str, dict[str, Any]] = {}
-    changes: list[Change] = []
+    work = Work((), {}, {}, "")
     for target, facts in zip(targets, _find_all(reader, targets)):
-        found[target.disk] = facts
-        changes += [change for change in _changes(target, facts) if not _is_unheard(host, change, facts)]
+        now = KEEP if _waits(target, facts) else target.state
+        work = work._replace(
+            changes=(*work.changes, *_changes(target, facts, now)),
+            disks={**work.disks, target.disk: facts},
+            states={**work.states, target.disk: now},
+        )
         if target.state != KEEP and facts["write_cache"]["device"] != NONE:
             kept[target.disk] = (facts["control"], target.state)
-    return Work(tuple(changes), found, cache_rules.render(kept))
+    return work._replace(rules=cache_rules.render(kept))
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read it back. Raises ChangeFailed."""
-    states = {target.disk: target.state for target in targets}
     live = {change.target: None for change in work.changes if change.when == "running"}
     try:
-        each(live, lambda disk: _switch(host, work.disks[disk], states[disk]))
+        each(live, lambda disk: _switch(host, work.disks[disk], work.states[disk]))
     finally:
         # Also when one disk refused: the others keep their state at the next boot.
         if any(change.when == "persisted" for change in work.changes):
@@ -81,8 +84,7 @@ def plan_release(host: Host) -> Release:
     """Return what release changes; reads only. Raises ChangeFailed."""
     rules = _rules(host)
     # The files are ours also where somebody edited them.
-    ours = [path for path in (cache_rules.RULES_PATH, cache_rules.UNIT_PATH) if host.exists(path)]
-    gone = [Change(path, "rules", "persisted", "present", "absent") for path in ours]
+    gone = [Change(path, "rules", "persisted", "present", "absent") for path in cache_rules.ours(host)]
     unset = [
         Change(disk, "write_cache", "persisted", state, "unset") for disk, (_way, state) in rules.items()
     ]
@@ -122,22 +124,22 @@ def _check(target: Target, facts: dict[str, Any]) -> None:
         raise ChangeFailed(f"{where}: its write cache cannot be read: {reason}")
 
 
-def _is_unheard(host: Host, change: Change, facts: dict[str, Any]) -> bool:
-    """Tell whether a cache would come on below a layer that passes no flush on.
+def _waits(target: Target, facts: dict[str, Any]) -> bool:
+    """Tell whether a cache is to come on at the next boot only.
 
-    Such a layer was made when nothing below cached. It waits for the next boot, when our rule turns
-    the cache on before the layer is made.
+    A layer above it that passes no flush on was made when nothing below cached. At the boot our
+    rule turns the cache on before such a layer is made, and never over one that is there.
     """
-    comes_on = (change.setting, change.when, change.after) == ("write_cache", "running", ENABLED)
-    return comes_on and bool(Blocks(host).deaf_above(facts["name"]))
+    comes_on = (facts["write_cache"]["device"], target.state) == (DISABLED, ENABLED)
+    return comes_on and bool(facts["unheard"])
 
 
-def _changes(target: Target, facts: dict[str, Any]) -> list[Change]:
+def _changes(target: Target, facts: dict[str, Any], now: str) -> list[Change]:
     cache = facts["write_cache"]
     device = cache["device"]
     if device == NONE:
         return []
-    wanted = device if target.state == KEEP else target.state
+    wanted = device if now == KEEP else now
     believed = belief.for_state(facts, wanted)
     changes = []
     if facts["flush"] == "owed":
@@ -146,8 +148,8 @@ def _changes(target: Target, facts: dict[str, Any]) -> list[Change]:
         changes.append(Change(target.disk, "kernel_belief", "running", cache["kernel"], believed))
     if device != wanted:
         changes.append(Change(target.disk, "write_cache", "running", device, wanted))
-    if target.state != KEEP and cache["persisted"] != wanted:
-        changes.append(Change(target.disk, "write_cache", "persisted", cache["persisted"], wanted))
+    if target.state != KEEP and cache["persisted"] != target.state:
+        changes.append(Change(target.disk, "write_cache", "persisted", cache["persisted"], target.state))
     return changes
 
 
@@ -156,6 +158,9 @@ def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
     name, device = facts["name"], facts["write_cache"]["device"]
     control = CONTROLS[facts["control"]]
     wanted = device if state == KEEP else state
+    if not control.pinned and device == wanted == DISABLED:
+        settle(host, name)  # to flush it would be to turn its cache on, and it holds nothing
+        return
     refused = None
     try:
         _make_flushed(host, facts, wanted)

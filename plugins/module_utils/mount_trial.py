@@ -33,8 +33,8 @@ def try_options(host: Host, fstype: str, options: tuple[str, ...], journal: bool
         host.change(["unshare", "--mount", "--propagation", "private", *mount])
     except ChangeFailed as error:
         raise ChangeFailed(
-            f"/etc/fstab: options {','.join(options)} for {fstype}: the running kernel did not mount"
-            f" a test image with them, so the line stays as it is: {error}"
+            f"options {','.join(options)} for {fstype}: the running kernel did not mount"
+            f" a test image with them, so fstab and mount units stay as they are: {error}"
         ) from error
     finally:
         host.change(["rm", "-rf", DIRECTORY])

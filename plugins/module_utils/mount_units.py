@@ -26,13 +26,17 @@ class MountUnit(NamedTuple):
     """What decides a mount's options beside fstab.
 
     `source` is the file with the last word, `options` what it says; `starts` tells whether
-    anything mounts it at boot. `options` is None where only drop-ins of other settings exist.
+    anything mounts it at boot; `is_unit`, whether a unit of its own stands there rather than what
+    systemd makes of fstab. `what` and `fstype` are that unit's device and type, '' where it names
+    none.
     """
 
     source: str
-    options: tuple[str, ...] | None
+    options: tuple[str, ...]
     starts: bool
     is_unit: bool
+    what: str = ""
+    fstype: str = ""
 
 
 def unit_name(target: str) -> str:
@@ -55,11 +59,13 @@ def find(host: Host, target: str, in_fstab: bool) -> MountUnit | None:
     name = unit_name(target)
     directories = _ABOVE_FSTAB if in_fstab else (*_ABOVE_FSTAB, *_BELOW_FSTAB)
     unit = next((f"{base}/{name}" for base in directories if host.exists(f"{base}/{name}")), None)
-    source, options = unit, None
+    source, words = unit, {}
+    options: tuple[str, ...] = ()
     if unit:
         # An empty file masks a unit as a link to /dev/null does.
         if host.resolve(unit) == "/dev/null" or not host.read(unit):
-            return MountUnit(unit, None, False, True)
+            return MountUnit(unit, (), False, True)
+        words = parse(host.read(unit))
         options = _options(host, unit) or ("defaults",)
     for path in _drop_ins(host, name):
         said = _options(host, path)
@@ -67,7 +73,8 @@ def find(host: Host, target: str, in_fstab: bool) -> MountUnit | None:
             source, options = path, said or ("defaults",)
     if source is None:
         return None
-    return MountUnit(source, options, in_fstab or _is_started(host, name), unit is not None)
+    starts = in_fstab or _is_started(host, name)
+    return MountUnit(source, options, starts, unit is not None, words.get("What", ""), words.get("Type", ""))
 
 
 def drop_in(target: str) -> str:
@@ -88,12 +95,9 @@ def ours(host: Host) -> list[str]:
     return [path for path in paths if host.exists(path)]
 
 
-def parse_options(text: str) -> tuple[str, ...] | None:
-    """Return the last Options= of a unit's [Mount] section, () for an empty one, None without.
-
-    Raises ValueError for a specifier, which only systemd can expand.
-    """
-    section, found = "", None
+def parse(text: str) -> dict[str, str]:
+    """Return {key: its last value} of a unit's [Mount] section."""
+    section, found = "", {}
     # A comment is dropped before a line's end is looked at: its backslash continues nothing.
     kept = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith(("#", ";")))
     for line in re.sub(r"\\\n", " ", kept).split("\n"):
@@ -101,12 +105,22 @@ def parse_options(text: str) -> tuple[str, ...] | None:
         if heading:
             section = heading["name"]
         key, equals, value = line.partition("=")
-        if section == "Mount" and equals and key.strip() == "Options":
-            if "%" in value.replace("%%", ""):
-                raise ValueError(f"Options={value.strip()}: only systemd can expand its specifier")
-            words = value.replace("%%", "%").strip().split(",")
-            found = tuple(word.strip() for word in words if word.strip())
+        if section == "Mount" and equals:
+            found[key.strip()] = value.strip()
     return found
+
+
+def parse_options(text: str) -> tuple[str, ...] | None:
+    """Return the last Options= of a unit's [Mount] section, () for an empty one, None without.
+
+    Raises ValueError for a specifier, which only systemd can expand.
+    """
+    value = parse(text).get("Options")
+    if value is None:
+        return None
+    if "%" in value.replace("%%", ""):
+        raise ValueError(f"Options={value}: only systemd can expand its specifier")
+    return tuple(word.strip() for word in value.replace("%%", "%").split(",") if word.strip())
 
 
 def _options(host: Host, path: str) -> tuple[str, ...] | None:

@@ -12,6 +12,7 @@ from . import ext4, fstab, mount_units, mountwords, namespaces
 from .blockstack import Blocks
 from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
 from .host import Host, Unobservable
+from .mount_units import MountUnit
 from .mountinfo import Mount, parse_mountinfo, visible
 from .observation import UNKNOWN, Observation, observe, unknown
 
@@ -50,9 +51,9 @@ class Persisted(NamedTuple):
 class Mounts:
     """Reads the mounted file systems of one host, one entry for each superblock."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, blocks: Blocks | None = None) -> None:
         self.host = host
-        self.blocks = Blocks(host)
+        self.blocks = blocks or Blocks(host)
         self.filesystems = FileSystems(host, self.blocks)
         self._nodev = self._read_nodev()
         self.fstab, self.fstab_error = self._read_fstab()
@@ -153,15 +154,20 @@ class Mounts:
         if self.fstab_error:
             raise Unobservable(self.fstab_error)
         entry = self.entry(group)
-        for target in (mount.target for mount in group):
-            rows = [str(found.row + 1) for found in fstab.find(self.fstab, target)]
-            unit = mount_units.find(self.host, target, bool(rows))
-            if unit and unit.options is not None and (unit.is_unit or entry):
-                return Persisted("unit", target, unit.source, unit.options) if unit.starts else None
-            if unit and not unit.starts:
-                return None
+        for mount in group:
+            rows = [str(found.row + 1) for found in fstab.find(self.fstab, mount.target)]
+            # The root and /usr are mounted before systemd's units are, and then as fstab says.
+            unit = None
+            if mount.target not in ("/", "/usr"):
+                unit = mount_units.find(self.host, mount.target, bool(rows))
+            if unit and self._decides(unit, mount, entry):
+                if not unit.starts:
+                    return None
+                return Persisted("unit", mount.target, unit.source, unit.options)
             if len(rows) > 1:
-                raise Unobservable(f"/etc/fstab: lines {' and '.join(rows)} both mount {target}: leave one")
+                raise Unobservable(
+                    f"/etc/fstab: lines {' and '.join(rows)} both mount {mount.target}: leave one"
+                )
         flags = self._rootflags(group[0].target)
         if entry is None:
             # Without a line the root is still mounted: by the kernel's command line.
@@ -178,15 +184,33 @@ class Mounts:
         name = self.blocks.name_of(mount.device)
         return self.blocks.whole(name) if name and mount.fstype in _ONE_CARRIER else None
 
+    def _decides(self, unit: MountUnit, mount: Mount, entry: fstab.Entry | None) -> bool:
+        """Tell whether a unit, or drop-ins over what systemd makes of fstab, mount this superblock.
+
+        A bind mount's unit mounts none. Raises Unobservable for one that is about another device.
+        """
+        if not unit.is_unit:
+            return entry is not None and entry.target == mount.target
+        if unit.fstype == "none" or {"bind", "rbind"} & set(unit.options):
+            return False
+        if unit.what and not self._is_device(unit.what, unit.fstype or "auto", mount):
+            raise Unobservable(
+                f"{unit.source} mounts {unit.what} at {mount.target}, not what is mounted there now"
+            )
+        return True
+
     def _names(self, entry: fstab.Entry, mount: Mount) -> bool:
         """Tell whether an fstab line is about the device that is mounted."""
-        tag, equals, value = entry.spec.partition("=")
-        link = f"/dev/disk/{_BY_TAG[tag]}/{value}" if equals and tag in _BY_TAG else entry.spec
+        return self._is_device(entry.spec, entry.fstype, mount)
+
+    def _is_device(self, spec: str, fstype: str, mount: Mount) -> bool:
+        tag, equals, value = spec.partition("=")
+        link = f"/dev/disk/{_BY_TAG[tag]}/{value}" if equals and tag in _BY_TAG else spec
         mounted = {self.blocks.name_of(mount.device)}
         if mount.fstype == "btrfs":
             # Any member names the whole.
             mounted = set(map(self.blocks.name_of, self.filesystems.devices(mount, None)[0]))
-        same_type = entry.fstype in ("auto", mount.fstype) or {entry.fstype, mount.fstype} <= set(EXT)
+        same_type = fstype in ("auto", mount.fstype) or {fstype, mount.fstype} <= set(EXT)
         path = self.host.resolve(link)
         return same_type and path.startswith("/dev/") and path[len("/dev/") :] in mounted
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_BARRIER = re.compile(r"barrier=(\d+)$")
+_BARRIER = re.compile(r"barrier=(\d{1,9})$")
 _ATIMES = ("noatime", "relatime", "strictatime", "atime")
 
 #: The settings that a file system's mount options can express. Others have no rule here.

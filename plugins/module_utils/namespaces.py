@@ -22,9 +22,13 @@ class Namespace(NamedTuple):
 def others(host: Host) -> list[Namespace]:
     """Return the other mount namespaces of the host, the one of the lowest process id first.
 
-    A process that ends meanwhile is passed over. Raises Unobservable only without /proc.
+    A process that ends meanwhile is passed over; where this process's own namespace cannot be
+    told, no other can. Raises Unobservable where /proc cannot be listed.
     """
-    seen = {_namespace(host, "self")}
+    try:
+        seen = {_namespace(host, "self")}
+    except Unobservable:
+        return []
     found = []
     for pid in sorted(int(name) for name in host.names("/proc") if name.isdigit()):
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .settings import UNSET, Setting
+from .settings import Setting, can_persist, is_by_kernel
 
 #: Safe order. Make the kernel flush; barriers on and a counted flush; then caches off; and only
 #: when all of that is read back, caches on; and only then barriers off.
@@ -54,12 +54,14 @@ def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[d
 
 
 def _mounts(rows: list[Setting]) -> list[dict[str, Any]]:
-    targets: dict[str, dict[str, Any]] = {}
+    targets: dict[tuple[str, bool], dict[str, Any]] = {}
     for row in rows:
-        target = targets.setdefault(row.target, {"target": row.target, "persist": False})
+        source = row.evidence["persisted"]["source"]
+        key = (row.target, is_by_kernel(row.setting, source))
+        target = targets.setdefault(key, {"target": row.target, "persist": False})
         target[row.setting] = row.wanted_running
         # Where no fstab line mounts it, or something else does, only the running mount is ours.
-        target["persist"] |= row.persisted not in (UNSET, "unknown")
+        target["persist"] |= can_persist(row.setting, row.persisted, source)
     return list(targets.values())
 
 

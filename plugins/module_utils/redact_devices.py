@@ -9,6 +9,7 @@ import json
 import re
 
 from .cache_rules import HEADER as CACHE_HEADER
+from .caches import CONTROLS, DISABLED, ENABLED
 from .identities import Identities
 from .redact_mounts import options
 from .scheduler_rules import HEADER as SCHEDULER_HEADER
@@ -54,17 +55,22 @@ _NVME_FIELDS = ("cntrltype", "fuses", "mdts", "nn", "oacs", "oncs", "sgls", "ver
 _TUNED = ("elevator", "include", "readahead", "type")
 
 #: What one of our rules does beyond naming its device.
-_ASSIGNMENT = re.compile(
-    r'KERNEL=="[a-z*]+"|ENV\{ID_BUS\}=="[a-z]+"|ATTR\{[\w/*]+\}="[\w -]+"'
-    r'|RUN\+="/sbin/hdparm -q -W[01] \$devnode"'
-    r'|RUN\+="/usr/sbin/nvme set-feature \$devnode --feature-id=6 --value=[01]"'
+_ACTIONS = frozenset(
+    action
+    for control in CONTROLS.values()
+    for state in (ENABLED, DISABLED)
+    for rule in control.rules(state)
+    for action in rule
 )
+_SCHEDULING = re.compile(r'ATTR\{queue/[a-z_]+\}="[\w-]+"')
 _RULE = re.compile(
     r'(ACTION=="add\|change", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", ENV\{[A-Z_]+\}==")([^"]*)(")((?:, .*)?)'
 )
-_RULE_COMMENT = re.compile(r"(# (wwn|serial|dm|md):)(\S+)((?: [\w=. -]+)?)")
+_RULE_COMMENT = re.compile(r"(# (wwn|nvme|serial|dm|md):)(\S+)((?: [\w=. -]+)?)")
 _HEADER_LINES = frozenset(f"{CACHE_HEADER}\n{SCHEDULER_HEADER}".split("\n"))
 _NOT_OURS = "# another line"
+#: Does nothing, and is no comment: nothing of ours counts beside it.
+_ACTS = 'LABEL="another_line"'
 
 
 def records(text: str) -> list[dict[str, str]]:
@@ -122,9 +128,9 @@ def _rule_line(line: str, names: Identities) -> str:
     if comment:
         return f"{comment[1]}{_device(comment[2], comment[3], names)}{comment[4]}"
     rule = _RULE.fullmatch(line)
-    if rule and all(_ASSIGNMENT.fullmatch(word) for word in rule[4].split(", ")[1:]):
+    if rule and all(word in _ACTIONS or _SCHEDULING.fullmatch(word) for word in rule[4].split(", ")[1:]):
         return f"{rule[1]}{_device('dm' if 'DM_UUID' in rule[1] else '', rule[2], names)}{rule[3]}{rule[4]}"
-    return _NOT_OURS
+    return _NOT_OURS if line.startswith("#") else _ACTS
 
 
 def _device(kind: str, value: str, names: Identities) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from . import attestations
+from . import attestations, mountwords
 from .attestations import Attestation
 from .observation import UNKNOWN
 from .profiles import Profile, loosened_by
@@ -71,14 +71,18 @@ def of_neighbours(
     for mount in every:
         below = [] if mount["device"] in ours else mount["disks_seen"]
         shared = [name for name in below if _cache_of(name) in off]
-        if shared and "off" in (mount["barrier"], mount["persisted"]["barrier"]):
+        # Of what only a container sees the next boot is never known.
+        words = {mount["barrier"], mount["persisted"]["barrier"] if mount["hidden_in"] is None else ""}
+        has_barriers = "barrier" in mountwords.SETTINGS_OF.get(mount["fstype"], ())
+        if shared and ("off" in words or (has_barriers and UNKNOWN in words)):
+            seen = "has no" if "off" in words else "is not known to have"
             found.append(
                 Requirement(
                     "neighbours_flush",
                     mount["target"],
                     "unmet",
                     f"on {', '.join(shared)}, whose cache is off",
-                    f"{mount['target']} has no barriers, and would lie over a cache",
+                    f"{mount['target']} {seen} barriers, and would lie over a cache",
                     "turn its barriers on, or list it in durable_mounts",
                 )
             )

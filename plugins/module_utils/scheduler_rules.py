@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from . import udev
 from .host import Host
 
@@ -20,11 +22,16 @@ SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
 
 
 def read(host: Host) -> dict[str, dict[str, str]]:
-    """Return {device id: {setting: value}} of our rule file. Raises Unobservable."""
-    if not host.exists(RULES_PATH):
-        return {}
-    found = udev.parse_rules(host.read(RULES_PATH), HEADER, _assign)
-    return {known: _split(words) for known, words in found.items()}
+    """Return {device id: {setting: value}} of what our rule file keeps. Raises Unobservable."""
+    return _read(host, udev.parse_rules)
+
+
+def read_rules(host: Host) -> dict[str, dict[str, str]]:
+    """Return the rules of ours that stand in the rule file, to be written again with others.
+
+    Raises Unobservable.
+    """
+    return _read(host, udev.written_rules)
 
 
 def render(rules: dict[str, dict[str, str]]) -> str:
@@ -35,6 +42,11 @@ def render(rules: dict[str, dict[str, str]]) -> str:
         if settings
     }
     return udev.render_rules(words, HEADER, _assign)
+
+
+def _read(host: Host, parse: Callable[..., dict[str, str]]) -> dict[str, dict[str, str]]:
+    text = host.read(RULES_PATH) if host.exists(RULES_PATH) else ""
+    return {known: _split(words) for known, words in parse(text, HEADER, _assign).items()}
 
 
 def _assign(words: str) -> list[list[str]]:

@@ -43,14 +43,16 @@ def wanted_scheduler(disk: dict[str, Any], profile: Profile) -> str:
 def _schedulers(disks: list[dict[str, Any]], profile: Profile, tuned: dict[str, Any]) -> Iterator[Setting]:
     for disk in disks:
         wanted = wanted_scheduler(disk, profile)
-        if wanted != KEEP:
+        # A device that orders no queue of its own has no scheduler to set.
+        if wanted != KEEP and (disk["scheduler"]["available"] or disk["scheduler"]["running"] == UNKNOWN):
             seen = (disk["scheduler"]["running"], disk["scheduler"]["persisted"])
             evidence = {
                 "disk": disk["name"],
                 "running": disk["evidence"]["scheduler.running"],
                 "persisted": disk["evidence"]["scheduler.persisted"],
             }
-            yield _row(disk["name"], disk["id"], "scheduler", wanted, seen, evidence, tuned)
+            own_id = disk["id"] if disk["multipath"] == "no" else None
+            yield _row(disk["name"], own_id, "scheduler", wanted, seen, evidence, tuned)
 
 
 def _readaheads(mounts: list[dict[str, Any]], profile: Profile, tuned: dict[str, Any]) -> Iterator[Setting]:

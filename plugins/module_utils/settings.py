@@ -60,24 +60,40 @@ def of_mount(mount: dict[str, Any], profile: Profile) -> list[Setting]:
     return rows
 
 
-def of_disk(
-    disk: dict[str, Any], profile: Profile, unheard: bool = False, vouched: str | None = None
-) -> list[Setting]:
+def of_disk(disk: dict[str, Any], profile: Profile, vouched: str | None = None) -> list[Setting]:
     """Return the rows of one disk below a managed file system.
 
-    `unheard`: a layer above it passes no flush on. Its cache then comes on at the next boot only,
-    when that layer is made anew. `vouched`: who attests that its cache does no harm.
+    `vouched`: who attests that its cache does no harm.
     """
     owed = [_flush(disk)] if disk["flush"] == "owed" else []
-    if disk["switchable"] != "yes" and vouched:
+    if vouched and (disk["switchable"] != "yes" or disk["write_cache"]["device"] == UNKNOWN):
         return [*owed, _vouched(disk, vouched)]
-    cache = _write_cache(disk, profile, unheard)
+    cache = _write_cache(disk, profile)
     return [*owed, cache, _kernel_belief(disk, profile, cache.phase)]
 
 
-def of_layers(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], profile: Profile) -> list[Setting]:
-    """Return a row for each layer between file systems and disks that should pass flushes on, and
-    does not: those over a disk that caches, or may again after a reset."""
+def is_by_kernel(setting: str, source: str) -> bool:
+    """Tell whether only the kernel's command line sets a mount's setting at boot: it is not ours to
+    edit. The journal's mode is kept in the superblock."""
+    return setting != "data_mode" and source.startswith("/proc/cmdline")
+
+
+def can_persist(setting: str, persisted: str, source: str) -> bool:
+    """Tell whether the layer has a place to write a mount's setting to."""
+    return persisted not in (UNKNOWN, UNSET) and not is_by_kernel(setting, source)
+
+
+def of_layers(
+    mounts: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+    profile: Profile,
+    every: list[dict[str, Any]],
+) -> list[Setting]:
+    """Return a row for each layer between managed file systems and disks that should pass flushes
+    on, and does not: those over a disk that caches, or may again after a reset.
+
+    `every`: all mounts. What lies below the root is made by the initramfs.
+    """
     needing = {disk["name"] for disk in disks if _may_cache(disk, profile)}
     found = {
         layer.label: layer
@@ -85,7 +101,8 @@ def of_layers(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], profile
         for layer in deaf.layers(mount)
         if needing.intersection(layer.disks)
     }
-    return [_layer_belief(layer) for layer in found.values()]
+    early = {layer["name"] for mount in every if "/" in mount["targets"] for layer in mount["stack"]}
+    return [_layer_belief(layer, layer.name in early) for layer in found.values()]
 
 
 def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
@@ -95,7 +112,8 @@ def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
     )
 
 
-def _layer_belief(layer: deaf.Deaf) -> Setting:
+def _layer_belief(layer: deaf.Deaf, early: bool) -> Setting:
+    """`early`: the initramfs makes it, before any rule of ours; the next boot is as this one."""
     source = f"/sys/block/{layer.name}/queue/write_cache"
     known = layer.belief != UNKNOWN
     why = (
@@ -110,15 +128,19 @@ def _layer_belief(layer: deaf.Deaf) -> Setting:
         wanted_running="write back",
         wanted_persisted="write back",
         running=layer.belief,
-        # Made anew at each boot, over disks that the rules have pinned by then.
-        persisted="write back",
-        verdict="pending" if known else UNKNOWN,
+        # Others are made anew at each boot, over disks that the rules have pinned by then.
+        persisted=layer.belief if early else "write back",
+        verdict=UNKNOWN if not known else "drift_running" if early else "pending",
         phase=None,
         evidence={
             "running": {"value": layer.belief, "source": source, "reason": None if known else unread},
         },
         why=why if known else unread,
-        remedy="reboot, or load its table again (dmsetup) when its databases are down",
+        remedy=(
+            "load its table again (dmsetup) at each boot, or put the rule file and its tools into the initramfs"
+            if early
+            else "reboot, or load its table again (dmsetup) when its databases are down"
+        ),
     )
 
 
@@ -174,7 +196,8 @@ def _mount_row(
     running, persisted = mount[setting], mount["persisted"][setting]
     verdict = judge(setting, running, persisted, wanted, live)
     known = mount["fstype"] in mountwords.SETTINGS_OF and mount["hidden_in"] is None
-    can_change = known and (verdict == "drift_running" or persisted not in (UNKNOWN, UNSET))
+    source = mount["evidence"][f"persisted.{setting}"]["source"]
+    can_change = known and (verdict == "drift_running" or can_persist(setting, persisted, source))
     phase = None
     if verdict.startswith("drift") and can_change:
         phase = _direction(setting, (running, persisted), wanted)
@@ -211,7 +234,7 @@ def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persis
         return f"change it where {mount['hidden_in']} has it mounted"
     if mount["fstype"] not in mountwords.SETTINGS_OF:
         return "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
-    if persisted == UNSET:
+    if persisted == UNSET or verdict == "drift_persisted":
         return (
             f"add a line for {mount['target']} to /etc/fstab, by UUID; where a cluster manager mounts"
             " it, set the options there"
@@ -240,11 +263,12 @@ def _flush(disk: dict[str, Any]) -> Setting:
     )
 
 
-def _write_cache(disk: dict[str, Any], profile: Profile, unheard: bool) -> Setting:
+def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
     cache = disk["write_cache"]
     wanted = "none" if cache["device"] == "none" else profile.write_cache
     running, persisted = cache["device"], cache["persisted"]
-    live = not (unheard and (running, wanted) == ("disabled", "enabled"))
+    # Below a layer that passes no flush on it comes on at the next boot, when that is made anew.
+    live = not (disk["unheard"] and (running, wanted) == ("disabled", "enabled"))
     verdict = judge("write_cache", running, persisted, wanted, live)
     phase = None
     if verdict.startswith("drift") and _switchable(disk):
@@ -362,6 +386,10 @@ def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
         )
     if verdict == "pending":
         return "reboot"
+    if disk["flush"] == "owed":
+        return f"sync /dev/{disk['name']} and remove {flush.OWED}/{disk['name']}, or reboot"
+    if disk["switchable"] == "yes" and disk["write_cache"]["device"] == UNKNOWN:
+        return "mend what kept it from being read (the tool may be missing), or attest power_loss_protection"
     return f"set the cache {disk['place'] or 'with the tools of this disk'}, and attest it"
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from . import fua, tuned
+from .blockstack import Blocks
 from .disks import Disks
 from .host import Host, Unobservable
 from .mountinfo import Mount
@@ -35,7 +36,8 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     Raises Unobservable only when the kernel's own tables (/proc, /sys/block) are not there: then
     nothing can be said about this machine.
     """
-    disks, mounts = Disks(host), Mounts(host)
+    blocks = Blocks(host)
+    disks, mounts = Disks(host, blocks), Mounts(host, blocks)
     names = [name for name in host.names("/sys/block") if not _NOT_DISKS.match(name)]
     superblocks = _superblocks(mounts)
     kernel = host.read("/proc/sys/kernel/osrelease").strip()

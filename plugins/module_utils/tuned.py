@@ -44,7 +44,7 @@ def _sets(host: Host, name: str, above: tuple[str, ...]) -> dict[str, str]:
     parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
     parser.read_string(host.read(path), path)
     found: dict[str, str] = {}
-    for other in parser.get("main", "include", fallback="").replace(",", " ").split():
+    for other in (parser.get("main", "include", fallback="") or "").replace(",", " ").split():
         found.update(_sets(host, other, (*above, name)))
     for section in parser.sections():
         if parser.get(section, "type", fallback=section) == "disk":

@@ -59,6 +59,17 @@ Assign = Callable[[str], "list[list[str]]"]
 
 
 def parse_rules(text: str, header: str, assign: Assign) -> dict[str, str]:
+    """Return {id: words} of the devices whose settings one of our rule files keeps.
+
+    None are kept where a line of somebody else's stands among ours: it may undo what they do.
+    """
+    whole = written_rules(text, header, assign)
+    ours = {line for known, words in whole.items() for line in _lines(known, assign(words))}
+    acting = {line for line in text.split("\n") if line and not line.startswith("#")}
+    return whole if acting <= ours else {}
+
+
+def written_rules(text: str, header: str, assign: Assign) -> dict[str, str]:
     """Return {id: words} of the devices whose rules stand whole in one of our rule files.
 
     A comment names the device and its settings for us, the lines below act; a comment whose lines
@@ -84,6 +95,8 @@ def render_rules(rules: dict[str, str], header: str, assign: Assign) -> str:
 
 
 def _stands(known: str, words: str, assign: Assign, lines: set[str]) -> bool:
+    if not _SAFE.fullmatch(known.partition(":")[2]):
+        return False
     try:
         return set(_lines(known, assign(words))) <= lines
     except ValueError:

@@ -141,6 +141,19 @@ ansible_facts:
               type: str
               returned: always
               sample: on the array
+            multipath:
+              description:
+                - V(yes) for a path of a multipath device, whose RV(ansible_facts.durable_storage.disks[].id) is that of
+                  its other paths too; no rule goes by it. Else V(no).
+              type: str
+              returned: always
+            unheard:
+              description:
+                - The device-mapper devices above it, mounted or not, that pass no flush on, or of which that is not
+                  known. Its cache is not turned on below them before the next boot.
+              type: list
+              elements: str
+              returned: always
             model:
               description: The model, or null.
               type: str

@@ -120,24 +120,6 @@ def test_what_only_a_service_has_mounted_is_not_passed_over(machine: Machine, pl
     assert "/srv/hidden" in text
 
 
-@pytest.mark.fact(5)
-def test_the_journal_mode_of_the_root_waits_in_its_superblock_for_a_reboot(
-    machine: Machine, playbooks: Playbooks
-) -> None:
-    root = sh(machine, "findmnt -no SOURCE /").strip()
-    sh(machine, f"tune2fs -o journal_data_writeback {root}")
-    machine.reset()
-    assert "data=writeback" in sh(machine, f"cat /proc/fs/ext4/{root.rpartition('/')[2]}/options")
-    run = playbooks.run("harden-db", variables={"durable_mounts": ["/"]})
-    assert (run.code, run.reports[machine.name]["verdict"]) == (2, "pending")
-    assert "journal_data_ordered" in sh(machine, f"dumpe2fs -h {root} 2>&1 | grep 'Default mount options'")
-    assert "data=" not in sh(machine, "grep ' / ' /etc/fstab")
-    machine.reset()
-    assert "data=ordered" in sh(machine, f"cat /proc/fs/ext4/{root.rpartition('/')[2]}/options")
-    assert "rw" in options(machine, "/")
-    machine.load("strict")
-
-
 class TestDrift:
     def test_it_is_found_and_mended_with_a_flush_on_each_disk(
         self, machine: Machine, playbooks: Playbooks

@@ -32,7 +32,12 @@ TOP_LEVEL = {
 # Written by Ansible itself.
 GENERATED = {"FILES.json", "MANIFEST.json"}
 # Tests of what is not in the tarball.
-CHECKOUT_ONLY = ("tests/unit/lab", "tests/unit/test_collection", "tests/unit/tools")
+CHECKOUT_ONLY = (
+    "tests/unit/benchmarks",
+    "tests/unit/lab",
+    "tests/unit/test_collection",
+    "tests/unit/tools",
+)
 
 
 def git_files() -> set[str]:

@@ -31,7 +31,7 @@ class FakeDisk:
     `power_on` is the cache's state after a power cycle or a reset; `refuses` makes each command
     that switches it an error, `obeys` False makes it succeed and do nothing. `attention` is what a
     SCSI disk has to say before it answers, once. `fua` is what the kernel shows while it believes
-    in a cache.
+    in a cache. `multipath` is "1" for what multipathd has claimed.
     """
 
     name: str
@@ -58,6 +58,7 @@ class FakeDisk:
     vendor: str = ""
     driver: str = ""
     port: str = ""
+    multipath: str = ""
 
     @property
     def id(self) -> str:
@@ -76,7 +77,12 @@ class FakeDisk:
         """What udev knows of it."""
         bus = PORTS.get(self.transport, ("", "", ""))[2]
         wwn = "ID_WWN" if self.transport == "nvme" else "ID_WWN_WITH_EXTENSION"
-        found = {"ID_BUS": bus, wwn: self.wwn, "ID_SERIAL": self.serial}
+        found = {
+            "ID_BUS": bus,
+            wwn: self.wwn,
+            "ID_SERIAL": self.serial,
+            "DM_MULTIPATH_DEVICE_PATH": self.multipath,
+        }
         return {name: value for name, value in found.items() if value}
 
     def follow(self) -> None:
@@ -158,7 +164,8 @@ class FakeLayer:
 
     `kind` is dm, md or another (loop, bcache, ...); `tables` are the device-mapper's segments;
     `files` what its directory in sysfs holds besides. `belief` is what the kernel believed of the
-    caches below when it was made; it passes flushes on only if that is "write back".
+    caches below when it was made; it passes flushes on only if that is "write back". `made` tells
+    whether it is there yet: at boot the disks come first.
     """
 
     name: str
@@ -171,6 +178,7 @@ class FakeLayer:
     files: dict[str, str] = field(default_factory=dict)
     readahead: str = "128"
     belief: str = "write back"
+    made: bool = True
 
     @property
     def id(self) -> str:

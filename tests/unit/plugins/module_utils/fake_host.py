@@ -133,10 +133,10 @@ class FakeHost(Host):
 
     def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
         text = content.decode("utf-8", "surrogateescape")
-        self._mutate(("file", path, content), lambda: self.files.update({path: text}))
+        self._mutate(("file", path, content), lambda: self._write(path, text))
 
     def remove_file(self, path: str) -> None:
-        self._mutate(("remove", path), lambda: self.files.pop(path))
+        self._mutate(("remove", path), lambda: (self.links if path in self.links else self.files).pop(path))
 
     def on_change(self, argv: list[str]) -> None:
         """Do what a changing command does. Raises ChangeFailed."""
@@ -155,6 +155,11 @@ class FakeHost(Host):
             raise self.stop(f"stopped at {mutation[:3]}")
         effect()
         self.after_mutation()
+
+    def _write(self, path: str, text: str) -> None:
+        if self.resolve(path) == "/dev/null":
+            raise ChangeFailed(f"{path}: not a regular file; somebody has masked or replaced it")
+        self.files[path] = text
 
     def _children(self, path: str) -> set[str]:
         directory = path.rstrip("/")

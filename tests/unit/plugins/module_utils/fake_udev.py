@@ -24,6 +24,7 @@ def play(rules: str, event: dict[str, str], run: Run, write: Write) -> None:
     `event` holds KERNEL, ACTION, SUBSYSTEM and the device's properties.
     """
     waiting: list[str] = []
+    event = dict(event)
     for line in rules.split("\n"):
         if line and not line.startswith("#"):
             _play_one(line, event, run, write, waiting)
@@ -56,6 +57,10 @@ def _play_one(line: str, event: dict[str, str], run: Run, write: Write, waiting:
                 return
         elif key == "ATTR":
             write(name, value)
+        elif (key, operator) == ("ENV", "="):
+            # A name that begins with a dot is forgotten after the event.
+            assert name.startswith("."), line
+            event[name] = value
         else:
             assert (key, operator) == ("RUN", "+="), line
             waiting.append(value)

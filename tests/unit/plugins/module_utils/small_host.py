@@ -44,7 +44,8 @@ _SDPARM = ("sdparm", "--quiet", "--readonly", "--get", "WCE=1", "-H")
 class SmallHost(FakeHost):
     """The machine. Change its parts freely: files and commands are made when they are read.
 
-    `trial_refuses` is an option that the throw-away image of a mount trial does not take.
+    `trial_refuses` is an option that the throw-away image of a mount trial does not take;
+    `initramfs` names the layers that an initramfs makes, before any rule of ours.
     """
 
     def __init__(self) -> None:
@@ -53,6 +54,7 @@ class SmallHost(FakeHost):
         self.layers: dict[str, FakeLayer] = {}
         self.mounts: dict[str, FakeMount] = {}
         self.trial_refuses = "bogus"
+        self.initramfs: tuple[str, ...] = ()
         self.files.update(
             {
                 "/etc/fstab": "# /etc/fstab: static file system information.\n",
@@ -314,13 +316,21 @@ class SmallHost(FakeHost):
     def _start(self) -> None:
         for disk in self.disks.values():
             disk.start()
+        for layer in self.layers.values():
+            layer.made, layer.readahead = layer.name in self.initramfs, "128"
+            if layer.made:
+                self._assemble(layer)
+        for disk in self.disks.values():
             self.event("add", disk.name)
         for layer in self.layers.values():
-            layer.readahead = "128"
+            if not layer.made:
+                self._assemble(layer)
             self.event("add", layer.name)
-            below = [self.layers.get(name) or self.disks[self._whole(name)] for name in layer.below]
-            believes = layer.kind == "md" or any(part.belief == "write back" for part in below)
-            layer.belief = "write back" if believes else "write through"
+
+    def _assemble(self, layer: FakeLayer) -> None:
+        below = [self.layers.get(name) or self.disks[self._whole(name)] for name in layer.below]
+        believes = layer.kind == "md" or any(part.belief == "write back" for part in below)
+        layer.belief, layer.made = "write back" if believes else "write through", True
 
     def _ways_down(self, mount: FakeMount) -> list[tuple[FakeDisk, bool]]:
         """Return the disks below a file system, each with whether all layers above pass flushes on."""
@@ -353,6 +363,8 @@ class SmallHost(FakeHost):
         command, *arguments = line.split()
         argv = [command.rpartition("/")[2], *arguments]
         try:
+            if argv[0] == "lsblk":
+                return self._lsblk(argv)
             if tuple(argv) in self.commands:
                 result = self.run(argv)
                 return result.stdout if result.rc == 0 else None
@@ -373,6 +385,17 @@ class SmallHost(FakeHost):
                 self.on_attribute(path, value)
             except ChangeFailed:
                 pass
+
+    def _lsblk(self, argv: list[str]) -> str:
+        """Name a disk and all that lies over it."""
+        _lsblk, *options, device = argv
+        assert options == ["--noheadings", "--raw", "--output", "KNAME"], argv
+        found = [self._of_path(device).name]
+        partitions = [name for name in self.names("/sys/class/block") if self._whole(name) != name]
+        for name in found:
+            found += [part for part in partitions if self._whole(part) == name]
+            found += [layer.name for layer in self.layers.values() if layer.made and name in layer.below]
+        return "".join(f"{name}\n" for name in found)
 
     def _hdparm(self, argv: list[str]) -> None:
         disk = self._of_path(argv[-1])

@@ -141,8 +141,10 @@ class TestSata:
     def test_a_rule_for_ata_disks_alone_sets_it_at_each_event(self) -> None:
         """hdparm -W0 is forgotten at a power cycle, and hangs on disks that are not ATA."""
         for state, bit in (("enabled", "1"), ("disabled", "0")):
-            (rule,) = CONTROLS["sata"].rules(state)
-            assert rule[0] == 'ENV{ID_BUS}=="ata"'
+            pin, *_above, rule = CONTROLS["sata"].rules(state)
+            assert 'ENV{ID_BUS}=="ata"' in pin
+            assert 'ENV{ID_BUS}=="ata"' in rule
+            assert 'cache_type}="temporary write back"' in pin[-1]
             assert f"hdparm -q -W{bit} $devnode" in rule[-1]
 
 

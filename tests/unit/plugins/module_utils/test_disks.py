@@ -110,7 +110,7 @@ def test_a_rule_for_another_kind_of_disk_does_not_act_on_this_one() -> None:
         (f"{SDA}/queue/fua", "2", "fua"),
         (f"{SDA}/queue/fua", "2", "fua_efficient"),
         (f"{SDA}/queue/rotational", "", "rotational"),
-        (f"{SDA}/queue/scheduler", "none", "scheduler.running"),
+        (f"{SDA}/queue/scheduler", "mq-deadline", "scheduler.running"),
         (f"{SDA}/queue/scheduler", "[a] [b]", "scheduler.running"),
         (f"{SDA}/queue/scheduler", "", "scheduler.running"),
         (f"{VDB}/cache_type", "none", "write_cache.device"),
@@ -135,7 +135,7 @@ def test_garbage_is_unknown_with_its_reason(path: Any, answer: Any, field: str) 
         ("queue/write_cache", "write_cache.kernel"),
         ("queue/fua", "fua"),
         ("queue/rotational", "rotational"),
-        ("queue/scheduler", "scheduler.running"),
+        ("queue/read_ahead_kb", "readahead.running"),
         ("cache_type", "write_cache.device"),
     ],
 )

@@ -384,6 +384,17 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         "none",
         "kvm",
     ),
+    ("disks", "sdc", "unheard", layer("dm-0", belief="write through"), [], ["dm-0"]),
+    (
+        "disks",
+        "sdc",
+        "multipath",
+        lambda h: [
+            vars(h.disk(name)).update(wwn=h.disk("sdc").wwn, multipath="1") for name in ("sdc", "sdd")
+        ],
+        "no",
+        "yes",
+    ),
     ("", "", "tuned.profile", tuned("[disk]\n"), None, "mssql"),
     ("", "", "tuned.sets", tuned("[disk]\nelevator=bfq\n"), {}, {"elevator": "bfq"}),
     ("", "", "tuned.error", tuned("[main]\ninclude=gone\n"), None, "TuneD's profile 'gone' is not there"),

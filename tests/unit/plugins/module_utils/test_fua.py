@@ -17,7 +17,14 @@ from .small_host import BigHost, SmallHost
 
 
 def mount(fstype: str = "ext4", **changes: Any) -> dict[str, Any]:
-    return {"fstype": fstype, "data_mode": "ordered", "barrier": "on", "disks": ["sda"], **changes}
+    return {
+        "fstype": fstype,
+        "data_mode": "ordered",
+        "barrier": "on",
+        "disks": ["sda"],
+        "stack": [],
+        **changes,
+    }
 
 
 def disk(efficient: str = "yes") -> dict[str, Any]:

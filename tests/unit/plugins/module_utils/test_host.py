@@ -94,6 +94,18 @@ class TestWriteFile:
             os.umask(before)
         assert stat.S_IMODE((tmp_path / "a/b/x").stat().st_mode) == 0o640
 
+    @pytest.mark.parametrize("linked", [True, False])
+    def test_what_is_no_regular_file_is_not_replaced(self, tmp_path: Path, linked: bool) -> None:
+        """A link to /dev/null masks a unit: a run made a regular file of /dev/null."""
+        stand_in, path = tmp_path / "null", tmp_path / "unit.service"
+        os.mkfifo(stand_in)
+        if linked:
+            path.symlink_to(stand_in)
+        with pytest.raises(ChangeFailed, match="not a regular file"):
+            HOST.write_file(str(path if linked else stand_in), b"new")
+        assert stand_in.is_fifo()
+        assert sorted(tmp_path.iterdir()) == sorted([stand_in, *([path] if linked else [])])
+
     def test_a_link_stays_a_link_and_its_target_is_replaced(self, tmp_path: Path) -> None:
         target, link = tmp_path / "real/x", tmp_path / "x"
         target.parent.mkdir()

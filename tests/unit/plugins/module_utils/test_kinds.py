@@ -154,14 +154,14 @@ def test_every_path_of_a_multipath_disk_counts() -> None:
         ("nvme1n1", ["nvme1c1n1", "nvme1c12n1"]),
         ("nvme1n2", ["nvme1c1n2"]),
         ("nvme11n1", ["nvme11c1n1"]),
-        ("nvme0n1", []),
-        ("sda", []),
-        ("nvme1c1n1", []),
+        ("nvme0n1", None),
+        ("sda", None),
+        ("nvme1c1n1", None),
     ],
 )
 def test_paths_of_a_multipath_disk_are_found_by_name(name: str, paths: list[str]) -> None:
     names = "nvme0n1 nvme1c1n1 nvme1c12n1 nvme1c1n2 nvme1n1 nvme1n2 nvme11c1n1 nvme11n1 sda".split()
-    assert nvme_paths(name, names) == paths
+    assert nvme_paths(names).get(name) == paths
 
 
 def words(field: str) -> st.SearchStrategy[str]:

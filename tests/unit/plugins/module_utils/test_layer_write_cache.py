@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layer_write_cache i
     plan_release,
 )
 
-from .small_host import BigHost, SmallHost
+from .small_host import UNITS, BigHost, SmallHost
 
 SDA, SDB, VDB = "serial:QEMU_HARDDISK_SATA0001", "serial:QEMU_HARDDISK_SATA0002", "serial:VIRT0001"
 SDC, NVME = "wwn:0x5000c500a1b2c3d4", "nvme:eui.0025385"
@@ -40,7 +40,12 @@ def run(host: SmallHost, *targets: Target) -> list[tuple[str, str, str, str]]:
     return [change[1:] for change in work.changes]
 
 
-#: What makes udev apply the rules after a sleep, too; written once, before the rules.
+#: What enabling the unit makes.
+LINKS = [
+    f"{UNITS}/{name}.target.wants/{cache_rules.UNIT}"
+    for name in ("suspend", "hibernate", "hybrid-sleep", "suspend-then-hibernate")
+]
+#: What makes udev apply the rules after a sleep, too; written once, behind the rules.
 WOKEN = [
     ("file", cache_rules.UNIT_PATH, cache_rules.UNIT_TEXT.encode()),
     ("change", "systemctl", "--quiet", "enable", cache_rules.UNIT),
@@ -62,8 +67,8 @@ def test_a_sata_cache_is_switched_off_last() -> None:
         PIN,
         ("change", "sync", "/dev/sda"),
         ("change", "hdparm", "-q", "-W0", "/dev/sda"),
-        *WOKEN,
         rules({SDA: ("sata", "disabled")}),
+        *WOKEN,
     ]
     assert (host.disk("sda").cache, host.disk("sda").belief) == ("disabled", "write back")
 
@@ -76,8 +81,8 @@ def test_a_sata_cache_is_switched_on_only_under_a_belief_that_flushes_it() -> No
         PIN,
         ("change", "sync", "/dev/sda"),
         ("change", "hdparm", "-q", "-W1", "/dev/sda"),
-        *WOKEN,
         rules({SDA: ("sata", "enabled")}),
+        *WOKEN,
     ]
 
 
@@ -93,7 +98,7 @@ def test_a_virtio_cache(state: str, before: str, mutations: list[Any]) -> None:
     disk = host.disk("vdb")
     disk.cache, disk.belief = before, "write back" if before == "enabled" else "write through"
     run(host, Target(VDB, state))
-    assert host.mutations == [*mutations, *WOKEN, rules({VDB: ("virtio", state)})]
+    assert host.mutations == [*mutations, rules({VDB: ("virtio", state)}), *WOKEN]
     assert (disk.cache, disk.belief) == (state, "write back" if state == "enabled" else "write through")
 
 
@@ -114,8 +119,8 @@ def test_a_sas_cache_is_switched_by_the_kernel_between_pins(
         ("change", "sync", "/dev/sdc"),
         ("attribute", SAS, word),
         SAS_PIN,
-        *WOKEN,
         rules({SDC: ("scsi", state)}),
+        *WOKEN,
     ]
     assert (disk.cache, disk.belief, disk.pinned) == (state, "write back", True)
 
@@ -128,8 +133,8 @@ def test_an_nvme_cache_is_flushed_and_switched_by_its_feature(state: str, before
     assert host.mutations == [
         ("change", "sync", "/dev/nvme0n1"),
         (*SET_NVME, f"--value={bit}"),
-        *WOKEN,
         rules({NVME: ("nvme", state)}),
+        *WOKEN,
     ]
 
 
@@ -202,7 +207,7 @@ def test_only_the_next_boot_is_mended_when_only_that_drifts() -> None:
     host = SmallHost()
     vars(host.disk("sda")).update(cache="disabled", belief="write back", pinned=True)
     run(host, Target(SDA, "disabled"))
-    assert host.mutations == [*WOKEN, rules({SDA: ("sata", "disabled")})]
+    assert host.mutations == [rules({SDA: ("sata", "disabled")}), *WOKEN]
 
 
 def test_rules_of_other_disks_stay() -> None:
@@ -210,7 +215,7 @@ def test_rules_of_other_disks_stay() -> None:
     other = {SDB: ("sata", "enabled")}
     host.files[cache_rules.RULES_PATH] = cache_rules.render(other)
     run(host, Target(SDA, "disabled"))
-    assert host.mutations[-1] == rules({SDA: ("sata", "disabled"), **other})
+    assert rules({SDA: ("sata", "disabled"), **other}) in host.mutations
 
 
 @pytest.mark.parametrize(
@@ -322,14 +327,15 @@ class TestRelease:
         assert work.changes == (
             (cache_rules.RULES_PATH, "rules", "persisted", "present", "absent"),
             (cache_rules.UNIT_PATH, "rules", "persisted", "present", "absent"),
+            *((link, "rules", "persisted", "present", "absent") for link in LINKS),
             (SDA, "write_cache", "persisted", "disabled", "unset"),
             (VDB, "write_cache", "persisted", "disabled", "unset"),
         )
         apply_release(host, work)
         assert host.mutations == [
             ("change", "systemctl", "--quiet", "disable", cache_rules.UNIT),
-            ("remove", cache_rules.UNIT_PATH),
             ("remove", cache_rules.RULES_PATH),
+            ("remove", cache_rules.UNIT_PATH),
         ]
         assert host.disk("sda").cache == "disabled"
         assert plan_release(host).changes == ()
@@ -343,6 +349,6 @@ class TestRelease:
         run(host, Target(SDA, "disabled"))
         del host.files[cache_rules.RULES_PATH]
         work = plan_release(host)
-        assert [change.target for change in work.changes] == [cache_rules.UNIT_PATH]
+        assert [change.target for change in work.changes] == [cache_rules.UNIT_PATH, *LINKS]
         apply_release(host, work)
         assert plan_release(host).changes == ()

@@ -113,7 +113,7 @@ def test_which_file_has_the_last_word(names: list[str], in_fstab: bool, source: 
 def test_a_unit_without_options_has_the_defaults() -> None:
     host = SmallHost()
     host.files[f"{UNITS}/{UNIT}"] = "[Mount]\nWhat=/dev/sda1\n"
-    assert find(host, PG, True) == MountUnit(f"{UNITS}/{UNIT}", ("defaults",), True, True)
+    assert find(host, PG, True) == MountUnit(f"{UNITS}/{UNIT}", ("defaults",), True, True, "/dev/sda1")
 
 
 def test_a_drop_in_about_something_else_leaves_fstab_alone() -> None:
@@ -130,7 +130,7 @@ def test_a_masked_unit_mounts_nothing(how: str) -> None:
         host.links[f"{UNITS}/{UNIT}"] = "/dev/null"
     else:
         host.files[f"{UNITS}/{UNIT}"] = ""
-    assert find(host, PG, True) == MountUnit(f"{UNITS}/{UNIT}", None, False, True)
+    assert find(host, PG, True) == MountUnit(f"{UNITS}/{UNIT}", (), False, True)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobser
 from ansible_collections.durable.dbhost.plugins.module_utils.mounts import Mounts
 from ansible_collections.durable.dbhost.plugins.module_utils.namespaces import others
 
-from .policy import look
+from .policy import attested, look
 from .small_host import FakeMount, SmallHost
 
 PG = "31 1 8:1 / /data rw,{} - ext4 /dev/sda1 rw\n"
@@ -55,11 +55,11 @@ def test_a_namespace_without_mounts_says_nothing() -> None:
     assert others(host_with_a_container()) == []
 
 
-def test_without_proc_nothing_is_said() -> None:
-    host = SmallHost()
+def test_where_ones_own_namespace_cannot_be_read_no_other_is_told_apart() -> None:
+    host = host_with_a_container(PG.format("noatime"))
+    assert others(host)
     del host.links["/proc/self/ns/mnt"]
-    with pytest.raises(Unobservable):
-        others(host)
+    assert others(host) == []
 
 
 @pytest.mark.parametrize(("atime", "differs"), [("noatime", True), ("relatime", False)])
@@ -98,6 +98,21 @@ def test_what_only_a_container_sees_is_a_neighbour_of_a_cache_that_is_turned_on(
     found = look(host, "flush", mounts=["/srv/pgdata"])
     assert "/var/lib/containers/db has no barriers" in "\n".join(found["why"])
     assert found["plan"]["loosen"] == {}
+
+
+def test_a_neighbour_in_a_container_that_has_barriers_keeps_no_cache_off() -> None:
+    """Its next boot is never known, and nobody could mend that."""
+    host = host_with_a_container(PG.format("relatime"), HIDDEN.replace(",nobarrier", ""))
+    host.add_partition("sda", "sda2", "8:2")
+    stranger = FakeMount("/x", "ext4", "8:2", "/dev/sda2", "sda")
+    host.files["/proc/fs/ext4/sda2/options"] = stranger.ext_options
+    host.commands[("dumpe2fs", "-h", "/dev/block/8:2")] = stranger.dumpe2fs
+    host.disk("sda").cache = "disabled"
+    found = look(host, "flush", mounts=["/srv/pgdata"], attestations=[attested("host_honours_flush")])
+    assert found["plan"]["loosen"]
+    del host.files["/proc/fs/ext4/sda2/options"]
+    found = look(host, "flush", mounts=["/srv/pgdata"], attestations=[attested("host_honours_flush")])
+    assert "/var/lib/containers/db is not known to have barriers" in "\n".join(found["why"])
 
 
 def test_pseudo_file_systems_of_containers_are_left_out() -> None:

@@ -19,6 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.identities import I
 from .captured import captured
 
 WWN = "0x5000c500a1b2c3d4"
+EUI = "eui.0025385a1b2c3d4e"
 LVM = "LVM-" + "a1B2" * 8 + "c3D4" * 8
 
 
@@ -172,12 +173,21 @@ def test_our_rules_act_on_the_same_disk_under_its_stand_in() -> None:
     records = [
         {"ID_WWN_WITH_EXTENSION": WWN},
         {"ID_SERIAL": "1"},
+        {"ID_SERIAL": "2"},
         {"DM_UUID": LVM},
+        {"ID_WWN": EUI, "DEVNAME": "/dev/nvme0n1"},
     ]
     names = knowing(*records)
     cases: list[tuple[str, str, Callable[[str], object]]] = [
         (
-            cache_rules.render({f"wwn:{WWN}": ("sata", "disabled"), "serial:1": ("virtio", "enabled")}),
+            cache_rules.render(
+                {
+                    f"wwn:{WWN}": ("sata", "disabled"),
+                    "serial:1": ("virtio", "enabled"),
+                    f"nvme:{EUI}": ("nvme", "enabled"),
+                    "serial:2": ("scsi", "enabled"),
+                }
+            ),
             cache_rules.RULES_PATH,
             lambda text: sorted(udev.parse_rules(text, cache_rules.HEADER, cache_rules._assign).items()),
         ),
@@ -190,13 +200,27 @@ def test_our_rules_act_on_the_same_disk_under_its_stand_in() -> None:
         ),
     ]
     expected = [
-        [(f"serial:{names.of('1')}", "virtio enabled"), (f"wwn:{names.identity(WWN)}", "sata disabled")],
+        [
+            (f"serial:{names.of('1')}", "virtio enabled"),
+            (f"serial:{names.of('2')}", "scsi enabled"),
+            (f"nvme:{names.identity(EUI)}", "nvme enabled"),
+            (f"wwn:{names.identity(WWN)}", "sata disabled"),
+        ],
         [(f"dm:{names.mapped(LVM)}", "readahead=4096"), (f"serial:{names.of('1')}", "scheduler=none")],
     ]
     for (text, _path, parse), wanted in zip(cases, expected):
         found = redact.rules(text, names)
         assert parse(found) == sorted(wanted)
         assert WWN not in found
+        assert EUI not in found
+
+
+def test_a_line_of_somebody_elses_is_still_one_in_the_replay() -> None:
+    text = cache_rules.render({"serial:1": ("virtio", "enabled")})
+    names = knowing({"ID_SERIAL": "1"})
+    for more, kept in (("# a note\n", 1), ('KERNEL=="vd*", RUN+="/bin/hunter2"\n', 0)):
+        for found in (text + more, redact.rules(text + more, names)):
+            assert len(udev.parse_rules(found, cache_rules.HEADER, cache_rules._assign)) == kept
 
 
 def test_what_others_wrote_into_our_rules_goes() -> None:

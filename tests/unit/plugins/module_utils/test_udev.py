@@ -14,6 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.udev import (
     parse_database,
     parse_rules,
     render_rules,
+    written_rules,
 )
 
 from .captured import captured
@@ -147,7 +148,7 @@ def test_a_rule_that_somebody_edited_does_not_count(damage: object) -> None:
         "# serial:x maybe",
         "# serial:x",
         "# serial:x on",
-        "\0\udcff",
+        "# \0\udcff",
     ],
 )
 def test_a_strange_comment_in_our_file_is_passed_over(comment: str) -> None:
@@ -157,4 +158,15 @@ def test_a_strange_comment_in_our_file_is_passed_over(comment: str) -> None:
 def test_the_last_comment_on_a_disk_is_not_believed_over_the_lines_that_stand() -> None:
     """udev runs both blocks, and the last assignment wins: what is said has to be what happens."""
     twice = RENDERED + render_rules({next(iter(RULES)): "on"}, HEADER, assign).removeprefix(HEADER)
-    assert parse_rules(twice, HEADER, assign) == {next(iter(RULES)): "on"}
+    assert written_rules(twice, HEADER, assign) == {next(iter(RULES)): "on"}
+    assert parse_rules(twice, HEADER, assign) == {}
+
+
+@pytest.mark.parametrize(
+    "line", ['SUBSYSTEM=="block", ATTR{switch}="on"', "\0\udcff", " # not at the line's begin", 'LABEL="x"']
+)
+def test_beside_a_line_of_somebody_elses_nothing_is_kept_but_ours_are_known(line: str) -> None:
+    """It may undo what ours do; written again, ours must not be lost with it."""
+    for text in (f"{RENDERED}{line}\n", RENDERED.replace("\n\n", f"\n{line}\n\n")):
+        assert parse_rules(text, HEADER, assign) == {}
+        assert written_rules(text, HEADER, assign) == RULES
