@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Each disk has a large partition 1 and small ones 2 and 3:
+# Each disk has a large partition 1 and a small one 2, some have a small one 3:
 #   /srv/pgdata   ext4 < LV linear < md raid1   < SATA0001-1 SCSI0001-1
 #   /srv/thin     ext4 < LV thin < the same md        (a layer that is on no allow-list)
 #   /srv/mssql    xfs < LUKS < md raid1         < SATA0002-1 NVME0001-1
@@ -20,7 +20,10 @@ scsi2=/dev/disk/by-id/wwn-0x5000000000000002
 nvme1=/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME0001
 nvme2=/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME0002
 
-for disk in $sata1 $sata2 $scsi1 $scsi2 $nvme1 $nvme2; do
+for disk in $sata2 $nvme1; do
+    printf 'label: gpt\n,640M\n,48M\n' | sfdisk --quiet --wipe always "$disk"
+done
+for disk in $sata1 $scsi1 $scsi2 $nvme2; do
     printf 'label: gpt\n,640M\n,48M\n,48M\n' | sfdisk --quiet --wipe always "$disk"
 done
 udevadm settle
@@ -74,13 +77,14 @@ END
     systemctl enable mssql-crypt.service
 fi
 
-# mount point, file system, device, and how fstab names it
+# mount point, file system, device, and how fstab names it. On a busy host the 90 seconds that
+# systemd waits for a device are too few; and there is nothing to check.
 volume() {
     "mkfs.$2" -q "$3"
     mkdir "/srv/$1"
     name=$3
     if [ "$4" = uuid ]; then name=UUID=$(blkid -p -s UUID -o value "$3"); fi
-    echo "$name /srv/$1 $2 defaults 0 2" >> /etc/fstab
+    echo "$name /srv/$1 $2 defaults,x-systemd.device-timeout=300 0 0" >> /etc/fstab
 }
 mkdir -p /srv
 volume pgdata ext4 /dev/mapper/pg-data path

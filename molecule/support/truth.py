@@ -48,7 +48,7 @@ for line in say("lsblk", "--nodeps", "--noheadings", "--raw", "--output", "NAME,
         "cache": "on" if on else "off",
         "belief": text("/sys/block/%s/queue/write_cache" % name).strip(),
         "flushes": int(text("/sys/block/%s/stat" % name).split()[15]),
-        "rule": rule[0] if rule and not rule[0].startswith("#") else "",
+        "rule": "\n".join(line for line in rule if not line.startswith("#")),
     }
 fstab = {}
 for line in text("/etc/fstab").splitlines():

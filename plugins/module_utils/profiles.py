@@ -140,8 +140,8 @@ def rank(setting: str, value: str) -> int:
 
 def _check(where: str, setting: str, value: Any) -> None:
     if setting == "readahead":
-        # Not isinstance: a bool is an int, and True would be 1 KiB.
-        if value != KEEP and (type(value) is not int or value not in _READAHEADS):
+        # True is 1 to Python, and 128.0 is 128.
+        if value != KEEP and (isinstance(value, (bool, float)) or value not in _READAHEADS):
             raise BadInput(
                 f"{where}: readahead: seen {value!r}; wanted {KEEP!r}, or KiB as a number: a multiple of 4"
             )

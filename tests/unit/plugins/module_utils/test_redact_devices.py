@@ -266,8 +266,8 @@ def test_tables_without_keys() -> None:
     assert "hunter2" not in found
     assert "aabbcc" not in found
     before, after = parse_tables(TABLES), parse_tables(found)
-    assert {name: [target for target, _ in rows] for name, rows in before.items()} == {
-        name: [target for target, _ in rows] for name, rows in after.items()
+    assert {name: [row[0] for row in rows] for name, rows in before.items()} == {
+        name: [row[0] for row in rows] for name, rows in after.items()
     }
     assert after["vg-r5"] == before["vg-r5"]
     assert after["vg-lv"] == before["vg-lv"]
