@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Three machines, one for each kernel; each module of tests goes back to the moment after converge."""
+"""A machine for each kernel; each module of tests goes back to the moment after converge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.runs import Playbooks  # noqa: E402
 from lab.machine import Machine  # noqa: E402
 
 SCENARIO = Path(__file__).resolve().parents[1]
-RELEASES = ("bullseye", "bookworm", "trixie")
+RELEASES = ("bookworm", "trixie")
 
 
 @pytest.fixture(scope="session", params=RELEASES)

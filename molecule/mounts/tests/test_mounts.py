@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every sort of mount, brought to strict on three kernels: by the word of kernel and devices."""
+"""Every sort of mount, brought to strict: by the word of kernel and devices."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from support.runs import Executions, Playbooks
 
 from lab.machine import Machine
 
+#: One kernel is enough for what does not depend on it.
+pytestmark = pytest.mark.parametrize("converged", ["bookworm"], indirect=True)
 #: Mount point -> the disks that it writes to, as lab/layouts/mounts.sh laid them out.
 LEAVES = {
     "/srv/extjournal": {"SATA0001", "SCSI0001"},
