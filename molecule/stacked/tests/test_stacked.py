@@ -167,45 +167,6 @@ def test_nvme_belief_does_not_follow_the_feature(machine: Machine) -> None:
     assert (disk["cache"], disk["belief"]) == ("off", "write back")
 
 
-@pytest.mark.fact(48)
-def test_a_disk_that_is_plugged_in_again_comes_to_the_profile_without_a_run(machine: Machine) -> None:
-    name = names(machine)["SCSI0001"]
-    sh(
-        machine,
-        f"mdadm /dev/md/pg --fail /dev/{name}1 --remove /dev/{name}1;"
-        f"mdadm /dev/md/hole --fail /dev/{name}2 --remove /dev/{name}2;"
-        f"mdadm /dev/md/nohole --fail /dev/{name}3 --remove /dev/{name}3",
-    )
-    machine.unplug("SCSI0001")
-    machine.plug("SCSI0001")
-    sh(machine, "udevadm settle")
-    disk = truth.read(machine)["disks"]["SCSI0001"]
-    assert (disk["cache"], disk["belief"]) == ("off", "write back")
-
-
-@pytest.mark.fact(48)
-def test_while_md_has_lost_a_disk_and_gets_another_the_check_says_so(
-    machine: Machine, playbooks: Playbooks
-) -> None:
-    machine.unplug("SCSI0001")
-    machine.plug("SCSI0001", "SCSI0009")
-    sh(machine, "udevadm settle")
-    name = names(machine)["SCSI0009"]
-    sh(
-        machine,
-        f"wipefs -qaf /dev/{name}1 /dev/{name}; sfdisk -d /dev/{names(machine)['SATA0001']}"
-        f" | grep -v -e label-id -e last-lba | sed 's/, uuid=[^,]*//' | sfdisk --quiet --wipe always /dev/{name};"
-        f"udevadm settle; mdadm /dev/md/pg --add /dev/{name}1",
-    )
-    check = playbooks.run("harden-db", "--check")
-    assert check.code == 2
-    wrong = {key for key, verdict in check.settings("stacked").items() if verdict != "ok"}
-    assert {setting for target, setting in wrong if "SCSI0009" in target} >= {"write_cache"}
-    assert playbooks.run("harden-db").code == 0
-    disk = truth.read(machine)["disks"]["SCSI0009"]
-    assert (disk["cache"], disk["belief"]) == ("off", "write back")
-
-
 def test_a_layer_made_when_nothing_cached_passes_no_flush_on_and_is_found(
     machine: Machine, playbooks: Playbooks
 ) -> None:
@@ -272,7 +233,8 @@ class TestScheduling:
         self, machine: Machine, playbooks: Playbooks
     ) -> None:
         assert playbooks.run("harden-db", variables=QUEUES).code == 0
-        for name in names(machine).values():
+        for serial in SERIALS:
+            name = names(machine)[serial]
             assert "[mq-deadline]" in sh(machine, f"cat /sys/block/{name}/queue/scheduler")
         for target in ("/srv/pgdata", "/srv/mssql", "/srv/nohole"):
             number = sh(machine, f"mountpoint -d {target}").strip()
@@ -301,8 +263,48 @@ class TestScheduling:
         assert check.recap["stacked"]["changed"] == 0
         sh(machine, "rm -r /etc/tuned /run/tuned")
 
-    def test_release_takes_the_rules_away(self, machine: Machine, playbooks: Playbooks) -> None:
-        assert playbooks.run("release_db").code == 0
-        assert "durable" not in sh(machine, "ls /etc/udev/rules.d")
-        assert machine.run(["systemctl", "cat", "durable-dbhost-resume.service"], check=False).returncode != 0
-        assert "durable.dbhost" not in sh(machine, "cat /etc/fstab")
+
+@pytest.mark.fact(48)
+def test_a_disk_that_is_plugged_in_again_comes_to_the_profile_without_a_run(machine: Machine) -> None:
+    name = names(machine)["SCSI0001"]
+    sh(
+        machine,
+        f"mdadm /dev/md/pg --fail /dev/{name}1 --remove /dev/{name}1;"
+        f"mdadm /dev/md/hole --fail /dev/{name}2 --remove /dev/{name}2;"
+        f"mdadm /dev/md/nohole --fail /dev/{name}3 --remove /dev/{name}3",
+    )
+    machine.unplug("SCSI0001")
+    machine.plug("SCSI0001")
+    sh(machine, "udevadm settle")
+    disk = truth.read(machine)["disks"]["SCSI0001"]
+    assert (disk["cache"], disk["belief"]) == ("off", "write back")
+
+
+@pytest.mark.fact(48)
+def test_while_md_has_lost_a_disk_and_gets_another_the_check_says_so(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    machine.unplug("SCSI0001")
+    machine.plug("SCSI0001", "SCSI0009")
+    sh(machine, "udevadm settle")
+    name = names(machine)["SCSI0009"]
+    sh(
+        machine,
+        f"sfdisk -d /dev/{names(machine)['SATA0001']} | grep -v -e label-id -e last-lba"
+        f" | sed 's/, uuid=[^,]*//' | sfdisk --quiet --wipe always /dev/{name};"
+        f"udevadm settle; mdadm /dev/md/pg --add /dev/{name}1",
+    )
+    check = playbooks.run("harden-db", "--check")
+    assert check.code == 2
+    wrong = {key for key, verdict in check.settings("stacked").items() if verdict != "ok"}
+    assert {setting for target, setting in wrong if "SCSI0009" in target} >= {"write_cache"}
+    assert playbooks.run("harden-db").code == 0
+    disk = truth.read(machine)["disks"]["SCSI0009"]
+    assert (disk["cache"], disk["belief"]) == ("off", "write back")
+
+
+def test_release_takes_everything_away(machine: Machine, playbooks: Playbooks) -> None:
+    assert playbooks.run("release_db").code == 0
+    assert "durable" not in sh(machine, "ls /etc/udev/rules.d")
+    assert machine.run(["systemctl", "cat", "durable-dbhost-resume.service"], check=False).returncode != 0
+    assert "durable.dbhost" not in sh(machine, "cat /etc/fstab")
