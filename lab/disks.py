@@ -108,9 +108,10 @@ def _add(machine: Machine, disk: Disk, replacement: str | None) -> None:
     if replacement:
         _check_replacement(machine, replacement)
         _qemu_img("create", "-f", "qcow2", str(file), str(disk.size))
-    if any(block["device"] == drive_id(disk.serial) for block in machine.qmp("query-block")):
-        machine.hmp(f"drive_del {drive_id(disk.serial)}")
-    machine.hmp(f"drive_add 0 {drive(disk.serial, file)}")
+    _wait(
+        lambda: _drive_added(machine, disk.serial, file),
+        f"{machine.name}: QEMU does not let go of the drive of {disk.serial}",
+    )
     # another disk has another WWN: the simplest is to have none
     wanted = tuple(
         replace(each, wwn=None) if replacement and each == disk else each
@@ -120,6 +121,20 @@ def _add(machine: Machine, disk: Disk, replacement: str | None) -> None:
     if replacement:
         words = words.replace(f"serial={disk.serial}", f"serial={replacement}")
     machine.hmp(f"device_add {words}")
+
+
+def _drive_added(machine: Machine, serial: str, file: Path) -> bool:
+    """Give QEMU the drive; False while it still has the old one, which may outlive its device."""
+    if any(block["device"] == drive_id(serial) for block in machine.qmp("query-block")):
+        machine.hmp(f"drive_del {drive_id(serial)}")
+    try:
+        machine.hmp(f"drive_add 0 {drive(serial, file)}")
+    except LabError as error:
+        # Its name stays taken for a moment after it has left the list.
+        if "Duplicate ID" in str(error):
+            return False
+        raise
+    return True
 
 
 def _check_replacement(machine: Machine, serial: str) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import functools
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,9 @@ from venvs import ROOT
 
 OUTPUT = ROOT / "tests/output"
 TAIL = 60
+#: Lines of pytest, Ansible and the lab that say what failed.
+WHY = re.compile(r"(FAILED|ERROR) \S+\.py|\bE   |fatal: |LabError")
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 @dataclass
@@ -89,8 +93,10 @@ def run(stage: Stage, venv: Path) -> bool:
         print(f"ok, {elapsed}", flush=True)
         return True
     print(f"FAILED (exit code {code}), {elapsed}")
-    lines = log.read_text(errors="replace").splitlines()
-    print("\n".join(f"    | {line}" for line in lines[-TAIL:] if not stage.live))
+    lines = COLOUR.sub("", log.read_text(errors="replace")).splitlines()
+    # What was shown live is long gone by now, but for what says why.
+    shown = [line for line in lines if WHY.search(line)] if stage.live else lines
+    print("\n".join(f"    | {line}" for line in shown[-TAIL:]))
     print(f"    all of it: {log.relative_to(ROOT)}", flush=True)
     return False
 

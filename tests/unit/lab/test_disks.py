@@ -103,6 +103,38 @@ def test_a_drive_that_qemu_kept_is_given_up_first(machine: Bench) -> None:
     assert machine.told[0] == "drive_del drive-VIRT1"
 
 
+def test_a_drive_whose_name_is_still_taken_is_tried_again(
+    machine: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """QEMU frees the name only when the last request is done, after the drive has left its list."""
+    machine.unplug("SCSI2")
+    del machine.drives["SCSI2"]
+    busy = iter([True, True])
+
+    def hmp(line: str) -> None:
+        if line.startswith("drive_add") and next(busy, False):
+            raise LabError(f"QEMU refuses {line!r}: Error: Duplicate ID 'drive-SCSI2' for drive")
+        Bench.hmp(machine, line)
+
+    monkeypatch.setattr(machine, "hmp", hmp)
+    machine.plug("SCSI2")
+    assert machine.told[0].startswith("drive_add")
+    assert machine.seen["SCSI2"] == "SCSI2"
+
+
+def test_another_refusal_of_a_drive_is_an_error(machine: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing is waited for."""
+    machine.unplug("SCSI2")
+    del machine.drives["SCSI2"]
+
+    def hmp(line: str) -> None:
+        raise LabError(f"QEMU refuses {line!r}: Could not open")
+
+    monkeypatch.setattr(machine, "hmp", hmp)
+    with pytest.raises(LabError, match="Could not open"):
+        machine.plug("SCSI2")
+
+
 def test_a_replaced_disk_is_empty_and_another(machine: Bench) -> None:
     """Another file, another serial, no WWN; and it is unplugged as the disk that it stands for."""
     machine.unplug("SCSI2")
