@@ -25,8 +25,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ansible_collections.durable.dbhost.plugins.module_utils import disks, storage
-from ansible_collections.durable.dbhost.plugins.module_utils.caches import CONTROLS
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import disks, storage
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.caches import CONTROLS
 from ansible_collections.durable.dbhost.plugins.module_utils.host import READ_TIMEOUT, Host, Result
 
 NOW = "2026-01-01T00:00:00Z"

@@ -35,6 +35,10 @@ DEAF = 5000
 DELAY = "/sys/bus/pseudo/drivers/scsi_debug/delay"
 
 
+def _source(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if "__pycache__" in member.name else member
+
+
 class Rig:
     """One machine of the lab with this collection's code on it."""
 
@@ -50,8 +54,7 @@ class Rig:
             archive = Path(scratch, "bench.tar")
             with tarfile.open(archive, "w") as tar:
                 tar.add(ROOT / "benchmarks/guest.py", "guest.py")
-                for source in sorted((ROOT / "plugins/module_utils").glob("*.py")):
-                    tar.add(source, f"{PACKAGE}/{source.name}")
+                tar.add(ROOT / "plugins/module_utils", PACKAGE, filter=_source)
             self.machine.put(archive, "/root/bench.tar")
         self.shell(f"mkdir -p {HOME} && tar -C {HOME} -xf /root/bench.tar")
         return self

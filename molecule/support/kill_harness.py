@@ -19,15 +19,16 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import layer_io_scheduler, layer_mount_options, layer_write_cache, storage
-from .assessment import Inputs, assess
+from .facts import storage
 from .host import Host
-from .plan import STEPS
+from .layers import io_scheduler, mount_options, write_cache
+from .policy.assessment import Inputs, assess
+from .policy.plan import STEPS
 
 LAYERS: dict[str, Any] = {
-    "mount_options": layer_mount_options,
-    "write_cache": layer_write_cache,
-    "io_scheduler": layer_io_scheduler,
+    "mount_options": mount_options,
+    "write_cache": write_cache,
+    "io_scheduler": io_scheduler,
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.durable.dbhost.plugins.module_utils.assessment import (
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import (
     Inputs,
     assess,
     unobserved,
@@ -29,6 +29,8 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars)
         given = dict(self._task.args)
         storage, failure = given.pop("storage", {}), given.pop("failure", None)
+        if given.get("fail_on") is None:
+            given.pop("fail_on", None)
         inputs = Inputs(own=given.pop("profiles", {}), **given)
         found = unobserved(inputs, "blocked", failure) if failure else _assess(inputs, storage)
         result.update(changed=False, assessment=found)

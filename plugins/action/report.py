@@ -14,7 +14,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.durable.dbhost.plugins.module_utils.report import render, worst_first
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import render, worst_first
 
 
 class ActionModule(ActionBase):

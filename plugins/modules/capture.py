@@ -67,10 +67,10 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils.capture import capture
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host
 from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
-from ansible_collections.durable.dbhost.plugins.module_utils.recording import dumps
+from ansible_collections.durable.dbhost.plugins.module_utils.recordings.capture import capture
+from ansible_collections.durable.dbhost.plugins.module_utils.recordings.recording import dumps
 
 
 def main() -> None:

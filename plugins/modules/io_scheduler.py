@@ -86,8 +86,8 @@ changes:
       returned: always
 """
 
-from ansible_collections.durable.dbhost.plugins.module_utils import layer_io_scheduler as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.layer_module import run
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import io_scheduler as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
 
 DEVICE = {
     "device": {"type": "str", "required": True},

@@ -99,8 +99,8 @@ changes:
       returned: always
 """
 
-from ansible_collections.durable.dbhost.plugins.module_utils import layer_mount_options as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.layer_module import run
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import mount_options as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
 
 SETTINGS = {
     "barrier": {"type": "str", "choices": ["on", "off"]},

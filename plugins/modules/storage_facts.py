@@ -439,9 +439,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
 
 
 def main() -> None:

@@ -87,8 +87,8 @@ changes:
       returned: always
 """
 
-from ansible_collections.durable.dbhost.plugins.module_utils import layer_write_cache as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.layer_module import run
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import write_cache as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
 
 DISK = {
     "disk": {"type": "str", "required": True},

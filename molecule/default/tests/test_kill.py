@@ -51,12 +51,15 @@ def inputs_for(profile: str) -> dict[str, Any]:
     }
 
 
+def _source(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if "__pycache__" in member.name else member
+
+
 def install(machine: Machine, scratch: Path) -> None:
     """Put policy, layers and harness on the machine as the package durable."""
     archive = scratch / "durable.tar"
     with tarfile.open(archive, "w") as tar:
-        for source in sorted((ROOT / "plugins/module_utils").glob("*.py")):
-            tar.add(source, f"durable/{source.name}")
+        tar.add(ROOT / "plugins/module_utils", "durable", filter=_source)
         tar.add(ROOT / "molecule/support/kill_harness.py", "durable/kill_harness.py")
         for profile in PROFILES:
             text = json.dumps(inputs_for(profile)).encode()

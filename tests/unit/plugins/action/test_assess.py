@@ -14,9 +14,9 @@ import pytest
 pytest.importorskip("ansible")
 
 from ansible_collections.durable.dbhost.plugins.action import assess as action
-from ansible_collections.durable.dbhost.plugins.module_utils.assessment import Inputs
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.policy import NOW, shipped
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs import NOW, shipped
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
 
 

@@ -18,7 +18,7 @@ pytest.importorskip("ansible")
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.durable.dbhost.plugins.action import report as action
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.policy import look
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs import look
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
 
 

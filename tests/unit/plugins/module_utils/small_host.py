@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from ansible_collections.durable.dbhost.plugins.module_utils import cache_rules, scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, scheduler_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Unobservable
 
 from .fake_devices import MAKES, PORTS, FakeDisk, FakeLayer, FakeMount, dm, md

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils import cache_rules, flush, scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils import flush
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
 
-from .policy import NOW
+from .runs import NOW
 from .small_host import UNITS, BigHost
 
 Arrange = Callable[[BigHost], Any]

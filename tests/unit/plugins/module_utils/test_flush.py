@@ -7,11 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.flush import (
-    flush_disk,
-    flush_mount,
-    flushes,
-)
+from ansible_collections.durable.dbhost.plugins.module_utils.flush import flush_disk, flush_mount, flushes
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
 
 from .small_host import SmallHost

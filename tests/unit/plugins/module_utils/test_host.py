@@ -14,11 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import (
-    ChangeFailed,
-    Host,
-    Unobservable,
-)
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Host, Unobservable
 
 from .fake_host import FakeHost
 

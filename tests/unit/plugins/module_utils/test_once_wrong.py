@@ -9,23 +9,19 @@ import contextlib
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils import (
-    cache_rules,
-    flush,
-    fstab,
-    originals,
-    scheduler_rules,
-)
-from ansible_collections.durable.dbhost.plugins.module_utils import layer_io_scheduler as lis
-from ansible_collections.durable.dbhost.plugins.module_utils import layer_mount_options as lmo
-from ansible_collections.durable.dbhost.plugins.module_utils import layer_write_cache as lwc
-from ansible_collections.durable.dbhost.plugins.module_utils.assessment import assess
-from ansible_collections.durable.dbhost.plugins.module_utils.caches import CONTROLS, has_volatile_cache
-from ansible_collections.durable.dbhost.plugins.module_utils.disks import Disks
+from ansible_collections.durable.dbhost.plugins.module_utils import flush
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, fstab, scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.caches import CONTROLS, has_volatile_cache
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.disks import Disks
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import io_scheduler as lis
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import mount_options as lmo
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import originals
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import write_cache as lwc
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 
-from .policy import NOW, attested, enforce, inputs, look, settled, shipped
+from .runs import NOW, attested, enforce, inputs, look, settled, shipped
 from .small_host import BigHost, FakeDisk, FakeMount, SmallHost, dm
 
 SDA, VDB = "serial:QEMU_HARDDISK_SATA0001", "serial:VIRT0001"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils import layer_module
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import runner
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_host import FakeHost
 
 
@@ -26,7 +26,7 @@ def run_module(
     """Return the module's result."""
     testing = pytest.importorskip("ansible.module_utils.testing")
     # The layers' modules share their main.
-    monkeypatch.setattr(module if hasattr(module, "Host") else layer_module, "Host", lambda: host)
+    monkeypatch.setattr(module if hasattr(module, "Host") else runner, "Host", lambda: host)
     with (
         testing.patch_module_args({**arguments, "_ansible_check_mode": check}),
         pytest.raises(SystemExit) as ended,

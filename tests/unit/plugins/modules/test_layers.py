@@ -12,11 +12,8 @@ import pytest
 
 pytest.importorskip("ansible")
 
-from ansible_collections.durable.dbhost.plugins.module_utils import (
-    cache_rules,
-    originals,
-    scheduler_rules,
-)
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import originals
 from ansible_collections.durable.dbhost.plugins.modules import io_scheduler, mount_options, write_cache
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import BigHost, SmallHost
 

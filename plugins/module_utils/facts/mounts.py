@@ -1,0 +1,299 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is mounted now, what the next boot will mount, and on which disks it lies."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from ..host import Host, Unobservable
+from ..observation import UNKNOWN, Observation, observe, unknown
+from . import ext4, fstab, mount_units, mountwords, namespaces
+from .blockstack import Blocks
+from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
+from .mount_units import MountUnit
+from .mountinfo import Mount, parse_mountinfo, visible
+
+#: Tag of an fstab line -> where udev keeps the links.
+_BY_TAG = {"UUID": "by-uuid", "LABEL": "by-label", "PARTUUID": "by-partuuid", "PARTLABEL": "by-partlabel"}
+_ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
+_PERSISTED = ("barrier", "data_mode", "atime")
+#: File systems whose bytes lie on one device with a readahead of its own (btrfs has one for all).
+_ONE_CARRIER = (*EXT, "xfs")
+
+
+class Superblock(NamedTuple):
+    """One mounted file system: all its mounts, and who sees it where this process does not.
+
+    `hidden_in` is None where it is mounted here as well.
+    """
+
+    mounts: list[Mount]
+    views: list[dict[str, Any]]
+    hidden_in: str | None = None
+
+
+class Persisted(NamedTuple):
+    """Where the next boot's options come from, and the options in the order they apply.
+
+    `place` is fstab, unit (a systemd mount unit or its drop-in) or rootflags; `target` the mount
+    point that it is about.
+    """
+
+    place: str
+    target: str
+    source: str
+    options: tuple[str, ...]
+
+
+class Mounts:
+    """Reads the mounted file systems of one host, one entry for each superblock."""
+
+    def __init__(self, host: Host, blocks: Blocks | None = None) -> None:
+        self.host = host
+        self.blocks = blocks or Blocks(host)
+        self.filesystems = FileSystems(host, self.blocks)
+        self._nodev = self._read_nodev()
+        self.fstab, self.fstab_error = self._read_fstab()
+
+    def superblocks(self) -> list[Superblock]:
+        """Return the file systems that could hold data, those mounted here first.
+
+        Raises Unobservable or ValueError when the mount table itself cannot be read.
+        """
+        here: dict[str, list[Mount]] = {}
+        for mount in self._visible():
+            if mount.fstype not in self._nodev or mount.fstype in DEVICELESS:
+                here.setdefault(mount.device, []).append(mount)
+        views: dict[str, list[dict[str, Any]]] = {}
+        hidden: dict[str, Superblock] = {}
+        for namespace in namespaces.others(self.host):
+            for mount in namespace.mounts:
+                if mount.device in here:
+                    view = {
+                        "pid": namespace.pid,
+                        "command": namespace.command,
+                        "target": mount.target,
+                        "atime": _atime(mount.options),
+                    }
+                    views.setdefault(mount.device, []).append(view)
+                elif mount.fstype not in self._nodev and mount.device not in hidden:
+                    where = f"process {namespace.pid} ({namespace.command})"
+                    hidden[mount.device] = Superblock([mount], [], where)
+        found = []
+        for device, seen_here in here.items():
+            group = sorted(seen_here, key=_stands_for_all)
+            mine = _atime(group[0].options)
+            differing = [view for view in views.get(device, []) if view["atime"] != mine]
+            found.append(Superblock(group, differing))
+        return [*found, *hidden.values()]
+
+    def elsewhere(self) -> dict[str, str]:
+        """Return {mount point: type} of the file systems that hold no data, or hold it in memory."""
+        passed = (m for m in self._visible() if m.fstype in self._nodev and m.fstype not in DEVICELESS)
+        return {mount.target: mount.fstype for mount in passed}
+
+    def collect(self, superblock: Superblock) -> dict[str, Any]:
+        """Return the facts of one superblock. Nothing here raises."""
+        group, first = superblock.mounts, superblock.mounts[0]
+        ext, ext_reason = self.filesystems.superblock(first)
+        numbers, beside, reasons = self.filesystems.devices(first, ext, ext_reason)
+        stack = self.blocks.walk(numbers)
+        reasons += stack.reasons
+        running = self.filesystems.running(first)
+        running["atime"] = observe("/proc/self/mountinfo", lambda: _atime(first.options))
+        entry = self.entry(group)
+        persisted = self._persisted(superblock, entry, ext, ext_reason)
+        seen = {**running, **{f"persisted.{name}": value for name, value in persisted.items()}}
+        disks = Observation(
+            UNKNOWN if reasons else " ".join(stack.disks), "/sys/dev/block", "; ".join(reasons) or None
+        )
+        return {
+            "target": first.target,
+            "targets": [mount.target for mount in group] if superblock.hidden_in is None else [],
+            "hidden_in": superblock.hidden_in,
+            "views": superblock.views,
+            "source": first.source,
+            "device": first.device,
+            "carrier": self._carrier(first),
+            "fstype": first.fstype,
+            "barrier": running["barrier"].value,
+            "data_mode": running["data_mode"].value,
+            "atime": running["atime"].value,
+            "sync": "yes" if "sync" in first.super_options or "sync" in first.options else "no",
+            "options_running": [*first.options, *first.super_options],
+            "options_fstab": list(entry.options) if entry else None,
+            "options_boot": self._options_boot(superblock),
+            "persisted": {name: value.value for name, value in persisted.items()},
+            "stack": stack.as_list(),
+            "disks": UNKNOWN if reasons else list(stack.disks),
+            "disks_seen": list(stack.disks),
+            "external_log": ", ".join(beside) or None,
+            "write_hole": [*stack.write_hole, *self.filesystems.write_hole(first)],
+            "evidence": {name: value.as_dict() for name, value in {**seen, "disks": disks}.items()},
+        }
+
+    def entry(self, group: list[Mount]) -> fstab.Entry | None:
+        """Return the fstab entry that mounts a superblock at the first of its targets.
+
+        A bind mount's line mounts no superblock, and a line may be about another device.
+        """
+        for mount in group:
+            found = fstab.find(self.fstab, mount.target)
+            if len(found) == 1 and self._names(found[0], mount):
+                return found[0]
+        return None
+
+    def boot(self, group: list[Mount]) -> Persisted | None:
+        """Return where the next boot's options of a superblock come from, None from nowhere.
+
+        Raises Unobservable where that cannot be told.
+        """
+        if self.fstab_error:
+            raise Unobservable(self.fstab_error)
+        entry = self.entry(group)
+        for mount in group:
+            rows = [str(found.row + 1) for found in fstab.find(self.fstab, mount.target)]
+            # The root and /usr are mounted before systemd's units are, and then as fstab says.
+            unit = None
+            if mount.target not in ("/", "/usr"):
+                unit = mount_units.find(self.host, mount.target, bool(rows))
+            if unit and self._decides(unit, mount, entry):
+                if not unit.starts:
+                    return None
+                return Persisted("unit", mount.target, unit.source, unit.options)
+            if len(rows) > 1:
+                raise Unobservable(
+                    f"/etc/fstab: lines {' and '.join(rows)} both mount {mount.target}: leave one"
+                )
+        flags = self._rootflags(group[0].target)
+        if entry is None:
+            # Without a line the root is still mounted: by the kernel's command line.
+            is_root = group[0].target == "/"
+            return Persisted("rootflags", "/", "/proc/cmdline", flags) if is_root else None
+        source = f"/etc/fstab line {entry.row + 1}"
+        return Persisted("fstab", entry.target, source, (*flags, *entry.options))
+
+    def _visible(self) -> list[Mount]:
+        return visible(parse_mountinfo(self.host.read("/proc/self/mountinfo")))
+
+    def _carrier(self, mount: Mount) -> str | None:
+        """Return the kernel name of the one whole device below a file system."""
+        name = self.blocks.name_of(mount.device)
+        return self.blocks.whole(name) if name and mount.fstype in _ONE_CARRIER else None
+
+    def _decides(self, unit: MountUnit, mount: Mount, entry: fstab.Entry | None) -> bool:
+        """Tell whether a unit, or drop-ins over what systemd makes of fstab, mount this superblock.
+
+        A bind mount's unit mounts none. Raises Unobservable for one that is about another device.
+        """
+        if not unit.is_unit:
+            return entry is not None and entry.target == mount.target
+        if unit.fstype == "none" or {"bind", "rbind"} & set(unit.options):
+            return False
+        if unit.what and not self._is_device(unit.what, unit.fstype or "auto", mount):
+            raise Unobservable(
+                f"{unit.source} mounts {unit.what} at {mount.target}, not what is mounted there now"
+            )
+        return True
+
+    def _names(self, entry: fstab.Entry, mount: Mount) -> bool:
+        """Tell whether an fstab line is about the device that is mounted."""
+        return self._is_device(entry.spec, entry.fstype, mount)
+
+    def _is_device(self, spec: str, fstype: str, mount: Mount) -> bool:
+        tag, equals, value = spec.partition("=")
+        link = f"/dev/disk/{_BY_TAG[tag]}/{value}" if equals and tag in _BY_TAG else spec
+        mounted = {self.blocks.name_of(mount.device)}
+        if mount.fstype == "btrfs":
+            # Any member names the whole.
+            mounted = set(map(self.blocks.name_of, self.filesystems.devices(mount, None)[0]))
+        same_type = fstype in ("auto", mount.fstype) or {fstype, mount.fstype} <= set(EXT)
+        path = self.host.resolve(link)
+        return same_type and path.startswith("/dev/") and path[len("/dev/") :] in mounted
+
+    def _read_nodev(self) -> set[str]:
+        text = self.host.read("/proc/filesystems")
+        fields = (line.split() for line in text.splitlines())
+        return {words[1] for words in fields if len(words) == 2 and words[0] == "nodev"}
+
+    def _read_fstab(self) -> tuple[list[fstab.Entry], str | None]:
+        if not self.host.exists("/etc/fstab"):
+            return [], None
+        try:
+            return fstab.parse(self.host.read("/etc/fstab")), None
+        except (Unobservable, fstab.MalformedFstab) as error:
+            return [], str(error)
+
+    def _persisted(
+        self,
+        superblock: Superblock,
+        entry: fstab.Entry | None,
+        ext: ext4.Superblock | None,
+        ext_reason: str | None,
+    ) -> dict[str, Observation]:
+        mount = superblock.mounts[0]
+        if superblock.hidden_in is not None:
+            why = f"it is mounted only in the namespace of {superblock.hidden_in}"
+            return {name: unknown("/proc", why) for name in _PERSISTED}
+        if mount.fstype == "raw":
+            why = "no file system: it rests on how the database opens the device"
+            return {name: unknown(mount.target, why) for name in _PERSISTED}
+        try:
+            found = self.boot(superblock.mounts)
+        except Unobservable as error:
+            return {name: unknown("fstab, mount units", str(error)) for name in _PERSISTED}
+        if found is None:
+            why = "no fstab line and no mount unit mounts this device there at the next boot"
+            return {name: Observation("unset", "/etc/fstab", why) for name in _PERSISTED}
+        source = found.source
+        said = mountwords.fold(found.options)
+        atime = Observation(said.get("atime", "relatime"), source)
+        if mount.fstype == "xfs":
+            return {"barrier": _xfs_persisted(said, source), "data_mode": no_data_mode("XFS"), "atime": atime}
+        if mount.fstype == "btrfs":
+            barrier = Observation(said.get("barrier", "on"), source)
+            return {"barrier": barrier, "data_mode": no_data_mode("btrfs"), "atime": atime}
+        if ext is None:
+            why = ext_reason or f"there is no rule for {mount.fstype}"
+            said_barrier = Observation(said["barrier"], source) if "barrier" in said else unknown(source, why)
+            return {"barrier": said_barrier, "data_mode": unknown(source, why), "atime": atime}
+        words = ext4.persisted(ext, found.options)
+        source += ", superblock defaults"
+        return {
+            "barrier": Observation(words["barrier"], source),
+            "data_mode": Observation(words.get("data_mode", "none"), source),
+            "atime": atime,
+        }
+
+    def _options_boot(self, superblock: Superblock) -> list[str] | None:
+        try:
+            found = None if superblock.hidden_in else self.boot(superblock.mounts)
+        except Unobservable:
+            return None
+        return list(found.options) if found else None
+
+    def _rootflags(self, target: str) -> tuple[str, ...]:
+        if target != "/":
+            return ()
+        found = _ROOTFLAGS.findall(self.host.read("/proc/cmdline"))
+        return tuple(found[-1].split(",")) if found else ()
+
+
+def _stands_for_all(mount: Mount) -> tuple[bool, bool]:
+    """Sort first what a remount may go through: no read-only view of it, and all of it."""
+    return mount.read_only_by_itself, mount.root != "/"
+
+
+def _atime(options: tuple[str, ...]) -> str:
+    """The kernel prints no word for strictatime."""
+    return mountwords.fold(options).get("atime", "strictatime")
+
+
+def _xfs_persisted(said: dict[str, str], source: str) -> Observation:
+    if "barrier" in said or "data_mode" in said:
+        why = "XFS refuses barrier and data= options since kernel 4.19: the next boot would fail"
+        return Observation("refused", source, why)
+    return Observation("on", source)

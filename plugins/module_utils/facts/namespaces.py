@@ -1,0 +1,49 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Mounts that only some processes see: services and containers have namespaces of their own."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..host import Host, Unobservable
+from .mountinfo import Mount, parse_mountinfo, visible
+
+
+class Namespace(NamedTuple):
+    """A mount namespace that is not this process's: one process in it, and what that one sees."""
+
+    pid: int
+    command: str
+    mounts: list[Mount]
+
+
+def others(host: Host) -> list[Namespace]:
+    """Return the other mount namespaces of the host, the one of the lowest process id first.
+
+    A process that ends meanwhile is passed over; where this process's own namespace cannot be
+    told, no other can. Raises Unobservable where /proc cannot be listed.
+    """
+    try:
+        seen = {_namespace(host, "self")}
+    except Unobservable:
+        return []
+    found = []
+    for pid in sorted(int(name) for name in host.names("/proc") if name.isdigit()):
+        try:
+            namespace = _namespace(host, str(pid))
+            if namespace in seen:
+                continue
+            mounts = visible(parse_mountinfo(host.read(f"/proc/{pid}/mountinfo")))
+            command = host.read(f"/proc/{pid}/comm").strip()
+        except (Unobservable, ValueError):
+            continue
+        seen.add(namespace)
+        if mounts:
+            found.append(Namespace(pid, command, mounts))
+    return found
+
+
+def _namespace(host: Host, pid: str) -> str:
+    return host.link(f"/proc/{pid}/ns/mnt")

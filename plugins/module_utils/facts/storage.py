@@ -1,0 +1,124 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The storage facts of one host: disks, mounted file systems, and what ties them together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from ..host import Host, Unobservable
+from ..observation import UNKNOWN
+from . import fua, tuned
+from .blockstack import Blocks
+from .disks import Disks
+from .mountinfo import Mount
+from .mounts import Mounts, Superblock
+
+#: Kernel names that are layers, scratch devices or one path of several, and never the leaf below a
+#: managed mount.
+_NOT_DISKS = re.compile(r"(loop|dm-|md|sr|fd|zd|bcache)|nvme\d+c\d+n")
+#: Paths, superblocks and disks that are asked at a time.
+_AT_A_TIME = 8
+
+
+def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
+    """Return `durable_storage`; `now` is the host's UTC time in ISO 8601.
+
+    `paths` are databases' paths; where they really lie, links followed, comes back as `resolved`,
+    and why some could not be looked at as `unresolved`. One that is a block device itself comes back
+    among the mounts, as file system `raw`.
+
+    Raises Unobservable only when the kernel's own tables (/proc, /sys/block) are not there: then
+    nothing can be said about this machine.
+    """
+    blocks = Blocks(host)
+    disks, mounts = Disks(host, blocks), Mounts(host, blocks)
+    names = [name for name in host.names("/sys/block") if not _NOT_DISKS.match(name)]
+    superblocks = _superblocks(mounts)
+    kernel = host.read("/proc/sys/kernel/osrelease").strip()
+    paths = tuple(paths)
+    with ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
+        # All at once: what hangs may be asked for paths, superblock and cache, and costs its limit once.
+        silences = pool.map(partial(_silence, host), paths)
+        mounted = pool.map(mounts.collect, superblocks)
+        found = list(pool.map(disks.collect, names))
+        unresolved = {path: why for path, why in zip(paths, silences) if why}
+        read = list(mounted)
+    resolved = {path: None if path in unresolved else _resolve(host, path) for path in paths}
+    read += map(mounts.collect, _raw(mounts, resolved.values()))
+    by_name = {disk["name"]: disk for disk in found}
+    return {
+        "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
+        "time": now,
+        "kernel": kernel,
+        "virtualization": disks.virtualization.value,
+        "disks": found,
+        "mounts": [_tied(mount, disks, by_name, kernel) for mount in read],
+        "tuned": tuned.read(host),
+        "elsewhere": mounts.elsewhere(),
+        "resolved": resolved,
+        "unresolved": unresolved,
+        "fstab_error": mounts.fstab_error,
+    }
+
+
+def _silence(host: Host, path: str) -> str | None:
+    """Return why a path cannot be looked at, None when it can.
+
+    Whoever looks at a path on a disk that hangs cannot be ended any more, and Ansible would wait for
+    this process for ever. So a command with a time limit looks first; then the kernel knows the way.
+    """
+    try:
+        host.run(["test", "-e", path])
+    except Unobservable as error:
+        return str(error)
+    return None
+
+
+def _resolve(host: Host, path: str) -> str | None:
+    return host.resolve(path) if host.exists(path) else None
+
+
+def _superblocks(mounts: Mounts) -> list[Superblock]:
+    try:
+        return mounts.superblocks()
+    except ValueError as error:
+        raise Unobservable(f"/proc/self/mountinfo: {error}") from error
+
+
+def _raw(mounts: Mounts, paths: Iterable[str | None]) -> list[Superblock]:
+    """Return the block devices among databases' paths in the shape of mounts."""
+    devices = [path for path in paths if path and mounts.host.is_block_device(path)]
+    return [
+        Superblock([Mount(mounts.blocks.number_of(path) or UNKNOWN, "/", path, ("rw",), "raw", path, ())], [])
+        for path in dict.fromkeys(devices)
+    ]
+
+
+def _tied(
+    mount: dict[str, Any], disks: Disks, by_name: dict[str, dict[str, Any]], kernel: str
+) -> dict[str, Any]:
+    """Return a mount's facts with what only its devices know."""
+    path = fua.path(mount, [by_name.get(name) for name in mount["disks_seen"]], kernel)
+    evidence = {**mount["evidence"], "fua_path": path.as_dict()}
+    carrier = mount["carrier"]
+    readahead = {}
+    if carrier:
+        seen = {
+            "running": disks.readahead(carrier),
+            "persisted": disks.scheduling_persisted(carrier, "readahead"),
+        }
+        readahead = {name: value.value for name, value in seen.items()}
+        evidence.update({f"readahead.{name}": value.as_dict() for name, value in seen.items()})
+    return {
+        **mount,
+        "carrier_id": disks.id_of(carrier) if carrier else None,
+        "readahead": readahead,
+        "fua_path": path.value,
+        "evidence": evidence,
+    }

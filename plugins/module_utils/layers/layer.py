@@ -1,0 +1,59 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the layers share: a change as a value, and how a plan is carried out and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from ..host import ChangeFailed
+
+
+class Change(NamedTuple):
+    """One setting of one target: what it is and what it shall be, now or at the next boot.
+
+    `when` is running or persisted.
+    """
+
+    target: str
+    setting: str
+    when: str
+    before: str
+    after: str
+
+
+def each(targets: Iterable[str], act: Callable[[str], None]) -> None:
+    """Act on every target, also when one fails; then raise ChangeFailed with all that failed.
+
+    A disk that refuses must not leave the other disks of the host less safe than they could be.
+    """
+    failures = []
+    for target in targets:
+        try:
+            act(target)
+        except ChangeFailed as error:
+            failures.append(str(error))
+    if failures:
+        raise ChangeFailed("; ".join(failures))
+
+
+def verify(left: Iterable[Change]) -> None:
+    """Raise ChangeFailed when a plan made after the change still finds something to do."""
+    missed = [
+        f"{change.target}: {change.setting} ({change.when}): seen {change.before}, wanted"
+        f" {change.after}: the machine did not follow"
+        for change in left
+    ]
+    if missed:
+        raise ChangeFailed("; ".join(missed))
+
+
+def as_diff(changes: Iterable[Change]) -> dict[str, str]:
+    """Return the before and after texts that `--diff` shows, one line a setting."""
+    rows = list(changes)
+    return {
+        side: "".join(f"{row.target} {row.setting} ({row.when}): {getattr(row, side)}\n" for row in rows)
+        for side in ("before", "after")
+    }

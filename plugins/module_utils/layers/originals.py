@@ -1,0 +1,38 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What was there before us, so that release can put it back. One file holds it all."""
+
+from __future__ import annotations
+
+import json
+
+from ..host import ChangeFailed, Host, Unobservable
+
+#: {mount point: the options of its fstab line before the first change}
+PATH = "/var/lib/durable-dbhost/originals.json"
+
+
+def load(host: Host) -> dict[str, str]:
+    """Return {mount point: original fstab options}. Raises ChangeFailed on a damaged file."""
+    if not host.exists(PATH):
+        return {}
+    try:
+        found = json.loads(host.read(PATH))
+        if not isinstance(found, dict):
+            raise ValueError("not a mapping")
+        return {str(target): str(options) for target, options in found.items()}
+    except (Unobservable, ValueError) as error:
+        raise ChangeFailed(
+            f"{PATH}: {error}; it keeps the options that release puts back: restore it from a"
+            " backup, or move it away to begin anew"
+        ) from error
+
+
+def save(host: Host, entries: dict[str, str]) -> None:
+    """Write the originals durably; an empty set removes the file."""
+    if entries:
+        text = json.dumps(entries, indent=2, sort_keys=True) + "\n"
+        host.write_file(PATH, text.encode("utf-8", "surrogateescape"))
+    elif host.exists(PATH):
+        host.remove_file(PATH)

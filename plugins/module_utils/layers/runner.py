@@ -1,0 +1,44 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every layer's module does with its layer: plan; show; unless in check mode, act."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..host import ChangeFailed, Host, Unobservable
+from .layer import as_diff
+
+
+def run(layer: Any, target: dict[str, Any]) -> None:
+    """Run the module of a layer; `target` is the argument spec of one of its targets.
+
+    A layer has target_of, plan, apply, plan_release and apply_release; a plan has `changes`.
+    """
+    module = AnsibleModule(
+        argument_spec={
+            "targets": {"type": "list", "elements": "dict", "default": [], "options": target},
+            "state": {"type": "str", "default": "present", "choices": ["present", "released"]},
+        },
+        supports_check_mode=True,
+    )
+    host = Host()
+    targets = [layer.target_of(row) for row in module.params["targets"]]
+    try:
+        released = module.params["state"] == "released"
+        work = layer.plan_release(host) if released else layer.plan(host, targets)
+        if work.changes and not module.check_mode:
+            if released:
+                layer.apply_release(host, work)
+            else:
+                layer.apply(host, work, targets)
+    except (ChangeFailed, Unobservable) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(
+        changed=bool(work.changes),
+        changes=[change._asdict() for change in work.changes],
+        diff=as_diff(work.changes),
+    )

@@ -1,0 +1,453 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Facts and a profile in; verdict, rows, requirements and plan out.
+
+The policy of the collection. Pure: no clock, no files, no Ansible; runs on a host as well.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ..facts import cache_rules, deaf, fstab, mount_units, scheduler_rules
+from ..observation import UNKNOWN
+from ..paths import normal
+from . import attestations, plan, requirements, scheduling, settings
+from .attestations import Attestation
+from .profiles import BadInput, Profile, choose, known
+from .requirements import Requirement
+from .settings import Setting
+
+#: Version of the report's JSON.
+SCHEMA = 1
+#: Verdicts of a host, worst first; the last three stand beside the order.
+VERDICTS = (
+    "at_risk",
+    "blocked",
+    "unreachable",
+    "unknown",
+    "drifted",
+    "pending",
+    "unverified",
+    "attested",
+    "durable",
+    "accepted_loss",
+    "not_managed",
+    "not_applicable",
+)
+#: Verdicts that fail a host unless the user chooses others.
+FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
+#: Permissions that durable_allow may give.
+PERMISSIONS = ("restart_engines", "reboot", "unmount")
+_ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "mysql")
+#: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
+_MAX_AGE = datetime.timedelta(hours=1)
+
+
+class Inputs(NamedTuple):
+    """What the inventory says of one host, as written; read by `assess`."""
+
+    profile: Any = None
+    shipped: Any = None
+    own: Any = None
+    overrides: Any = None
+    attestations: Any = None
+    mounts: Any = None
+    databases: Any = None
+    allow: Any = ()
+    accept_data_loss: Any = False
+    fail_on: Any = FAIL_ON
+    rate: bool = False
+
+
+def assess(inputs: Inputs, storage: dict[str, Any], now: str) -> dict[str, Any]:
+    """Return the assessment of one host: the report's fields, and `plan`.
+
+    `storage` is `durable_storage`; `now` is the controller's UTC time in ISO 8601. Never raises
+    for what a user wrote or a host said: those come back as verdict `blocked` (bad input, nothing
+    may change) or `unknown`.
+    """
+    try:
+        _check_age(storage, now)
+    except ValueError as error:
+        return _empty(inputs, UNKNOWN, [str(error)])
+    try:
+        return _assess(inputs, storage, now[:10])
+    except BadInput as error:
+        return _empty(inputs, "blocked", [str(error)])
+
+
+def unobserved(inputs: Inputs, verdict: str, why: str) -> dict[str, Any]:
+    """Return the assessment of a host of which nothing can be said but why."""
+    return _empty(inputs, verdict, [why])
+
+
+def _assess(inputs: Inputs, storage: dict[str, Any], today: str) -> dict[str, Any]:
+    words = attestations.read(inputs.attestations or {}, today)
+    _check_words(inputs)
+    mounts = managed_mounts(inputs, storage)
+    ratings = {}
+    if inputs.rate or inputs.profile is None:
+        ratings = rate(inputs, storage, mounts, words)
+    if inputs.profile is None:
+        reasons = ["no durable_profile is pinned: nothing is changed"]
+        if not ratings:
+            reasons.append("nothing to rate: no file system on a block device is mounted for writing")
+        return {**_empty(inputs, "not_managed", reasons), "ratings": ratings}
+    profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
+    if storage["fstab_error"]:
+        raise BadInput(storage["fstab_error"])
+    if not mounts:
+        why = "no managed mount: list them in durable_mounts, or the databases' paths in durable_databases"
+        return {**_empty(inputs, "not_applicable", [why]), "ratings": ratings}
+    found = _find(inputs, profile, pinned, storage, mounts, words)
+    return {**_summary(inputs, found, words), "ratings": ratings}
+
+
+def rate(
+    inputs: Inputs, storage: dict[str, Any], mounts: list[dict[str, Any]], words: list[Attestation]
+) -> dict[str, Any]:
+    """Return {profile: what it would take} for every known profile, pinned or not."""
+    mounts = mounts or everything(storage)
+    ratings = {}
+    for name in known(inputs.shipped, inputs.own) if mounts else ():
+        profile, pinned = choose(name, inputs.shipped, inputs.own, None)
+        found = _find(inputs, profile, pinned, storage, mounts, words)
+        steps = plan.build(found.rows, found.may_loosen)
+        # What a run sets stands under changes; the reasons say what it would not.
+        kept = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
+        ratings[name] = {
+            "verdict": _verdict(found),
+            "changes": plan.changes(steps, found.rows),
+            "unmet": [need._asdict() for need in found.needed if need.state in ("unmet", "unverified")],
+            "why": _reasons(found._replace(rows=kept)),
+        }
+    return ratings
+
+
+def managed_mounts(inputs: Inputs, storage: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the facts of the managed mounts, each with `listed`: whether it is named itself.
+
+    Raises BadInput for a mount point where nothing is mounted.
+    """
+    by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
+    chosen: dict[str, dict[str, Any]] = {}
+    for target in _paths("durable_mounts", [] if inputs.mounts is None else inputs.mounts):
+        if target not in by_target:
+            raise BadInput(
+                f"durable_mounts: seen {target}, where nothing is mounted; wanted one of"
+                f" {', '.join(sorted(by_target))}; mount it, or correct the path"
+            )
+        mount = by_target[target]
+        chosen[mount["target"]] = {**mount, "listed": True}
+    for path in _database_paths([] if inputs.databases is None else inputs.databases):
+        if path in storage["unresolved"]:
+            raise BadInput(
+                f"durable_databases: seen {path}, which cannot be looked at:"
+                f" {storage['unresolved'][path]}; see to its disk, or correct the path"
+            )
+        real = storage["resolved"].get(path, path)
+        if real is None:
+            raise BadInput(f"durable_databases: seen {path}, which is not there; correct the path")
+        mount = by_target[_holder(real, by_target, storage["elsewhere"])]
+        listed = real in mount["targets"]
+        before = chosen.setdefault(mount["target"], {**mount, "listed": listed})
+        before["listed"] = before["listed"] or listed
+    return list(chosen.values())
+
+
+def everything(storage: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the mounts that an audit looks at when nothing is listed: all that can be written."""
+    return [
+        {**mount, "listed": False}
+        for mount in storage["mounts"]
+        if "rw" in mount["options_running"] and mount["fstype"] != "vfat"
+    ]
+
+
+class Findings(NamedTuple):
+    """What holding facts against a profile found, before it is summed up.
+
+    `may_loosen`: every requirement is met, so that something may become less strict.
+    """
+
+    profile: Profile
+    rows: tuple[Setting, ...]
+    needed: list[Requirement]
+    risks: list[str]
+    unknown_stacks: list[str]
+    may_loosen: bool
+
+    def withholds(self, row: Setting) -> bool:
+        """Tell whether a row's loosening waits for a requirement."""
+        return row.phase == "loosen" and not self.may_loosen
+
+
+def _find(
+    inputs: Inputs,
+    profile: Profile,
+    pinned: Profile,
+    storage: dict[str, Any],
+    mounts: list[dict[str, Any]],
+    words: list[Attestation],
+) -> Findings:
+    disks, unknown_stacks = _leaves(storage, mounts)
+    rows = [row for mount in mounts for row in settings.of_mount(mount, profile)]
+    for disk in disks:
+        word = requirements.vouches(profile, disk, words)
+        rows += settings.of_disk(disk, profile, word.sentence if word else None)
+    rows += settings.of_layers(mounts, disks, profile, storage["mounts"])
+    rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
+    needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
+    needed += requirements.of_neighbours(profile, storage["mounts"], mounts, disks)
+    risks = _risks(mounts, disks, words) if profile.promises_durability else []
+    met = all(need.state in ("met", "attested") for need in needed)
+    return Findings(profile, tuple(rows), needed, risks, unknown_stacks, met and not unknown_stacks)
+
+
+def _summary(inputs: Inputs, found: Findings, words: list[Attestation]) -> dict[str, Any]:
+    steps = plan.build(found.rows, found.may_loosen)
+    return {
+        **_empty(inputs, _verdict(found), _reasons(found)),
+        "settings": [row.as_dict() for row in found.rows],
+        "requirements": [need._asdict() for need in found.needed],
+        "pending": [_pending(row) for row in found.rows if _will_wait(row, found)],
+        "attestations": [word._asdict() for word in words],
+        "plan": steps,
+        "changes": plan.changes(steps, found.rows),
+        "files": sorted(_files(steps, found.rows)),
+    }
+
+
+def _leaves(storage: dict[str, Any], mounts: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the disks below the mounts, and the reasons for stacks that are not understood."""
+    by_name = {disk["name"]: disk for disk in storage["disks"]}
+    names: dict[str, None] = {}
+    reasons = []
+    for mount in mounts:
+        if mount["disks"] == UNKNOWN:
+            reasons.append(f"{mount['target']}: {mount['evidence']['disks']['reason']}")
+        # Also where a layer between is not understood: what is safer stays safer.
+        for name in mount["disks_seen"]:
+            if name in by_name:
+                names[name] = None
+            else:
+                reasons.append(f"{mount['target']}: nothing is known of its disk {name}")
+    return [by_name[name] for name in names], reasons
+
+
+def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: list[Attestation]) -> list[str]:
+    """Return, in plain words, the ways in which acknowledged commits can vanish right now."""
+    found = [
+        f"commits on {mount['target']} can vanish: it is mounted without barriers, and nothing is known of its disks"
+        for mount in mounts
+        if mount["barrier"] == "off" and mount["disks"] == UNKNOWN
+    ]
+    bare: dict[str, list[str]] = {}
+    for mount in mounts:
+        if mount["barrier"] == "off" and mount["disks"] != UNKNOWN:
+            for name in mount["disks"]:
+                bare.setdefault(name, []).append(mount["target"])
+    unheard: dict[str, dict[str, None]] = {}
+    for layer in (layer for mount in mounts for layer in deaf.layers(mount)):
+        for name in layer.disks if layer.belief != UNKNOWN else ():
+            unheard.setdefault(name, {})[layer.label] = None
+    for disk in disks:
+        cache = disk["write_cache"]
+        survives = cache["device"] in ("none", "disabled") or attestations.find(
+            words, ("power_loss_protection",), disk["id"]
+        )
+        if survives:
+            continue
+        held = f"commits since the last flush on {disk['name']} can vanish"
+        if disk["flush"] == "owed":
+            found.append(f"{held}: a run ended before it flushed that disk")
+        if cache["kernel"] == "write through" and cache["device"] == "enabled":
+            found.append(f"{held}: the kernel believes that it caches nothing and never flushes it")
+        found += [f"{held}: {target} is mounted without barriers" for target in bare.get(disk["name"], ())]
+        found += [f"{held}: {layer} passes no flush on" for layer in unheard.get(disk["name"], ())]
+    return found
+
+
+def _verdict(found: Findings) -> str:
+    states = {need.state for need in found.needed}
+    seen = {row.verdict for row in found.rows}
+    safety = {row.verdict for row in found.rows if row.klass == "safety"}
+    checks = (
+        ("at_risk", bool(found.risks)),
+        ("blocked", "unmet" in states or any(map(found.withholds, found.rows))),
+        (UNKNOWN, bool(found.unknown_stacks) or UNKNOWN in safety),
+        ("drifted", bool(seen - {"ok", "pending"})),
+        ("pending", "pending" in seen),
+        ("accepted_loss", not found.profile.promises_durability),
+        ("unverified", "unverified" in states),
+        ("attested", "attested" in states),
+    )
+    return next((verdict for verdict, holds in checks if holds), "durable")
+
+
+def _reasons(found: Findings) -> list[str]:
+    return [
+        *found.risks,
+        *found.unknown_stacks,
+        *_missing(found.needed, "unmet"),
+        *(
+            f"{row.target} {row.setting}: {row.wanted_running} is withheld until the requirements are met"
+            for row in found.rows
+            if found.withholds(row)
+        ),
+        *(
+            f"{row.target} {row.setting} {row.verdict}: {row.why}"
+            for row in found.rows
+            if row.verdict != "ok"
+        ),
+        *_missing(found.needed, "unverified"),
+    ]
+
+
+def _missing(needed: list[Requirement], state: str) -> list[str]:
+    """Return one line for each condition of a state, however many targets it has."""
+    targets: dict[tuple[str, str, str], list[str]] = {}
+    for need in needed:
+        if need.why and need.state == state:
+            targets.setdefault((need.name, need.why, need.remedy), []).append(need.target)
+    return [f"{name} ({', '.join(names)}): {why}; {remedy}" for (name, why, remedy), names in targets.items()]
+
+
+def _will_wait(row: Setting, found: Findings) -> bool:
+    """Tell whether a setting waits for a reboot, or will once a run has persisted it."""
+    if row.verdict == "pending":
+        return True
+    if row.setting not in _WHY_A_REBOOT or row.verdict != "drift_persisted":
+        return False
+    waits = not settings.satisfies(row.setting, row.running, row.wanted_running)
+    return waits and row.phase is not None and not found.withholds(row)
+
+
+def _pending(row: Setting) -> dict[str, str]:
+    return {
+        "layer": row.layer,
+        "target": row.target,
+        "setting": row.setting,
+        "needs": "reboot",
+        "why": _WHY_A_REBOOT[row.setting],
+    }
+
+
+_WHY_A_REBOOT = {
+    "data_mode": "the kernel does not change data= of a mounted file system",
+    "write_cache": "a layer above was made when nothing below cached, and would pass no flush on",
+    "layer_belief": "a device-mapper device keeps what it believed when its table was loaded",
+}
+
+
+_FILES = {
+    "write_cache": (cache_rules.RULES_PATH, cache_rules.UNIT_PATH),
+    "io_scheduler": (scheduler_rules.RULES_PATH,),
+}
+
+
+def _files(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> set[str]:
+    """Return the files that the steps may write."""
+    found = {path for layers in steps.values() for layer in layers for path in _FILES.get(layer, ())}
+    for row in rows:
+        if row.phase and row.layer == "mount_options" and row.layer in steps[row.phase]:
+            by_unit = "/systemd/" in row.evidence["persisted"]["source"]
+            found.add(mount_units.drop_in(row.target) if by_unit else fstab.PATH)
+    return found
+
+
+def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
+    """Return an assessment without rows: what every report has."""
+    return {
+        "schema": SCHEMA,
+        "profile": str(inputs.profile) if inputs.profile is not None else None,
+        "verdict": verdict,
+        "fails": _fails(inputs, verdict),
+        "why": why,
+        "settings": [],
+        "requirements": [],
+        "pending": [],
+        "attestations": [],
+        "files": [],
+        "plan": plan.build([], False),
+        "changes": [],
+        "ratings": {},
+        "steps": [list(step) for step in plan.STEPS],
+    }
+
+
+def _check_age(storage: dict[str, Any], now: str) -> None:
+    taken, here = (_time(text) for text in (storage["time"], now))
+    if abs(here - taken) > _MAX_AGE:
+        raise ValueError(
+            f"the facts are of {storage['time']}, the controller's clock says {now}: they are of an"
+            " older run, or a clock is wrong; collect them anew in this run"
+        )
+
+
+def _time(text: str) -> datetime.datetime:
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check_words(inputs: Inputs) -> None:
+    for name, words, known_words in (
+        ("durable_allow", inputs.allow, PERMISSIONS),
+        ("durable_fail_on", inputs.fail_on, VERDICTS),
+    ):
+        if not isinstance(words, (list, tuple)) or any(word not in known_words for word in words):
+            raise BadInput(f"{name}: seen {words!r}; wanted a list of {', '.join(known_words)}")
+    if not isinstance(inputs.accept_data_loss, bool):
+        raise BadInput(f"durable_accept_data_loss: seen {inputs.accept_data_loss!r}; wanted true or false")
+
+
+def _fails(inputs: Inputs, verdict: str) -> bool:
+    """Tell whether a verdict fails its host; always, when it cannot be told what should."""
+    try:
+        _check_words(inputs)
+    except BadInput:
+        return True
+    return verdict in inputs.fail_on
+
+
+def _paths(where: str, value: Any) -> list[str]:
+    wrong = not isinstance(value, (list, tuple)) or any(
+        not isinstance(path, str) or not path.startswith("/") for path in value
+    )
+    if wrong:
+        raise BadInput(f"{where}: seen {value!r}; wanted a list of absolute paths")
+    # Else "/srv//data" and "/srv/x/../data" would be held to lie on another mount.
+    return [normal(path) for path in value]
+
+
+def _database_paths(databases: Any) -> list[str]:
+    if not isinstance(databases, (list, tuple)):
+        raise BadInput(f"durable_databases: seen {databases!r}; wanted a list")
+    found = []
+    for index, entry in enumerate(databases):
+        where = f"durable_databases[{index}]"
+        if not isinstance(entry, dict) or entry.get("engine") not in _ENGINES:
+            raise BadInput(f"{where}: seen {entry!r}; wanted engine: one of {', '.join(_ENGINES)}")
+        if not entry.get("paths"):
+            raise BadInput(
+                f"{where}: no paths; this release does not find an engine's files by itself:"
+                " list the directories of its data and logs"
+            )
+        found += _paths(f"{where}.paths", entry["paths"])
+    return found
+
+
+def _holder(path: str, by_target: dict[str, Any], elsewhere: dict[str, str]) -> str:
+    """Return the mount point that holds a path: the longest that is a parent of it."""
+    parents = [t for t in (*by_target, *elsewhere) if path == t or path.startswith(t.rstrip("/") + "/")]
+    holder = max(parents, key=len, default="nothing")
+    if holder not in by_target:
+        kind = elsewhere.get(holder, "no file system")
+        raise BadInput(
+            f"durable_databases: {path} lies on {kind} at {holder}, which holds nothing over a power cut;"
+            " move the data, or correct the path"
+        )
+    return holder

@@ -1,0 +1,238 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What must be true besides the settings before a promise may be called kept."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from ..facts import mountwords
+from ..observation import UNKNOWN
+from . import attestations
+from .attestations import Attestation
+from .profiles import Profile, loosened_by
+
+#: Never without barriers: a host that cannot boot cannot be mended.
+_NEVER_LOOSENED = ("/", "/boot", "/usr", "/var", "/etc", "/home")
+
+
+class Requirement(NamedTuple):
+    """One condition: `state` is met, attested, unverified (this host cannot tell) or unmet."""
+
+    name: str
+    target: str
+    state: str
+    evidence: str
+    why: str
+    remedy: str
+
+
+def of_host(
+    profile: Profile,
+    pinned: Profile,
+    mounts: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+    words: list[Attestation],
+    accept_data_loss: bool,
+) -> list[Requirement]:
+    """Return all requirements of a profile on these managed mounts and their disks."""
+    found = [_of_disk(profile, disk, words) for disk in disks if profile.rests_on in _OF_DISK]
+    found += [_override(disk, words) for disk in disks if loosened_by(profile, pinned)]
+    if profile.promises_durability:
+        found += [_lasting(disk) for disk in disks if disk["kind"] in _NOT_LASTING]
+        found += [_write_hole(mount, hole) for mount in mounts for hole in mount["write_hole"]]
+    if profile.rests_on == "ups":
+        found.append(_ups())
+    if not profile.promises_durability:
+        found.append(_accepted(accept_data_loss))
+    if profile.barrier == "off" or profile.data_mode == "writeback":
+        found += [_only_database(mount) for mount in mounts]
+    return found
+
+
+def of_neighbours(
+    profile: Profile,
+    every: list[dict[str, Any]],
+    managed: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+) -> list[Requirement]:
+    """Return what a cache that is to be turned on asks of other file systems on the same disk.
+
+    Without barriers they were safe over a cache that is off, and would not be over one that is on.
+    """
+    ours = {mount["device"] for mount in managed}
+    off = {
+        _cache_of(disk["name"])
+        for disk in disks
+        if disk["write_cache"]["device"] != "enabled" and profile.write_cache == "enabled"
+    }
+    found = []
+    for mount in every:
+        below = [] if mount["device"] in ours else mount["disks_seen"]
+        shared = [name for name in below if _cache_of(name) in off]
+        # Of what only a container sees the next boot is never known.
+        words = {mount["barrier"], mount["persisted"]["barrier"] if mount["hidden_in"] is None else ""}
+        has_barriers = "barrier" in mountwords.SETTINGS_OF.get(mount["fstype"], ())
+        if shared and ("off" in words or (has_barriers and UNKNOWN in words)):
+            seen = "has no" if "off" in words else "is not known to have"
+            found.append(
+                Requirement(
+                    "neighbours_flush",
+                    mount["target"],
+                    "unmet",
+                    f"on {', '.join(shared)}, whose cache is off",
+                    f"{mount['target']} {seen} barriers, and would lie over a cache",
+                    "turn its barriers on, or list it in durable_mounts",
+                )
+            )
+    return found
+
+
+def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) -> Attestation | None:
+    """Return the attestation that makes up for a cache that cannot be seen or switched from here.
+
+    One that survives a power cut is as good as none. Where the promise rests on flushes, whether
+    there is a cache does not matter as long as they are honoured.
+    """
+    claims = ["power_loss_protection"]
+    if profile.rests_on == "flush" and disk["write_cache"]["kernel"] == "write back":
+        claims.append("host_honours_flush")
+    return attestations.find(words, tuple(claims), disk["id"])
+
+
+def _cache_of(name: str) -> str:
+    """Return what holds the cache of a disk: of an NVMe namespace, its controller."""
+    return re.sub(r"^(nvme\d+)n\d+$", r"\1", name)
+
+
+def _of_disk(profile: Profile, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
+    name, claims, offered = _OF_DISK[profile.rests_on]
+    word = attestations.find(words, claims, disk["id"])
+    seen = offered(disk)
+    if seen:
+        return Requirement(name, disk["name"], "met", seen, "", "")
+    if word:
+        evidence = word.sentence
+        return Requirement(name, disk["name"], "attested", evidence, "", "")
+    # A virtual disk may well keep its promise: only its host knows. Elsewhere it is not there.
+    hard = profile.rests_on == "non_volatile_cache"
+    return Requirement(
+        name,
+        disk["name"],
+        "unmet" if hard else "unverified",
+        f"a {disk['kind']} disk, write cache {disk['write_cache']['device']}",
+        "nothing on this host shows that it keeps what it was told to keep",
+        f"look at the {'disk' if hard else 'hypervisor or controller'}, then attest {' or '.join(claims)}",
+    )
+
+
+def _device_obeys(disk: dict[str, Any]) -> str | None:
+    if disk["kind"] == "physical" and disk["write_cache"]["device"] != UNKNOWN:
+        return f"the device answers: write cache {disk['write_cache']['device']}"
+    return None
+
+
+def _flush_offered(disk: dict[str, Any]) -> str | None:
+    if disk["kind"] == "physical" and disk["write_cache"]["device"] != UNKNOWN:
+        return "a physical disk that takes flushes"
+    return None
+
+
+def _non_volatile(disk: dict[str, Any]) -> str | None:
+    if disk["kind"] == "physical" and disk["write_cache"]["volatile"] == "non_volatile":
+        return "the device reports no volatile cache"
+    return None
+
+
+_OF_DISK = {
+    "device": ("device_obeys", ("host_honours_flush", "power_loss_protection"), _device_obeys),
+    "flush": ("flush_honoured", ("host_honours_flush", "power_loss_protection"), _flush_offered),
+    "non_volatile_cache": ("cache_non_volatile", ("power_loss_protection",), _non_volatile),
+}
+
+
+def _override(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
+    claims = ("power_loss_protection", "host_honours_flush")
+    word = attestations.find(words, claims, disk["id"])
+    return Requirement(
+        "override_attested",
+        disk["name"],
+        "attested" if word else "unmet",
+        f"{word.claim}, attested by {word.by} until {word.expires}" if word else "no attestation",
+        "" if word else "durable_overrides makes this host weaker than its profile promises",
+        "" if word else f"take the override out, or attest {' or '.join(claims)}",
+    )
+
+
+_NOT_LASTING = {"ephemeral": "goes when the machine is stopped or moved", "memory": "goes at each boot"}
+
+
+def _lasting(disk: dict[str, Any]) -> Requirement:
+    return Requirement(
+        "disk_lasts",
+        disk["name"],
+        "unmet",
+        f"a disk of kind {disk['kind']}",
+        f"what lies on {disk['name']} {_NOT_LASTING[disk['kind']]}",
+        "move the data to a disk that stays",
+    )
+
+
+def _write_hole(mount: dict[str, Any], hole: str) -> Requirement:
+    return Requirement(
+        "no_write_hole",
+        mount["target"],
+        "unmet",
+        hole,
+        "a crash between the writes of data and of parity can cost older data when a disk fails later",
+        "add a journal (mdadm --add-journal), a partial parity log (RAID 5: mdadm --grow"
+        " --consistency-policy=ppl), or mirror instead",
+    )
+
+
+def _ups() -> Requirement:
+    return Requirement(
+        "ups_ready",
+        attestations.HOST,
+        "unmet",
+        "no power facts",
+        "this release does not read UPS state, so no UPS is proven",
+        "pin strict or flush until then",
+    )
+
+
+def _accepted(accepted: bool) -> Requirement:
+    return Requirement(
+        "data_loss_accepted",
+        attestations.HOST,
+        "met" if accepted else "unmet",
+        f"durable_accept_data_loss is {str(accepted).lower()}",
+        "" if accepted else "this profile loses acknowledged commits at a power cut",
+        "" if accepted else "set durable_accept_data_loss: true, or pin a profile that keeps them",
+    )
+
+
+def _only_database(mount: dict[str, Any]) -> Requirement:
+    wrong = [target for target in mount["targets"] if _is_system(target)]
+    state, why = "met", ""
+    if wrong:
+        state, why = "unmet", f"{wrong[0]} holds more than databases: without barriers it may not boot"
+    elif mount["fstype"] == "btrfs":
+        state, why = "unmet", "btrfs without barriers is corrupt after a crash"
+    elif not mount["listed"]:
+        state, why = "unmet", f"{mount['target']} is not listed, and may hold more than databases"
+    remedy = "move the data to a file system of its own and list that in durable_mounts"
+    return Requirement(
+        "only_database_paths",
+        mount["target"],
+        state,
+        f"mounted at {', '.join(mount['targets'])}",
+        why,
+        remedy if why else "",
+    )
+
+
+def _is_system(target: str) -> bool:
+    return target in _NEVER_LOOSENED or target.startswith(("/boot/", "/usr/", "/etc/"))

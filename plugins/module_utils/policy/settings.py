@@ -1,0 +1,432 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each setting of a host beside what its profile wants: the rows of the report.
+
+Pure: facts in, rows out. A row that is not `ok` says in which phase its change belongs:
+`tighten` makes nothing less safe and always runs, `loosen` waits for the requirements, and
+`believe` makes the kernel flush again before anything else relies on a flush.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from .. import flush
+from ..facts import deaf, mountwords
+from ..observation import UNKNOWN
+from . import belief
+from .profiles import VALUES, Profile, rank
+
+#: Persisted word for "nothing says what the next boot will do".
+UNSET = "unset"
+
+
+class Setting(NamedTuple):
+    """One setting of one target.
+
+    `layer` and `target` name who holds it; `verdict` is ok, drift_running, drift_persisted,
+    pending or unknown; `phase` is believe, tighten, loosen or None (no change, or none that
+    this collection can make); `klass` is safety or performance.
+    """
+
+    layer: str
+    target: str
+    setting: str
+    klass: str
+    wanted_running: str
+    wanted_persisted: str
+    running: str
+    persisted: str
+    verdict: str
+    phase: str | None
+    evidence: dict[str, Any]
+    why: str
+    remedy: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row as the report's JSON has it."""
+        row = self._asdict()
+        row["class"] = row.pop("klass")
+        return row
+
+
+def of_mount(mount: dict[str, Any], profile: Profile) -> list[Setting]:
+    """Return the rows of one managed file system."""
+    rows = [_barrier(mount, profile)]
+    if mount["fstype"] not in ("xfs", "btrfs"):
+        rows.append(_data_mode(mount, profile))
+    if profile.atime != "keep" and mount["fstype"] != "raw":
+        rows.append(_atime(mount, profile))
+    return rows
+
+
+def of_disk(disk: dict[str, Any], profile: Profile, vouched: str | None = None) -> list[Setting]:
+    """Return the rows of one disk below a managed file system.
+
+    `vouched`: who attests that its cache does no harm.
+    """
+    owed = [_flush(disk)] if disk["flush"] == "owed" else []
+    if vouched and (disk["switchable"] != "yes" or disk["write_cache"]["device"] == UNKNOWN):
+        return [*owed, _vouched(disk, vouched)]
+    cache = _write_cache(disk, profile)
+    return [*owed, cache, _kernel_belief(disk, profile, cache.phase)]
+
+
+def is_by_kernel(setting: str, source: str) -> bool:
+    """Tell whether only the kernel's command line sets a mount's setting at boot: it is not ours to
+    edit. The journal's mode is kept in the superblock."""
+    return setting != "data_mode" and source.startswith("/proc/cmdline")
+
+
+def can_persist(setting: str, persisted: str, source: str) -> bool:
+    """Tell whether the layer has a place to write a mount's setting to."""
+    return persisted not in (UNKNOWN, UNSET) and not is_by_kernel(setting, source)
+
+
+def of_layers(
+    mounts: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+    profile: Profile,
+    every: list[dict[str, Any]],
+) -> list[Setting]:
+    """Return a row for each layer between managed file systems and disks that should pass flushes
+    on, and does not: those over a disk that caches, or may again after a reset.
+
+    `every`: all mounts. What lies below the root is made by the initramfs.
+    """
+    needing = {disk["name"] for disk in disks if _may_cache(disk, profile)}
+    found = {
+        layer.label: layer
+        for mount in mounts
+        for layer in deaf.layers(mount)
+        if needing.intersection(layer.disks)
+    }
+    early = {layer["name"] for mount in every if "/" in mount["targets"] for layer in mount["stack"]}
+    return [_layer_belief(layer, layer.name in early) for layer in found.values()]
+
+
+def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
+    device = disk["write_cache"]["device"]
+    return device != "none" and (
+        device != "disabled" or belief.is_pinned(disk) or profile.write_cache == "enabled"
+    )
+
+
+def _layer_belief(layer: deaf.Deaf, early: bool) -> Setting:
+    """`early`: the initramfs makes it, before any rule of ours; the next boot is as this one."""
+    source = f"/sys/block/{layer.name}/queue/write_cache"
+    known = layer.belief != UNKNOWN
+    why = (
+        f"{layer.label} passes no flush on to {', '.join(layer.disks)}: it was made when nothing below cached"
+    )
+    unread = f"whether {layer.label} passes flushes on to {', '.join(layer.disks)} could not be read"
+    return Setting(
+        layer="write_cache",
+        target=layer.label,
+        setting="layer_belief",
+        klass="safety",
+        wanted_running="write back",
+        wanted_persisted="write back",
+        running=layer.belief,
+        # Others are made anew at each boot, over disks that the rules have pinned by then.
+        persisted=layer.belief if early else "write back",
+        verdict=UNKNOWN if not known else "drift_running" if early else "pending",
+        phase=None,
+        evidence={
+            "running": {"value": layer.belief, "source": source, "reason": None if known else unread},
+        },
+        why=why if known else unread,
+        remedy=(
+            "load its table again (dmsetup) at each boot, or put the rule file and its tools into the initramfs"
+            if early
+            else "reboot, or load its table again (dmsetup) when its databases are down"
+        ),
+    )
+
+
+def satisfies(setting: str, seen: str, wanted: str) -> bool:
+    """Tell whether a value will do: it is the wanted one, or journal where ordered is wanted."""
+    return seen == wanted or (setting == "data_mode" and (seen, wanted) == ("journal", "ordered"))
+
+
+def _barrier(mount: dict[str, Any], profile: Profile) -> Setting:
+    can_be_off = "barrier" in mountwords.SETTINGS_OF.get(mount["fstype"], ())
+    wanted = profile.barrier if can_be_off else "on"
+    why = {
+        "off": f"{mount['target']} does not flush the disk: acknowledged commits can vanish",
+        "on": f"{mount['target']} flushes the disk at each commit",
+        "refused": f"the next boot cannot mount {mount['target']}: its options are not known to XFS",
+    }
+    return _mount_row(mount, "barrier", wanted, why)
+
+
+def _data_mode(mount: dict[str, Any], profile: Profile) -> Setting:
+    why = {
+        "writeback": f"after a crash, files on {mount['target']} may show old blocks' content",
+        "none": f"{mount['target']} has no journal: nothing is known to bring it back after a crash",
+    }
+    row = _mount_row(mount, "data_mode", profile.data_mode, why, live=False)
+    named = mountwords.fold(mount["options_boot"] or ()).get("data_mode")
+    if "/" in mount["targets"] and row.phase and named:
+        # Changed there, it would fail the remount at boot and leave the root read-only.
+        remedy = (
+            f"take data={named} out of rootflags= or of the line of / in /etc/fstab, run again, so that it is"
+            " set in the superblock, and reboot"
+        )
+        return row._replace(phase=None, remedy=remedy)
+    if "none" in (row.running, row.persisted):
+        # data= cannot be set without a journal, and no rule here calls that safe.
+        return row._replace(verdict=UNKNOWN, phase=None, why=why["none"], remedy="add a journal: tune2fs -j")
+    return row
+
+
+def _atime(mount: dict[str, Any], profile: Profile) -> Setting:
+    why = {"relatime": f"reading a file on {mount['target']} can write to the disk"}
+    return _mount_row(mount, "atime", profile.atime, why, klass="performance")
+
+
+def _mount_row(
+    mount: dict[str, Any],
+    setting: str,
+    wanted: str,
+    why: dict[str, str],
+    live: bool = True,
+    klass: str = "safety",
+) -> Setting:
+    running, persisted = mount[setting], mount["persisted"][setting]
+    verdict = judge(setting, running, persisted, wanted, live)
+    known = mount["fstype"] in mountwords.SETTINGS_OF and mount["hidden_in"] is None
+    source = mount["evidence"][f"persisted.{setting}"]["source"]
+    can_change = known and (verdict == "drift_running" or can_persist(setting, persisted, source))
+    phase = None
+    if verdict.startswith("drift") and can_change:
+        phase = _direction(setting, (running, persisted), wanted)
+    evidence = {
+        "running": mount["evidence"][setting],
+        "persisted": mount["evidence"][f"persisted.{setting}"],
+    }
+    why = {UNSET: f"nothing in /etc/fstab mounts {mount['target']}", **why}
+    return Setting(
+        layer="mount_options",
+        target=mount["target"],
+        setting=setting,
+        klass=klass,
+        wanted_running=wanted,
+        wanted_persisted=wanted,
+        running=running,
+        persisted=persisted,
+        verdict=verdict,
+        phase=phase,
+        evidence=evidence,
+        why=reason(verdict, setting, (running, persisted), why, evidence),
+        remedy=_mount_remedy(mount, verdict, phase, persisted),
+    )
+
+
+def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persisted: str) -> str:
+    if verdict == "ok":
+        return ""
+    if verdict == "pending":
+        return f"reboot, or unmount and mount {mount['target']} when its database is down"
+    if phase:
+        return "run harden-db"
+    if mount["hidden_in"] is not None:
+        return f"change it where {mount['hidden_in']} has it mounted"
+    if mount["fstype"] not in mountwords.SETTINGS_OF:
+        return "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
+    if persisted == UNSET or verdict == "drift_persisted":
+        return (
+            f"add a line for {mount['target']} to /etc/fstab, by UUID; where a cluster manager mounts"
+            " it, set the options there"
+        )
+    return "mend what could not be read, then run again"
+
+
+def _flush(disk: dict[str, Any]) -> Setting:
+    """A run was killed before it flushed: the settings look right, the cache is still full."""
+    evidence = {"value": "owed", "source": f"{flush.OWED}/{disk['name']}", "reason": None}
+    phase = "believe" if _switchable(disk) else None
+    return Setting(
+        layer="write_cache",
+        target=disk["id"] or disk["name"],
+        setting="flush",
+        klass="safety",
+        wanted_running="done",
+        wanted_persisted="done",
+        running="owed",
+        persisted="done",
+        verdict="drift_running",
+        phase=phase,
+        evidence={"disk": disk["name"], "running": evidence},
+        why=f"a run ended before it flushed {disk['name']}: older commits may still be in its cache",
+        remedy=_disk_remedy(disk, "drift_running", phase),
+    )
+
+
+def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
+    cache = disk["write_cache"]
+    wanted = "none" if cache["device"] == "none" else profile.write_cache
+    running, persisted = cache["device"], cache["persisted"]
+    # Below a layer that passes no flush on it comes on at the next boot, when that is made anew.
+    live = not (disk["unheard"] and (running, wanted) == ("disabled", "enabled"))
+    verdict = judge("write_cache", running, persisted, wanted, live)
+    phase = None
+    if verdict.startswith("drift") and _switchable(disk):
+        # Nothing persisted is as weak as enabled: that is how most disks power on.
+        seen = (running, "enabled" if persisted == UNSET else persisted)
+        phase = _direction("write_cache", seen, wanted)
+    name = disk["name"]
+    why = {
+        "enabled": f"{name} keeps writes in a cache that a power cut empties",
+        "disabled": f"{name} answers a write when it is on the medium",
+        UNSET: f"no rule sets the cache of {name}, so its own default applies",
+    }
+    return _disk_row(disk, "write_cache", wanted, (running, persisted), verdict, phase, why)
+
+
+def _vouched(disk: dict[str, Any], vouched: str) -> Setting:
+    """The cache of a disk that this host cannot switch, by somebody's word."""
+    cache = disk["write_cache"]
+    seen = (cache["device"], cache["persisted"])
+    row = _disk_row(disk, "write_cache", "attested", seen, "ok", None, {})
+    return row._replace(evidence={**row.evidence, "attested": vouched}, why=vouched)
+
+
+def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | None) -> Setting:
+    """The kernel flushes only what it believes to be cached: its belief must not be weaker."""
+    cache = disk["write_cache"]
+    running = cache["kernel"]
+    lie = running == "write through" and cache["device"] == "enabled"
+    # Also where the cache is about to be switched off: what it holds has to be flushed first.
+    wanted = "write back" if lie else wanted_belief(disk, profile)
+    # The same rule that sets the cache pins the belief.
+    persisted = running if cache["persisted"] == "none" else _pinned(disk)
+    verdict = judge("kernel_belief", running, persisted, wanted, live=True)
+    if verdict == "drift_running" and running == "write back":
+        verdict = "ok"  # stronger than needed: flushes that do nothing
+    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not belief.needs_rule(disk):
+        verdict = "ok"  # the kernel asks the device anew at each boot
+    phase = None
+    if verdict.startswith("drift") and _switchable(disk) and cache["device"] != UNKNOWN:
+        # Without a pin of its own the belief follows the cache when that is switched.
+        phase = "believe" if lie else "tighten" if belief.is_pinned(disk) else None
+    if verdict == "drift_persisted":
+        phase = cache_phase  # one rule keeps both: without a change of the cache there is none
+    name = disk["name"]
+    why = {
+        "write through": f"the kernel believes that {name} caches nothing and sends it no flush",
+        UNSET: f"no rule keeps the kernel flushing {name} when a reset turns its cache on",
+    }
+    return _disk_row(disk, "kernel_belief", wanted, (running, persisted), verdict, phase, why)
+
+
+#: Setting of a disk -> the field of the facts where its running value was observed.
+_OBSERVED_AS = {"write_cache": "write_cache.device", "kernel_belief": "write_cache.kernel"}
+
+
+def _disk_row(
+    disk: dict[str, Any],
+    setting: str,
+    wanted: str,
+    seen: tuple[str, str],
+    verdict: str,
+    phase: str | None,
+    why: dict[str, str],
+) -> Setting:
+    evidence = {
+        "disk": disk["name"],
+        "running": disk["evidence"][_OBSERVED_AS[setting]],
+        "persisted": disk["evidence"]["write_cache.persisted"],
+    }
+    return Setting(
+        layer="write_cache",
+        target=disk["id"] or disk["name"],
+        setting=setting,
+        klass="safety",
+        wanted_running=wanted,
+        wanted_persisted=wanted,
+        running=seen[0],
+        persisted=seen[1],
+        verdict=verdict,
+        phase=phase,
+        evidence=evidence,
+        why=reason(verdict, setting, seen, why, evidence),
+        remedy=_disk_remedy(disk, verdict, phase),
+    )
+
+
+def wanted_belief(disk: dict[str, Any], profile: Profile) -> str:
+    """Return what the kernel should believe of a disk's cache, so that it flushes enough."""
+    device = disk["write_cache"]["device"]
+    if device == "none":
+        return str(disk["write_cache"]["kernel"])
+    return belief.for_state(disk, profile.write_cache)
+
+
+def _pinned(disk: dict[str, Any]) -> str:
+    persisted = disk["write_cache"]["persisted"]
+    if persisted in (UNSET, UNKNOWN):
+        return str(persisted)
+    return belief.for_state(disk, str(persisted))
+
+
+def _switchable(disk: dict[str, Any]) -> bool:
+    return disk["switchable"] == "yes" and disk["id"] is not None
+
+
+def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
+    if verdict == "ok":
+        return ""
+    if phase:
+        return "run harden-db"
+    if disk["id"] is None:
+        why = disk["evidence"]["id"]["reason"]
+        return (
+            f"give the disk a name of its own that stays ({why}): without one no setting can be kept for it"
+        )
+    if verdict == "pending":
+        return "reboot"
+    if disk["flush"] == "owed":
+        return f"sync /dev/{disk['name']} and remove {flush.OWED}/{disk['name']}, or reboot"
+    if disk["switchable"] == "yes" and disk["write_cache"]["device"] == UNKNOWN:
+        return "mend what kept it from being read (the tool may be missing), or attest power_loss_protection"
+    return f"set the cache {disk['place'] or 'with the tools of this disk'}, and attest it"
+
+
+def judge(setting: str, running: str, persisted: str, wanted: str, live: bool) -> str:
+    """Return the verdict on a setting; `live` tells whether a running system can change it."""
+    kept = satisfies(setting, persisted, wanted)
+    if running != UNKNOWN and not satisfies(setting, running, wanted):
+        if live:
+            return "drift_running"
+        if persisted != UNKNOWN:
+            return "pending" if kept else "drift_persisted"
+    if UNKNOWN in (running, persisted):
+        return UNKNOWN
+    return "ok" if kept else "drift_persisted"
+
+
+def _direction(setting: str, seen: Iterable[str], wanted: str) -> str:
+    if setting == "atime":
+        return "tighten"
+    # What will do is not given up: a running data=journal does not make "ordered at boot" weaker.
+    differing = [value for value in seen if not satisfies(setting, value, wanted)]
+    known = [rank(setting, value) for value in differing if value in VALUES[setting]]
+    return "loosen" if any(now > rank(setting, wanted) for now in known) else "tighten"
+
+
+def reason(
+    verdict: str, setting: str, row: tuple[str, str], words: dict[str, str], evidence: dict[str, Any]
+) -> str:
+    """Say in plain words what a drifting value means, or why one is not known."""
+    running, persisted = row
+    if verdict == "ok":
+        return "as wanted"
+    if verdict == UNKNOWN:
+        when = "running" if running == UNKNOWN else "persisted"
+        return evidence[when]["reason"] or f"{setting} could not be read"
+    if verdict == "drift_persisted":
+        return f"at the next boot: {words.get(persisted, f'{setting} is {persisted}')}"
+    return words.get(running, f"{setting} is {running}")

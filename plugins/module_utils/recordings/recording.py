@@ -1,0 +1,152 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host answered, call by call: taken down from one host, and answered again without it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..host import READ_TIMEOUT, Host, Result, Unobservable
+
+#: The version of the format. A recording of another one is refused.
+SCHEMA = 1
+#: The calls of the seam that only look.
+CALLS = ("exists", "is_block_device", "link", "mode", "names", "read", "resolve", "run")
+
+#: A recording is plain JSON; its form is in docs/capture.md.
+Recording = dict[str, Any]
+_Answer = TypeVar("_Answer")
+
+
+class NotRecorded(Exception):
+    """A replay was asked for what its recording does not hold. It is not Unobservable, so that
+    nothing takes it for a fact about the host."""
+
+
+class LooksOnly(Exception):
+    """Something tried to change a host through an object that only looks."""
+
+
+class _LooksOnly(Host):
+    """A host that refuses every change."""
+
+    def change(self, argv: list[str]) -> None:
+        raise LooksOnly(f"run {' '.join(argv)}")
+
+    def write_attribute(self, path: str, value: str) -> None:
+        raise LooksOnly(f"write {value!r} to {path}")
+
+    def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        raise LooksOnly(f"write {path}")
+
+    def remove_file(self, path: str) -> None:
+        raise LooksOnly(f"remove {path}")
+
+
+class RecordingHost(_LooksOnly):
+    """Passes every question on to another host and keeps the last answer to each in `calls`."""
+
+    def __init__(self, inner: Host) -> None:
+        self._inner = inner
+        self.calls: dict[str, dict[str, Any]] = {call: {} for call in CALLS}
+
+    def read(self, path: str) -> str:
+        return self._keep("read", path, lambda: self._inner.read(path))
+
+    def names(self, path: str) -> list[str]:
+        return self._keep("names", path, lambda: self._inner.names(path))
+
+    def exists(self, path: str) -> bool:
+        return self._keep("exists", path, lambda: self._inner.exists(path))
+
+    def mode(self, path: str) -> int:
+        return self._keep("mode", path, lambda: self._inner.mode(path))
+
+    def resolve(self, path: str) -> str:
+        return self._keep("resolve", path, lambda: self._inner.resolve(path))
+
+    def link(self, path: str) -> str:
+        return self._keep("link", path, lambda: self._inner.link(path))
+
+    def is_block_device(self, path: str) -> bool:
+        return self._keep("is_block_device", path, lambda: self._inner.is_block_device(path))
+
+    def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
+        return self._keep("run", json.dumps(argv), lambda: self._inner.run(argv, timeout))
+
+    def _keep(self, call: str, key: str, ask: Callable[[], _Answer]) -> _Answer:
+        # The last, because some disks answer only the second time. They are asked in threads, and
+        # storing one key in a dict is one step for all of them.
+        try:
+            answer = ask()
+        except Unobservable as error:
+            self.calls[call][key] = {"error": str(error)}
+            raise
+        self.calls[call][key] = list(answer) if isinstance(answer, Result) else answer
+        return answer
+
+
+class ReplayHost(_LooksOnly):
+    """Answers from a recording.
+
+    What was not recorded raises NotRecorded. For a recording of another release, which asked other
+    questions, `lenient` takes it for something that is not there.
+    """
+
+    def __init__(self, recording: Recording, lenient: bool = False) -> None:
+        self._calls = recording["calls"]
+        self._lenient = lenient
+
+    def read(self, path: str) -> str:
+        return str(self._answer("read", path))
+
+    def names(self, path: str) -> list[str]:
+        return list(self._answer("names", path))
+
+    def exists(self, path: str) -> bool:
+        return bool(self._answer("exists", path, False))
+
+    def mode(self, path: str) -> int:
+        return int(self._answer("mode", path))
+
+    def resolve(self, path: str) -> str:
+        return str(self._answer("resolve", path, path))
+
+    def link(self, path: str) -> str:
+        return str(self._answer("link", path))
+
+    def is_block_device(self, path: str) -> bool:
+        return bool(self._answer("is_block_device", path, False))
+
+    def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
+        return Result(*self._answer("run", json.dumps(argv)))
+
+    def _answer(self, call: str, key: str, default: Any = None) -> Any:
+        """Return what was recorded. `default` is what a lenient replay says without raising."""
+        answers = self._calls.get(call, {})
+        if key in answers:
+            answer = answers[key]
+            if isinstance(answer, dict):
+                raise Unobservable(answer["error"])
+            return answer
+        if not self._lenient:
+            raise NotRecorded(f"{call} {key}: the recording does not hold it; capture this host anew")
+        if default is None:
+            raise Unobservable(f"{key}: not in the recording")
+        return default
+
+
+def dumps(recording: Recording) -> str:
+    """Return a recording as ASCII text, the same for the same recording."""
+    return json.dumps(recording, indent=1, sort_keys=True) + "\n"
+
+
+def loads(text: str) -> Recording:
+    """Return the recording in a text. Raises ValueError when it is none, or of another schema."""
+    recording = json.loads(text)
+    if not isinstance(recording, dict) or recording.get("schema") != SCHEMA:
+        raise ValueError(f"not a recording of schema {SCHEMA}")
+    return recording

@@ -1,0 +1,77 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What ext4 says of itself, as captured, and what the next mount makes of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.ext4 import (
+    Superblock,
+    parse_running,
+    parse_superblock,
+    persisted,
+)
+
+from ..captured import captured
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ext4_options_ordered.txt", {"barrier": "on", "data_mode": "ordered"}),
+        ("ext4_options_no_journal_nobarrier.txt", {"barrier": "off"}),
+    ],
+)
+def test_captured_options(name: str, expected: dict[str, str]) -> None:
+    assert parse_running(captured(name)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("dumpe2fs_plain.txt", Superblock((), "internal")),
+        (
+            "dumpe2fs_default_options.txt",
+            Superblock(("data=writeback", "nobarrier", "barrier=1"), "internal"),
+        ),
+        ("dumpe2fs_no_journal.txt", Superblock((), "none")),
+        ("dumpe2fs_external_journal.txt", Superblock((), "external")),
+    ],
+)
+def test_captured_superblocks(name: str, expected: Superblock) -> None:
+    assert parse_superblock(captured(name)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        captured("dumpe2fs_no_file_system.txt"),
+        "",
+        "garbage",
+        "Filesystem features: has_journal\nJournal device: x",
+    ],
+)
+def test_what_names_no_features_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_superblock(text)
+
+
+@pytest.mark.parametrize(
+    ("superblock", "options", "expected"),
+    [
+        (Superblock((), "internal"), ("defaults",), {"barrier": "on", "data_mode": "ordered"}),
+        (Superblock((), "none"), ("defaults",), {"barrier": "on"}),
+        (Superblock(("nobarrier",), "internal"), ("defaults",), {"barrier": "off", "data_mode": "ordered"}),
+        (
+            Superblock(("nobarrier", "data=journal"), "internal"),
+            ("barrier=1", "data=writeback"),
+            {"barrier": "on", "data_mode": "writeback"},
+        ),
+    ],
+)
+def test_mount_options_win_over_superblock_and_kernel(
+    superblock: Superblock, options: tuple[str, ...], expected: dict[str, str]
+) -> None:
+    assert persisted(superblock, options) == expected

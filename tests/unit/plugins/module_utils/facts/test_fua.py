@@ -1,0 +1,119 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where a log write goes to the medium as one FUA write, and why it does not elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.fua import path
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+
+from ..runs import NOW
+from ..small_host import BigHost, SmallHost
+
+
+def mount(fstype: str = "ext4", **changes: Any) -> dict[str, Any]:
+    return {
+        "fstype": fstype,
+        "data_mode": "ordered",
+        "barrier": "on",
+        "disks": ["sda"],
+        "stack": [],
+        **changes,
+    }
+
+
+def disk(efficient: str = "yes") -> dict[str, Any]:
+    return {"name": "sda", "fua": "x", "fua_efficient": efficient, "write_cache": {"device": "y"}}
+
+
+@pytest.mark.parametrize(
+    ("fstype", "kernel", "expected"),
+    [
+        ("xfs", "4.17.0", "no"),
+        ("xfs", "4.18.0-553.el8", "yes"),
+        ("xfs", "5.10.0", "yes"),
+        # The code is there from 5.5; database vendors support it from 5.6.
+        ("ext4", "5.4.0-200-generic", "no"),
+        ("ext4", "5.5.0", "no"),
+        ("ext4", "5.6.0", "yes"),
+        ("ext4", "6.12.107", "yes"),
+        ("ext3", "6.12.107", "no"),
+        ("btrfs", "6.12.107", "no"),
+        ("zfs", "6.12.107", "no"),
+        ("ext4", "garbage", "no"),
+    ],
+)
+@pytest.mark.fact(14)
+def test_direct_writes_carry_fua_from_these_kernels_on(fstype: str, kernel: str, expected: str) -> None:
+    """XFS from 4.18, ext4 through iomap; others never."""
+    found = path(mount(fstype), [disk()], kernel)
+    assert found.value == expected
+    assert bool(found.reason) == (expected == "no")
+
+
+@pytest.mark.fact(6)
+def test_data_journal_turns_direct_writes_into_buffered_ones() -> None:
+    """So there is no FUA path."""
+    found = path(mount(data_mode="journal"), [disk()], "6.1.0")
+    assert (found.value, found.reason) == ("no", "data=journal turns direct writes into buffered ones")
+
+
+def test_without_barriers_nothing_is_sent() -> None:
+    assert path(mount(barrier="off"), [disk()], "6.1.0").value == "no"
+
+
+@pytest.mark.parametrize("changes", [{"data_mode": "unknown"}, {"barrier": "unknown"}, {"disks": "unknown"}])
+def test_what_is_not_known_is_unknown(changes: dict[str, Any]) -> None:
+    found = path(mount(**changes), [disk()], "6.1.0")
+    assert found.value == "unknown"
+    assert found.reason
+
+
+@pytest.mark.parametrize(
+    ("efficient", "expected"),
+    [(["yes", "yes"], "yes"), (["yes", "no"], "no"), (["no", "yes"], "no"), (["yes", "unknown"], "unknown")],
+)
+@pytest.mark.fact(16)
+def test_every_leaf_has_to_take_it(efficient: list[str], expected: str) -> None:
+    """dm and md pass FUA down: one leaf without it costs the flush."""
+    found = path(mount(), [disk(word) for word in efficient], "6.1.0")
+    assert found.value == expected
+    assert bool(found.reason) == (expected != "yes")
+
+
+def test_a_disk_of_which_nothing_is_known_is_unknown() -> None:
+    assert path(mount(), [disk(), None], "6.1.0").value == "unknown"
+
+
+def fua_paths(host: SmallHost) -> dict[str, str]:
+    return {mount["target"]: mount["fua_path"] for mount in collect(host, NOW)["mounts"]}
+
+
+@pytest.mark.fact(16)
+def test_of_the_hosts_file_systems() -> None:
+    """SATA and virtio disks take no FUA while they cache; SAS disks that offer it and NVMe do."""
+    assert fua_paths(BigHost()) == {
+        "/": "no",
+        "/srv/pgdata": "no",
+        "/srv/mssql": "no",
+        "/srv/maria": "no",
+        "/srv/faircom": "yes",
+        "/srv/firebird": "yes",
+        "/srv/mysql": "yes",
+        "/srv/btrfs": "no",
+    }
+
+
+@pytest.mark.fact(16)
+def test_a_journal_on_a_disk_that_takes_none_costs_the_flush() -> None:
+    host = BigHost()
+    host.disk("nvme0n1").fua = "0"
+    assert {target: fua_paths(host)[target] for target in ("/srv/faircom", "/srv/mysql")} == {
+        "/srv/faircom": "yes",
+        "/srv/mysql": "no",
+    }

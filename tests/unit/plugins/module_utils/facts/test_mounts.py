@@ -1,0 +1,233 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is mounted now and at the next boot, and what hides either."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.mounts import Mounts
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+
+from ..small_host import FakeMount, SmallHost
+
+EXT4 = "/proc/fs/ext4/sda1/options"
+DUMPE2FS = ("dumpe2fs", "-h", "/dev/block/8:1")
+
+
+def facts(host: SmallHost, target: str) -> dict[str, Any]:
+    reader = Mounts(host)
+    (found,) = [s for s in reader.superblocks() if target in [mount.target for mount in s.mounts]]
+    return reader.collect(found)
+
+
+def fstab_line(host: SmallHost, target: str, options: str) -> None:
+    uuid, fstype = {"/srv/mssql": ("ms", "xfs"), "/": ("root", "ext4")}.get(target, ("pg", "ext4"))
+    host.files["/etc/fstab"] = f"UUID={uuid} {target} {fstype} {options} 0 2\n"
+
+
+def test_an_ordinary_ext4() -> None:
+    found = facts(SmallHost(), "/srv/pgdata")
+    nothing = dict.fromkeys(("detail", "state", "label", "belief"), "")
+    expected = {
+        "target": "/srv/pgdata",
+        "targets": ["/srv/pgdata"],
+        "source": "/dev/sda1",
+        "device": "8:1",
+        "fstype": "ext4",
+        "barrier": "on",
+        "data_mode": "ordered",
+        "atime": "relatime",
+        "options_running": ["rw", "relatime", "rw"],
+        "options_fstab": ["defaults"],
+        "persisted": {"barrier": "on", "data_mode": "ordered", "atime": "relatime"},
+        "stack": [
+            {"name": "sda1", "type": "partition", "below": ["sda"], **nothing},
+            {"name": "sda", "type": "disk", "below": [], **nothing},
+        ],
+        "disks": ["sda"],
+        "disks_seen": ["sda"],
+        "external_log": None,
+        "carrier": "sda",
+        "hidden_in": None,
+        "views": [],
+        "write_hole": [],
+        "sync": "no",
+    }
+    assert {name: found[name] for name in expected} == expected
+    assert found["evidence"]["barrier"]["source"] == EXT4
+    assert found["evidence"]["persisted.barrier"]["source"] == "/etc/fstab line 3, superblock defaults"
+
+
+def test_an_ordinary_xfs() -> None:
+    found = facts(SmallHost(), "/srv/mssql")
+    assert (found["barrier"], found["data_mode"]) == ("on", "none")
+    assert found["persisted"] == {"barrier": "on", "data_mode": "none", "atime": "relatime"}
+    assert found["disks"] == ["sdb"]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "before", "after"),
+    [
+        ({"barrier": "off"}, "barrier", "on", "off"),
+        ({"data": "writeback"}, "data_mode", "ordered", "writeback"),
+        ({"journal": False}, "data_mode", "ordered", "none"),
+        ({"atime": "strictatime"}, "atime", "relatime", "strictatime"),
+        (
+            {"flags": ("ro", "nodev")},
+            "options_running",
+            ["rw", "relatime", "rw"],
+            ["ro", "nodev", "relatime", "rw"],
+        ),
+    ],
+)
+def test_each_running_fact_follows_the_kernel(
+    change: dict[str, Any], field: str, before: Any, after: Any
+) -> None:
+    host = SmallHost()
+    assert facts(host, "/srv/pgdata")[field] == before
+    vars(host.mounts["/srv/pgdata"]).update(change)
+    assert facts(host, "/srv/pgdata")[field] == after
+
+
+@pytest.mark.parametrize(
+    ("superblock", "options", "expected"),
+    [
+        ((), "nobarrier", {"barrier": "off"}),
+        ((), "data=writeback,noatime", {"data_mode": "writeback", "atime": "noatime"}),
+        (("nobarrier",), "defaults", {"barrier": "off"}),
+        (("nobarrier", "data=journal"), "barrier=1", {"barrier": "on", "data_mode": "journal"}),
+    ],
+)
+def test_the_next_mount_is_superblock_then_fstab(
+    superblock: tuple[str, ...], options: str, expected: dict[str, str]
+) -> None:
+    host = SmallHost()
+    host.mounts["/srv/pgdata"].sb_options = superblock
+    fstab_line(host, "/srv/pgdata", options)
+    persisted = facts(host, "/srv/pgdata")["persisted"]
+    assert {name: persisted[name] for name in expected} == expected
+
+
+def test_rootflags_count_for_the_root_alone() -> None:
+    host = SmallHost()
+    host.files["/proc/cmdline"] = "root=/dev/vda1 rootflags=commit=9 rootflags=data=journal,barrier=0 ro\n"
+    assert facts(host, "/")["persisted"] == {"barrier": "off", "data_mode": "journal", "atime": "relatime"}
+    assert facts(host, "/srv/pgdata")["persisted"]["data_mode"] == "ordered"
+
+
+@pytest.mark.parametrize("options", ["nobarrier", "barrier=1", "data=ordered", "rw,nobarrier,noatime"])
+@pytest.mark.fact(1)
+def test_words_that_xfs_refuses_are_called_refused(options: str) -> None:
+    host = SmallHost()
+    fstab_line(host, "/srv/mssql", options)
+    found = facts(host, "/srv/mssql")
+    assert found["persisted"]["barrier"] == "refused"
+    assert "next boot would fail" in found["evidence"]["persisted.barrier"]["reason"]
+
+
+def test_without_a_line_nothing_is_said_of_the_next_boot() -> None:
+    host = SmallHost()
+    del host.files["/etc/fstab"]
+    found = facts(host, "/srv/pgdata")
+    assert set(found["persisted"].values()) == {"unset"}
+    assert found["options_fstab"] is None
+
+
+@pytest.mark.parametrize(
+    ("arrange", "field"),
+    [
+        (lambda host: host.files.pop(EXT4), "barrier"),
+        (lambda host: host.files.pop(EXT4), "data_mode"),
+        (lambda host: host.files.update({EXT4: "rw\ngarbage\n"}), "barrier"),
+        (lambda host: host.commands.pop(DUMPE2FS), "persisted.barrier"),
+        (lambda host: host.commands.pop(DUMPE2FS), "persisted.data_mode"),
+        (
+            lambda host: host.commands.update({DUMPE2FS: Unobservable("no answer within 10 s")}),
+            "persisted.barrier",
+        ),
+        (lambda host: host.commands.update({DUMPE2FS: "garbage"}), "persisted.barrier"),
+        (lambda host: host.files.update({"/etc/fstab": "one two\n"}), "persisted.barrier"),
+        (lambda host: host.files.update({"/etc/fstab": Unobservable("I/O error")}), "persisted.atime"),
+        (
+            lambda host: host.files.update(
+                {"/etc/systemd/system/srv-pgdata.mount": "[Mount]\nOptions=nobarrier,%H\n"}
+            ),
+            "persisted.barrier",
+        ),
+        (
+            lambda host: host.files.update(
+                {"/etc/systemd/system/srv-pgdata.mount.d/x.conf": Unobservable("I/O error")}
+            ),
+            "persisted.data_mode",
+        ),
+        (lambda host: host.links.update({"/sys/dev/block/8:1": "/sys/devices/virtual/block/dm-0"}), "disks"),
+        (lambda host: host.commands.update({DUMPE2FS: _external}), "disks"),
+    ],
+)
+def test_what_cannot_be_observed_is_unknown_with_its_reason(arrange: Any, field: str) -> None:
+    host = SmallHost()
+    arrange(host)
+    found = facts(host, "/srv/pgdata")
+    group, _dot, name = field.rpartition(".")
+    assert (found[group] if group else found)[name] == "unknown"
+    assert found["evidence"][field]["reason"]
+
+
+def _external() -> str:
+    return "Filesystem features: has_journal\nJournal device: 0x0802\n"
+
+
+@pytest.mark.parametrize(("option", "sync"), [("sync", "yes"), ("async", "no"), ("lazytime", "no")])
+@pytest.mark.fact(52)
+def test_a_file_system_that_is_mounted_sync_says_so(option: str, sync: str) -> None:
+    """The sync option is observed, wherever the kernel shows it."""
+    host = SmallHost()
+    host.mounts["/srv/pgdata"].super_options = (option,)
+    assert facts(host, "/srv/pgdata")["sync"] == sync
+
+
+@pytest.mark.parametrize("option", ["logdev=/dev/sdc1", "rtdev=/dev/sdc1"])
+def test_a_second_device_of_xfs_is_not_passed_over(option: str) -> None:
+    host = SmallHost()
+    plain = host.read("/proc/self/mountinfo")
+    host.files["/proc/self/mountinfo"] = plain.replace("/dev/sdb1 rw", f"/dev/sdb1 rw,{option}")
+    found = facts(host, "/srv/mssql")
+    assert (found["external_log"], found["disks"]) == ("/dev/sdc1", "unknown")
+
+
+@pytest.mark.parametrize("fstype", ["jfs", "fuseblk", "reiserfs", "f2fs"])
+def test_a_file_system_without_a_rule_is_unknown(fstype: str) -> None:
+    host = SmallHost()
+    host.add_mount(FakeMount("/srv/other", fstype, "8:2", "/dev/sda2", "sda"))
+    host.files["/etc/fstab"] = f"/dev/sda2 /srv/other {fstype} defaults 0 0\n"
+    found = facts(host, "/srv/other")
+    assert (found["barrier"], found["data_mode"]) == ("unknown", "unknown")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert fstype in found["evidence"]["barrier"]["reason"].lower()
+
+
+@pytest.mark.parametrize("fstype", ["overlay", "nfs4", "zfs"])
+def test_a_file_system_without_a_disk_is_seen_and_its_disks_are_unknown(fstype: str) -> None:
+    host = SmallHost()
+    host.files["/proc/filesystems"] = f"nodev\t{fstype}\n"
+    host.files["/proc/self/mountinfo"] = f"9 1 0:99 / /srv rw - {fstype} server:/x rw\n"
+    assert facts(host, "/srv")["disks"] == "unknown"
+
+
+@pytest.mark.fact(45)
+def test_one_superblock_is_one_entry_with_all_its_targets() -> None:
+    """It may be mounted many times, and its barriers change through any of them."""
+    host = SmallHost()
+    bind = "99 1 8:1 /sub /mnt/bind rw,noatime - ext4 /dev/sda1 rw\n"
+    host.files["/proc/self/mountinfo"] = host.read("/proc/self/mountinfo") + bind
+    found = facts(host, "/mnt/bind")
+    assert (found["target"], found["targets"]) == ("/srv/pgdata", ["/srv/pgdata", "/mnt/bind"])
+
+
+def test_pseudo_file_systems_are_left_out() -> None:
+    groups = Mounts(SmallHost()).superblocks()
+    assert [found.mounts[0].target for found in groups] == ["/", "/srv/pgdata", "/srv/mssql", "/srv/maria"]

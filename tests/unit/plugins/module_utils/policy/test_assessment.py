@@ -1,0 +1,536 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verdict of a host under each profile, and that no input gets past it."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import (
+    VERDICTS,
+    assess,
+    unobserved,
+)
+
+from ..runs import MOUNTS, NOW, PROFILES, attested, enforce, inputs, look, settled, shipped
+from ..small_host import BigHost, SmallHost
+
+PG, MARIA = ("/srv/pgdata",), ("/srv/maria",)
+NO_PLAN = {"believe": {}, "tighten": {}, "loosen": {}}
+Arrange = Callable[[SmallHost], Any]
+
+
+def change(part: str, name: str, **values: Any) -> Arrange:
+    """Return what changes a disk or a mount."""
+    return lambda host: vars(getattr(host, part)[name]).update(values)
+
+
+def without_hdparm(host: SmallHost) -> None:
+    host.commands[("hdparm", "-W", "/dev/sda")] = Unobservable("hdparm: no answer within 10 s")
+
+
+BARE = change("mounts", "/srv/pgdata", barrier="off")
+LIE = change("disks", "sda", belief="write through")
+
+
+@pytest.mark.parametrize(
+    ("profile", "mounts", "given_inputs", "verdict"),
+    [
+        ("strict", PG, {}, "durable"),
+        ("strict", MARIA, {}, "unverified"),
+        ("strict", MOUNTS, {}, "unverified"),
+        ("strict", MOUNTS, {"attestations": [attested("host_honours_flush")]}, "attested"),
+        ("strict", MARIA, {"attestations": [attested("host_honours_flush", "serial:VIRT0001")]}, "attested"),
+        ("strict", MARIA, {"attestations": [attested("host_honours_flush", "serial:OTHER")]}, "unverified"),
+        ("strict", MARIA, {"attestations": [attested("host_honours_fua")]}, "unverified"),
+        ("flush", PG, {}, "durable"),
+        ("flush", MARIA, {}, "unverified"),
+        ("flush", MARIA, {"attestations": [attested("host_honours_flush")]}, "attested"),
+        ("protected", PG, {}, "blocked"),
+        ("protected", PG, {"attestations": [attested()]}, "attested"),
+        ("protected", PG, {"attestations": [attested("host_honours_flush")]}, "blocked"),
+        ("ups", PG, {}, "blocked"),
+        ("ups", PG, {"attestations": [attested("ups_rehearsed")]}, "blocked"),
+        ("disposable", PG, {}, "blocked"),
+        ("disposable", PG, {"accept_data_loss": True}, "accepted_loss"),
+    ],
+)
+def test_a_settled_host(profile: str, mounts: Any, given_inputs: dict[str, Any], verdict: str) -> None:
+    host = settled(profile, mounts=mounts, **given_inputs)
+    found = look(host, profile, mounts=mounts, **given_inputs)
+    assert found["verdict"] == verdict
+    assert found["changes"] == []
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    ("arrange", "verdicts"),
+    [
+        (lambda host: None, ["drifted", "drifted", "blocked", "blocked", "drifted"]),
+        (BARE, ["at_risk", "at_risk", "at_risk", "at_risk", "drifted"]),
+        (LIE, ["at_risk", "at_risk", "at_risk", "at_risk", "drifted"]),
+        (without_hdparm, ["unknown", "unknown", "blocked", "blocked", "unknown"]),
+        (
+            lambda host: host.files.pop("/proc/fs/ext4/sda1/options"),
+            ["unknown", "unknown", "blocked", "blocked", "unknown"],
+        ),
+        (lambda host: host.unplug("sda"), ["unknown", "unknown", "unknown", "blocked", "blocked"]),
+        (
+            change("mounts", "/srv/pgdata", journal=False),
+            ["unknown", "unknown", "blocked", "blocked", "unknown"],
+        ),
+    ],
+    ids=[
+        "fresh",
+        "no barriers",
+        "belief is a lie",
+        "cache unreadable",
+        "barriers unreadable",
+        "disk gone",
+        "no journal",
+    ],
+)
+def test_each_profile_in_each_state(profile: str, arrange: Arrange, verdicts: list[str]) -> None:
+    host = SmallHost()
+    arrange(host)
+    found = look(host, profile, mounts=PG, accept_data_loss=True)
+    assert found["verdict"] == verdicts[PROFILES.index(profile)], found["why"]
+
+
+@pytest.mark.parametrize(
+    ("arrange", "verdict", "why"),
+    [
+        (
+            BARE,
+            "at_risk",
+            "commits since the last flush on sda can vanish: /srv/pgdata is mounted without barriers",
+        ),
+        (
+            LIE,
+            "at_risk",
+            "commits since the last flush on sda can vanish: the kernel believes that it caches nothing",
+        ),
+        (
+            lambda h: [BARE(h), change("disks", "sda", cache="disabled")(h)],
+            "drifted",
+            "/srv/pgdata barrier drift_running: /srv/pgdata does not flush",
+        ),
+        (lambda h: [BARE(h), without_hdparm(h)], "at_risk", "commits since the last flush on sda can vanish"),
+        (
+            change("mounts", "/srv/pgdata", data="writeback"),
+            "drifted",
+            "/srv/pgdata data_mode pending: after a crash, files",
+        ),
+        (change("mounts", "/srv/pgdata", data="journal"), "drifted", ""),
+        (
+            change("mounts", "/srv/pgdata", sb_options=("nobarrier",)),
+            "drifted",
+            "/srv/pgdata barrier drift_persisted: at the next boot",
+        ),
+    ],
+)
+def test_the_reason_is_said_in_plain_words(arrange: Arrange, verdict: str, why: str) -> None:
+    host = SmallHost()
+    arrange(host)
+    found = look(host, "strict", mounts=PG)
+    assert found["verdict"] == verdict
+    assert why in "\n".join(found["why"])
+
+
+@pytest.mark.parametrize("profile", ["strict", "flush", "protected", "ups"])
+@pytest.mark.parametrize(
+    ("arrange", "loses"),
+    [
+        (BARE, True),
+        (LIE, True),
+        (change("mounts", "/srv/pgdata", data="journal"), False),
+        (lambda host: None, False),
+    ],
+    ids=["no barriers", "belief forced to write through", "data=journal", "default"],
+)
+@pytest.mark.fact(4)
+@pytest.mark.fact(18)
+def test_what_sends_no_flush_loses_commits_however_a_database_syncs(
+    profile: str, arrange: Arrange, loses: bool
+) -> None:
+    """Of 100 synchronous writes, nobarrier and a belief of write through flush none; the defaults flush all."""
+    host = SmallHost()
+    arrange(host)
+    assert (look(host, profile, mounts=PG)["verdict"] == "at_risk") is loses
+
+
+@pytest.mark.parametrize(("cache", "verdict"), [("none", "durable"), ("enabled", "blocked")])
+@pytest.mark.fact(24)
+def test_only_a_device_that_reports_no_volatile_cache_needs_no_word_for_it(cache: str, verdict: str) -> None:
+    """NVMe tells; SATA cannot: then an operator attests power-loss protection, with who, why and until when."""
+    host = BigHost()
+    host.disk("nvme0n1").cache = cache
+    enforce(host, look(host, "protected", mounts=["/srv/firebird"]))
+    host.reboot()
+    assert look(host, "protected", mounts=["/srv/firebird"])["verdict"] == verdict
+    told = look(
+        host, "protected", mounts=["/srv/firebird"], attestations=[attested(target=host.disk("nvme0n1").id)]
+    )
+    assert told["verdict"] == ("durable" if cache == "none" else "attested")
+
+
+def test_attested_power_loss_protection_takes_a_bare_mount_from_at_risk() -> None:
+    host = SmallHost()
+    BARE(host)
+    assert look(host, "flush", mounts=PG, attestations=[attested()])["verdict"] == "drifted"
+
+
+def test_what_waits_for_the_next_mount_is_pending() -> None:
+    host = settled("strict", mounts=PG)
+    host.mounts["/srv/pgdata"].data = "writeback"
+    found = look(host, "strict", mounts=PG)
+    assert found["verdict"] == "pending"
+    assert [(row["target"], row["setting"], row["needs"]) for row in found["pending"]] == [
+        ("/srv/pgdata", "data_mode", "reboot")
+    ]
+
+
+@pytest.mark.parametrize("level", range(8))
+def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
+    """Each row adds one thing that is worse than all before."""
+    host = settled("strict", mounts=MOUNTS)
+    given_inputs: dict[str, Any] = {"mounts": PG}
+    worse: list[tuple[str, Callable[[], Any]]] = [
+        ("durable", lambda: None),
+        (
+            "attested",
+            lambda: given_inputs.update(mounts=MOUNTS, attestations=[attested("host_honours_flush")]),
+        ),
+        ("unverified", lambda: given_inputs.pop("attestations")),
+        ("pending", lambda: change("mounts", "/srv/pgdata", data="writeback")(host)),
+        ("drifted", lambda: change("mounts", "/srv/maria", atime="relatime")(host)),
+        ("unknown", lambda: host.files.pop("/proc/fs/ext4/vdb/options")),
+        ("blocked", lambda: given_inputs.update(overrides={"write_cache": "enabled"})),
+        ("at_risk", lambda: [BARE(host), change("disks", "sda", cache="enabled")(host)]),
+    ]
+    for _verdict, act in worse[: level + 1]:
+        act()
+    found = look(host, "strict", **given_inputs)
+    assert found["verdict"] == worse[level][0], found["why"]
+    order = [VERDICTS.index(verdict) for verdict, _act in worse]
+    assert order == sorted(order, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("given_inputs", "message"),
+    [
+        ({"profile": "strikt"}, "durable_profile: seen 'strikt'; wanted one of"),
+        ({"own": {"strict": {}}}, "durable_profiles: seen strict, which this collection ships"),
+        ({"own": ["x"]}, "durable_profiles: seen"),
+        ({"overrides": {"barrier": False}}, "durable_overrides: barrier: seen the boolean False"),
+        ({"overrides": {"barrier": "off"}}, "contradict each other"),
+        ({"attestations": "me"}, "durable_attestations: seen 'me'; wanted a list"),
+        ({"attestations": [{**attested(), "expires": datetime.date(2026, 6, 1)}]}, "an unquoted date"),
+        ({"attestations": [{**attested(), "expires": "2026-01-30"}]}, "expired on 2026-01-30"),
+        ({"attestations": [{**attested(), "expires": "2036-01-30"}]}, "at the most"),
+        ({"attestations": [attested("trust_me")]}, "wanted one of power_loss_protection"),
+        (
+            {"mounts": ["/srv/nothing"]},
+            "durable_mounts: seen /srv/nothing, where nothing is mounted; wanted one of /, /srv",
+        ),
+        (
+            {"mounts": ["srv/pgdata"]},
+            r"durable_mounts: seen \['srv/pgdata'\]; wanted a list of absolute paths",
+        ),
+        ({"mounts": "/srv/pgdata"}, "durable_mounts: seen '/srv/pgdata'; wanted a list"),
+        ({"mounts": [7]}, "durable_mounts: seen"),
+        ({"mounts": {"/srv/pgdata": 1}}, "durable_mounts: seen"),
+        ({"databases": "pg"}, "durable_databases: seen 'pg'; wanted a list"),
+        ({"databases": ["pg"]}, r"durable_databases\[0\]: seen 'pg'; wanted engine"),
+        (
+            {"databases": [{"engine": "oracle", "paths": ["/"]}]},
+            r"durable_databases\[0\]: seen .* wanted engine: one of mssql",
+        ),
+        ({"databases": [{"engine": "mssql"}]}, r"durable_databases\[0\]: no paths"),
+        ({"databases": [{"engine": "mssql", "paths": ["data"]}]}, r"durable_databases\[0\].paths: seen"),
+        (
+            {"allow": "reboot"},
+            "durable_allow: seen 'reboot'; wanted a list of restart_engines, reboot, unmount",
+        ),
+        ({"allow": ["rebot"]}, "durable_allow: seen"),
+        ({"allow": [{"reboot": True}]}, "durable_allow: seen"),
+        ({"allow": None}, "durable_allow: seen None"),
+        ({"accept_data_loss": "false"}, "durable_accept_data_loss: seen 'false'; wanted true or false"),
+        ({"accept_data_loss": "yes"}, "durable_accept_data_loss: seen 'yes'"),
+        ({"accept_data_loss": 1}, "durable_accept_data_loss: seen 1"),
+        ({"accept_data_loss": None}, "durable_accept_data_loss: seen None"),
+    ],
+)
+@pytest.mark.parametrize("rate", [False, True])
+def test_bad_input_blocks_the_host_and_nothing_is_planned(
+    given_inputs: dict[str, Any], message: str, rate: bool
+) -> None:
+    found = look(SmallHost(), rate=rate, **given_inputs)
+    assert found["verdict"] == "blocked"
+    assert len(found["why"]) == 1
+    assert re.search(message, found["why"][0]), found["why"]
+    assert (found["plan"], found["changes"]) == (NO_PLAN, [])
+
+
+@pytest.mark.parametrize("own", [["x"], {"ours": "x"}, {"ours": {}}, {1: {}}, "x"])
+def test_bad_own_profiles_block_an_unpinned_host_too(own: Any) -> None:
+    found = look(SmallHost(), None, own=own)
+    assert found["verdict"] == "blocked"
+    assert "rofile" in found["why"][0]
+
+
+def test_a_malformed_fstab_blocks_by_line() -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = "UUID=x /srv/pgdata\n"
+    found = look(host)
+    assert (found["verdict"], found["plan"]) == ("blocked", NO_PLAN)
+    assert "/etc/fstab line 1: seen 'UUID=x /srv/pgdata'; wanted" in found["why"][0]
+
+
+@pytest.mark.parametrize(
+    ("time", "verdict"),
+    [
+        ("2026-01-31T11:00:00Z", "drifted"),
+        ("2026-01-31T13:00:00Z", "drifted"),
+        ("2026-01-31T10:59:59Z", "unknown"),
+        ("2026-01-31T13:00:01Z", "unknown"),
+        ("2025-01-31T12:00:00Z", "unknown"),
+        ("yesterday", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_facts_of_another_run_count_as_none(time: str, verdict: str) -> None:
+    found = assess(inputs(), collect(SmallHost(), time), NOW)
+    assert found["verdict"] == verdict
+    assert (found["plan"] == NO_PLAN) == (verdict == "unknown")
+
+
+def test_an_unpinned_host_is_rated_and_not_touched() -> None:
+    found = look(SmallHost(), None)
+    assert (found["verdict"], found["profile"], found["plan"]) == ("not_managed", None, NO_PLAN)
+    assert tuple(found["ratings"]) == PROFILES
+    assert found["ratings"]["strict"]["verdict"] == "drifted"
+    assert found["ratings"]["strict"]["changes"]
+
+
+@pytest.mark.parametrize("profile", [None, "strict"])
+def test_rating_looks_at_everything_when_nothing_is_listed(profile: str | None) -> None:
+    found = look(SmallHost(), profile, mounts=None, rate=True)
+    targets = {
+        row["target"] for row in found["ratings"]["strict"]["changes"] if row["layer"] == "mount_options"
+    }
+    assert targets == {"/", *MOUNTS}
+
+
+@pytest.mark.parametrize("nothing", [None, []])
+def test_nothing_managed_is_not_durable(nothing: Any) -> None:
+    found = look(SmallHost(), mounts=nothing, databases=nothing)
+    assert (found["verdict"], found["plan"]) == ("not_applicable", NO_PLAN)
+    assert "durable_mounts" in found["why"][0]
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        ("/srv/pgdata/base", "/srv/pgdata"),
+        ("/srv/pgdata/", "/srv/pgdata"),
+        ("/srv/pgdata2", "/"),
+        ("/srv//pgdata/base", "/srv/pgdata"),
+        ("/srv/pgdata/../maria/x", "/srv/maria"),
+        ("/srv/./maria/x", "/srv/maria"),
+        ("/var/lib/x", "/"),
+    ],
+)
+def test_a_database_path_manages_the_mount_that_holds_it(path: str, target: str) -> None:
+    found = look(SmallHost(), mounts=None, databases=[{"engine": "postgresql", "paths": [path]}])
+    rows = [row for row in found["settings"] if row["layer"] == "mount_options"]
+    assert {row["target"] for row in rows} == {target}
+
+
+def test_a_database_on_a_disk_that_hangs_is_nowhere() -> None:
+    host, path = SmallHost(), "/srv/pgdata/base"
+    host.commands["test", "-e", path] = Unobservable(f"test -e {path}: no answer within 10 s")
+    storage = collect(host, NOW, [path])
+    found = assess(inputs(mounts=None, databases=[{"engine": "postgresql", "paths": [path]}]), storage, NOW)
+    assert (found["verdict"], found["changes"]) == ("blocked", [])
+    assert "which cannot be looked at: test -e /srv/pgdata/base: no answer within 10 s" in found["why"][0]
+
+
+@pytest.mark.parametrize("verdict", ["unreachable", "unknown"])
+def test_a_host_without_facts_is_not_lost(verdict: str) -> None:
+    found = unobserved(inputs(), verdict, "no route")
+    assert (found["verdict"], found["why"], found["plan"]) == (verdict, ["no route"], NO_PLAN)
+    assert set(found) == set(look(SmallHost()))
+
+
+@pytest.mark.parametrize(("target", "state"), [("/", "unmet"), ("/srv/pgdata", "met")])
+def test_barriers_stay_on_where_more_than_a_database_lies(target: str, state: str) -> None:
+    found = look(SmallHost(), "disposable", mounts=[target], accept_data_loss=True)
+    (need,) = [need for need in found["requirements"] if need["name"] == "only_database_paths"]
+    assert need["state"] == state
+    assert ("loosen" in {row["phase"] for row in found["changes"]}) == (state == "met")
+
+
+def test_barriers_stay_on_where_a_database_was_only_found() -> None:
+    databases = [{"engine": "postgresql", "paths": ["/srv/pgdata/base"]}]
+    found = look(SmallHost(), "disposable", mounts=None, databases=databases, accept_data_loss=True)
+    assert found["verdict"] == "blocked"
+    assert found["plan"]["loosen"] == {}
+
+
+def test_tightening_is_planned_even_when_loosening_is_withheld() -> None:
+    host = SmallHost()
+    host.disk("sda").cache = "disabled"
+    host.mounts["/srv/pgdata"].barrier = "off"
+    found = look(host, "flush", mounts=(*PG, "/srv/maria"))
+    assert found["plan"]["tighten"]["mount_options"][0]["barrier"] == "on"
+    assert found["plan"]["loosen"] == {}
+    assert "write_cache: enabled is withheld until the requirements are met" in "\n".join(found["why"])
+
+
+def test_a_weaker_override_needs_a_word() -> None:
+    weaker = {"overrides": {"write_cache": "enabled"}, "mounts": PG}
+    host = settled("strict", mounts=PG)
+    refused = look(host, "strict", **weaker)
+    assert (refused["verdict"], refused["plan"]["loosen"]) == ("blocked", {})
+    allowed = look(host, "strict", **weaker, attestations=[attested()])
+    assert "write_cache" in allowed["plan"]["loosen"]
+
+
+def words(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every observed word of the facts."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key not in (
+                "evidence",
+                "time",
+                "boot_id",
+                "targets",
+                "target",
+                "name",
+                "source",
+                "device_number",
+            ):
+                yield from words(item, (*path, key))
+    elif isinstance(value, list):
+        if path[-1] == "disks" and len(path) > 1:
+            yield path
+        else:
+            for index, item in enumerate(value):
+                yield from words(item, (*path, index))
+    elif isinstance(value, str):
+        yield path
+
+
+def replaced(storage: dict[str, Any], path: tuple[Any, ...], word: Any) -> dict[str, Any]:
+    changed = copy.deepcopy(storage)
+    part = changed
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = word
+    return changed
+
+
+STATES = {
+    "fresh": SmallHost,
+    "strict": lambda: settled("strict"),
+    "flush": lambda: settled("flush"),
+    "disposable": lambda: settled("disposable", accept_data_loss=True),
+}
+#: The words on which a promise of commits rests.
+SAFETY = ("barrier", "data_mode", "kernel", "device")
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_unknown_never_improves_a_verdict(state: str, profile: str) -> None:
+    storage = collect(STATES[state](), NOW)
+    given_inputs = inputs(profile, accept_data_loss=True, attestations=[attested("host_honours_flush")])
+    before = VERDICTS.index(assess(given_inputs, storage, NOW)["verdict"])
+    for path in words(storage):
+        found = assess(given_inputs, replaced(storage, path, "unknown"), NOW)["verdict"]
+        # A risk that is no longer seen may become unknown, and nothing better.
+        assert VERDICTS.index(found) <= max(before, VERDICTS.index("unknown")), path
+
+
+@pytest.mark.parametrize("profile", ["strict", "flush"])
+def test_without_a_word_that_it_rests_on_no_host_is_well(profile: str) -> None:
+    storage = collect(settled(profile), NOW)
+    managed = {"sda", "sdb", "vdb"}
+    checked = 0
+    for path in words(storage):
+        part, index = path[0], path[1] if len(path) > 1 else None
+        entry = storage[part][index] if part in ("disks", "mounts") else {}
+        of_managed = entry.get("name") in managed or entry.get("target") in MOUNTS
+        xfs = entry.get("fstype") == "xfs" and path[-1] == "data_mode"
+        if (
+            of_managed
+            and not xfs
+            and (
+                (path[-1] in SAFETY and len(path) > 2 and path[-1] != "device")
+                or path[-2:] == ("write_cache", "device")
+            )
+        ):
+            checked += 1
+            assert assess(inputs(profile), replaced(storage, path, "unknown"), NOW)["verdict"] == "unknown", (
+                path
+            )
+    assert checked >= 3 * 2 + 2 * 4
+
+
+@settings(max_examples=40)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda s: st.lists(s, max_size=2) | st.dictionaries(st.text(max_size=5), s, max_size=2),
+    )
+)
+def test_nothing_that_a_user_writes_raises(value: Any) -> None:
+    storage = collect(SmallHost(), NOW)
+    for name in (
+        "profile",
+        "own",
+        "overrides",
+        "attestations",
+        "mounts",
+        "databases",
+        "allow",
+        "accept_data_loss",
+    ):
+        found = assess(inputs()._replace(**{name: value}), storage, NOW)
+        assert found["verdict"] in VERDICTS
+
+
+def test_every_row_says_what_the_report_promises() -> None:
+    fields = {
+        "layer",
+        "target",
+        "setting",
+        "class",
+        "wanted_running",
+        "wanted_persisted",
+        "running",
+        "persisted",
+        "verdict",
+        "phase",
+        "evidence",
+        "why",
+        "remedy",
+    }
+    found = look(SmallHost())
+    assert {frozenset(row) for row in found["settings"]} == {frozenset(fields)}
+    drifting = [row for row in found["settings"] if row["verdict"] != "ok"]
+    assert [row for row in drifting if not (row["why"] and row["remedy"])] == []
+    assert {need["state"] for need in found["requirements"]} <= {"met", "attested", "unverified", "unmet"}
+    assert shipped()["strict"]["rests_on"] == "device"

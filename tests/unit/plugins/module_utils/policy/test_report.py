@@ -1,0 +1,92 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What people read at the end of a run: the worst host first, each with its reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import (
+    change_line,
+    render,
+    worst_first,
+)
+
+CHANGE = {"target": "/srv", "setting": "barrier", "running": "off", "persisted": "on", "wanted": "on"}
+
+
+def report(host: str, verdict: str, **changes: Any) -> dict[str, Any]:
+    found = {"host": host, "profile": "strict", "verdict": verdict, "was": verdict, "looked_only": False}
+    return {**found, "error": "", "changes": [], "why": [], "ratings": {}, **changes}
+
+
+@given(st.lists(st.tuples(st.text(max_size=3), st.sampled_from(VERDICTS))))
+def test_the_worst_comes_first_and_none_is_lost(hosts: list[tuple[str, str]]) -> None:
+    found = worst_first([report(*host) for host in hosts])
+    ranks = [(VERDICTS.index(row["verdict"]), row["host"]) for row in found]
+    assert ranks == sorted(ranks)
+    assert sorted((row["host"], row["verdict"]) for row in found) == sorted(hosts)
+
+
+def test_the_table() -> None:
+    text = render(
+        [
+            report("db1", "durable", was="drifted", changes=[CHANGE]),
+            report(
+                "db2",
+                "at_risk",
+                why=["commits can vanish", "second"],
+                profile=None,
+                looked_only=True,
+                changes=[CHANGE],
+            ),
+            report("a-long-name", "durable"),
+        ]
+    )
+    line = "  - /srv barrier: now off -> on"
+    assert text.split("\n") == [
+        "HOST         PROFILE  VERDICT  WAS      CHANGES",
+        "db2          -        at_risk  at_risk  1",
+        "a-long-name  strict   durable  durable  0",
+        "db1          strict   durable  drifted  1",
+        "",
+        "db2: at_risk",
+        "  would change:",
+        line,
+        "  why:",
+        "  - commits can vanish",
+        "  - second",
+        "",
+        "db1: durable",
+        "  changed:",
+        line,
+    ]
+
+
+def test_ratings_say_what_it_would_take() -> None:
+    other = {**CHANGE, "setting": "atime", "wanted": "noatime"}
+    rating = {"verdict": "blocked", "changes": [CHANGE, other], "why": ["no UPS"]}
+    text = render([report("db1", "not_managed", ratings={"ups": rating})])
+    assert text.endswith(
+        "db1: not_managed\n  ups: blocked\n    - no UPS\n    - set /srv: barrier on, atime noatime"
+    )
+
+
+def test_what_failed_is_not_called_changed() -> None:
+    text = render([report("db1", "at_risk", error="sda: no", changes=[CHANGE])])
+    assert "db1: at_risk\n  failed:\n  - sda: no\n  tried to change:\n" in text
+
+
+def test_no_hosts_is_a_table_without_rows() -> None:
+    assert render([]) == "HOST  PROFILE  VERDICT  WAS  CHANGES"
+
+
+def test_one_change_in_one_line() -> None:
+    assert change_line(CHANGE) == "/srv barrier: now off -> on"
+    both = {**CHANGE, "persisted": "off"}
+    assert change_line(both) == "/srv barrier: now off -> on, at boot off -> on"

@@ -1,0 +1,180 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a promise rests on: shown by this host, vouched for, not to be seen from here, or absent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import managed_mounts
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.attestations import Attestation
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import of_host, of_neighbours
+
+from ..runs import NOW, attested, inputs, look, shipped
+from ..small_host import BigHost, FakeDisk, FakeMount, SmallHost, md
+
+
+def states(
+    host: SmallHost, profile: str, target: str, words: tuple[str, ...] = (), **given: Any
+) -> dict[str, str]:
+    """Return {requirement: state} of one mount and its disks under a profile."""
+    storage = collect(host, NOW)
+    chosen, pinned = choose(profile, shipped(), {}, given.pop("overrides", {}))
+    mounts = managed_mounts(inputs(mounts=[target]), storage)
+    disks = [disk for disk in storage["disks"] if disk["name"] in mounts[0]["disks"]]
+    vouched = [Attestation(**attested(claim)) for claim in words]
+    found = of_host(chosen, pinned, mounts, disks, vouched, given.pop("accept", False))
+    assert [
+        need for need in found if need.state not in ("met", "attested") and not (need.why and need.remedy)
+    ] == []
+    return {need.name: need.state for need in found}
+
+
+@pytest.mark.parametrize(
+    ("profile", "target", "words", "expected"),
+    [
+        ("strict", "/srv/pgdata", (), {"device_obeys": "met"}),
+        ("strict", "/srv/maria", (), {"device_obeys": "unverified"}),
+        ("strict", "/srv/maria", ("host_honours_flush",), {"device_obeys": "attested"}),
+        ("strict", "/srv/maria", ("plug_pulled",), {"device_obeys": "unverified"}),
+        ("flush", "/srv/pgdata", (), {"flush_honoured": "met"}),
+        ("flush", "/srv/maria", (), {"flush_honoured": "unverified"}),
+        ("protected", "/srv/pgdata", (), {"cache_non_volatile": "unmet"}),
+        ("protected", "/srv/pgdata", ("power_loss_protection",), {"cache_non_volatile": "attested"}),
+        ("protected", "/srv/pgdata", ("host_honours_flush",), {"cache_non_volatile": "unmet"}),
+        ("ups", "/srv/pgdata", ("ups_rehearsed",), {"ups_ready": "unmet"}),
+        ("disposable", "/srv/pgdata", (), {"data_loss_accepted": "unmet", "only_database_paths": "met"}),
+    ],
+)
+def test_each_profile_rests_on_its_evidence(
+    profile: str, target: str, words: tuple[str, ...], expected: dict[str, str]
+) -> None:
+    assert states(SmallHost(), profile, target, words) == expected
+
+
+@pytest.mark.parametrize("word", ["kvm\n", "vmware\n", "docker\n", ""])
+@pytest.mark.parametrize(("profile", "name"), [("strict", "device_obeys"), ("flush", "flush_honoured")])
+def test_a_guest_sees_no_promise_of_its_host(word: str, profile: str, name: str) -> None:
+    host = SmallHost()
+    host.commands[("systemd-detect-virt",)] = word
+    assert states(host, profile, "/srv/pgdata") == {name: "unverified"}
+
+
+def test_a_device_that_does_not_answer_shows_nothing() -> None:
+    host = SmallHost()
+    del host.commands[("hdparm", "-W", "/dev/sda")]
+    assert states(host, "strict", "/srv/pgdata") == {"device_obeys": "unverified"}
+
+
+@pytest.mark.parametrize(("words", "state"), [((), "unmet"), (("power_loss_protection",), "attested")])
+def test_an_override_that_weakens_needs_a_word(words: tuple[str, ...], state: str) -> None:
+    found = states(SmallHost(), "strict", "/srv/pgdata", words, overrides={"write_cache": "enabled"})
+    assert found["override_attested"] == state
+
+
+@pytest.mark.parametrize(
+    ("target", "state"),
+    [
+        *(
+            (path, "unmet")
+            for path in ("/boot", "/usr", "/var", "/etc", "/home", "/boot/efi", "/usr/local", "/etc/x")
+        ),
+        *((path, "met") for path in ("/srv/x", "/var/lib/mysql", "/varia", "/home/db", "/bootx")),
+    ],
+)
+def test_where_barriers_may_be_off(target: str, state: str) -> None:
+    host = SmallHost()
+    host.add_mount(FakeMount(target, "ext4", "8:2", "/dev/sda2", "sda"))
+    found = states(host, "disposable", target, accept=True)
+    assert found == {"data_loss_accepted": "met", "only_database_paths": state}
+
+
+def test_a_second_target_on_a_system_path_counts() -> None:
+    host = SmallHost()
+    bind = "99 1 8:1 /sub /usr/local rw - ext4 /dev/sda1 rw\n"
+    host.files["/proc/self/mountinfo"] = host.read("/proc/self/mountinfo") + bind
+    assert states(host, "disposable", "/srv/pgdata", accept=True)["only_database_paths"] == "unmet"
+
+
+def test_btrfs_keeps_its_barriers() -> None:
+    host = SmallHost()
+    host.add_mount(FakeMount("/srv/b", "btrfs", "8:2", "/dev/sda2", "sda"))
+    assert states(host, "disposable", "/srv/b", accept=True)["only_database_paths"] == "unmet"
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"), [("strict", "unmet"), ("flush", "unmet"), ("disposable", None)]
+)
+def test_a_disk_of_memory_keeps_no_promise_past_the_boot(profile: str, expected: str | None) -> None:
+    host = SmallHost()
+    host.add_disk(FakeDisk("sdx", "scsi", "MEM1", driver="scsi_debug"), "8:240")
+    host.add_mount(FakeMount("/srv/x", "ext4", "8:240", "/dev/sdx", "sdx"))
+    assert states(host, profile, "/srv/x", accept=True).get("disk_lasts") == expected
+
+
+@pytest.mark.parametrize(
+    ("layer", "profile", "expected"),
+    [
+        (md("md9", "raid5", ("sda1",), "9:9"), "strict", "unmet"),
+        (md("md9", "raid5", ("sda1",), "9:9"), "flush", "unmet"),
+        (md("md9", "raid5", ("sda1",), "9:9"), "disposable", None),
+        (md("md9", "raid5", ("sda1",), "9:9", consistency_policy="ppl"), "strict", None),
+        (md("md9", "raid1", ("sda1",), "9:9"), "strict", None),
+    ],
+)
+@pytest.mark.fact(47)
+def test_the_write_hole_is_a_requirement_of_its_own(layer: Any, profile: str, expected: str | None) -> None:
+    """md RAID 4, 5 and 6 without a journal or PPL: no setting of caches or barriers mends it."""
+    host = SmallHost()
+    host.add_layer(layer)
+    host.add_mount(FakeMount("/srv/x", "ext4", "9:9", "/dev/md9", "md9"))
+    assert states(host, profile, "/srv/x", accept=True).get("no_write_hole") == expected
+
+
+def neighbour(barrier: str, cache: str, profile: str = "flush", line: str = "") -> list[str]:
+    """Return the requirements that are about /srv/other, beside /srv/mssql on one disk."""
+    host = SmallHost()
+    other = FakeMount("/srv/other", "ext4", "8:18", "/dev/sdb2", "sdb", barrier=barrier)
+    host.add_mount(other, line)
+    host.disk("sdb").cache = cache
+    storage = collect(host, NOW)
+    mounts = managed_mounts(inputs(mounts=["/srv/mssql"]), storage)
+    disks = [disk for disk in storage["disks"] if disk["name"] == "sdb"]
+    chosen, _pinned = choose(profile, shipped(), {}, {})
+    return [f"{need.name} {need.state}" for need in of_neighbours(chosen, storage["mounts"], mounts, disks)]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (("off", "disabled"), ["neighbours_flush unmet"]),
+        (("on", "disabled"), []),
+        # On already: nothing is made worse.
+        (("off", "enabled"), []),
+        (("off", "disabled", "strict"), []),
+        # Only at the next boot, and then over the cache.
+        (
+            ("on", "disabled", "flush", "/dev/sdb2 /srv/other ext4 nobarrier 0 2\n"),
+            ["neighbours_flush unmet"],
+        ),
+    ],
+)
+def test_a_cache_that_is_to_be_turned_on_asks_its_neighbours(
+    given: tuple[str, ...], expected: list[str]
+) -> None:
+    assert neighbour(*given) == expected
+
+
+def test_a_neighbour_is_found_through_layers() -> None:
+    host = BigHost()
+    host.add_partition("nvme0n1", "nvme0n1p3", "259:3")
+    host.add_mount(FakeMount("/srv/bare", "ext4", "259:3", "/dev/nvme0n1p3", "nvme0n1", barrier="off"))
+    host.disk("nvme0n1").cache = "disabled"
+    found = look(host, "flush", mounts=["/srv/firebird"])
+    assert "/srv/bare has no barriers, and would lie over a cache" in "\n".join(found["why"])
+    assert "write_cache" not in found["plan"]["loosen"]

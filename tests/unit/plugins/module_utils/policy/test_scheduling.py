@@ -1,0 +1,144 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Schedulers and readahead beside what the profile wants: rows of speed, never of safety."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import BadInput, Profile, choose
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.scheduling import wanted_scheduler
+
+from ..runs import enforce, look, settled, shipped
+from ..small_host import BigHost, SmallHost
+
+OWN = {
+    "summary": "Ours.",
+    "write_cache": "enabled",
+    "barrier": "on",
+    "data_mode": "ordered",
+    "atime": "keep",
+    "rests_on": "flush",
+}
+
+
+def profile(**changes: Any) -> Profile:
+    return choose("ours", {}, {"ours": {**OWN, **changes}}, {})[0]
+
+
+def rows(host: SmallHost, *mounts: str, **changes: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    found = look(host, "ours", mounts=mounts, own={"ours": {**OWN, **changes}})
+    return {
+        (row["target"], row["setting"]): row for row in found["settings"] if row["layer"] == "io_scheduler"
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "rotational", "expected"),
+    [
+        ("physical", "yes", "mq-deadline"),
+        ("physical", "no", "none"),
+        ("physical", "unknown", "keep"),
+        ("virtual", "yes", "keep"),
+        ("virtual", "no", "keep"),
+        ("san", "yes", "keep"),
+        ("raid_volume", "no", "keep"),
+        ("network", "no", "keep"),
+        ("unknown", "yes", "keep"),
+    ],
+)
+@pytest.mark.fact(25)
+def test_what_the_shipped_profiles_want(kind: str, rotational: str, expected: str) -> None:
+    """Spinning disks mq-deadline, SSD and NVMe none; a guest's queue is left to its host."""
+    for name in shipped():
+        chosen = choose(name, shipped(), {}, {})[0]
+        assert wanted_scheduler({"kind": kind, "rotational": rotational}, chosen) == expected
+
+
+def test_a_profile_that_says_nothing_leaves_everything() -> None:
+    assert rows(SmallHost(), "/srv/pgdata", "/srv/maria") == {}
+
+
+def test_a_virtual_disk_is_set_where_a_profile_of_ones_own_says_so() -> None:
+    found = rows(SmallHost(), "/srv/maria", scheduler_virtual="mq-deadline")
+    assert found[("serial:VIRT0001", "scheduler")]["verdict"] == "drift_running"
+
+
+def test_readahead_is_that_of_the_device_that_carries_the_file_system() -> None:
+    host = BigHost()
+    found = rows(host, "/srv/faircom", "/srv/pgdata", "/srv/btrfs", readahead=4096)
+    assert sorted(found) == sorted(
+        [(host.layers["dm-0"].id, "readahead"), (host.disk("sda").id, "readahead")]
+    )
+    assert found[(host.layers["dm-0"].id, "readahead")]["evidence"]["disk"] == "dm-0"
+
+
+@pytest.mark.parametrize(
+    ("running", "persisted", "verdict"),
+    [
+        ("[none] mq-deadline", "none", "ok"),
+        ("[none] mq-deadline", None, "drift_persisted"),
+        ("none [mq-deadline]", "none", "drift_running"),
+        ("[none] mq-deadline", "mq-deadline", "drift_persisted"),
+        ("none mq-deadline", "none", "unknown"),
+    ],
+)
+def test_it_holds_only_now_and_after_the_next_boot(running: str, persisted: str | None, verdict: str) -> None:
+    host = settled("strict")
+    host.disk("sda").scheduler = running
+    kept = {host.disk("sda").id: {"scheduler": persisted}} if persisted else {}
+    host.files[scheduler_rules.RULES_PATH] = scheduler_rules.render(kept)
+    found = look(host, "strict", mounts=["/srv/pgdata"])
+    (row,) = [row for row in found["settings"] if row["layer"] == "io_scheduler"]
+    assert (row["verdict"], row["class"]) == (verdict, "performance")
+    assert bool(row["remedy"]) == (verdict != "ok")
+    # It is about speed: never at risk, nor unknown.
+    assert found["verdict"] == ("durable" if verdict == "ok" else "drifted")
+
+
+def test_a_device_without_a_name_of_its_own_is_not_planned() -> None:
+    host = BigHost()
+    host.layers["dm-0"].uuid = ""
+    found = look(host, "ours", mounts=["/srv/faircom"], own={"ours": {**OWN, "readahead": 64}})
+    (row,) = [row for row in found["settings"] if row["setting"] == "readahead"]
+    assert (row["phase"], row["target"]) == (None, "dm-0")
+    assert "io_scheduler" not in found["plan"]["tighten"]
+
+
+def test_both_settings_of_a_device_are_one_target() -> None:
+    host = SmallHost()
+    own = {"ours": {**OWN, "readahead": 512, "scheduler_solid_state": "mq-deadline"}}
+    found = look(host, "ours", mounts=["/srv/pgdata"], own=own)
+    assert found["plan"]["tighten"]["io_scheduler"] == [
+        {"device": host.disk("sda").id, "scheduler": "mq-deadline", "readahead": "512"}
+    ]
+    enforce(host, found)
+    assert (host.disk("sda").scheduler, host.disk("sda").readahead) == ("none [mq-deadline]", "512")
+    assert [
+        r
+        for r in look(host, "ours", mounts=["/srv/pgdata"], own=own)["changes"]
+        if r["layer"] == "io_scheduler"
+    ] == []
+
+
+@pytest.mark.parametrize("value", [True, "4096", -4, 3, 1.5, None, 4 * 1024 * 1024, [4]])
+def test_a_readahead_that_is_none_is_refused(value: Any) -> None:
+    with pytest.raises(BadInput, match=r"readahead: seen .* wanted 'keep', or KiB"):
+        profile(readahead=value)
+
+
+@pytest.mark.parametrize("value", [0, 4, 128, 4096, "keep"])
+def test_a_readahead_in_kib(value: Any) -> None:
+    assert profile(readahead=value).readahead == value
+
+
+@pytest.mark.parametrize("name", ["noop", "cfq", "deadline", "NONE", None, 0])
+@pytest.mark.fact(25)
+def test_a_scheduler_that_no_kernel_of_today_has_is_refused(name: Any) -> None:
+    """deadline is only an alias, and reads back as mq-deadline: it would drift for ever."""
+    with pytest.raises(BadInput, match="scheduler_rotational: seen"):
+        profile(scheduler_rotational=name)

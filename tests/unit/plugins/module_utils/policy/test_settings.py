@@ -1,0 +1,136 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each setting beside what is wanted: its verdict, and the phase in which it may change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting, of_disk, of_mount
+
+from ..runs import NOW, shipped
+from ..small_host import SmallHost
+
+
+def row(kind: str, name: str, setting: str, profile: str = "strict", **changes: Any) -> Setting:
+    """Return one row for a disk or mount whose observed words were replaced by these."""
+    found = collect(SmallHost(), NOW)[kind]
+    (facts,) = [entry for entry in found if name in (entry.get("name"), entry.get("target"))]
+    for path, word in changes.items():
+        group, _dot, key = path.rpartition("__")
+        (facts[group] if group else facts)[key] = word
+    chosen, _pinned = choose(profile, shipped(), {}, {})
+    rows = of_disk(facts, chosen) if kind == "disks" else of_mount(facts, chosen)
+    return next(row for row in rows if row.setting == setting)
+
+
+@pytest.mark.parametrize("profile", ["strict", "disposable"])
+@pytest.mark.parametrize(
+    ("running", "persisted", "strict", "disposable"),
+    [
+        ("on", "on", ("ok", None), ("drift_running", "loosen")),
+        ("on", "off", ("drift_persisted", "tighten"), ("drift_running", "loosen")),
+        ("off", "on", ("drift_running", "tighten"), ("drift_persisted", "loosen")),
+        ("off", "off", ("drift_running", "tighten"), ("ok", None)),
+        ("unknown", "on", ("unknown", None), ("unknown", None)),
+        ("unknown", "off", ("unknown", None), ("unknown", None)),
+        ("on", "unknown", ("unknown", None), ("drift_running", "loosen")),
+        ("off", "unknown", ("drift_running", "tighten"), ("unknown", None)),
+        ("on", "unset", ("drift_persisted", None), ("drift_running", "loosen")),
+        ("off", "unset", ("drift_running", "tighten"), ("drift_persisted", None)),
+    ],
+)
+def test_barriers(profile: str, running: str, persisted: str, strict: Any, disposable: Any) -> None:
+    found = row("mounts", "/srv/pgdata", "barrier", profile, barrier=running, persisted__barrier=persisted)
+    assert (found.verdict, found.phase) == {"strict": strict, "disposable": disposable}[profile]
+    assert bool(found.why and found.remedy) == (found.verdict != "ok")
+
+
+@pytest.mark.parametrize(
+    ("running", "persisted", "verdict", "phase"),
+    [
+        ("ordered", "ordered", "ok", None),
+        ("journal", "ordered", "ok", None),
+        ("ordered", "journal", "ok", None),
+        ("writeback", "ordered", "pending", None),
+        ("writeback", "writeback", "drift_persisted", "tighten"),
+        ("ordered", "writeback", "drift_persisted", "tighten"),
+        # What runs is stricter than what is wanted, and stays: only the boot is mended.
+        ("journal", "writeback", "drift_persisted", "tighten"),
+        ("writeback", "unknown", "unknown", None),
+        ("none", "none", "unknown", None),
+        ("ordered", "none", "unknown", None),
+    ],
+)
+def test_data_modes(running: str, persisted: str, verdict: str, phase: str | None) -> None:
+    found = row("mounts", "/srv/pgdata", "data_mode", data_mode=running, persisted__data_mode=persisted)
+    assert (found.verdict, found.phase) == (verdict, phase)
+
+
+@pytest.mark.parametrize("profile", ["strict", "flush"])
+@pytest.mark.parametrize(
+    ("device", "persisted", "strict", "flush"),
+    [
+        ("enabled", "enabled", ("drift_running", "tighten"), ("ok", None)),
+        ("enabled", "disabled", ("drift_running", "tighten"), ("drift_persisted", "loosen")),
+        ("enabled", "unset", ("drift_running", "tighten"), ("drift_persisted", "tighten")),
+        ("disabled", "disabled", ("ok", None), ("drift_running", "loosen")),
+        ("disabled", "enabled", ("drift_persisted", "tighten"), ("drift_running", "loosen")),
+        ("disabled", "unset", ("drift_persisted", "tighten"), ("drift_running", "loosen")),
+        ("unknown", "disabled", ("unknown", None), ("unknown", None)),
+        ("disabled", "unknown", ("unknown", None), ("drift_running", "loosen")),
+        ("none", "none", ("ok", None), ("ok", None)),
+    ],
+)
+def test_write_caches(profile: str, device: str, persisted: str, strict: Any, flush: Any) -> None:
+    words = {"write_cache__device": device, "write_cache__persisted": persisted}
+    found = row("disks", "sda", "write_cache", profile, **words)
+    assert (found.verdict, found.phase) == {"strict": strict, "flush": flush}[profile]
+
+
+@pytest.mark.parametrize(
+    ("name", "belief", "device", "persisted", "verdict", "phase"),
+    [
+        ("sda", "write through", "enabled", "disabled", "drift_running", "believe"),
+        ("vdb", "write through", "enabled", "disabled", "drift_running", "believe"),
+        ("sda", "write through", "disabled", "disabled", "drift_running", "tighten"),
+        ("sda", "write back", "disabled", "unset", "drift_persisted", "tighten"),
+        ("sda", "write back", "disabled", "disabled", "ok", None),
+        ("vdb", "write through", "disabled", "disabled", "ok", None),
+        ("vdb", "write back", "disabled", "disabled", "ok", None),
+        ("sda", "unknown", "disabled", "disabled", "unknown", None),
+    ],
+)
+def test_the_belief_is_never_weaker_than_the_device(
+    name: str, belief: str, device: str, persisted: str, verdict: str, phase: str | None
+) -> None:
+    words = {
+        "write_cache__kernel": belief,
+        "write_cache__device": device,
+        "write_cache__persisted": persisted,
+    }
+    found = row("disks", name, "kernel_belief", **words)
+    assert (found.verdict, found.phase) == (verdict, phase)
+
+
+@pytest.mark.parametrize("change", [{"id": None}, {"switchable": "no"}])
+def test_a_disk_that_no_layer_can_switch_is_drift_without_a_plan(change: dict[str, Any]) -> None:
+    found = row("disks", "sda", "write_cache", **change)
+    assert (found.verdict, found.phase) == ("drift_running", None)
+    assert found.remedy
+
+
+def test_a_setting_of_speed_never_is_one_of_safety() -> None:
+    found = row("mounts", "/srv/pgdata", "atime", atime="relatime")
+    assert (found.klass, found.phase, found.as_dict()["class"]) == ("performance", "tighten", "performance")
+
+
+def test_a_word_that_xfs_refuses_is_drift_at_the_next_boot() -> None:
+    found = row("mounts", "/srv/mssql", "barrier", persisted__barrier="refused")
+    assert (found.verdict, found.phase) == ("drift_persisted", "tighten")
+    assert "the next boot cannot mount /srv/mssql" in found.why

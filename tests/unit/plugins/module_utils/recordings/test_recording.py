@@ -1,0 +1,154 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A recording holds every answer, and a replay nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.recordings.recording import (
+    CALLS,
+    SCHEMA,
+    LooksOnly,
+    NotRecorded,
+    RecordingHost,
+    ReplayHost,
+    dumps,
+    loads,
+)
+
+from ..fake_host import FakeHost
+
+CHANGES = {"change", "write_attribute", "write_file", "remove_file"}
+
+
+def odd() -> FakeHost:
+    host = FakeHost()
+    slow = Unobservable("/sys/slow: too slow")
+    host.files.update({"/etc/text": "a\udce9\n", "/dev/sda": "", "/sys/slow": slow})
+    host.links["/dev/link"] = "/dev/sda"
+    host.block_devices.add("/dev/sda")
+    host.modes["/dev/sda"] = 0o660
+    host.commands["odd",] = Result(3, "out\udce9", "err")
+    return host
+
+
+QUESTIONS: dict[str, Callable[[Host], Any]] = {
+    "read": lambda host: host.read("/etc/text"),
+    "read nothing": lambda host: host.read("/etc/none"),
+    "read an error": lambda host: host.read("/sys/slow"),
+    "names": lambda host: host.names("/dev"),
+    "names nothing": lambda host: host.names("/none"),
+    "exists": lambda host: host.exists("/dev/link"),
+    "exists not": lambda host: host.exists("/dev/none"),
+    "is a block device": lambda host: host.is_block_device("/dev/sda"),
+    "is no block device": lambda host: host.is_block_device("/etc/text"),
+    "mode": lambda host: host.mode("/dev/sda"),
+    "mode of nothing": lambda host: host.mode("/none"),
+    "resolve": lambda host: host.resolve("/dev/link"),
+    "resolve nothing": lambda host: host.resolve("/none"),
+    "link": lambda host: host.link("/dev/link"),
+    "no link": lambda host: host.link("/dev/sda"),
+    "run": lambda host: host.run(["odd"]),
+    "run within": lambda host: host.run(["odd"], timeout=1.0),
+    "run nothing": lambda host: host.run(["none", "-x"]),
+}
+question = pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+
+
+def outcome(ask: Callable[[Host], Any], host: Host) -> Any:
+    try:
+        return ask(host)
+    except Unobservable as error:
+        return f"unobservable: {error}"
+
+
+def recorded(*asked: Callable[[Host], Any]) -> dict[str, Any]:
+    """Return the recording of these questions, as it comes back from a file."""
+    recorder = RecordingHost(odd())
+    for ask in asked:
+        outcome(ask, recorder)
+    return loads(dumps({"schema": SCHEMA, "calls": recorder.calls}))
+
+
+@question
+def test_a_replay_says_what_the_host_said(ask: Callable[[Host], Any]) -> None:
+    expected = outcome(ask, odd())
+    assert outcome(ask, RecordingHost(odd())) == expected
+    assert outcome(ask, ReplayHost(recorded(ask))) == expected
+    assert type(outcome(ask, ReplayHost(recorded(ask)))) is type(expected)
+
+
+@question
+def test_a_replay_that_was_not_asked_for_fails_the_test_that_asks(ask: Callable[[Host], Any]) -> None:
+    with pytest.raises(NotRecorded, match="capture this host anew"):
+        ask(ReplayHost(recorded()))
+    assert not issubclass(NotRecorded, (Unobservable, ValueError, OSError))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("read", "unobservable: /etc/text: not in the recording"),
+        ("names", "unobservable: /dev: not in the recording"),
+        ("mode", "unobservable: /dev/sda: not in the recording"),
+        ("link", "unobservable: /dev/link: not in the recording"),
+        ("run", 'unobservable: ["odd"]: not in the recording'),
+        ("exists", False),
+        ("is a block device", False),
+        ("resolve", "/dev/link"),
+    ],
+)
+def test_a_lenient_replay_takes_it_for_something_that_is_not_there(name: str, expected: Any) -> None:
+    assert outcome(QUESTIONS[name], ReplayHost({"calls": {}}, lenient=True)) == expected
+
+
+@pytest.mark.parametrize(
+    "host", [RecordingHost(odd()), ReplayHost(recorded())], ids=lambda h: type(h).__name__
+)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda host: host.change(["rm", "x"]),
+        lambda host: host.write_attribute("/sys/x", "1"),
+        lambda host: host.write_file("/etc/x", b""),
+        lambda host: host.remove_file("/etc/x"),
+    ],
+)
+def test_nothing_can_be_changed(host: Host, change: Callable[[Host], None]) -> None:
+    with pytest.raises(LooksOnly):
+        change(host)
+
+
+@pytest.mark.parametrize("kind", [RecordingHost, ReplayHost])
+def test_every_call_of_the_seam_is_either_recorded_or_refused(kind: type[Host]) -> None:
+    calls = {name for name in vars(Host) if not name.startswith("_")}
+    assert calls == {*CALLS, *CHANGES}
+    assert [name for name in sorted(calls) if getattr(kind, name) is getattr(Host, name)] == []
+
+
+def test_the_answer_to_a_second_attempt_counts() -> None:
+    host = odd()
+    recorder = RecordingHost(host)
+    assert outcome(lambda host: host.read("/sys/slow"), recorder) == "unobservable: /sys/slow: too slow"
+    host.files["/sys/slow"] = "awake"
+    recorder.read("/sys/slow")
+    assert recorder.calls["read"] == {"/sys/slow": "awake"}
+
+
+def test_a_recording_is_ascii_and_the_same_each_time() -> None:
+    one, other = (recorded(*asked) for asked in (QUESTIONS.values(), reversed(list(QUESTIONS.values()))))
+    assert dumps(one) == dumps(other)
+    assert dumps(one).isascii()
+    assert loads(dumps(one)) == one
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": 0}', '{"schema": 2, "calls": {}}', "schema: 1"])
+def test_a_text_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        loads(text)

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Looks at a small host as the playbook does, and carries a plan out as it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import (
+    io_scheduler,
+    mount_options,
+    write_cache,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import plan
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs, assess
+
+from .captured import COLLECTION
+from .small_host import SmallHost
+
+NOW = "2026-01-31T12:00:00Z"
+MOUNTS = ("/srv/pgdata", "/srv/mssql", "/srv/maria")
+PROFILES = ("strict", "flush", "protected", "ups", "disposable")
+
+
+LAYERS: dict[str, Any] = {
+    "io_scheduler": io_scheduler,
+    "mount_options": mount_options,
+    "write_cache": write_cache,
+}
+
+
+def shipped() -> dict[str, Any]:
+    """Return the shipped profiles."""
+    text = (COLLECTION / "playbooks/vars/profiles.yml").read_text(encoding="utf-8")
+    found = yaml.safe_load(text)["durable_shipped_profiles"]
+    assert isinstance(found, dict)
+    return found
+
+
+def inputs(profile: Any = "strict", **given: Any) -> Inputs:
+    """Return what an inventory says of the small host."""
+    if "attestations" in given:
+        given = {**given, "attestations": {"durable_attestations": given["attestations"]}}
+    return Inputs(
+        **{"profile": profile, "shipped": shipped(), "own": {}, "overrides": {}, "mounts": MOUNTS, **given}
+    )
+
+
+def look(host: SmallHost, profile: Any = "strict", **given: Any) -> dict[str, Any]:
+    """Return the assessment of a host as it is now, on which every database that is named lies."""
+    paths = of_databases(given.get("databases"))
+    for path in paths:
+        if path not in host.links:
+            host.files.setdefault(f"{path}/some file", "")
+    return assess(inputs(profile, **given), collect(host, NOW, paths), NOW)
+
+
+def attested(claim: str = "power_loss_protection", target: str | None = None) -> dict[str, str]:
+    """Return one valid attestation: about the first SATA disk where it must be about a disk."""
+    about = "serial:QEMU_HARDDISK_SATA0001" if claim == "power_loss_protection" else "host"
+    return {
+        "claim": claim,
+        "target": target or about,
+        "by": "A. Person",
+        "reason": "read the label",
+        "expires": "2026-06-30",
+    }
+
+
+def enforce(host: SmallHost, found: dict[str, Any]) -> None:
+    """Carry out a plan, as harden_db.yml does: step by step, each planned anew on the host."""
+    for phase, name in plan.STEPS:
+        layer = LAYERS[name]
+        targets = [layer.target_of(row) for row in found["plan"][phase].get(name, [])]
+        if targets:
+            layer.apply(host, layer.plan(host, targets), targets)
+
+
+def settled(profile: str, **given: Any) -> SmallHost:
+    """Return a host that was brought to a profile and has been rebooted since."""
+    host = SmallHost()
+    enforce(host, look(host, profile, **given))
+    host.reboot()
+    host.mutations.clear()
+    return host
