@@ -124,6 +124,28 @@ class Machine:
         process.kill(self.files)
         self._connection.close()
 
+    def sleep_and_wake(self) -> None:
+        """Suspend the guest to memory (S3) by its own systemd, and wake it; return when it is awake."""
+        self._must_run()
+        before = self._sleeps()
+        self.run(["systemctl", "--no-block", "suspend"])
+        self._connection.close()
+        deadline = time.monotonic() + BOOT_LIMIT
+        # Some sleeps end by themselves at once, so it is the guest that says that it has slept.
+        while self._sleeps() in (None, before):
+            if time.monotonic() > deadline:
+                raise LabError(f"{self.name} does not sleep and wake; its console: {self.files.console}")
+            if self.qmp("query-status")["status"] == "suspended":
+                self.hmp("system_wakeup")
+        self.run(["sh", "-c", "while systemctl --quiet is-active sleep.target; do sleep 1; done"])
+        self._set_clock()
+
+    def _sleeps(self) -> int | None:
+        """Return how often the guest has slept since it booted, None while it does not answer."""
+        with suppress(LabError, subprocess.TimeoutExpired, ValueError):
+            return int(self.run(["cat", "/sys/power/suspend_stats/success"], timeout=5.0).stdout)
+        return None
+
     # Snapshots
 
     def save(self, tag: str) -> None:

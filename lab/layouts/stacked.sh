@@ -11,6 +11,7 @@
 #   /srv/hole     ext4 < md raid5               < SATA0001-2 SCSI0001-2 NVME0001-2
 #   /srv/ppl      ext4 < md raid5 with PPL      < SATA0002-2 SCSI0002-2 NVME0002-2
 #   /srv/nohole   ext4 < md raid5 with journal  < SATA0001-3 SCSI0001-3 SCSI0002-3, journal NVME0002-3
+#   nothing                                     < NVME0001-3
 set -eu
 
 sata1=/dev/disk/by-id/ata-QEMU_HARDDISK_SATA0001
@@ -20,10 +21,8 @@ scsi2=/dev/disk/by-id/wwn-0x5000000000000002
 nvme1=/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME0001
 nvme2=/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME0002
 
-for disk in $sata2 $nvme1; do
-    printf 'label: gpt\n,640M\n,48M\n' | sfdisk --quiet --wipe always "$disk"
-done
-for disk in $sata1 $scsi1 $scsi2 $nvme2; do
+printf 'label: gpt\n,640M\n,48M\n' | sfdisk --quiet --wipe always "$sata2"
+for disk in $sata1 $scsi1 $scsi2 $nvme1 $nvme2; do
     printf 'label: gpt\n,640M\n,48M\n,48M\n' | sfdisk --quiet --wipe always "$disk"
 done
 udevadm settle

@@ -18,7 +18,7 @@ from support.runs import Playbooks  # noqa: E402
 from lab.machine import Machine  # noqa: E402
 
 SCENARIO = Path(__file__).resolve().parents[1]
-RELEASES = ("bookworm", "trixie")
+RELEASES = ("bullseye", "bookworm", "trixie")
 
 
 @pytest.fixture(scope="session", params=RELEASES)

@@ -146,6 +146,7 @@ def test_after_a_bus_reset_no_commit_depends_on_the_cache_that_came_back_on(
 @pytest.mark.fact(20)
 def test_after_sleep_the_caches_are_off_again(machine: Machine) -> None:
     known = names(machine)
+    # QEMU's disks keep their settings over sleep, so what a real one does is done by hand.
     sh(
         machine,
         f"hdparm -q -W1 /dev/{known['SATA0001']}; nvme set-feature /dev/{known['NVME0001']}"
@@ -153,10 +154,9 @@ def test_after_sleep_the_caches_are_off_again(machine: Machine) -> None:
     )
     disks = truth.read(machine)["disks"]
     assert (disks["SATA0001"]["cache"], disks["NVME0001"]["cache"]) == ("on", "on")
-    # The unit that each sleep target starts when the machine wakes. No machine of the lab sleeps.
-    wanted = sh(machine, "systemctl show -P Wants suspend.target hibernate.target")
-    assert wanted.count("durable-dbhost-resume.service") == 2
-    sh(machine, "systemctl start durable-dbhost-resume.service; udevadm settle")
+    machine.sleep_and_wake()
+    said = "journalctl --quiet --boot --unit durable-dbhost-resume.service"
+    sh(machine, f"until {said} | grep -q Finished; do sleep 1; done; udevadm settle")
     disks = truth.read(machine)["disks"]
     assert (disks["SATA0001"]["cache"], disks["NVME0001"]["cache"]) == ("off", "off")
 
@@ -165,6 +165,37 @@ def test_after_sleep_the_caches_are_off_again(machine: Machine) -> None:
 def test_nvme_belief_does_not_follow_the_feature(machine: Machine) -> None:
     disk = truth.read(machine)["disks"]["NVME0001"]
     assert (disk["cache"], disk["belief"]) == ("off", "write back")
+
+
+def test_a_layer_made_when_nothing_cached_passes_no_flush_on_and_is_found(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    name = names(machine)["NVME0001"]
+    # A device-mapper device keeps what it believed when its table was loaded.
+    sh(
+        machine,
+        f"echo write through > /sys/block/{name}/queue/write_cache;"
+        f"dmsetup create deaf --table '0 8192 linear /dev/{name}p3 0';"
+        f"echo write back > /sys/block/{name}/queue/write_cache;"
+        "mkfs.ext4 -q -F /dev/mapper/deaf; mkdir -p /srv/deaf; mount /dev/mapper/deaf /srv/deaf",
+    )
+    try:
+        LEAVES["/srv/deaf"] = {"NVME0001"}
+        assert flushes_of_20_syncs(machine, "/srv/deaf") == {"NVME0001": 0}
+        report = facts(playbooks, durable_mounts=["/srv/deaf"])
+        rows = [row for row in report["settings"] if row["setting"] == "layer_belief"]
+        assert [row["verdict"] for row in rows] == ["pending"]
+        sh(machine, f"nvme set-feature /dev/{name} --namespace-id=0xffffffff --feature-id=6 --value=1")
+        report = facts(playbooks, durable_mounts=["/srv/deaf"])
+        assert report["verdict"] == "at_risk"
+        assert any("passes no flush on" in why for why in report["why"])
+    finally:
+        del LEAVES["/srv/deaf"]
+        sh(
+            machine,
+            "umount /srv/deaf; dmsetup remove deaf;"
+            f"nvme set-feature /dev/{name} --namespace-id=0xffffffff --feature-id=6 --value=0",
+        )
 
 
 def test_the_stack_and_the_profile_outlive_a_power_cycle(machine: Machine, playbooks: Playbooks) -> None:
@@ -231,6 +262,45 @@ class TestScheduling:
         assert all("mssql-ish" in row["remedy"] for row in rows)
         assert check.recap["stacked"]["changed"] == 0
         sh(machine, "rm -r /etc/tuned /run/tuned")
+
+
+@pytest.mark.fact(48)
+def test_a_disk_that_is_plugged_in_again_comes_to_the_profile_without_a_run(machine: Machine) -> None:
+    name = names(machine)["SCSI0001"]
+    sh(
+        machine,
+        f"mdadm /dev/md/pg --fail /dev/{name}1 --remove /dev/{name}1;"
+        f"mdadm /dev/md/hole --fail /dev/{name}2 --remove /dev/{name}2;"
+        f"mdadm /dev/md/nohole --fail /dev/{name}3 --remove /dev/{name}3",
+    )
+    machine.unplug("SCSI0001")
+    machine.plug("SCSI0001")
+    sh(machine, "udevadm settle")
+    disk = truth.read(machine)["disks"]["SCSI0001"]
+    assert (disk["cache"], disk["belief"]) == ("off", "write back")
+
+
+@pytest.mark.fact(48)
+def test_while_md_has_lost_a_disk_and_gets_another_the_check_says_so(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    machine.unplug("SCSI0001")
+    machine.plug("SCSI0001", "SCSI0009")
+    sh(machine, "udevadm settle")
+    name = names(machine)["SCSI0009"]
+    sh(
+        machine,
+        f"sfdisk -d /dev/{names(machine)['SATA0001']} | grep -v -e label-id -e last-lba"
+        f" | sed 's/, uuid=[^,]*//' | sfdisk --quiet --wipe always /dev/{name};"
+        f"udevadm settle; mdadm /dev/md/pg --add /dev/{name}1",
+    )
+    check = playbooks.run("harden-db", "--check")
+    assert check.code == 2
+    wrong = {key for key, verdict in check.settings("stacked").items() if verdict != "ok"}
+    assert {setting for target, setting in wrong if "SCSI0009" in target} >= {"write_cache"}
+    assert playbooks.run("harden-db").code == 0
+    disk = truth.read(machine)["disks"]["SCSI0009"]
+    assert (disk["cache"], disk["belief"]) == ("off", "write back")
 
 
 def test_release_takes_everything_away(machine: Machine, playbooks: Playbooks) -> None:
