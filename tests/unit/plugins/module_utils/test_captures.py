@@ -34,8 +34,9 @@ def facts_of(capture: Path) -> dict[str, Any]:
     return found
 
 
-def test_there_are_captures() -> None:
-    assert CAPTURES, "no captures: make some with tools/capture_lab.py"
+def test_each_layout_of_the_lab_is_captured() -> None:
+    layouts = {path.stem for path in (COLLECTION / "lab/layouts").glob("*.yml")}
+    assert layouts <= {path.stem for path in CAPTURES}, "make them with tools/capture_lab.py"
     assert {path.name for path in DIRECTORY.glob("*.facts.json")} == {
         f"{path.stem}.facts.json" for path in CAPTURES
     }
