@@ -9,14 +9,14 @@ The policy of the collection. Pure: no clock, no files, no Ansible; runs on a ho
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..facts import cache_rules, deaf, fstab, mount_units, scheduler_rules
 from ..observation import UNKNOWN
-from ..paths import normal
-from . import attestations, plan, requirements, scheduling, settings
+from . import attestations, engines, managed, plan, requirements, scheduling, settings
 from .attestations import Attestation
+from .placement import place
 from .profiles import BadInput, Profile, choose, known
 from .requirements import Requirement
 from .settings import Setting
@@ -42,7 +42,7 @@ VERDICTS = (
 FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 #: Permissions that durable_allow may give.
 PERMISSIONS = ("restart_engines", "reboot", "unmount")
-_ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "mysql")
+_NO_ENGINES: dict[str, Any] = {"engines": [], "unattributed": []}
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
 
@@ -63,19 +63,32 @@ class Inputs(NamedTuple):
     rate: bool = False
 
 
-def assess(inputs: Inputs, storage: dict[str, Any], now: str) -> dict[str, Any]:
+class Case(NamedTuple):
+    """One host as it is judged: what its owner says, what was observed, and the mounts that count."""
+
+    inputs: Inputs
+    storage: dict[str, Any]
+    engines: dict[str, Any]
+    words: list[Attestation]
+    mounts: list[dict[str, Any]]
+
+
+def assess(
+    inputs: Inputs, storage: dict[str, Any], now: str, engines: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the assessment of one host: the report's fields, and `plan`.
 
-    `storage` is `durable_storage`; `now` is the controller's UTC time in ISO 8601. Never raises
-    for what a user wrote or a host said: those come back as verdict `blocked` (bad input, nothing
-    may change) or `unknown`.
+    `storage` is `durable_storage`; `engines` is `durable_engines`, None where nobody asked for them;
+    `now` is the controller's UTC time in ISO 8601. Never raises for what a user wrote or a host said:
+    those come back as verdict `blocked` (bad input, nothing may change) or `unknown`.
     """
     try:
-        _check_age(storage, now)
+        for facts in filter(None, (storage, engines)):
+            _check_age(facts, now)
     except ValueError as error:
         return _empty(inputs, UNKNOWN, [str(error)])
     try:
-        return _assess(inputs, storage, now[:10])
+        return _assess(inputs, storage, engines or _NO_ENGINES, now[:10])
     except BadInput as error:
         return _empty(inputs, "blocked", [str(error)])
 
@@ -85,13 +98,16 @@ def unobserved(inputs: Inputs, verdict: str, why: str) -> dict[str, Any]:
     return _empty(inputs, verdict, [why])
 
 
-def _assess(inputs: Inputs, storage: dict[str, Any], today: str) -> dict[str, Any]:
+def _assess(
+    inputs: Inputs, storage: dict[str, Any], found_engines: dict[str, Any], today: str
+) -> dict[str, Any]:
     words = attestations.read(inputs.attestations or {}, today)
     _check_words(inputs)
-    mounts = managed_mounts(inputs, storage)
+    mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, found_engines)
+    case = Case(inputs, storage, found_engines, words, mounts)
     ratings = {}
     if inputs.rate or inputs.profile is None:
-        ratings = rate(inputs, storage, mounts, words)
+        ratings = rate(case)
     if inputs.profile is None:
         reasons = ["no durable_profile is pinned: nothing is changed"]
         if not ratings:
@@ -100,22 +116,24 @@ def _assess(inputs: Inputs, storage: dict[str, Any], today: str) -> dict[str, An
     profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])
-    if not mounts:
-        why = "no managed mount: list them in durable_mounts, or the databases' paths in durable_databases"
+    if not mounts and not any(found_engines[kind] for kind in ("engines", "unattributed")):
+        why = (
+            "no database engine was found, and no managed mount: list them in durable_mounts, or the"
+            " databases' paths in durable_databases"
+        )
         return {**_empty(inputs, "not_applicable", [why]), "ratings": ratings}
-    found = _find(inputs, profile, pinned, storage, mounts, words)
+    found = _find(case, profile, pinned)
     return {**_summary(inputs, found, words), "ratings": ratings}
 
 
-def rate(
-    inputs: Inputs, storage: dict[str, Any], mounts: list[dict[str, Any]], words: list[Attestation]
-) -> dict[str, Any]:
+def rate(case: Case) -> dict[str, Any]:
     """Return {profile: what it would take} for every known profile, pinned or not."""
-    mounts = mounts or everything(storage)
+    inputs = case.inputs
+    case = case._replace(mounts=case.mounts or managed.everything(case.storage))
     ratings = {}
-    for name in known(inputs.shipped, inputs.own) if mounts else ():
+    for name in known(inputs.shipped, inputs.own) if case.mounts else ():
         profile, pinned = choose(name, inputs.shipped, inputs.own, None)
-        found = _find(inputs, profile, pinned, storage, mounts, words)
+        found = _find(case, profile, pinned)
         steps = plan.build(found.rows, found.may_loosen)
         # What a run sets stands under changes; the reasons say what it would not.
         kept = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
@@ -128,46 +146,6 @@ def rate(
     return ratings
 
 
-def managed_mounts(inputs: Inputs, storage: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the facts of the managed mounts, each with `listed`: whether it is named itself.
-
-    Raises BadInput for a mount point where nothing is mounted.
-    """
-    by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
-    chosen: dict[str, dict[str, Any]] = {}
-    for target in _paths("durable_mounts", [] if inputs.mounts is None else inputs.mounts):
-        if target not in by_target:
-            raise BadInput(
-                f"durable_mounts: seen {target}, where nothing is mounted; wanted one of"
-                f" {', '.join(sorted(by_target))}; mount it, or correct the path"
-            )
-        mount = by_target[target]
-        chosen[mount["target"]] = {**mount, "listed": True}
-    for path in _database_paths([] if inputs.databases is None else inputs.databases):
-        if path in storage["unresolved"]:
-            raise BadInput(
-                f"durable_databases: seen {path}, which cannot be looked at:"
-                f" {storage['unresolved'][path]}; see to its disk, or correct the path"
-            )
-        real = storage["resolved"].get(path, path)
-        if real is None:
-            raise BadInput(f"durable_databases: seen {path}, which is not there; correct the path")
-        mount = by_target[_holder(real, by_target, storage["elsewhere"])]
-        listed = real in mount["targets"]
-        before = chosen.setdefault(mount["target"], {**mount, "listed": listed})
-        before["listed"] = before["listed"] or listed
-    return list(chosen.values())
-
-
-def everything(storage: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the mounts that an audit looks at when nothing is listed: all that can be written."""
-    return [
-        {**mount, "listed": False}
-        for mount in storage["mounts"]
-        if "rw" in mount["options_running"] and mount["fstype"] != "vfat"
-    ]
-
-
 class Findings(NamedTuple):
     """What holding facts against a profile found, before it is summed up.
 
@@ -178,7 +156,8 @@ class Findings(NamedTuple):
     rows: tuple[Setting, ...]
     needed: list[Requirement]
     risks: list[str]
-    unknown_stacks: list[str]
+    unknowns: list[str]
+    warnings: tuple[str, ...]
     may_loosen: bool
 
     def withholds(self, row: Setting) -> bool:
@@ -186,15 +165,9 @@ class Findings(NamedTuple):
         return row.phase == "loosen" and not self.may_loosen
 
 
-def _find(
-    inputs: Inputs,
-    profile: Profile,
-    pinned: Profile,
-    storage: dict[str, Any],
-    mounts: list[dict[str, Any]],
-    words: list[Attestation],
-) -> Findings:
-    disks, unknown_stacks = _leaves(storage, mounts)
+def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
+    inputs, storage, words, mounts = case.inputs, case.storage, case.words, case.mounts
+    disks, unknowns = _leaves(storage, mounts)
     rows = [row for mount in mounts for row in settings.of_mount(mount, profile)]
     for disk in disks:
         word = requirements.vouches(profile, disk, words)
@@ -204,8 +177,36 @@ def _find(
     needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
     needed += requirements.of_neighbours(profile, storage["mounts"], mounts, disks)
     risks = _risks(mounts, disks, words) if profile.promises_durability else []
+    found = engines.assess(
+        case.engines,
+        profile,
+        storage,
+        lambda disk: requirements.fua_honoured(disk, words),
+        "restart_engines" in inputs.allow,
+    )
+    unknowns += [*found.unknowns, *_unplaced(case)]
     met = all(need.state in ("met", "attested") for need in needed)
-    return Findings(profile, tuple(rows), needed, risks, unknown_stacks, met and not unknown_stacks)
+    return Findings(
+        profile,
+        (*rows, *found.rows),
+        needed,
+        [*risks, *found.risks],
+        unknowns,
+        found.warnings,
+        met and not unknowns,
+    )
+
+
+def _unplaced(case: Case) -> Iterator[str]:
+    """Yield what an engine keeps where nothing is promised for it."""
+    managed_devices = {mount["device"] for mount in case.mounts}
+    for instance in case.engines["engines"]:
+        label = f"{instance['engine']} {instance['name']}"
+        where = place(instance, case.storage)
+        yield from (f"{label}: {reason}" for reason in where.unknown)
+        for mount in where.mounts:
+            if mount["device"] not in managed_devices:
+                yield f"{label} keeps files on {mount['target']}, which is not managed: list it in durable_mounts"
 
 
 def _summary(inputs: Inputs, found: Findings, words: list[Attestation]) -> dict[str, Any]:
@@ -219,6 +220,7 @@ def _summary(inputs: Inputs, found: Findings, words: list[Attestation]) -> dict[
         "plan": steps,
         "changes": plan.changes(steps, found.rows),
         "files": sorted(_files(steps, found.rows)),
+        "warnings": list(found.warnings),
     }
 
 
@@ -279,7 +281,7 @@ def _verdict(found: Findings) -> str:
     checks = (
         ("at_risk", bool(found.risks)),
         ("blocked", "unmet" in states or any(map(found.withholds, found.rows))),
-        (UNKNOWN, bool(found.unknown_stacks) or UNKNOWN in safety),
+        (UNKNOWN, bool(found.unknowns) or UNKNOWN in safety),
         ("drifted", bool(seen - {"ok", "pending"})),
         ("pending", "pending" in seen),
         ("accepted_loss", not found.profile.promises_durability),
@@ -292,7 +294,7 @@ def _verdict(found: Findings) -> str:
 def _reasons(found: Findings) -> list[str]:
     return [
         *found.risks,
-        *found.unknown_stacks,
+        *found.unknowns,
         *_missing(found.needed, "unmet"),
         *(
             f"{row.target} {row.setting}: {row.wanted_running} is withheld until the requirements are met"
@@ -376,6 +378,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "plan": plan.build([], False),
         "changes": [],
         "ratings": {},
+        "warnings": [],
         "steps": [list(step) for step in plan.STEPS],
     }
 
@@ -411,43 +414,3 @@ def _fails(inputs: Inputs, verdict: str) -> bool:
     except BadInput:
         return True
     return verdict in inputs.fail_on
-
-
-def _paths(where: str, value: Any) -> list[str]:
-    wrong = not isinstance(value, (list, tuple)) or any(
-        not isinstance(path, str) or not path.startswith("/") for path in value
-    )
-    if wrong:
-        raise BadInput(f"{where}: seen {value!r}; wanted a list of absolute paths")
-    # Else "/srv//data" and "/srv/x/../data" would be held to lie on another mount.
-    return [normal(path) for path in value]
-
-
-def _database_paths(databases: Any) -> list[str]:
-    if not isinstance(databases, (list, tuple)):
-        raise BadInput(f"durable_databases: seen {databases!r}; wanted a list")
-    found = []
-    for index, entry in enumerate(databases):
-        where = f"durable_databases[{index}]"
-        if not isinstance(entry, dict) or entry.get("engine") not in _ENGINES:
-            raise BadInput(f"{where}: seen {entry!r}; wanted engine: one of {', '.join(_ENGINES)}")
-        if not entry.get("paths"):
-            raise BadInput(
-                f"{where}: no paths; this release does not find an engine's files by itself:"
-                " list the directories of its data and logs"
-            )
-        found += _paths(f"{where}.paths", entry["paths"])
-    return found
-
-
-def _holder(path: str, by_target: dict[str, Any], elsewhere: dict[str, str]) -> str:
-    """Return the mount point that holds a path: the longest that is a parent of it."""
-    parents = [t for t in (*by_target, *elsewhere) if path == t or path.startswith(t.rstrip("/") + "/")]
-    holder = max(parents, key=len, default="nothing")
-    if holder not in by_target:
-        kind = elsewhere.get(holder, "no file system")
-        raise BadInput(
-            f"durable_databases: {path} lies on {kind} at {holder}, which holds nothing over a power cut;"
-            " move the data, or correct the path"
-        )
-    return holder

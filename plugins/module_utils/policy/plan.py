@@ -10,15 +10,20 @@ from typing import Any
 
 from .settings import Setting, can_persist, is_by_kernel
 
-#: Safe order. Make the kernel flush; barriers on and a counted flush; then caches off; and only
-#: when all of that is read back, caches on; and only then barriers off.
+#: Layers that are a database engine's settings.
+ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb")
+#: Safe order. Make the kernel flush; barriers on and a counted flush; then caches off; then the
+#: engines have something to rely on; and only when all of that is read back, caches on, then barriers
+#: off, and engines less strict.
 STEPS = (
     ("believe", "write_cache"),
     ("tighten", "mount_options"),
     ("tighten", "write_cache"),
+    *(("tighten", engine) for engine in ENGINES),
     ("tighten", "io_scheduler"),
     ("loosen", "write_cache"),
     ("loosen", "mount_options"),
+    *(("loosen", engine) for engine in ENGINES),
 )
 
 
@@ -82,4 +87,17 @@ def _devices(rows: list[Setting]) -> list[dict[str, Any]]:
     return list(targets.values())
 
 
-_TARGETS = {"mount_options": _mounts, "write_cache": _disks, "io_scheduler": _devices}
+def _instances(rows: list[Setting]) -> list[dict[str, Any]]:
+    targets: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        target = targets.setdefault(row.target, {"instance": row.target, "settings": {}})
+        target["settings"][row.setting] = row.wanted_persisted
+    return list(targets.values())
+
+
+_TARGETS = {
+    **dict.fromkeys(ENGINES, _instances),
+    "mount_options": _mounts,
+    "write_cache": _disks,
+    "io_scheduler": _devices,
+}

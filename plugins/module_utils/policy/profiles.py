@@ -21,24 +21,25 @@ VALUES = {
     "barrier": ("off", "on"),
     "data_mode": ("writeback", "ordered", "journal"),
     "atime": (KEEP, "noatime", "relatime", "strictatime"),
+    "engines": ("relaxed", "full"),
     "scheduler_rotational": _SCHEDULERS,
     "scheduler_solid_state": _SCHEDULERS,
     "scheduler_virtual": _SCHEDULERS,
 }
 #: Settings that a profile may leave out, and readahead, which is a number.
-_OPTIONAL = ("scheduler_rotational", "scheduler_solid_state", "scheduler_virtual", "readahead")
+_OPTIONAL = ("engines", "scheduler_rotational", "scheduler_solid_state", "scheduler_virtual", "readahead")
 #: KiB of readahead that the kernel takes: pages of 4 KiB.
 _READAHEADS = range(0, 1024 * 1024, 4)
 #: What a profile's promise rests on, and whether it promises durable commits at all.
 RESTS_ON = ("device", "flush", "non_volatile_cache", "ups", "nothing")
-_SAFETY = ("write_cache", "barrier", "data_mode")
+_SAFETY = ("write_cache", "barrier", "data_mode", "engines")
 
 
 class Profile(NamedTuple):
     """A safety profile.
 
-    `write_cache`, `barrier`, `data_mode` (the weakest allowed; ext4), `atime`, the I/O scheduler of
-    each kind of disk and `readahead` (KiB) are the settings; `rests_on` names the evidence that
+    `write_cache`, `barrier`, `data_mode` (the weakest allowed; ext4), `atime`, how engines commit, the
+    I/O scheduler of each kind of disk and `readahead` (KiB) are the settings; `rests_on` names the evidence that
     makes the promise true.
     """
 
@@ -49,6 +50,7 @@ class Profile(NamedTuple):
     data_mode: str
     atime: str
     rests_on: str
+    engines: str = "full"
     scheduler_rotational: str = KEEP
     scheduler_solid_state: str = KEEP
     scheduler_virtual: str = KEEP
@@ -170,6 +172,12 @@ def _consistent(where: str, profile: Profile) -> None:
         raise BadInput(
             f"{where}: data_mode 'writeback' breaks the promise of rests_on {profile.rests_on!r};"
             " set 'ordered', or pin disposable where losing data is accepted"
+        )
+
+    if profile.engines == "relaxed" and profile.promises_durability:
+        raise BadInput(
+            f"{where}: engines 'relaxed' breaks the promise of rests_on {profile.rests_on!r};"
+            " set 'full', or pin disposable where losing data is accepted"
         )
 
 

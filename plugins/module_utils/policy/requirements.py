@@ -102,6 +102,12 @@ def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) ->
     return attestations.find(words, tuple(claims), disk["id"])
 
 
+def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
+    """Tell whether a disk that offers FUA may be taken at its word: a virtual one only claims to."""
+    claims = ("host_honours_fua", "power_loss_protection")
+    return disk["kind"] == "physical" or attestations.find(words, claims, disk["id"]) is not None
+
+
 def _cache_of(name: str) -> str:
     """Return what holds the cache of a disk: of an NVMe namespace, its controller."""
     return re.sub(r"^(nvme\d+)n\d+$", r"\1", name)

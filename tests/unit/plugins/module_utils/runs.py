@@ -75,9 +75,9 @@ def attested(claim: str = "power_loss_protection", target: str | None = None) ->
 def enforce(host: SmallHost, found: dict[str, Any]) -> None:
     """Carry out a plan, as harden_db.yml does: step by step, each planned anew on the host."""
     for phase, name in plan.STEPS:
-        layer = LAYERS[name]
-        targets = [layer.target_of(row) for row in found["plan"][phase].get(name, [])]
-        if targets:
+        if name in found["plan"][phase]:
+            layer = LAYERS[name]
+            targets = [layer.target_of(row) for row in found["plan"][phase][name]]
             layer.apply(host, layer.plan(host, targets), targets)
 
 

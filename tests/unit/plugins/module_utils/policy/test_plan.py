@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts import (
     scheduler_rules,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import STEPS, build, changes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import ENGINES, STEPS, build, changes
 
 from ..fake_host import Killed
 from ..runs import PROFILES, attested, enforce, look, settled
@@ -266,9 +266,11 @@ def test_the_order_of_the_steps() -> None:
         ("believe", "write_cache"),
         ("tighten", "mount_options"),
         ("tighten", "write_cache"),
+        *(("tighten", engine) for engine in ENGINES),
         ("tighten", "io_scheduler"),
         ("loosen", "write_cache"),
         ("loosen", "mount_options"),
+        *(("loosen", engine) for engine in ENGINES),
     )
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import managed_mounts
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.attestations import Attestation
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import of_host, of_neighbours
 
-from ..runs import NOW, attested, inputs, look, shipped
+from ..runs import NOW, attested, look, shipped
 from ..small_host import BigHost, FakeDisk, FakeMount, SmallHost, md
 
 
@@ -25,7 +25,7 @@ def states(
     """Return {requirement: state} of one mount and its disks under a profile."""
     storage = collect(host, NOW)
     chosen, pinned = choose(profile, shipped(), {}, given.pop("overrides", {}))
-    mounts = managed_mounts(inputs(mounts=[target]), storage)
+    mounts = mounts_of([target], None, storage, None)
     disks = [disk for disk in storage["disks"] if disk["name"] in mounts[0]["disks"]]
     vouched = [Attestation(**attested(claim)) for claim in words]
     found = of_host(chosen, pinned, mounts, disks, vouched, given.pop("accept", False))
@@ -143,7 +143,7 @@ def neighbour(barrier: str, cache: str, profile: str = "flush", line: str = "") 
     host.add_mount(other, line)
     host.disk("sdb").cache = cache
     storage = collect(host, NOW)
-    mounts = managed_mounts(inputs(mounts=["/srv/mssql"]), storage)
+    mounts = mounts_of(["/srv/mssql"], None, storage, None)
     disks = [disk for disk in storage["disks"] if disk["name"] == "sdb"]
     chosen, _pinned = choose(profile, shipped(), {}, {})
     return [f"{need.name} {need.state}" for need in of_neighbours(chosen, storage["mounts"], mounts, disks)]

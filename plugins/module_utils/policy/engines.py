@@ -1,0 +1,281 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each engine's settings beside what the profile wants: rows of the report, and what they mean.
+
+Pure: `durable_engines` in, rows out, as policy/settings.py for disks and mounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..observation import UNKNOWN
+from . import mssql
+from .engine_rules import CHECKS, FULL, RELAXED, Rule
+from .profiles import Profile
+from .settings import Setting
+
+#: Who keeps an engine's settings elsewhere, and what to do there.
+_OWNERS = {
+    "patroni": "set it in Patroni's configuration: patronictl edit-config",
+    "container": "set it in the container's image or its options, and make it anew",
+    UNKNOWN: "find out who manages this server, and set it there",
+}
+
+
+class Engines(NamedTuple):
+    """What the policy finds of a host's engines.
+
+    `risks`: ways in which acknowledged commits can vanish now; `unknowns`: what is not understood;
+    `warnings`: what is right as far as settings go, and should be known.
+    """
+
+    rows: tuple[Setting, ...] = ()
+    risks: tuple[str, ...] = ()
+    unknowns: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def assess(
+    found: dict[str, Any],
+    profile: Profile,
+    storage: dict[str, Any],
+    honoured: mssql.Honoured,
+    may_restart: bool,
+) -> Engines:
+    """Return what is to be said of all engines of a host.
+
+    `found`: durable_engines; `honoured` tells whether a disk's FUA may be relied on; `may_restart`:
+    whether this run may restart servers.
+    """
+    rows: list[Setting] = []
+    risks: list[str] = []
+    warnings: list[str] = []
+    unknowns = [_unattributed(process) for process in found["unattributed"]]
+    for instance in found["engines"]:
+        own = list(_rows(instance, profile, storage, honoured, may_restart))
+        rows += own
+        if profile.promises_durability:
+            risks += _risks(instance, own)
+        if instance["evidence"].get("observation"):
+            unknowns.append(f"{_label(instance)}: {instance['evidence']['observation']['reason']}")
+        if instance["engine"] == "mssql":
+            warnings += mssql.warnings(instance)
+        if any(row.verdict == "drift_running" and row.phase for row in own if _loses(instance, row, profile)):
+            check = CHECKS[_kind(instance)]
+            warnings.append(
+                f"{_label(instance)} was exposed: when it is mended, look for damage with {check}"
+            )
+    return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings))
+
+
+def paths(found: dict[str, Any]) -> list[str]:
+    """Return where the engines keep data and logs: what they are configured to, and have open."""
+    named = [path for instance in found["engines"] for path in instance["directories"]]
+    opened = [row["directory"] for instance in found["engines"] for row in instance["files"]]
+    return list(dict.fromkeys([*named, *opened]))
+
+
+def rules(instance: dict[str, Any], profile: Profile) -> dict[str, Rule]:
+    """Return the rules for an instance's settings that do not depend on storage."""
+    return (FULL if profile.engines == "full" else RELAXED)[_kind(instance)]
+
+
+def _rows(
+    instance: dict[str, Any],
+    profile: Profile,
+    storage: dict[str, Any],
+    honoured: mssql.Honoured,
+    may_restart: bool,
+) -> Iterator[Setting]:
+    if instance["engine"] == "firebird":
+        yield from _databases(instance, profile)
+        return
+    wanted = rules(instance, profile)
+    if instance["engine"] == "mssql":
+        wanted = mssql.rules(instance, profile, storage, honoured)
+    for name, rule in wanted.items():
+        seen = instance["settings"].get(name)
+        if seen is None or _is_moot(instance, rule):
+            continue
+        yield _row(instance, name, rule, seen, may_restart)
+    for override in instance.get("overrides", ()):
+        rule = wanted.get(override["setting"])
+        if rule and not rule.allows(override["value"]):
+            yield _override(instance, override, rule)
+
+
+def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], may_restart: bool) -> Setting:
+    stopped = instance["state"] == "stopped"
+    running = "stopped" if stopped else seen["running"]
+    persisted = seen["persisted"]
+    runs, kept = stopped or rule.allows(running), rule.allows(persisted)
+    verdict = _judge(running, persisted, runs, kept, rule.live)
+    ours = instance["managed_by"] not in _OWNERS and persisted != UNKNOWN
+    phase = None
+    if verdict.startswith("drift") and ours:
+        phase = rule.phase
+    if verdict == "pending" and may_restart and instance["managed_by"] == "systemd":
+        phase = rule.phase
+    wanted = running if runs and not stopped else rule.value
+    kept_as = persisted if kept and persisted != UNKNOWN else rule.value
+    source = {"value": running, "source": seen["source"], "reason": seen["reason"]}
+    return Setting(
+        layer=instance["engine"],
+        target=instance["name"],
+        setting=name,
+        klass=rule.klass,
+        wanted_running=wanted if not stopped else kept_as,
+        wanted_persisted=kept_as,
+        running=running,
+        persisted=persisted,
+        verdict=verdict,
+        phase=phase,
+        evidence={"running": source, "persisted": {**source, "value": persisted, "source": seen.get("from")}},
+        why=_why(verdict, name, running, persisted, rule, seen),
+        remedy=_remedy(instance, verdict, phase),
+    )
+
+
+def _judge(running: str, persisted: str, runs: bool, kept: bool, live: bool) -> str:
+    if running != UNKNOWN and not runs:
+        if live:
+            return "drift_running"
+        if persisted != UNKNOWN:
+            return "pending" if kept else "drift_persisted"
+    if persisted != UNKNOWN and not kept:
+        return "drift_persisted"
+    return UNKNOWN if UNKNOWN in (running, persisted) else "ok"
+
+
+def _why(verdict: str, name: str, running: str, persisted: str, rule: Rule, seen: dict[str, Any]) -> str:
+    if verdict == "ok":
+        return "as wanted"
+    if verdict == UNKNOWN:
+        return seen["reason"] or f"{name} could not be read"
+    if verdict == "drift_running":
+        return f"{name} is {running}: {rule.means}"
+    if verdict == "pending":
+        return f"the server runs with {running} until it is restarted: {rule.means}"
+    place = f" ({seen['from']})" if seen.get("from") else ""
+    return f"at its next start {name} will be {persisted}{place}: {rule.means}"
+
+
+def _remedy(instance: dict[str, Any], verdict: str, phase: str | None) -> str:
+    if verdict == "ok":
+        return ""
+    if phase:
+        return "run harden-db"
+    manager = instance["managed_by"]
+    if verdict == "pending":
+        if manager == "pacemaker":
+            return "restart it through the cluster: pcs resource restart"
+        return "restart the server, or give durable_allow: [restart_engines]"
+    if manager in _OWNERS:
+        return _OWNERS[manager]
+    return "mend what could not be read, then run again"
+
+
+def _override(instance: dict[str, Any], override: dict[str, Any], rule: Rule) -> Setting:
+    """A setting of one role or database, which the server's own does not reach."""
+    value = override["value"]
+    said = {"value": value, "source": override["source"], "reason": None}
+    return Setting(
+        layer=instance["engine"],
+        target=f"{instance['name']} {override['scope']}",
+        setting=override["setting"],
+        klass=rule.klass,
+        wanted_running=rule.value,
+        wanted_persisted=rule.value,
+        running=value,
+        persisted=value,
+        verdict="drift_running",
+        phase=None,
+        evidence={"running": said, "persisted": said},
+        why=f"{override['setting']} is {value} for {override['scope']}: {rule.means}",
+        remedy=f"take it away where it was set: {override['remedy']}",
+    )
+
+
+def _databases(instance: dict[str, Any], profile: Profile) -> Iterator[Setting]:
+    """Yield a row for each Firebird database: the setting is in its header."""
+    rule = rules(instance, profile)["forced_writes"]
+    for database in instance["databases"]:
+        word = database["forced_writes"]
+        said = {"value": word, "source": f"{database['path']}: header", "reason": database["reason"]}
+        drifts = word != UNKNOWN and not rule.allows(word)
+        can = drifts and database["in_use"] == "no" and instance["managed_by"] not in _OWNERS
+        verdict = "drift_running" if drifts else UNKNOWN if word == UNKNOWN else "ok"
+        remedy = "" if verdict == "ok" else "run harden-db" if can else _gfix(database, verdict)
+        yield Setting(
+            layer="firebird",
+            target=database["path"],
+            setting="forced_writes",
+            klass="safety",
+            wanted_running=rule.value,
+            wanted_persisted=rule.value,
+            running=word,
+            persisted=word,
+            verdict=verdict,
+            phase="tighten" if can else None,
+            evidence={"running": said, "persisted": said},
+            why=_why(verdict, "forced_writes", word, word, rule, {"reason": database["reason"]}),
+            remedy=remedy,
+        )
+
+
+def _gfix(database: dict[str, Any], verdict: str) -> str:
+    if verdict == UNKNOWN:
+        return "mend what could not be read, then run again"
+    return "somebody has it open: detach everybody and run again (gfix -write sync wants it alone)"
+
+
+def _is_moot(instance: dict[str, Any], rule: Rule) -> bool:
+    if not rule.unless:
+        return False
+    other, word = rule.unless
+    return bool(instance["settings"].get(other, {}).get("running") == word)
+
+
+def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
+    label = _label(instance)
+    if instance["state"] != "running":
+        return
+    for library in instance["preloads"]:
+        yield f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing"
+    for row in rows:
+        rule = _rule_of(instance, row)
+        wrong = (
+            rule and rule.loses and row.running not in (UNKNOWN, "stopped") and not rule.allows(row.running)
+        )
+        if wrong and row.klass == "safety":
+            yield f"commits of {label} can vanish: {row.setting} is {row.running} ({row.target})"
+    if instance["engine"] == "mssql":
+        yield from mssql.risks(instance, label)
+
+
+def _rule_of(instance: dict[str, Any], row: Setting) -> Rule | None:
+    return FULL[_kind(instance)].get(row.setting)
+
+
+def _loses(instance: dict[str, Any], row: Setting, profile: Profile) -> bool:
+    rule = _rule_of(instance, row)
+    return bool(rule and rule.loses and profile.promises_durability)
+
+
+def _unattributed(process: dict[str, Any]) -> str:
+    who = f"process {process['pid']} ({process['name']})" if process["pid"] else process["name"]
+    return f"{who} may be a database server, and belongs to none that is understood: {process['why']}"
+
+
+def _kind(instance: dict[str, Any]) -> str:
+    """Return which rules hold: MySQL's are not quite MariaDB's."""
+    if instance["engine"] == "mariadb" and instance.get("flavour") == "mysql":
+        return "mysql"
+    return str(instance["engine"])
+
+
+def _label(instance: dict[str, Any]) -> str:
+    return f"{instance['engine']} {instance['name']}"

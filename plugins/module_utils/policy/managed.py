@@ -1,0 +1,110 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which mounts are managed: those that the inventory names, else those that hold databases. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..paths import normal
+from .placement import holder, place
+from .profiles import BadInput
+
+_ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "mysql")
+
+
+def mounts_of(
+    mounts: Any, databases: Any, storage: dict[str, Any], engines: dict[str, Any] | None
+) -> list[dict[str, Any]]:
+    """Return the facts of the managed mounts, each with `listed`: whether it is named itself.
+
+    `mounts` and `databases` as the inventory says; where it names neither, what the engines have
+    open, and are configured to, decides. Raises BadInput for a path that is not there.
+    """
+    by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
+    chosen: dict[str, dict[str, Any]] = {}
+    for target in paths_in("durable_mounts", [] if mounts is None else mounts):
+        if target not in by_target:
+            raise BadInput(
+                f"durable_mounts: seen {target}, where nothing is mounted; wanted one of"
+                f" {', '.join(sorted(by_target))}; mount it, or correct the path"
+            )
+        mount = by_target[target]
+        chosen[mount["target"]] = {**mount, "listed": True}
+    for path in _database_paths([] if databases is None else databases):
+        real = _real(path, storage)
+        mount = by_target[_holder(real, by_target, storage["elsewhere"])]
+        listed = real in mount["targets"]
+        before = chosen.setdefault(mount["target"], {**mount, "listed": listed})
+        before["listed"] = before["listed"] or listed
+    if mounts is None and databases is None:
+        for instance in (engines or {}).get("engines", ()):
+            for mount in place(instance, storage).mounts:
+                chosen.setdefault(mount["target"], {**mount, "listed": False})
+    return list(chosen.values())
+
+
+def everything(storage: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the mounts that an audit looks at when nothing is listed: all that can be written."""
+    return [
+        {**mount, "listed": False}
+        for mount in storage["mounts"]
+        if "rw" in mount["options_running"] and mount["fstype"] != "vfat"
+    ]
+
+
+def paths_in(where: str, value: Any) -> list[str]:
+    """Return the absolute paths of a variable, in their plainest form. Raises BadInput."""
+    wrong = not isinstance(value, (list, tuple)) or any(
+        not isinstance(path, str) or not path.startswith("/") for path in value
+    )
+    if wrong:
+        raise BadInput(f"{where}: seen {value!r}; wanted a list of absolute paths")
+    # Else "/srv//data" and "/srv/x/../data" would be held to lie on another mount.
+    return [normal(path) for path in value]
+
+
+def engines_in(databases: Any) -> list[str]:
+    """Return the engines that `durable_databases` names."""
+    return [entry["engine"] for entry in databases or ()]
+
+
+def _database_paths(databases: Any) -> list[str]:
+    if not isinstance(databases, (list, tuple)):
+        raise BadInput(f"durable_databases: seen {databases!r}; wanted a list")
+    found = []
+    for index, entry in enumerate(databases):
+        where = f"durable_databases[{index}]"
+        if not isinstance(entry, dict) or entry.get("engine") not in _ENGINES:
+            raise BadInput(f"{where}: seen {entry!r}; wanted engine: one of {', '.join(_ENGINES)}")
+        if not entry.get("paths"):
+            raise BadInput(
+                f"{where}: no paths; list the directories of its data and logs, or take durable_databases"
+                " out: then those that the running engines use are found"
+            )
+        found += paths_in(f"{where}.paths", entry["paths"])
+    return found
+
+
+def _real(path: str, storage: dict[str, Any]) -> str:
+    if path in storage["unresolved"]:
+        raise BadInput(
+            f"durable_databases: seen {path}, which cannot be looked at:"
+            f" {storage['unresolved'][path]}; see to its disk, or correct the path"
+        )
+    real = storage["resolved"].get(path, path)
+    if real is None:
+        raise BadInput(f"durable_databases: seen {path}, which is not there; correct the path")
+    return str(real)
+
+
+def _holder(path: str, by_target: dict[str, Any], elsewhere: dict[str, str]) -> str:
+    found = holder(path, (*by_target, *elsewhere)) or "nothing"
+    if found not in by_target:
+        kind = elsewhere.get(found, "no file system")
+        raise BadInput(
+            f"durable_databases: {path} lies on {kind} at {found}, which holds nothing over a power cut;"
+            " move the data, or correct the path"
+        )
+    return found

@@ -1,0 +1,127 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which of SQL Server's two safe ways of writing fits the storage below it. Pure.
+
+FUA: trace flag 3979, writethrough 1, alternatewritethrough 0: each log write is one FUA write. Right
+only where every disk below takes FUA, and keeps to it. Forced flush: no 3979, 1 and 1: a write, then
+a flush of the whole disk. Right everywhere, and SQL Server's default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..observation import UNKNOWN
+from .engine_rules import Rule
+from .placement import place
+from .profiles import Profile
+
+#: Tells whether a disk that offers FUA may be relied on: it is physical, or somebody attests it.
+Honoured = Callable[[dict[str, Any]], bool]
+
+#: SQL Server 2017 CU6, the first that knows these settings; 2022 CU18, the first without a race
+#: that alternatewritethrough=1 has.
+_KNOWS_FUA = (14, 0, 3025, 34)
+_RACES = ((16,), (16, 0, 4185, 3))
+_FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
+_FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}
+_MEANS = {
+    "traceflag3979": {
+        "on": "the server leaves flushing to FUA writes",
+        "off": "the server flushes where one FUA write would do",
+    },
+    "traceflag3982": {"on": "it contradicts trace flag 3979"},
+    "writethrough": {"0": "writes are not sent on to the disk, by any way"},
+    "alternatewritethrough": {
+        "0": "nothing is flushed after a write that is no FUA write",
+        "1": "the server flushes where one FUA write would do",
+    },
+}
+
+
+def rules(
+    instance: dict[str, Any], profile: Profile, storage: dict[str, Any], honoured: Honoured
+) -> dict[str, Rule]:
+    """Return the rules for an instance on this storage."""
+    if not profile.promises_durability:
+        return {}
+    against = against_fua(instance, storage, honoured)
+    wanted = _FLUSH if against else _FUA
+    return {
+        name: Rule(
+            (word,), word, _means(name, word, against), loses=False, live=False, phase=_phase(name, word)
+        )
+        for name, word in wanted.items()
+    }
+
+
+def _phase(name: str, word: str) -> str:
+    """Flushing where FUA would do is slow and not unsafe: leaving it waits until all else is true."""
+    return "loosen" if word == _FUA[name] != _FLUSH.get(name) else "tighten"
+
+
+def uses_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Honoured) -> bool:
+    """Tell whether the FUA way fits."""
+    return not against_fua(instance, storage, honoured)
+
+
+def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Honoured) -> list[str]:
+    """Return what speaks against the FUA way, in plain words; nothing where it fits."""
+    found = []
+    version = parse_version(instance["version"])
+    if version is None or version < _KNOWS_FUA:
+        found.append(f"version {instance['version']} is not known to be 2017 CU6 or later")
+    where = place(instance, storage)
+    found += where.unknown
+    found += [] if where.mounts else ["where it keeps its files is not known"]
+    by_name = {disk["name"]: disk for disk in storage["disks"]}
+    for mount in where.mounts:
+        if mount["fua_path"] != "yes":
+            reason = mount["evidence"]["fua_path"]["reason"]
+            found.append(f"{mount['target']}: {reason or 'whether it sends FUA is not known'}")
+            continue
+        claims = [name for name in mount["disks"] if not honoured(by_name[name])]
+        found += [
+            f"{name} ({mount['target']}) only claims to take FUA: attest host_honours_fua" for name in claims
+        ]
+    return found
+
+
+def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield the ways in which its settings lose acknowledged commits now."""
+    seen = instance["settings"]
+    through = seen.get("writethrough", {}).get("running")
+    alternate = seen.get("alternatewritethrough", {}).get("running")
+    flag = seen.get("traceflag3979", {}).get("running")
+    if through == "0":
+        yield f"commits of {label} can vanish: writethrough is 0"
+    elif flag == "on" and alternate == "0" and through not in ("1", UNKNOWN):
+        yield f"commits of {label} can vanish: trace flag 3979 with writethrough {through}"
+
+
+def warnings(instance: dict[str, Any]) -> list[str]:
+    """Return what is known of its version and should be known by its owner."""
+    version = parse_version(instance["version"])
+    alternate = instance["settings"].get("alternatewritethrough", {}).get("persisted")
+    if version and _RACES[0] <= version < _RACES[1] and alternate == "1":
+        return [
+            f"mssql {instance['name']}: version {instance['version']} has a race with alternatewritethrough=1;"
+            " update to 2022 CU18 (16.0.4185.3) or later"
+        ]
+    return []
+
+
+def parse_version(text: str) -> tuple[int, ...] | None:
+    """Return the numbers of a version like 16.0.4185.3, None for anything else."""
+    found = re.match(r"\d+(?:\.\d+)+", text)
+    return tuple(map(int, found[0].split("."))) if found else None
+
+
+def _means(name: str, wanted: str, against: list[str]) -> str:
+    other = {word: means for word, means in _MEANS[name].items() if word != wanted}
+    means = next(iter(other.values()), "it is neither of the two that are safe")
+    why = f"forced flush is right here ({against[0]})" if against else "every disk below takes FUA"
+    return f"{means}; {why}"
