@@ -233,8 +233,12 @@ def _name_apart(told: list[dict[str, Any]]) -> None:
     """Add something to names that several instances of one engine have."""
     seen: set[tuple[str, str]] = set()
     for facts in told:
-        if (facts["engine"], facts["name"]) in seen:
-            facts["name"] += f" ({facts['config'] or facts['unit'] or facts['pids'][:1]})"
+        name = facts["name"]
+        apart = [
+            name,
+            *(f"{name} ({more})" for more in (facts["config"], facts["unit"], *facts["pids"]) if more),
+        ]
+        facts["name"] = next((text for text in apart if (facts["engine"], text) not in seen), name)
         seen.add((facts["engine"], facts["name"]))
 
 

@@ -47,7 +47,7 @@ _SECONDS = {
     "month": 2629800.0,
     "y": 31557600.0,
 }
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|min|h|d|w|month|y)")
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|min|h|d|w|month|y)", re.ASCII)
 
 
 class Unit(NamedTuple):
