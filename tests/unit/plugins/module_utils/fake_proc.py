@@ -86,7 +86,8 @@ class FakeProcess:
 class ProcHost(FakeHost):
     """The machine. `magic`: links of /proc, which lead nowhere else; `units`: name -> properties.
 
-    `machine` is what uname says; `end_at` is the number of the look at /proc at which `ending` ends.
+    `machine` is what uname says; `looked` are the paths of /proc that were looked at, in order; at the
+    look of number `end_at` (from 1) the process `ending` ends.
     """
 
     def __init__(self, *processes: FakeProcess) -> None:
@@ -94,7 +95,8 @@ class ProcHost(FakeHost):
         super().__init__()
         self.machine = "x86_64"
         self.units: dict[str, dict[str, str]] = {}
-        self.looks, self.end_at, self.ending = 0, 0, 0
+        self.looked: list[str] = []
+        self.end_at, self.ending = 0, 0
         self.files.update(
             {
                 "/proc/stat": "cpu 1 2 3\nbtime 1700000000\nprocesses 9\n",
@@ -176,9 +178,10 @@ class ProcHost(FakeHost):
         return Result(0, "\n".join(blocks), "")
 
     def _look(self, path: str) -> None:
-        self.looks += path.startswith("/proc/")
-        if self.looks == self.end_at:
-            self.end(self.ending)
+        if path.startswith("/proc/"):
+            self.looked.append(path)
+            if len(self.looked) == self.end_at:
+                self.end(self.ending)
 
     def _children(self, path: str) -> set[str]:
         return super()._children(path) | self.magic.children(path.rstrip("/"))

@@ -241,11 +241,11 @@ def test_what_cannot_be_read_of_an_instance_is_unknown_with_a_reason(name: str) 
 
 def test_a_process_may_end_at_any_moment() -> None:
     """Whichever look at /proc it does not survive, the other instance is told in full."""
-    looks = debian(CLUSTER, MARIA)
-    before = looks.looks
-    told(looks)
-    assert looks.looks - before > 40
-    for moment in range(before + 1, looks.looks + 1):
+    whole = debian(CLUSTER, MARIA)
+    told(whole)
+    last = whole.looked.index("/proc/50/maps") + 1
+    assert last > 40
+    for moment in range(1, len(whole.looked) + 1):
         host = debian(CLUSTER, MARIA)
         host.end_at, host.ending = moment, 50
         facts = told(host)
@@ -253,8 +253,8 @@ def test_a_process_may_end_at_any_moment() -> None:
         maria = next(found for found in facts["engines"] if found["engine"] == "mariadb")
         assert (maria["state"], len(maria["files"])) == ("running", 1), moment
         (pg,) = [found for found in facts["engines"] if found["engine"] == "postgresql"]
-        # Stopped then, or just still running.
-        assert (pg["state"], pg["pids"]) in (("stopped", []), ("running", [50])), moment
+        expected = ("stopped", []) if moment <= last else ("running", [50])
+        assert (pg["state"], pg["pids"]) == expected, moment
 
 
 @pytest.mark.parametrize("function", ["find", "installed"])
@@ -320,6 +320,26 @@ def test_an_instance_that_another_manager_runs_is_not_told_twice() -> None:
     )
     found = [instance for instance in engines(debian(by_hand)) if instance["engine"] == "mariadb"]
     assert [(instance["name"], instance["managed_by"]) for instance in found] == [("/srv/maria", "none")]
+
+
+def test_two_instances_may_share_a_configuration() -> None:
+    second = FakeProcess(80, "/usr/sbin/mysqld", cwd="/srv/2", cgroup="0::/system.slice/mysqld@2.service\n")
+    found = [instance for instance in engines(debian(second)) if instance["engine"] == "mariadb"]
+    assert [(instance["name"], instance["state"]) for instance in found] == [
+        ("/srv/2", "running"),
+        ("mariadb", "stopped"),
+    ]
+    assert found[0]["config"] == found[1]["config"]
+
+
+def test_what_systemd_does_not_stop_has_no_timeout_of_systemd() -> None:
+    """Podman's units stop a container, and that its engine."""
+    cgroup = f"0::/system.slice/db.service/libpod-payload-{ID}\n"
+    host = ProcHost(FakeProcess(50, PG, ("postgres",), namespace=OTHER, mountinfo=VOLUME, cgroup=cgroup))
+    host.units = {"db.service": {"TimeoutStopUSec": "70s"}}
+    (found,) = engines(host)
+    assert (found["unit"], found["stop_timeout"]) == ("db.service", "unknown")
+    assert "managed by container" in found["evidence"]["stop_timeout"]["reason"]
 
 
 def test_firebird_alone_has_databases() -> None:

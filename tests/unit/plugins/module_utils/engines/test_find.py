@@ -63,8 +63,9 @@ def test_a_process_whose_arguments_do_not_come_is_an_instance_all_the_same(engin
     found = engine.find(host, Processes(host))
     assert ("process 77", "Permission denied" in why(found[0])) == (found[0].name, True)
     assert len(found) == 2
+    processes = Processes(host)
     host.end(77)
-    assert [instance.processes[0].pid for instance in engine.find(host, Processes(host))] == [88]
+    assert [instance.processes[0].pid for instance in engine.find(host, processes)] == [88]
 
 
 @pytest.mark.parametrize(
