@@ -435,12 +435,12 @@ ansible_facts:
 """
 
 import time
-from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
 
 
@@ -452,16 +452,7 @@ def main() -> None:
         facts = collect(Host(), now, of_databases(module.params["databases"]))
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")
-    module.exit_json(changed=False, ansible_facts={"durable_storage": _printable(facts)})
-
-
-def _printable(value: Any) -> Any:
-    """Return a value with bytes that are no UTF-8 written out: JSON cannot carry them."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    if isinstance(value, dict):
-        return {_printable(key): _printable(inner) for key, inner in value.items()}
-    return [_printable(inner) for inner in value] if isinstance(value, list) else value
+    module.exit_json(changed=False, ansible_facts={"durable_storage": printable(facts)})
 
 
 if __name__ == "__main__":

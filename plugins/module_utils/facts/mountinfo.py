@@ -48,6 +48,11 @@ def parse_mountinfo(text: str) -> list[Mount]:
     return [_parse_line(line) for line in text.split("\n") if line]
 
 
+def by_id(text: str) -> dict[str, Mount]:
+    """Return {mount id: mount}; an id means the same mount to every process. Raises ValueError."""
+    return {line.partition(" ")[0]: _parse_line(line) for line in text.split("\n") if line}
+
+
 def _parse_line(line: str) -> Mount:
     left, separator, right = line.partition(" - ")
     before, after = left.split(" "), right.split(" ")

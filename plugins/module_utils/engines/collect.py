@@ -1,0 +1,264 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The engines of one host: which run, which could, what they have open, and who manages them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..host import Host, Unobservable
+from ..observation import UNKNOWN, Observation, unknown
+from . import faircom, firebird, mariadb, mssql, postgresql, units
+from .instance import Instance
+from .managers import Managers
+from .openfiles import OpenFiles
+from .places import Place, Places, resolve
+from .processes import Process, Processes
+
+ENGINES = (mssql, faircom, firebird, postgresql, mariadb)
+#: Program, and name of a process that runs it, -> engine.
+_PROGRAMS = {program: engine.NAME for engine in ENGINES for program in engine.PROGRAMS}
+
+
+def collect(host: Host, now: str) -> dict[str, Any]:
+    """Return `durable_engines`; `now` is the host's UTC time in ISO 8601.
+
+    What goes wrong with one instance is its own: it is told as unknown, with the reason.
+
+    Raises Unobservable where the processes cannot be listed: then nothing can be said.
+    """
+    engines = Engines(host)
+    return {
+        "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
+        "time": now,
+        "engines": engines.instances(),
+        "unattributed": engines.unattributed(),
+    }
+
+
+class Engines:
+    """Reads the engines of one host."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.processes = Processes(host)
+        self.places = Places(host)
+        self.files = OpenFiles(host, self.places.mounts)
+        self.managers = Managers(host, self.processes)
+        self.failed: dict[str, str] = {}
+        self._claimed: set[int] = set()
+
+    def instances(self) -> list[dict[str, Any]]:
+        """Return all instances, those that run first, engine by engine."""
+        running = [found for engine in ENGINES for found in self._find(engine)]
+        places = {found.processes[0].pid: self._place(found) for found in running}
+        own = {pid: place.unit for pid, place in places.items() if isinstance(place, Place)}
+        listed = units.listed(self.host)
+        matching = {
+            engine.NAME: [unit for unit in listed if engine.UNITS.fullmatch(unit)] for engine in ENGINES
+        }
+        stopped = [found for engine in ENGINES for found in self._installed(engine, matching[engine.NAME])]
+        asked = {*own.values(), *(found.unit for found in stopped)} - {None}
+        shown, why = units.show(self.host, filter(None, asked))
+        told = []
+        for found in running:
+            pid = found.processes[0].pid
+            facts = self._told(found, places[pid], own.get(pid), shown, why)
+            if not self.processes.is_gone(found.processes[0]):
+                told.append(facts)
+        for found in stopped:
+            unit = shown.get(found.unit or "")
+            if not any(_is_same(found, unit, other) for other in told):
+                told.append(self._told(found, None, found.unit, shown, why))
+        _name_apart(told)
+        return told
+
+    def unattributed(self) -> list[dict[str, Any]]:
+        """Return the processes that look like an engine and belong to no instance, with the reason.
+
+        An engine that could not be looked for is one of them, with the process null.
+        """
+        found: list[dict[str, Any]] = []
+        for process in self.processes.all.values():
+            engine = _PROGRAMS.get(process.program) or _PROGRAMS.get(process.name)
+            if engine and process.pid not in self._claimed and not self.processes.is_gone(process):
+                why = self.failed.get(engine) or _why(process, engine)
+                found.append({"pid": process.pid, "name": process.name, "why": why})
+        return found + [{"pid": None, "name": name, "why": why} for name, why in self.failed.items()]
+
+    def _find(self, engine: Any) -> list[Instance]:
+        try:
+            found: list[Instance] = engine.find(self.host, self.processes)
+        except Exception as error:  # Of what nobody foresaw, the other engines must still be told.
+            self.failed[engine.NAME] = f"looking for its instances failed: {_said(error)}"
+            return []
+        self._claimed.update(process.pid for instance in found for process in instance.processes)
+        return found
+
+    def _installed(self, engine: Any, names: list[str]) -> list[Instance]:
+        try:
+            found: list[Instance] = engine.installed(self.host, names)
+        except Exception as error:
+            self.failed[engine.NAME] = f"looking for stopped instances failed: {_said(error)}"
+            return []
+        return found
+
+    def _place(self, found: Instance) -> Place | str:
+        """Return where a running instance lives, or why that cannot be told."""
+        try:
+            return self.places.of(found.processes[0])
+        except Unobservable as error:
+            return str(error)
+
+    def _told(
+        self,
+        found: Instance,
+        place: Place | str | None,
+        name: str | None,
+        shown: dict[str, units.Unit],
+        why: str | None,
+    ) -> dict[str, Any]:
+        """Return the facts of one instance. Nothing here raises.
+
+        `place` is None for a stopped one, or why it is not known; `name` is that of its unit; `shown`
+        is what systemd says of units, and `why` the reason where it says nothing.
+        """
+        unit = shown.get(name or "")
+        facts = _blank(found, unit.name if unit else name)
+        seen: dict[str, Observation] = dict(found.evidence)
+        seen["version"] = found.version or unknown("none", "the engine was not asked")
+        try:
+            if isinstance(place, str):
+                seen["namespace"] = unknown("/proc/PID", place)
+                facts["namespace"] = UNKNOWN
+            else:
+                seen["managed_by"] = self.managers.of(found, place, facts["unit"], unit)
+                seen["stop_timeout"] = _stop_timeout(seen["managed_by"].value, name, unit, why)
+                self._add_paths(facts, seen, found, place)
+                if place:
+                    self._add_running(facts, seen, found, place)
+        except Exception as error:  # Of what nobody foresaw, the other instances must still be told.
+            seen["observation"] = unknown("none", _said(error))
+        for field in ("managed_by", "stop_timeout", "version"):
+            facts[field] = seen[field].value if field in seen else UNKNOWN
+        facts["evidence"] = {field: value.as_dict() for field, value in seen.items()}
+        return facts
+
+    def _add_paths(
+        self, facts: dict[str, Any], seen: dict[str, Observation], found: Instance, place: Place | None
+    ) -> None:
+        """Add the configured paths as this process sees them, links of directories followed."""
+        root = place.root if place else ""
+        directories, reasons = [], []
+        for path in found.directories:
+            real = path
+            try:
+                real = resolve(self.host, root, path)
+            except Unobservable as error:
+                reasons.append(str(error))
+            directories.append(self.places.on_host(place, real) if place else real)
+        facts["directories"] = directories
+        if reasons:
+            seen["directories"] = unknown("links", "; ".join(reasons))
+        if found.config and place:
+            facts["config"] = self.places.on_host(place, found.config)
+
+    def _add_running(
+        self, facts: dict[str, Any], seen: dict[str, Observation], found: Instance, place: Place
+    ) -> None:
+        """Add what only a running instance has."""
+        main = found.processes[0]
+        facts["namespace"], facts["root"] = place.namespace, place.root
+        if place.reason:
+            seen["namespace"] = unknown(f"/proc/{main.pid}/ns/mnt", place.reason)
+        if place.namespace == "container":
+            facts["name"] = f"{place.container or 'container'} {found.name}"
+        facts["files"], seen["files"] = self.files.rows(found.processes, place)
+        source = f"/proc/{main.pid}/maps"
+        try:
+            facts["preloads"] = self.processes.preloads(main)
+            seen["preloads"] = Observation(" ".join(facts["preloads"]) or "none", source)
+        except Unobservable as error:
+            seen["preloads"] = unknown(source, str(error))
+
+
+def _blank(found: Instance, unit: str | None) -> dict[str, Any]:
+    """Return the facts of an instance before anything was read."""
+    facts: dict[str, Any] = {
+        "engine": found.engine,
+        "name": found.name,
+        "state": "running" if found.processes else "stopped",
+        "pids": [process.pid for process in found.processes],
+        "version": UNKNOWN,
+        "config": found.config,
+        "unit": unit,
+        "managed_by": UNKNOWN,
+        "namespace": "host" if not found.processes else UNKNOWN,
+        "root": "",
+        "stop_timeout": UNKNOWN,
+        "preloads": [],
+        "directories": list(found.directories),
+        "files": [],
+        "settings": {},
+        "pending_restart": [],
+    }
+    if found.flavour:
+        facts["flavour"] = found.flavour
+    if found.engine == firebird.NAME:
+        facts["databases"] = []
+    return facts
+
+
+def _stop_timeout(manager: str, name: str | None, unit: units.Unit | None, why: str | None) -> Observation:
+    """Return how long a clean stop may take before the instance is killed, in seconds."""
+    if manager not in ("systemd", "patroni"):
+        return unknown(name or "none", f"managed by {manager}: its unit does not decide it")
+    if unit is None:
+        return unknown("systemctl show", why or f"systemd does not know {name}")
+    return unit.stop_timeout
+
+
+def _is_same(stopped: Instance, unit: units.Unit | None, told: dict[str, Any]) -> bool:
+    """Tell whether what could be started is what runs, or was told before."""
+    if stopped.engine != told["engine"]:
+        return False
+    name = unit.name if unit else stopped.unit
+    same_config = stopped.config is not None and stopped.config == told["config"] and not told["unit"]
+    return stopped.name == told["name"] or (name is not None and name == told["unit"]) or same_config
+
+
+def _name_apart(told: list[dict[str, Any]]) -> None:
+    """Add something to names that several instances of one engine have."""
+    seen: set[tuple[str, str]] = set()
+    for facts in told:
+        name = facts["name"]
+        apart = [
+            name,
+            *(f"{name} ({more})" for more in (facts["config"], facts["unit"], *facts["pids"]) if more),
+        ]
+        facts["name"] = next((text for text in apart if (facts["engine"], text) not in seen), name)
+        seen.add((facts["engine"], facts["name"]))
+
+
+def _why(process: Process, engine: str) -> str:
+    if process.exe is None:
+        return f"it calls itself {process.name}, and what it runs cannot be read: {process.reason}"
+    if process.program not in _PROGRAMS:
+        return f"it calls itself {process.name}, and runs {process.exe}"
+    return f"it runs {process.exe}, and belongs to no instance of {engine} that was found"
+
+
+def _said(error: Exception) -> str:
+    """Return an error's message if it is of our own making, else only its kind and place.
+
+    The message of another can hold anything.
+    """
+    if isinstance(error, Unobservable):
+        return str(error)
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    place = f" at {os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else ""
+    return type(error).__name__ + place

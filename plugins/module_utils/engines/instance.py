@@ -1,0 +1,53 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One instance of an engine, as it is found, before anything is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from ..host import Unobservable
+from ..observation import Observation, unknown
+from .processes import Process, Processes
+
+
+class Instance(NamedTuple):
+    """One server that runs, or that is installed and stopped.
+
+    `name` stays the same over restarts. `processes`: the main one first, () when it is stopped.
+    `config` and `directories` are paths as the instance itself sees them; None and () are for what
+    was not found. `unit` is the systemd service of a stopped one; of a running one its control group
+    tells. `flavour` is for MariaDB and MySQL: mariadb, mysql or unknown. `evidence` says by field why
+    something is not known.
+    """
+
+    engine: str
+    name: str
+    processes: tuple[Process, ...] = ()
+    config: str | None = None
+    directories: tuple[str, ...] = ()
+    unit: str | None = None
+    flavour: str | None = None
+    version: Observation | None = None
+    evidence: tuple[tuple[str, Observation], ...] = ()
+
+
+def of_mains(
+    engine: str, processes: Processes, mains: Iterable[Process], build: Callable[[Process], Instance]
+) -> list[Instance]:
+    """Return what `build` makes of each main process.
+
+    One that has ended meanwhile is passed over. One that cannot be read is an instance all the same,
+    named by its process, and its evidence says why.
+    """
+    found = []
+    for main in mains:
+        try:
+            found.append(build(main))
+        except Unobservable as error:
+            if not processes.is_gone(main):
+                why = unknown(f"/proc/{main.pid}", str(error))
+                found.append(Instance(engine, f"process {main.pid}", (main,), evidence=(("config", why),)))
+    return found

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who starts and stops an instance, and so may not be fought."""
+
+from __future__ import annotations
+
+import re
+
+from ..host import Host, Unobservable
+from ..observation import Observation, unknown
+from .instance import Instance
+from .places import Place
+from .processes import Process, Processes
+from .units import Unit
+
+#: Pacemaker leaves this in the directory of drop-ins of a unit that it has started.
+_OVERRIDE = "/run/systemd/system/{}.d/50-pacemaker.conf"
+_PACEMAKER_UNITS = ("pacemaker.service", "pacemaker_remote.service")
+_PACEMAKERS = ("pacemakerd", "pacemaker_remoted", "pacemaker-remoted")
+
+
+class Managers:
+    """Tells who manages instances of one host."""
+
+    def __init__(self, host: Host, processes: Processes) -> None:
+        self.host = host
+        self.processes = processes
+        self._patronis = [process for process in processes.all.values() if process.name == "patroni"]
+        named = (process for process in processes.all.values() if process.program in _PACEMAKERS)
+        self._pacemaker = next(named, None)
+
+    def of(self, instance: Instance, place: Place | None, name: str | None, unit: Unit | None) -> Observation:
+        """Return container, patroni, pacemaker, systemd or none, or `unknown`.
+
+        `place` is None for a stopped instance; `name` is that of its unit, `unit` what systemd says
+        of it.
+        """
+        if place and place.namespace == "container":
+            return Observation("container", f"{place.container or 'a namespace of its own'} {place.cgroup}")
+        found = self._patroni(instance, name) if instance.engine == "postgresql" else None
+        return found or self._cluster(name) or self._systemd(place, name, unit)
+
+    def _patroni(self, instance: Instance, unit: str | None) -> Observation | None:
+        if unit and re.fullmatch(r"patroni([@-].*)?\.service", unit):
+            return Observation("patroni", f"its unit is {unit}")
+        main = instance.processes[0] if instance.processes else None
+        for parent in self.processes.ancestors(main) if main else ():
+            if parent in self._patronis:
+                return Observation("patroni", f"process {parent.pid} started it")
+        return next(filter(None, (self._names(patroni, instance) for patroni in self._patronis)), None)
+
+    def _names(self, patroni: Process, instance: Instance) -> Observation | None:
+        """Return what a running Patroni says: whether its configuration names the data directory."""
+        source = f"/proc/{patroni.pid}/cmdline"
+        try:
+            files = [word for word in self.processes.argv(patroni)[1:] if word.endswith((".yml", ".yaml"))]
+            texts = [self.host.read(path) for path in files if path.startswith("/")]
+        except Unobservable as error:
+            if self.processes.is_gone(patroni):
+                return None
+            return unknown(source, f"Patroni runs, and its configuration cannot be read: {error}")
+        if not texts:
+            return unknown(source, "Patroni runs, and its command line names no configuration file")
+        for directory in instance.directories:
+            pattern = rf"""(?m)^\s*data_dir:\s*["']?{re.escape(directory)}/?["']?\s*(#.*)?$"""
+            if any(re.search(pattern, text) for text in texts):
+                return Observation("patroni", f"{', '.join(files)} names {directory}")
+        return None
+
+    def _cluster(self, unit: str | None) -> Observation | None:
+        if unit in _PACEMAKER_UNITS:
+            return Observation("pacemaker", f"its unit is {unit}")
+        override = _OVERRIDE.format(unit)
+        if unit and self.host.exists(override):
+            return Observation("pacemaker", override)
+        if self._pacemaker:
+            why = "Pacemaker runs here, and nothing tells whether this is one of its resources: ask crm_mon"
+            return unknown(f"process {self._pacemaker.pid}", why)
+        return None
+
+    def _systemd(self, place: Place | None, name: str | None, unit: Unit | None) -> Observation:
+        if name and not place and unit is None:
+            return unknown(name, "whether systemd knows it could not be asked")
+        if name and (place or (unit and unit.load != "not-found")):
+            state = f"{unit.active}, {unit.enabled or 'no unit file'}" if unit else "not asked"
+            return Observation("systemd", f"{name}: {state}")
+        if place and "/user@" in place.cgroup:
+            return unknown(place.cgroup, "a user's own systemd runs it, which was not asked")
+        return Observation("none", place.cgroup if place else "no unit starts it")

@@ -1,0 +1,166 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""systemd's services: which there are, and what systemd says of some."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..host import Host, Unobservable
+from ..observation import Observation, unknown
+
+#: Where units lie (systemd.unit(5)), those that a generator or an administrator made meanwhile too.
+_DIRECTORIES = (
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/run/systemd/transient",
+    "/run/systemd/generator",
+    "/run/systemd/generator.late",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+)
+_PROPERTIES = (
+    "Id",
+    "Names",
+    "LoadState",
+    "ActiveState",
+    "UnitFileState",
+    "TimeoutStopUSec",
+    "WorkingDirectory",
+    "ExecStart",
+)
+_PROGRAM = re.compile(r"(?:^|[{;]) path=(?P<path>.*?) ; argv\[\]=(?P<argv>.*?) ; ignore_errors=")
+#: systemd's units of time in seconds: systemd.time(7).
+_SECONDS = {
+    "us": 0.000001,
+    "ms": 0.001,
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+    "w": 604800.0,
+    "month": 2629800.0,
+    "y": 31557600.0,
+}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|min|h|d|w|month|y)", re.ASCII)
+
+
+class Unit(NamedTuple):
+    """One service. `load`, `active` and `enabled` are systemd's words; `argv` is that of its first
+    command, as systemd prints it (words are not told apart any more)."""
+
+    name: str
+    names: tuple[str, ...]
+    load: str
+    active: str
+    enabled: str
+    stop_timeout: Observation
+    directory: str
+    program: str
+    argv: str
+
+
+def listed(host: Host) -> list[str]:
+    """Return the names of the services that have a file or are started by something.
+
+    Aliases are left out, templates as well. Without systemd there are none.
+    """
+    found: dict[str, str] = {}
+    for base in _DIRECTORIES:
+        for entry in _names(host, base):
+            if entry.endswith((".wants", ".requires")):
+                for name in _names(host, f"{base}/{entry}"):
+                    found.setdefault(name, f"{base}/{entry}/{name}")
+            else:
+                found.setdefault(entry, f"{base}/{entry}")
+    services = (name for name in found if name.endswith(".service") and not name.endswith("@.service"))
+    return sorted(name for name in services if not _is_alias(host, name, found[name]))
+
+
+def show(host: Host, names: Iterable[str]) -> tuple[dict[str, Unit], str | None]:
+    """Return {name: what systemd says}, by each of a unit's names, and why nothing could be asked.
+
+    One call for all of them, none for none.
+    """
+    asked = sorted(set(names))
+    if not asked:
+        return {}, None
+    argv = ["systemctl", "show", f"--property={','.join(_PROPERTIES)}", "--", *asked]
+    try:
+        result = host.run(argv)
+    except Unobservable as error:
+        return {}, str(error)
+    if result.rc != 0 and not result.stdout:
+        return {}, f"systemctl: {' '.join(result.stderr.split()) or f'exit {result.rc}'}"
+    units = parse(result.stdout)
+    return {name: unit for unit in units for name in (unit.name, *unit.names)}, None
+
+
+def parse(text: str) -> list[Unit]:
+    """Return the units of `systemctl show`; one without an Id is passed over."""
+    found = []
+    for block in text.split("\n\n"):
+        fields: dict[str, str] = {}
+        for line in block.split("\n"):
+            key, _equals, value = line.partition("=")
+            # Of several commands the first one counts: it is printed first.
+            fields.setdefault(key, value)
+        if fields.get("Id"):
+            found.append(_unit(fields))
+    return found
+
+
+def seconds(text: str) -> str:
+    """Return a time span as systemd prints it (`1min 30s`) in seconds, or `infinity`.
+
+    Raises ValueError for anything else.
+    """
+    words = text.split()
+    if words == ["infinity"]:
+        return "infinity"
+    parts = [_SPAN.fullmatch(word) for word in words]
+    if text == "0":
+        return "0"
+    if not parts or not all(parts):
+        raise ValueError(f"not a time span: {text!r}")
+    return f"{sum(float(part[1]) * _SECONDS[part[2]] for part in parts if part):.6f}".rstrip("0").rstrip(".")
+
+
+def _unit(fields: dict[str, str]) -> Unit:
+    program = _PROGRAM.search(fields.get("ExecStart", ""))
+    name, said = fields["Id"], fields.get("TimeoutStopUSec", "")
+    source = f"systemctl show {name}"
+    try:
+        timeout = Observation(seconds(said), source)
+    except ValueError as error:
+        timeout = unknown(source, f"TimeoutStopUSec: {error}")
+    return Unit(
+        name=name,
+        names=tuple(fields.get("Names", "").split()),
+        load=fields.get("LoadState", ""),
+        active=fields.get("ActiveState", ""),
+        enabled=fields.get("UnitFileState", ""),
+        stop_timeout=timeout,
+        directory=fields.get("WorkingDirectory", ""),
+        program=program["path"] if program else "",
+        argv=program["argv"] if program else "",
+    )
+
+
+def _names(host: Host, directory: str) -> list[str]:
+    try:
+        return host.names(directory)
+    except Unobservable:
+        return []
+
+
+def _is_alias(host: Host, name: str, path: str) -> bool:
+    """Tell whether a file is a link to a unit of another name. One to /dev/null masks a unit."""
+    real = posixpath.basename(host.resolve(path))
+    template = re.sub(r"@.*(?=\.service$)", "@", name)
+    return real not in (name, template, "null")

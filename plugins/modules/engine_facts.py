@@ -1,0 +1,226 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Detect database engines, and which files they have open, on which devices, opened how."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: engine_facts
+short_description: Detect database engines and the files that they have open
+version_added: 0.1.0
+description:
+  - Finds SQL Server, FairCom DB, Firebird, PostgreSQL, MariaDB and MySQL, running in any mount namespace or container, and
+    those that are installed and stopped.
+  - Reads from C(/proc), without logging in to any engine, which files each has open for writing and how they were opened.
+  - What cannot be read is the word V(unknown), with its reason under RV(ansible_facts.durable_engines.engines[].evidence);
+    it is never taken for safe.
+  - A path on a disk that does not answer costs its time limit of ten seconds, and the rest is read all the same.
+  - Changes nothing and writes nothing on the host.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+requirements:
+  - Root, to see other users' processes. cat, grep, stat and test; systemctl for units.
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: Ask the processes
+  durable.dbhost.engine_facts:
+
+- name: Show which files are open, on which devices, and how
+  ansible.builtin.debug:
+    msg: "{{ ansible_facts.durable_engines.engines | map(attribute='files') | flatten }}"
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: The facts, under one name.
+  returned: always
+  type: dict
+  contains:
+    durable_engines:
+      description: Database engines. Words, never booleans, where a value can be unknown.
+      type: dict
+      returned: always
+      contains:
+        boot_id:
+          description: The kernel's id of this boot.
+          type: str
+          returned: always
+        time:
+          description: When the facts were taken, by the host's clock, in UTC and ISO 8601.
+          type: str
+          returned: always
+          sample: "2026-01-31T12:00:00Z"
+        unattributed:
+          description:
+            - Processes that look like an engine and belong to no instance that was found.
+            - As long as there is one, it is not known what this host runs.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            pid:
+              description: Its process id, or null where an engine could not be looked for at all.
+              type: int
+              returned: always
+            name:
+              description: What the process calls itself, or the engine.
+              type: str
+              returned: always
+            why:
+              description: Why it could not be attributed.
+              type: str
+              returned: always
+        engines:
+          description: One entry for each instance, those that run first.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            engine:
+              description: V(mssql), V(faircom), V(firebird), V(postgresql) or V(mariadb), which MySQL is as well.
+              type: str
+              returned: always
+            flavour:
+              description: V(mariadb), V(mysql) or V(unknown).
+              type: str
+              returned: for MariaDB and MySQL
+            name:
+              description:
+                - The instance's name, which stays. V(15/main) of a cluster of Debian; V(mssql), V(mariadb), V(firebird) in
+                  the engine's usual place; otherwise its data directory, installation, configuration or unit.
+                - In a container it begins with the container's id or name.
+              type: str
+              returned: always
+              sample: 15/main
+            state:
+              description: V(running) or V(stopped).
+              type: str
+              returned: always
+            pids:
+              description: Its processes, the main one first. Empty when it is stopped.
+              type: list
+              elements: int
+              returned: always
+            version:
+              description: Its version, or V(unknown).
+              type: str
+              returned: always
+            config:
+              description: The path of its main configuration file as the host sees it, or null.
+              type: str
+              returned: always
+            unit:
+              description: Its systemd service, or null.
+              type: str
+              returned: always
+            managed_by:
+              description:
+                - Who starts and stops it. V(systemd), V(pacemaker), V(patroni), V(container), V(none) or V(unknown).
+                - Where Pacemaker runs, and nothing tells whether the instance is one of its resources, it is V(unknown).
+              type: str
+              returned: always
+            namespace:
+              description: V(host), V(private) (a mount namespace of its own), V(container) or V(unknown).
+              type: str
+              returned: always
+            root:
+              description: Where its files are seen when that is not at their own paths, as V(/proc/4711/root); else empty.
+              type: str
+              returned: always
+            stop_timeout:
+              description: Seconds that a clean stop may take before systemd kills it, V(infinity) or V(unknown).
+              type: str
+              returned: always
+              sample: "1800"
+            preloads:
+              description: Libraries in its memory that make fsync do nothing.
+              type: list
+              elements: str
+              returned: always
+            directories:
+              description: Its configured places of data and logs, links followed, as the host sees them.
+              type: list
+              elements: str
+              returned: always
+            files:
+              description:
+                - The files that it has open for writing, one entry for each directory, device and way of opening.
+                - Of an instance with very many processes some are looked at;
+                  RV(ansible_facts.durable_engines.engines[].evidence) says so.
+              type: list
+              elements: dict
+              returned: always
+              contains:
+                directory:
+                  description: The directory as the instance sees it.
+                  type: str
+                  returned: always
+                device:
+                  description: The device in C(/proc/PID/mountinfo), or V(unknown).
+                  type: str
+                  returned: always
+                  sample: "8:17"
+                opened:
+                  description:
+                    - V(buffered) or V(direct) (O_DIRECT), then V(dsync) (O_DSYNC) or V(sync) (O_SYNC) where it was asked for.
+                    - V(unknown) on an architecture whose flags are not known.
+                  type: str
+                  returned: always
+                  sample: direct dsync
+                count:
+                  description: How many files.
+                  type: int
+                  returned: always
+                example:
+                  description: One of them.
+                  type: str
+                  returned: always
+            databases:
+              description: Its databases.
+              type: list
+              elements: dict
+              returned: for Firebird
+            settings:
+              description: Its settings by name.
+              type: dict
+              returned: always
+            pending_restart:
+              description: Names of settings that a restart would put into effect.
+              type: list
+              elements: str
+              returned: always
+            evidence:
+              description:
+                - For contested values their C(value), C(source) and C(reason). The reason says why a value is unknown.
+                - The value of C(files) is V(complete), V(partial) or V(unknown).
+              type: dict
+              returned: always
+"""
+
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    try:
+        facts = collect(Host(), now)
+    except Unobservable as error:
+        module.fail_json(msg=f"This machine cannot be observed: {error}")
+    module.exit_json(changed=False, ansible_facts={"durable_engines": printable(facts)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,347 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All engines of a host, told together: `durable_engines`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import firebird, postgresql
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import ENGINES, collect
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+
+from ..fake_proc import BOOT_ID, DIRECT, OTHER, PRIVATE, RDWR, FakeProcess, ProcHost
+
+PG = "/usr/lib/postgresql/15/bin/postgres"
+CONF = "/etc/postgresql/15/main/postgresql.conf"
+UNIT = "postgresql@15-main.service"
+ID = "0123456789ab" + "c" * 52
+VOLUME = """\
+50 40 0:99 / / rw - overlay overlay rw
+51 50 8:17 /volumes/pg /var/lib/postgresql/data rw - ext4 /dev/sdb1 rw
+"""
+CLUSTER = FakeProcess(
+    50,
+    PG,
+    (PG, "-D", "/data/pg", "-c", f"config_file={CONF}"),
+    cwd="/data/pg",
+    cgroup=f"0::/system.slice/system-postgresql.slice/{UNIT}\n",
+    files=(("/data/pg/base/1", RDWR, 31),),
+)
+MARIA = FakeProcess(
+    80,
+    "/usr/sbin/mariadbd",
+    cwd="/var/lib/mysql",
+    namespace=PRIVATE,
+    cgroup="0::/system.slice/mariadb.service\n",
+    files=(("/log/ib_logfile0", RDWR | DIRECT, 32),),
+)
+
+
+def told(host: ProcHost) -> dict[str, Any]:
+    """Return the facts, which JSON can carry."""
+    facts = collect(host, "2026-01-31T12:00:00Z")
+    assert json.loads(json.dumps(facts)) == facts
+    assert host.mutations == []
+    return facts
+
+
+def engines(host: ProcHost) -> list[dict[str, Any]]:
+    """Return the instances; nothing is unattributed."""
+    facts = told(host)
+    assert facts["unattributed"] == []
+    instances: list[dict[str, Any]] = facts["engines"]
+    return instances
+
+
+def debian(*processes: FakeProcess) -> ProcHost:
+    """Return a host with PostgreSQL of Debian and MariaDB installed."""
+    host = ProcHost(*processes)
+    paths = [PG, CONF, "/usr/bin/pg_ctlcluster", "/etc/mysql/my.cnf"]
+    paths += ["/lib/systemd/system/mariadb.service", "/lib/systemd/system/postgresql.service"]
+    host.files.update(dict.fromkeys(paths, ""))
+    host.links["/etc/systemd/system/mysql.service"] = "/lib/systemd/system/mariadb.service"
+    host.units = {
+        UNIT: {"TimeoutStopUSec": "1h", "UnitFileState": "enabled-runtime"},
+        "mariadb.service": {"TimeoutStopUSec": "15min", "Names": "mariadb.service mysql.service"},
+    }
+    return host
+
+
+def test_a_host_without_engines() -> None:
+    host = ProcHost()
+    assert told(host) == {
+        "boot_id": BOOT_ID,
+        "time": "2026-01-31T12:00:00Z",
+        "engines": [],
+        "unattributed": [],
+    }
+    # Nothing is run but what tells the architecture.
+    assert host.asked == [("uname", "-m")]
+
+
+@pytest.mark.fact(46)
+def test_what_runs() -> None:
+    host = debian(CLUSTER, MARIA)
+    pg, maria = engines(host)
+    assert {key: value for key, value in pg.items() if key != "evidence"} == {
+        "engine": "postgresql",
+        "name": "15/main",
+        "state": "running",
+        "pids": [50],
+        "version": "unknown",
+        "config": CONF,
+        "unit": UNIT,
+        "managed_by": "systemd",
+        "namespace": "host",
+        "root": "",
+        "stop_timeout": "3600",
+        "preloads": [],
+        "directories": ["/data/pg"],
+        "files": [
+            {
+                "directory": "/data/pg/base",
+                "device": "8:17",
+                "opened": "buffered",
+                "count": 1,
+                "example": "/data/pg/base/1",
+            }
+        ],
+        "settings": {},
+        "pending_restart": [],
+    }
+    assert (maria["name"], maria["namespace"], maria["root"], maria["stop_timeout"], maria["flavour"]) == (
+        "mariadb",
+        "private",
+        "",
+        "900",
+        "mariadb",
+    )
+    assert maria["files"][0]["opened"] == "direct"
+    assert len([argv for argv in host.asked if argv[0] == "systemctl"]) == 1
+
+
+def test_what_could_run() -> None:
+    host = debian()
+    pg, maria = engines(host)
+    assert (pg["name"], pg["state"], pg["pids"], pg["unit"], pg["stop_timeout"]) == (
+        "15/main",
+        "stopped",
+        [],
+        UNIT,
+        "3600",
+    )
+    assert (maria["name"], maria["state"], maria["config"]) == ("mariadb", "stopped", "/etc/mysql/my.cnf")
+    assert {pg["namespace"], maria["namespace"]} == {"host"}
+
+
+@pytest.mark.fact(46)
+def test_a_container_s_instance() -> None:
+    """It is told beside the host's own, which is stopped, and its files lie on the host's disks."""
+    process = FakeProcess(
+        50,
+        "/usr/lib/postgresql/16/bin/postgres",
+        ("postgres",),
+        cwd="/var/lib/postgresql/data",
+        namespace=OTHER,
+        mountinfo=VOLUME,
+        cgroup=f"0::/system.slice/docker-{ID}.scope\n",
+        files=(("/var/lib/postgresql/data/base/1", RDWR, 51),),
+    )
+    found, *others = engines(debian(process))
+    assert (found["name"], found["namespace"], found["managed_by"], found["unit"], found["stop_timeout"]) == (
+        "docker:0123456789ab /var/lib/postgresql/data",
+        "container",
+        "container",
+        None,
+        "unknown",
+    )
+    assert (found["root"], found["config"], found["directories"], found["files"][0]["device"]) == (
+        "/proc/50/root",
+        "/data/volumes/pg/postgresql.conf",
+        ["/data/volumes/pg"],
+        "8:17",
+    )
+    assert [other["state"] for other in others] == ["stopped", "stopped"]
+
+
+def test_directories_are_told_with_their_links_followed() -> None:
+    host = debian(MARIA)
+    host.links["/var/lib/mysql"] = "/data/maria"
+    assert engines(host)[0]["directories"] == ["/data/maria"]
+    host.commands[("test", "-e", "/var/lib/mysql")] = Unobservable("no answer within 10 s")
+    found = engines(host)[0]
+    assert found["directories"] == ["/var/lib/mysql"]
+    assert "no answer" in found["evidence"]["directories"]["reason"]
+
+
+@pytest.mark.fact(50)
+def test_a_library_that_breaks_fsync_is_told() -> None:
+    host = debian(CLUSTER)
+    host.files["/proc/50/maps"] = "7f00-7f01 r-xp 0 08:01 7   /usr/lib/libeatmydata.so\n"
+    assert engines(host)[0]["preloads"] == ["/usr/lib/libeatmydata.so"]
+    host.deny(50, "maps")
+    found = engines(host)[0]
+    assert (found["preloads"], found["evidence"]["preloads"]["value"]) == ([], "unknown")
+
+
+@pytest.mark.parametrize(
+    ("process", "why"),
+    [
+        (
+            FakeProcess(77, "/usr/bin/python3", name="postgres"),
+            "it calls itself postgres, and runs /usr/bin/python3",
+        ),
+        (
+            FakeProcess(77, "/usr/bin/qemu-arm", name="mysqld"),
+            "it calls itself mysqld, and runs /usr/bin/qemu-arm",
+        ),
+        (
+            FakeProcess(77, PG, ("postgres: walwriter",)),
+            f"it runs {PG}, and belongs to no instance of postgresql that was found",
+        ),
+    ],
+)
+def test_what_looks_like_an_engine_and_is_not_attributed(process: FakeProcess, why: str) -> None:
+    facts = told(ProcHost(process))
+    assert facts["engines"] == []
+    name = process.name or "postgres"
+    assert facts["unattributed"] == [{"pid": 77, "name": name, "why": why}]
+
+
+def test_without_permission_an_engine_is_unattributed_never_absent() -> None:
+    host = debian(CLUSTER)
+    host.deny(50, "exe")
+    facts = told(host)
+    (found,) = facts["unattributed"]
+    assert found["pid"] == 50
+    assert found["why"] == (
+        "it calls itself postgres, and what it runs cannot be read: /proc/50/exe: Permission denied"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["cgroup", "mountinfo", "cwd", "cmdline", "environ", "fd", "maps", "ns/mnt", "root"]
+)
+def test_what_cannot_be_read_of_an_instance_is_unknown_with_a_reason(name: str) -> None:
+    host = debian(FakeProcess(50, PG, ("postgres",), cwd="/data/pg", files=CLUSTER.files), MARIA)
+    host.deny(50, name)
+    host.deny(1, "ns/mnt")
+    facts = told(host)
+    pg = next(found for found in facts["engines"] if found["pids"] == [50])
+    reasons = [str(seen["reason"]) for seen in pg["evidence"].values() if seen["value"] == "unknown"]
+    assert any("Permission denied" in why or "cannot be compared" in why for why in reasons)
+    maria = next(found for found in facts["engines"] if found["engine"] == "mariadb")
+    assert (maria["state"], maria["evidence"]["files"]["value"]) == ("running", "complete")
+
+
+def test_a_process_may_end_at_any_moment() -> None:
+    """Whichever look at /proc it does not survive, the other instance is told in full."""
+    whole = debian(CLUSTER, MARIA)
+    told(whole)
+    last = whole.looked.index("/proc/50/maps") + 1
+    assert last > 40
+    for moment in range(1, len(whole.looked) + 1):
+        host = debian(CLUSTER, MARIA)
+        host.end_at, host.ending = moment, 50
+        facts = told(host)
+        assert facts["unattributed"] == [], moment
+        maria = next(found for found in facts["engines"] if found["engine"] == "mariadb")
+        assert (maria["state"], len(maria["files"])) == ("running", 1), moment
+        (pg,) = [found for found in facts["engines"] if found["engine"] == "postgresql"]
+        expected = ("stopped", []) if moment <= last else ("running", [50])
+        assert (pg["state"], pg["pids"]) == expected, moment
+
+
+@pytest.mark.parametrize("function", ["find", "installed"])
+def test_what_nobody_foresaw_in_one_engine_does_not_lose_the_others(
+    function: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise KeyError("SECRET")
+
+    monkeypatch.setattr(postgresql, function, fail)
+    facts = told(debian(CLUSTER, MARIA))
+    assert "mariadb" in [found["engine"] for found in facts["engines"]]
+    unattributed = facts["unattributed"]
+    assert [found["pid"] for found in unattributed] == ([50, None] if function == "find" else [None])
+    assert all("KeyError at test_collect.py:" in found["why"] for found in unattributed)
+    assert "SECRET" not in repr(facts)
+
+
+def test_what_nobody_foresaw_in_one_instance_does_not_lose_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = debian(CLUSTER, MARIA)
+
+    def fail() -> str:
+        raise ZeroDivisionError("SECRET")
+
+    host.files["/proc/50/fdinfo/3"] = fail
+    pg, maria = engines(host)
+    assert (pg["name"], pg["evidence"]["observation"]["value"], maria["state"]) == (
+        "15/main",
+        "unknown",
+        "running",
+    )
+    assert "ZeroDivisionError at test_collect.py:" in pg["evidence"]["observation"]["reason"]
+    assert "SECRET" not in repr(pg)
+
+
+def test_several_of_one_name_are_told_apart() -> None:
+    found = engines(ProcHost(*(FakeProcess(pid, "/opt/firebird/bin/firebird") for pid in (50, 60, 70))))
+    assert len({instance["name"] for instance in found}) == 3
+    assert all("databases" in instance for instance in found)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_process_of_each_engine_is_found(engine: Any) -> None:
+    for program in engine.PROGRAMS:
+        (found,) = engines(ProcHost(FakeProcess(77, f"/opt/{program}")))
+        assert (found["engine"], found["pids"]) == (engine.NAME, [77])
+
+
+def test_where_systemd_does_not_answer_the_stop_timeout_is_unknown() -> None:
+    host = debian(CLUSTER)
+    host.units = {}
+    pg, maria = engines(host)
+    assert (pg["managed_by"], pg["stop_timeout"]) == ("systemd", "unknown")
+    assert "not been booted with systemd" in pg["evidence"]["stop_timeout"]["reason"]
+    assert (maria["state"], maria["managed_by"]) == ("stopped", "unknown")
+
+
+def test_an_instance_that_another_manager_runs_is_not_told_twice() -> None:
+    by_hand = FakeProcess(
+        80, "/usr/sbin/mariadbd", cwd="/srv/maria", cgroup="0::/user.slice/session-3.scope\n"
+    )
+    found = [instance for instance in engines(debian(by_hand)) if instance["engine"] == "mariadb"]
+    assert [(instance["name"], instance["managed_by"]) for instance in found] == [("/srv/maria", "none")]
+
+
+def test_two_instances_may_share_a_configuration() -> None:
+    second = FakeProcess(80, "/usr/sbin/mysqld", cwd="/srv/2", cgroup="0::/system.slice/mysqld@2.service\n")
+    found = [instance for instance in engines(debian(second)) if instance["engine"] == "mariadb"]
+    assert [(instance["name"], instance["state"]) for instance in found] == [
+        ("/srv/2", "running"),
+        ("mariadb", "stopped"),
+    ]
+    assert found[0]["config"] == found[1]["config"]
+
+
+def test_what_systemd_does_not_stop_has_no_timeout_of_systemd() -> None:
+    """Podman's units stop a container, and that its engine."""
+    cgroup = f"0::/system.slice/db.service/libpod-payload-{ID}\n"
+    host = ProcHost(FakeProcess(50, PG, ("postgres",), namespace=OTHER, mountinfo=VOLUME, cgroup=cgroup))
+    host.units = {"db.service": {"TimeoutStopUSec": "70s"}}
+    (found,) = engines(host)
+    assert (found["unit"], found["stop_timeout"]) == ("db.service", "unknown")
+    assert "managed by container" in found["evidence"]["stop_timeout"]["reason"]
+
+
+def test_firebird_alone_has_databases() -> None:
+    assert ["databases" in found for found in engines(debian(CLUSTER))] == [False, False]
+    assert firebird.NAME == "firebird"

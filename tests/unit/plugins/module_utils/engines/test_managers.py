@@ -1,0 +1,143 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who manages an instance."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
+
+from ..fake_proc import FakeProcess, ProcHost
+
+PG = "/usr/lib/postgresql/15/bin/postgres"
+UNIT = "some.service"
+PACEMAKER = FakeProcess(9, "/usr/sbin/pacemakerd", cgroup="0::/system.slice/pacemaker.service\n")
+PATRONI = FakeProcess(
+    8,
+    "/usr/bin/python3.11",
+    ("/usr/bin/python3", "/usr/bin/patroni", "/etc/patroni.yml"),
+    name="patroni",
+    cgroup="0::/system.slice/patroni.service\n",
+)
+
+
+def postgres(unit: str = UNIT, ppid: int = 1, exe: str = PG) -> FakeProcess:
+    """Return a server in the control group of a unit."""
+    return FakeProcess(50, exe, ("x",), ppid=ppid, cwd="/data/pg", cgroup=f"0::/system.slice/{unit}\n")
+
+
+def manager(host: ProcHost) -> tuple[str, str]:
+    """Return who manages the only instance, and why or how that is known."""
+    (found,) = collect(host, "now")["engines"]
+    seen = found["evidence"]["managed_by"]
+    assert seen["value"] == found["managed_by"]
+    return found["managed_by"], str(seen["reason"] or seen["source"])
+
+
+def with_file(host: ProcHost, path: str, text: str = "") -> ProcHost:
+    """Return the host with one more file."""
+    host.files[path] = text
+    return host
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "word", "said"),
+    [
+        ("/system.slice/some.service", "systemd", "some.service: active"),
+        ("/user.slice/user-0.slice/session-3.scope", "none", "session-3.scope"),
+        ("/user.slice/user-5.slice/user@5.service/app.slice/pg.service", "unknown", "a user's own systemd"),
+        ("/", "none", "/"),
+    ],
+)
+def test_systemd_or_nobody(cgroup: str, word: str, said: str) -> None:
+    host = ProcHost(FakeProcess(50, PG, cwd="/data/pg", cgroup=f"0::{cgroup}\n"))
+    host.units = {UNIT: {"UnitFileState": "enabled"}}
+    found, how = manager(host)
+    assert (found, said in how) == (word, True)
+
+
+@pytest.mark.fact(28)
+@pytest.mark.parametrize("exe", [PG, "/opt/mssql/bin/sqlservr"])
+@pytest.mark.parametrize(
+    ("host", "word", "said"),
+    [
+        # Its agent has started it.
+        (ProcHost(PACEMAKER), "pacemaker.service", "its unit is pacemaker.service"),
+        # It let systemd start the unit, and says so in a drop-in.
+        (
+            with_file(ProcHost(PACEMAKER), f"/run/systemd/system/{UNIT}.d/50-pacemaker.conf"),
+            UNIT,
+            "50-pacemaker.conf",
+        ),
+    ],
+)
+def test_pacemaker(host: ProcHost, word: str, said: str, exe: str) -> None:
+    host.start(postgres(word, exe=exe))
+    found, how = manager(host)
+    assert (found, said in how) == ("pacemaker", True)
+
+
+@pytest.mark.fact(28)
+def test_where_pacemaker_runs_and_nothing_tells_it_is_unknown() -> None:
+    """Of an availability group it manages the roles, while systemd starts the server."""
+    found, how = manager(ProcHost(PACEMAKER, postgres("mssql-server.service", exe="/opt/mssql/bin/sqlservr")))
+    assert (found, "ask crm_mon" in how) == ("unknown", True)
+
+
+def test_a_process_that_only_calls_itself_pacemaker_manages_nothing() -> None:
+    assert (
+        manager(ProcHost(FakeProcess(9, "/usr/bin/python3", name="pacemakerd"), postgres()))[0] == "systemd"
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "word", "said"),
+    [
+        (ProcHost(postgres("patroni.service")), "patroni", "its unit"),
+        (ProcHost(postgres("patroni@main.service")), "patroni", "its unit"),
+        (ProcHost(postgres("patroniser.service")), "systemd", "patroniser"),
+        (ProcHost(PATRONI, postgres(ppid=8)), "patroni", "process 8 started it"),
+        (
+            with_file(
+                ProcHost(PATRONI, postgres()), "/etc/patroni.yml", "postgresql:\n  data_dir: /data/pg\n"
+            ),
+            "patroni",
+            "/etc/patroni.yml names /data/pg",
+        ),
+        (
+            with_file(ProcHost(PATRONI, postgres()), "/etc/patroni.yml", "  data_dir: '/data/pg/'  # here\n"),
+            "patroni",
+            "names",
+        ),
+        (
+            with_file(ProcHost(PATRONI, postgres()), "/etc/patroni.yml", "  data_dir: /data/pg2\n"),
+            "systemd",
+            UNIT,
+        ),
+        (ProcHost(PATRONI, postgres()), "unknown", "its configuration cannot be read: /etc/patroni.yml"),
+        (
+            ProcHost(
+                FakeProcess(8, "/usr/bin/python3", ("python3", "/usr/bin/patroni"), name="patroni"),
+                postgres(),
+            ),
+            "unknown",
+            "names no configuration file",
+        ),
+    ],
+)
+def test_patroni(host: ProcHost, word: str, said: str) -> None:
+    found, how = manager(host)
+    assert (found, said in how) == (word, True)
+
+
+def test_patroni_manages_nothing_but_postgresql() -> None:
+    assert manager(ProcHost(PATRONI, postgres(exe="/usr/sbin/mariadbd")))[0] == "systemd"
+
+
+def test_on_the_other_node_of_a_cluster_nothing_is_known_of_a_stopped_one() -> None:
+    host = ProcHost(PACEMAKER)
+    host.files["/lib/systemd/system/mariadb.service"] = ""
+    host.units = {"mariadb.service": {"UnitFileState": "disabled"}}
+    assert manager(host)[0] == "unknown"
