@@ -55,6 +55,11 @@ ansible_facts:
           type: str
           returned: always
           sample: "2026-01-31T12:00:00Z"
+        paths:
+          description: Directories of data and logs of all instances, as this host sees them.
+          type: list
+          elements: str
+          returned: always
         unattributed:
           description:
             - Processes that look like an engine and belong to no instance that was found.
@@ -186,8 +191,15 @@ ansible_facts:
               elements: dict
               returned: for Firebird
             settings:
-              description: Its settings by name.
+              description:
+                - Its settings by name, each with C(running), C(persisted), C(source), C(reason) and C(from).
+                - C(from) is the file and line that wins at the next start; C(reason) says why a word is V(unknown).
               type: dict
+              returned: always
+            overrides:
+              description: Settings of roles, users or databases, with C(scope), C(setting), C(value), C(source), C(remedy).
+              type: list
+              elements: dict
               returned: always
             pending_restart:
               description: Names of settings that a restart would put into effect.

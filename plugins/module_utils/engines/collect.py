@@ -11,13 +11,15 @@ from typing import Any
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
 from . import faircom, firebird, mariadb, mssql, postgresql, units
-from .instance import Instance
+from .instance import Instance, Observed
 from .managers import Managers
 from .openfiles import OpenFiles
 from .places import Place, Places, resolve
 from .processes import Process, Processes
 
 ENGINES = (mssql, faircom, firebird, postgresql, mariadb)
+#: Engine -> what asks one of its instances: observe(host, instance, place), place None for a stopped one.
+_OBSERVERS: dict[str, Any] = {engine.NAME: engine.observe for engine in ENGINES if hasattr(engine, "observe")}
 #: Program, and name of a process that runs it, -> engine.
 _PROGRAMS = {program: engine.NAME for engine in ENGINES for program in engine.PROGRAMS}
 
@@ -30,10 +32,12 @@ def collect(host: Host, now: str) -> dict[str, Any]:
     Raises Unobservable where the processes cannot be listed: then nothing can be said.
     """
     engines = Engines(host)
+    instances = engines.instances()
     return {
         "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
         "time": now,
-        "engines": engines.instances(),
+        "engines": instances,
+        "paths": _paths(instances),
         "unattributed": engines.unattributed(),
     }
 
@@ -130,6 +134,13 @@ class Engines:
         seen: dict[str, Observation] = dict(found.evidence)
         seen["version"] = found.version or unknown("none", "the engine was not asked")
         try:
+            observed = self._observe(found, place)
+            if observed:
+                directories = dict.fromkeys((*found.directories, *observed.directories))
+                found = found._replace(directories=tuple(directories))
+                seen["version"] = observed.version
+                seen.update(observed.evidence)
+                _add_observed(facts, observed)
             if isinstance(place, str):
                 seen["namespace"] = unknown("/proc/PID", place)
                 facts["namespace"] = UNKNOWN
@@ -145,6 +156,13 @@ class Engines:
             facts[field] = seen[field].value if field in seen else UNKNOWN
         facts["evidence"] = {field: value.as_dict() for field, value in seen.items()}
         return facts
+
+    def _observe(self, found: Instance, place: Place | str | None) -> Observed | None:
+        """Return what the engine itself says, None where nobody here can ask it."""
+        if isinstance(place, str):
+            return None
+        observe = _OBSERVERS.get(found.engine)
+        return observe(self.host, found, place) if observe else None
 
     def _add_paths(
         self, facts: dict[str, Any], seen: dict[str, Observation], found: Instance, place: Place | None
@@ -203,12 +221,28 @@ def _blank(found: Instance, unit: str | None) -> dict[str, Any]:
         "files": [],
         "settings": {},
         "pending_restart": [],
+        "overrides": [],
     }
     if found.flavour:
         facts["flavour"] = found.flavour
     if found.engine == firebird.NAME:
         facts["databases"] = []
     return facts
+
+
+def _add_observed(facts: dict[str, Any], observed: Observed) -> None:
+    facts["settings"] = observed.settings
+    facts["pending_restart"] = list(observed.pending_restart)
+    facts["overrides"] = list(observed.overrides)
+    if observed.flavour:
+        facts["flavour"] = observed.flavour
+    if "databases" in facts:
+        facts["databases"] = list(observed.databases)
+
+
+def _paths(engines: list[dict[str, Any]]) -> list[str]:
+    """Return the directories of all instances, for storage_facts to look where they lie."""
+    return list(dict.fromkeys(path for facts in engines for path in facts["directories"]))
 
 
 def _stop_timeout(manager: str, name: str | None, unit: units.Unit | None, why: str | None) -> Observation:

@@ -34,6 +34,34 @@ class Instance(NamedTuple):
     evidence: tuple[tuple[str, Observation], ...] = ()
 
 
+class Observed(NamedTuple):
+    """What an engine says of one of its instances, and its files say of its next start.
+
+    `directories`: where it keeps data and logs, as the instance sees them, over those that were known.
+    `settings`: {name: {running, persisted, source, reason, from}}, words as the engine writes them;
+    running is `stopped` where nothing runs; `from` is the file and line that wins, or null; `reason`
+    says why one of the two is unknown. `pending_restart`: names of settings that wait for a restart.
+    `overrides`: [{scope, setting, value, source, remedy}] of roles, users or databases that go their own
+    way. `databases`: Firebird's, [{path, forced_writes, in_use, reason}].
+    """
+
+    version: Observation
+    settings: dict[str, dict[str, str | None]]
+    directories: tuple[str, ...] = ()
+    pending_restart: tuple[str, ...] = ()
+    overrides: tuple[dict[str, str], ...] = ()
+    databases: tuple[dict[str, str | None], ...] = ()
+    flavour: str | None = None
+    evidence: tuple[tuple[str, Observation], ...] = ()
+
+
+def setting(
+    running: str, persisted: str, source: str, reason: str | None = None, origin: str | None = None
+) -> dict[str, str | None]:
+    """Return one of the settings of :class:`Observed`."""
+    return {"running": running, "persisted": persisted, "source": source, "reason": reason, "from": origin}
+
+
 def of_mains(
     engine: str, processes: Processes, mains: Iterable[Process], build: Callable[[Process], Instance]
 ) -> list[Instance]:

@@ -13,23 +13,25 @@ from ..host import ChangeFailed, Host, Unobservable
 from .layer import as_diff
 
 
-def run(layer: Any, target: dict[str, Any]) -> None:
+def run(layer: Any, target: dict[str, Any], restarts: bool = False) -> None:
     """Run the module of a layer; `target` is the argument spec of one of its targets.
 
     A layer has target_of, plan, apply, plan_release and apply_release; a plan has `changes`.
+    `restarts`: its plan takes `restart`, whether it may restart a server that needs it.
     """
-    module = AnsibleModule(
-        argument_spec={
-            "targets": {"type": "list", "elements": "dict", "default": [], "options": target},
-            "state": {"type": "str", "default": "present", "choices": ["present", "released"]},
-        },
-        supports_check_mode=True,
-    )
+    spec: dict[str, Any] = {
+        "targets": {"type": "list", "elements": "dict", "default": [], "options": target},
+        "state": {"type": "str", "default": "present", "choices": ["present", "released"]},
+    }
+    if restarts:
+        spec["restart"] = {"type": "bool", "default": False}
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     host = Host()
+    options = {"restart": module.params["restart"]} if restarts else {}
     targets = [layer.target_of(row) for row in module.params["targets"]]
     try:
         released = module.params["state"] == "released"
-        work = layer.plan_release(host) if released else layer.plan(host, targets)
+        work = layer.plan_release(host) if released else layer.plan(host, targets, **options)
         if work.changes and not module.check_mode:
             if released:
                 layer.apply_release(host, work)

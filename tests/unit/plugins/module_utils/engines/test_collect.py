@@ -78,6 +78,7 @@ def test_a_host_without_engines() -> None:
         "boot_id": BOOT_ID,
         "time": "2026-01-31T12:00:00Z",
         "engines": [],
+        "paths": [],
         "unattributed": [],
     }
     # Nothing is run but what tells the architecture.

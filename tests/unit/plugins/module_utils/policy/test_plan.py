@@ -262,7 +262,7 @@ def test_a_virtio_disk_that_comes_back_caching_is_seen_and_mended_by_the_next_ru
 
 
 def test_the_order_of_the_steps() -> None:
-    assert STEPS == (
+    assert (
         ("believe", "write_cache"),
         ("tighten", "mount_options"),
         ("tighten", "write_cache"),
@@ -271,7 +271,7 @@ def test_the_order_of_the_steps() -> None:
         ("loosen", "write_cache"),
         ("loosen", "mount_options"),
         *(("loosen", engine) for engine in ENGINES),
-    )
+    ) == STEPS
 
 
 def test_what_a_plan_hands_to_its_layers() -> None:
