@@ -114,6 +114,7 @@ def test_what_runs() -> None:
         ],
         "settings": {},
         "pending_restart": [],
+        "overrides": [],
     }
     assert (maria["name"], maria["namespace"], maria["root"], maria["stop_timeout"], maria["flavour"]) == (
         "mariadb",
