@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .textfile import Line, Malformed, Setting, insert, plain, refusal, remove, replace, split
+from .textfile import Line, Malformed, Setting, conflict, insert, plain, refusal, remove, replace, split
 
 SIGN = ";"
 _COMPATIBILITY = "COMPATIBILITY"
@@ -73,13 +73,10 @@ def value(lines: Sequence[Line], keyword: str, file: str = "ctsrvr.cfg") -> Sett
 
     Raises Malformed when it is set twice and differently: FairCom does not say which one counts.
     """
-    found = find(lines, keyword, file)
-    if len({setting.value for setting in found}) > 1:
-        places = ", ".join(f"line {setting.line}: {setting.value!r}" for setting in found)
-        raise Malformed(
-            f"{file}: seen {keyword.upper()} set to different values ({places}); wanted one of them"
-        )
-    return found[-1] if found else None
+    found = _of(lines, keyword)
+    if len({line.value for line in found}) > 1:
+        raise conflict(file, keyword.upper(), found)
+    return Setting(found[-1].value, file, found[-1].number) if found else None
 
 
 def compatibility(lines: Sequence[Line], file: str = "ctsrvr.cfg") -> dict[str, Setting]:

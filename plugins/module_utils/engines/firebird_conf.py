@@ -154,7 +154,7 @@ def resolve(value: str, macros: Mapping[str, str], file: str) -> str:
             raise ValueError(f"the directory of {match[0]} is not known")
         return known[name].rstrip("/")
 
-    if re.search(r"\$\([^)]*$", value):
+    if value.rfind("$(") > value.rfind(")"):
         raise ValueError(f"seen {value[:80]!r}; wanted a macro that is closed")
     return _MACRO.sub(directory, value)
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .textfile import Line, Malformed, Setting, refusal, split
+from .textfile import Line, Malformed, Setting, conflict, refusal, split
 
 PATH = "/var/opt/mssql/mssql.conf"
 _SECTION = re.compile(r"\[(?P<name>[^\]\r\n]+)\][ \t]*\r?\n?")
-_PAIR = re.compile(r"(?P<name>[^=:\s]+)[ \t]*=[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n?")
+_PAIR = re.compile(r"(?P<name>[^=:\s]+)[ \t]*=[ \t]*(?P<value>(?:[^\r\n]*[^ \t\r\n])?)[ \t]*\r?\n?")
 _ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 #: traceflag0, traceflag12, and without a number: all count, whatever the numbers.
 _TRACE_FLAG = re.compile(r"traceflag\d*")
@@ -114,7 +114,5 @@ def _is_setting(line: Line, section: str, key: str) -> bool:
 def _only(found: Sequence[Line], file: str) -> Setting | None:
     """Return what lines of one key say, or None without any."""
     if len({line.value for line in found}) > 1:
-        name = f"{found[0].section}.{found[0].name}"
-        places = ", ".join(f"line {line.number}: {line.value!r}" for line in found)
-        raise Malformed(f"{file}: seen {name} set to different values ({places}); wanted one of them")
+        raise conflict(file, f"{found[0].section}.{found[0].name}", found)
     return Setting(found[-1].value, file, found[-1].number) if found else None

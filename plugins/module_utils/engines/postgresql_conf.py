@@ -44,11 +44,13 @@ _WORDS = {
     "qualified": re.compile(rf"{_ID}\.{_ID}"),
     "string": re.compile(r"'(?:[^'\\\n]|\\.|'')*'"),
     "unquoted": re.compile(rf"{_LETTER}[A-Za-z_0-9\u0080-\U0010ffff._:/-]*"),
-    "integer": re.compile(r"[-+]?(?:[0-9]+|0x[0-9a-fA-F]+)[a-zA-Z]*"),
+    "integer": re.compile(r"[-+]?(?:0x[0-9a-fA-F]+|[0-9]+)[a-zA-Z]*"),
     "real": re.compile(r"[-+]?[0-9]*\.[0-9]*(?:[Ee][-+]?[0-9]+)?"),
     "equals": re.compile("="),
     "end": re.compile(r"#.*|\n"),
 }
+#: A name, an equals sign and a value.
+_MOST_WORDS = 3
 _VALUES = ("id", "string", "unquoted", "integer", "real")
 _ESCAPE = re.compile(r"\\([0-7]{1,3}|.)|''", re.S)
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -165,10 +167,13 @@ def _line(number: int, raw: str, file: str) -> Line:
 
 
 def _words(number: int, raw: str, file: str) -> list[tuple[str, int, int]]:
-    """Return (kind, start, end) of each word of a line, without white space, comment and newline."""
-    words = []
+    """Return (kind, start, end) of each word of a line, without white space, comment and newline.
+
+    Words beyond one too many are not looked at.
+    """
+    words: list[tuple[str, int, int]] = []
     position = 0
-    while position < len(raw):
+    while position < len(raw) and len(words) <= _MOST_WORDS:
         if raw[position] in " \t\r":
             position += 1
             continue
@@ -203,11 +208,12 @@ def _unquoted(quoted: str, number: int, raw: str, file: str) -> str:
             return bytes([int(escape, 8) & 0xFF])
         return _LETTERS.get(escape, escape).encode("utf-8", "surrogateescape")
 
-    inner, said, done = quoted[1:-1], b"", 0
+    inner, done = quoted[1:-1], 0
+    parts: list[bytes] = []
     for match in _ESCAPE.finditer(inner):
-        said += inner[done : match.start()].encode("utf-8", "surrogateescape") + character(match)
+        parts += [inner[done : match.start()].encode("utf-8", "surrogateescape"), character(match)]
         done = match.end()
-    said += inner[done:].encode("utf-8", "surrogateescape")
+    said = b"".join(parts) + inner[done:].encode("utf-8", "surrogateescape")
     if b"\0" in said:
         raise refusal(file, number, raw, "a value without NUL bytes")
     return said.decode("utf-8", "surrogateescape")

@@ -130,6 +130,13 @@ def settled(pairs: Iterable[tuple[str, Setting]], files: list[str], first: bool 
     )
 
 
+def conflict(file: str, name: str, found: Sequence[Line]) -> Malformed:
+    """Return the error for a name that is set to different values where it cannot be told which one counts."""
+    places = ", ".join(f"line {line.number}: {(line.value or '')[:40]!r}" for line in found[:3])
+    more = ", ..." if len(found) > 3 else ""
+    return Malformed(f"{file}: seen {name} set to different values ({places}{more}); wanted one of them")
+
+
 def plain(words: str, what: str) -> str:
     """Return words that are to be written into a file. Raises ValueError for control characters."""
     if _CONTROL.search(words):
@@ -150,13 +157,16 @@ def replace(
 
     A change is (line, start, end, what stands there now). All other bytes stay.
     """
-    newline = _newline(lines)
-    raws = [line.raw for line in lines]
-    for line, start, end, written in sorted(changes, reverse=True):
-        row = line.number - 1
-        raws[row] = line.raw[:start] + written + line.raw[end:]
-        first = row - 1 if is_marked(lines, line, sign) else row
-        raws[first:row] = [_mark(sign, note) + newline]
+    mark = _mark(sign, note) + _newline(lines)
+    written = {line.number: line.raw[:start] + words + line.raw[end:] for line, start, end, words in changes}
+    raws: list[str] = []
+    for line in lines:
+        if line.number not in written:
+            raws.append(line.raw)
+            continue
+        if is_marked(lines, line, sign):
+            raws.pop()
+        raws += [mark, written[line.number]]
     return "".join(raws)
 
 
