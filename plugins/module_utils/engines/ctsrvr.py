@@ -95,7 +95,7 @@ def set_keyword(text: str, keyword: str, wanted: str, note: str) -> str:
     lines = parse(text)
     found = _of(lines, keyword)
     if not found:
-        return insert(lines, len(lines), [f"{keyword} {wanted}"], SIGN, note)
+        return insert(lines, len(lines), f"{keyword} {wanted}", SIGN, note)
     wrong = [(line, line.start, line.end, wanted) for line in found if line.value != wanted]
     return replace(lines, wrong, SIGN, note)
 
@@ -115,7 +115,7 @@ def add_compatibility(text: str, flag: str, note: str) -> str:
         return text
     others = _of(lines, _COMPATIBILITY)
     row = others[-1].number if others else len(lines)
-    return insert(lines, row, [f"{_COMPATIBILITY} {flag.upper()}"], SIGN, note)
+    return insert(lines, row, f"{_COMPATIBILITY} {flag.upper()}", SIGN, note)
 
 
 def remove_compatibility(text: str, flag: str) -> str:

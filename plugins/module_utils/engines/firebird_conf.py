@@ -187,7 +187,7 @@ def set_value(text: str, key: str, wanted: str, note: str) -> str:
     found = _of(lines, key)
     written = _written(wanted)
     if not found:
-        return insert(lines, len(lines), [f"{key} = {written}"], SIGN, note)
+        return insert(lines, len(lines), f"{key} = {written}", SIGN, note)
     if found[0].value == wanted:
         return text
     return replace(lines, [(found[0], found[0].start, found[0].end, written)], SIGN, note)

@@ -177,7 +177,7 @@ def set_option(text: str, group: str, name: str, wanted: str, note: str) -> str:
         last = found[-1]
         if option(last.name, last.value)[1] == wanted:
             return text
-        if option(last.name, "")[0] == last.name and last.value is not None:
+        if last.value is not None and option(last.name, "as it is")[1] == "as it is":
             return replace(lines, [(last, last.start, last.end, written)], SIGN, note)
         start = len(last.raw) - len(last.raw.lstrip(_BLANKS))
         return replace(lines, [(last, start, last.end, f"{name}={written}")], SIGN, note)
@@ -185,8 +185,8 @@ def set_option(text: str, group: str, name: str, wanted: str, note: str) -> str:
         line.number for line in lines if line.section == group.lower() and line.kind in ("group", "setting")
     ]
     if members:
-        return insert(lines, members[-1], [f"{name}={written}"], SIGN, note)
-    return insert(lines, len(lines), [f"[{group}]", f"{name}={written}"], SIGN, note)
+        return insert(lines, members[-1], f"{name}={written}", SIGN, note)
+    return insert(lines, len(lines), f"{name}={written}", SIGN, note, f"[{group}]")
 
 
 def unset_option(text: str, group: str, name: str) -> str:

@@ -88,7 +88,7 @@ def effective(read: Read, names: Names, main: str, auto: str | None) -> Effectiv
 
 def is_conf_file(name: str) -> bool:
     """Tell whether include_dir reads a file of this name."""
-    return len(name) > 5 and name.endswith(".conf") and not name.startswith(".")
+    return name.endswith(".conf") and not name.startswith(".")
 
 
 def boolean(value: str) -> str:
@@ -127,7 +127,7 @@ def set_value(text: str, name: str, wanted: str, note: str) -> str:
     found = _of(lines, name)
     written = _written(wanted)
     if not found:
-        return insert(lines, len(lines), [f"{name} = {written}"], SIGN, note)
+        return insert(lines, len(lines), f"{name} = {written}", SIGN, note)
     if found[-1].value == wanted:
         return text
     return replace(lines, [(found[-1], found[-1].start, found[-1].end, written)], SIGN, note)

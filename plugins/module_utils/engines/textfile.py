@@ -170,13 +170,19 @@ def replace(
     return "".join(raws)
 
 
-def insert(lines: Sequence[Line], row: int, bodies: Sequence[str], sign: str, note: str) -> str:
-    """Return the text with new lines before a row (counted from 0), marked by a comment above them."""
+def insert(
+    lines: Sequence[Line], row: int, body: str, sign: str, note: str, heading: str | None = None
+) -> str:
+    """Return the text with a new line before a row (counted from 0), marked by a comment above it.
+
+    A heading stands above both.
+    """
     newline = _newline(lines)
     raws = [line.raw for line in lines]
     if row and not raws[row - 1].endswith("\n"):
         raws[row - 1] += newline
-    raws[row:row] = [body + newline for body in (_mark(sign, note), *bodies)]
+    added = [_mark(sign, note), body]
+    raws[row:row] = [words + newline for words in ([heading, *added] if heading else added)]
     return "".join(raws)
 
 

@@ -156,6 +156,11 @@ def test_a_subsystem_commented_out_is_no_setting() -> None:
     assert set(ctsrvr.compatibility(ctsrvr.parse(text))) == {"LOG_WRITETHRU"}
 
 
+def test_a_comment_about_subsystems_is_a_comment() -> None:
+    text = "; SUBSYSTEM blocks { like this } come last\n;SUBSYSTEMS {\nCOMPATIBILITY LOG_WRITETHRU\n"
+    assert set(ctsrvr.compatibility(ctsrvr.parse(text))) == {"LOG_WRITETHRU"}
+
+
 @pytest.mark.parametrize(
     "text, line, wanted",
     [

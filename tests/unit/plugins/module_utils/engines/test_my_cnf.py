@@ -52,7 +52,9 @@ LINE = st.sampled_from(
         "# durable.dbhost: a note",
     ]
 )
-value = st.sampled_from(["1", "0", "a b", "a # b", 'a "quoted" \\ b', "it's", "", "é\udcff", "/srv/x", "'x'"])
+value = st.sampled_from(
+    ["1", "0", "a b", "a # b", 'a "quoted" \\ b', "it's", "", "C:\\new\\", "é\udcff", "/srv/x", "'x'"]
+)
 
 
 def one(text: str, group: str, name: str) -> str | None:
@@ -115,7 +117,7 @@ def test_example() -> None:
         'data"\n', 'data"\n# durable.dbhost: n\nsync_binlog=1\n'
     )
     assert my_cnf.set_option("", "mariadbd", "sync_binlog", "1", "n") == (
-        "# durable.dbhost: n\n[mariadbd]\nsync_binlog=1\n"
+        "[mariadbd]\n# durable.dbhost: n\nsync_binlog=1\n"
     )
 
 
@@ -143,6 +145,8 @@ def test_line_ends_of_another_system_stay() -> None:
         ("a = b = c", "b = c"),
         ("a = x\\ty\\\\z\\q\\", "x\ty\\z\\q\\"),
         ("a = 'x\\'y'", "x'y"),
+        ("a = 'x\\'#y'", "x'#y"),
+        ("a = 'x\\\\'#y'", "x\\"),
         ("a = \\s", " "),
         ("\v a\t=\fx\r", "x"),
         ("a = é\udcff", "é\udcff"),
@@ -183,6 +187,14 @@ def test_a_prefixed_line_is_rewritten_whole() -> None:
         "[mysqld]\n# durable.dbhost: n\n innodb_doublewrite=ON  # fast\n"
     )
     assert my_cnf.set_option(text, "mysqld", "innodb_doublewrite", "0", "n") == text
+    negated = "[mysqld]\nskip-innodb-doublewrite = 1\n"
+    assert my_cnf.set_option(negated, "mysqld", "innodb_doublewrite", "ON", "n") == (
+        "[mysqld]\n# durable.dbhost: n\ninnodb_doublewrite=ON\n"
+    )
+    loose = "[mysqld]\nloose-sync_binlog = 0\n"
+    assert my_cnf.set_option(loose, "mysqld", "sync_binlog", "1", "n") == (
+        "[mysqld]\n# durable.dbhost: n\nloose-sync_binlog = 1\n"
+    )
     alone = "[mysqld]\nsync_binlog\n"
     assert my_cnf.set_option(alone, "mysqld", "sync-binlog", "1", "n") == (
         "[mysqld]\n# durable.dbhost: n\nsync-binlog=1\n"
@@ -196,7 +208,7 @@ def test_a_prefixed_line_is_rewritten_whole() -> None:
         ("= 1", "an option's name"),
         ("# x\n!include ", "!include and a path"),
         ("!includedir\t\n", "!includedir and a path"),
-        ("a = " + "x" * 4091, "lines of at most 4094 bytes"),
+        ("a = " + "x" * 4090, "lines of at most 4094 bytes"),
         ("#" + "é" * 2047, "lines of at most 4094 bytes"),
     ],
 )

@@ -78,11 +78,11 @@ def test_the_last_counts_or_the_first() -> None:
 @pytest.mark.parametrize("note", ["a\nb", "a\rb", "a\0b", "a\x1b[31m"])
 def test_a_note_cannot_end_its_comment(note: str) -> None:
     with pytest.raises(ValueError, match=re.escape("wanted text on one line")):
-        textfile.insert([], 0, ["x"], "#", note)
+        textfile.insert([], 0, "x", "#", note)
 
 
 def test_a_marked_line_is_found_changed_and_removed_with_its_mark() -> None:
-    text = textfile.insert([textfile.Line(1, "a")], 1, ["x 1"], "#", "first")
+    text = textfile.insert([textfile.Line(1, "a")], 1, "x 1", "#", "first")
     assert text == "a\n# durable.dbhost: first\nx 1\n"
     lines = [textfile.Line(number, raw) for number, raw in enumerate(text.splitlines(keepends=True), start=1)]
     assert textfile.is_marked(lines, lines[2], "#")
