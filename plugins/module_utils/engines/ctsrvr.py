@@ -150,6 +150,8 @@ def _setting(number: int, raw: str, file: str) -> Line:
         raise refusal(file, number, raw, "text without control characters")
     if re.search(r"[ \t];", match["value"]):
         raise refusal(file, number, raw, "comments on lines of their own")
+    if match["name"].upper() == _COMPATIBILITY and not _WORD.fullmatch(match["value"]):
+        raise refusal(file, number, raw, "one flag behind COMPATIBILITY")
     return Line(
         number,
         raw,

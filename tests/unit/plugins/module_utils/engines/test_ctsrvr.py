@@ -173,6 +173,7 @@ def test_a_comment_about_subsystems_is_a_comment() -> None:
         ("FILES 1\n}\n", 2, "a keyword and its value"),
         ("FILES 1\nCOMMIT_DELAY\n1\n", 2, "a keyword and its value"),
         ("FILES 1\nCOMPATIBILITY SYNC_LOG ; gone\n", 2, "comments on lines of their own"),
+        ("FILES 1\nCOMPATIBILITY LOG_WRITETHRU SYNC_LOG\n", 2, "one flag behind COMPATIBILITY"),
         ("FILES 1\nCOMMIT_DELAY 1\x0b\n", 2, "control characters"),
         ("FILES 1\nCOMMIT_DELAY 1\rFILES 2\n", 2, "a keyword and its value"),
         ("FILES 1\n\udcff\udcfe 1\n", 2, "a keyword and its value"),
