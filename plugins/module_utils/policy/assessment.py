@@ -320,9 +320,12 @@ def _missing(needed: list[Requirement], state: str) -> list[str]:
 
 
 def _will_wait(row: Setting, found: Findings) -> bool:
-    """Tell whether a setting waits for a reboot, or will once a run has persisted it."""
+    """Tell whether a setting waits for a reboot or restart, or will once a run has persisted it."""
     if row.verdict == "pending":
         return True
+    if row.layer in plan.ENGINES:
+        wrong = row.running not in (row.wanted_running, "stopped", UNKNOWN)
+        return row.verdict == "drift_persisted" and wrong and bool(row.phase) and not found.withholds(row)
     if row.setting not in _WHY_A_REBOOT or row.verdict != "drift_persisted":
         return False
     waits = not settings.satisfies(row.setting, row.running, row.wanted_running)
@@ -330,12 +333,15 @@ def _will_wait(row: Setting, found: Findings) -> bool:
 
 
 def _pending(row: Setting) -> dict[str, str]:
+    needs, why = "reboot", _WHY_A_REBOOT.get(row.setting)
+    if row.layer in plan.ENGINES:
+        needs, why = "restart", "the server takes it at its start only"
     return {
         "layer": row.layer,
         "target": row.target,
         "setting": row.setting,
-        "needs": "reboot",
-        "why": _WHY_A_REBOOT[row.setting],
+        "needs": needs,
+        "why": str(why),
     }
 
 
