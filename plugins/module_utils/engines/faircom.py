@@ -1,19 +1,26 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""FairCom DB (c-tree): where its instances are."""
+"""FairCom DB (c-tree): where its instances are, and what they are set to.
+
+It is never logged in to: ctsrvr.cfg, and CTSTATUS.FCS, the log of its status, tell.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import re
+from typing import NamedTuple
 
-from ..host import Host
-from ..observation import unknown
+from ..host import Host, Unobservable
+from ..observation import UNKNOWN, Observation, unknown
 from ..paths import normal
-from .instance import Instance, of_mains
-from .places import Places, look
-from .processes import Process, Processes
+from . import ctsrvr, startfile, units
+from .instance import Instance, Observed, of_mains
+from .places import Place, Places, look
+from .processes import Process, Processes, argv_of
+from .startfile import Word
+from .textfile import Line, Malformed, line_ends
 
 NAME = "faircom"
 PROGRAMS = ("faircom", "ctreesql", "ctsrvr", "ctreeace")
@@ -22,6 +29,25 @@ _CONFIG = "ctsrvr.cfg"
 #: The keyword on the command line, and the environment variable, that name another file.
 _KEYWORD, _VARIABLE = "CTSRVR_CFG", "FCSRVR_CFG"
 _DATA = "LOCAL_DIRECTORY"
+_COMPATIBILITY = "COMPATIBILITY"
+
+#: Options behind COMPATIBILITY, on or off, and keywords with what they are where they are absent.
+OPTIONS = ("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU", "SYNC_LOG", "NO_SYS_FLUSH_ON_CLOSE")
+KEYWORDS = {"DELAYED_DURABILITY": "0", "COMMIT_DELAY": "1"}
+#: An option that there is not, and the one that is meant.
+_SLIP, _MEANT = "INDEX_WRITETHRU", "TINDEX_WRITETHRU"
+#: Goes before ctsrvr.cfg, encrypted: "FairCom DB Configuration File", Settings File.
+_SETTINGS_FILE = "ctsrvr.set"
+_STATUS = "CTSTATUS.FCS"
+#: Bytes: its end tells of the last start unless it has said very much since.
+_STATUS_LIMIT = 4 * 1024 * 1024
+_OPERATIONAL = re.compile(
+    r"V(?P<numbers>\d+(?:\.\d+)+)(?:\s*\(?Build-(?P<build>\d{6}))?[^\n]*?Server Is Operational", re.I
+)
+_ENDED = "Server shutdown completed"
+#: What parts one start from what was said before it.
+_EARLIER = re.compile(r"Server Is Operational|Server shutdown completed|Process ID:", re.I)
+_SYNCHRONOUS = "Transaction logs using synchronous I/O."
 
 
 def find(host: Host, processes: Processes) -> list[Instance]:
@@ -30,16 +56,42 @@ def find(host: Host, processes: Processes) -> list[Instance]:
     return of_mains(NAME, processes, mains, lambda main: _instance(processes, places, main))
 
 
-def installed(host: Host, units: list[str]) -> list[Instance]:
-    """Return an instance for each unit; where its files are only its unit tells."""
-    why = unknown("systemd", "it does not run, and where its configuration lies is not known")
-    return [Instance(NAME, unit, unit=unit, evidence=(("config", why),)) for unit in units]
+def installed(host: Host, names: list[str]) -> list[Instance]:
+    """Return an instance for each unit; where its files are only its unit tells. `names`: those of UNITS."""
+    shown, why = units.show(host, names)
+    return [_stopped(host, name, shown.get(name), why) for name in names]
 
 
 def base(program: str) -> str:
     """Return the directory of an installation, above `server`, `config` and `data`."""
     directory = posixpath.dirname(program)
     return posixpath.dirname(directory) if posixpath.basename(directory) == "server" else directory
+
+
+def _stopped(host: Host, name: str, unit: units.Unit | None, why: str | None) -> Instance:
+    """Return what a unit starts: the same name and configuration as when it runs."""
+    if unit and unit.load == "masked":
+        why = "its unit is masked"
+    if not unit or posixpath.basename(unit.program) not in PROGRAMS or not unit.directory.startswith("/"):
+        reason = why or "it does not run, and its unit tells where its configuration lies only to itself"
+        return Instance(NAME, name, unit=name, evidence=(("config", unknown("systemd", reason)),))
+    home, cwd = base(unit.program), unit.directory
+    argv = unit.argv.split()
+    said, data = _keyword(argv, _KEYWORD), _keyword(argv, _DATA)
+    found = Instance(NAME, home, unit=name, directories=(_from(cwd, data) if data else cwd,))
+    if said:
+        return found._replace(name=_from(cwd, said), config=_from(cwd, said))
+    for path in _configs(home, cwd):
+        if look(host, path):
+            return found._replace(config=path)
+    return found._replace(
+        evidence=(("config", unknown(home, f"no {_CONFIG} in {home}/config nor in {cwd}")),)
+    )
+
+
+def _configs(home: str, cwd: str) -> list[str]:
+    """Return where the configuration lies, as the documentation has it: the first one counts."""
+    return list(dict.fromkeys((f"{home}/config/{_CONFIG}", f"{cwd}/{_CONFIG}")))
 
 
 def _instance(processes: Processes, places: Places, main: Process) -> Instance:
@@ -56,8 +108,7 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
     if said:
         path = _from(cwd, said)
         return found._replace(name=path, config=path)
-    # As the documentation has it: the directory of configurations, then the one where it runs.
-    for path in dict.fromkeys((f"{home}/config/{_CONFIG}", f"{cwd}/{_CONFIG}")):
+    for path in _configs(home, cwd):
         if look(places.host, places.of(main).root + path):
             return found._replace(config=path)
     why = unknown(home, f"no {_CONFIG} in {home}/config nor in {cwd}: it runs with its defaults")
@@ -73,3 +124,172 @@ def _keyword(argv: list[str], keyword: str) -> str | None:
 
 def _from(cwd: str, path: str) -> str:
     return normal(posixpath.join(cwd, path))
+
+
+class Status(NamedTuple):
+    """What CTSTATUS.FCS says of the last start: the version, and whether the logs are opened for
+    synchronous writes (on, off, or unknown with the reason)."""
+
+    version: Observation
+    synchronous: str = UNKNOWN
+    reason: str | None = None
+
+
+def observe(host: Host, found: Instance, place: Place | None) -> Observed:
+    """Return the settings, the version and the directories of an instance. Never raises for what it says."""
+    root = place.root if place else ""
+    main = found.processes[0] if found.processes else None
+    text, lines, why = _lines(host, root, found)
+    persisted = words(lines, found.config or _CONFIG, why)
+    seen = None
+    if main:
+        seen = startfile.running(host, NAME, root + found.config, main, persisted) if found.config else None
+        seen = seen or startfile.Running(
+            {name: word.value for name, word in persisted.items()}, "its defaults"
+        )
+    cwd = found.directories[0] if found.directories else ""
+    places = ctsrvr.log_places(lines or [], cwd)
+    status = read_status(host, root, [cwd, *(where.directory for where in places[:1])], main)
+    beaten = _beaten(host, root, found, main)
+    if seen:
+        seen = _told(seen, status, beaten)
+    persisted = {
+        name: Word(UNKNOWN, word.origin, beaten[name]) if name in beaten else word
+        for name, word in persisted.items()
+    }
+    settings = startfile.settings(persisted, seen)
+    return Observed(
+        version=status.version,
+        settings=settings,
+        directories=tuple(where.directory for where in places if where.directory),
+        pending_restart=startfile.waiting(settings),
+        evidence=tuple(_evidence(found, text, lines, places, why)),
+    )
+
+
+def words(lines: list[Line] | None, file: str, why: str | None) -> dict[str, Word]:
+    """Return what ctsrvr.cfg says of each setting; `lines` is None where it could not be read, and
+    `why` the reason."""
+    if lines is None:
+        return {name: Word(UNKNOWN, reason=why) for name in (*OPTIONS, *KEYWORDS)}
+    flags = ctsrvr.compatibility(lines, file)
+    found = {
+        name: Word("on", f"{file}:{flags[name].line}") if name in flags else Word("off") for name in OPTIONS
+    }
+    for name, default in KEYWORDS.items():
+        try:
+            where = ctsrvr.value(lines, name, file)
+        except Malformed as error:
+            found[name] = Word(UNKNOWN, reason=str(error))
+            continue
+        found[name] = Word((where.value or "")[:80], f"{file}:{where.line}") if where else Word(default)
+    return found
+
+
+def read_status(host: Host, root: str, directories: list[str], main: Process | None) -> Status:
+    """Return what CTSTATUS.FCS says of this start, or of a stopped server's last one.
+
+    `directories`: where it may lie, the server's working directory first.
+    """
+    try:
+        paths = [f"{directory}/{_STATUS}" for directory in dict.fromkeys(filter(None, directories))]
+        there = [path for path in paths if look(host, root + path)]
+        if not there:
+            why = f"there is no {' and no '.join(paths) or _STATUS}: it tells once the server has run"
+            return Status(unknown(_STATUS, why), reason=why)
+        path = max(there, key=lambda path: startfile.written(host, root + path))
+        if main and startfile.written(host, root + path) < startfile.start_of(host, main).at:
+            why = f"{path} is older than the server that runs"
+            return Status(unknown(path, why), reason=why)
+        return parse_status(startfile.tail(host, root + path, _STATUS_LIMIT), path, running=main is not None)
+    except Unobservable as error:
+        return Status(unknown(_STATUS, str(error)), reason=str(error))
+
+
+def parse_status(text: str, path: str, running: bool) -> Status:
+    """Return what a status log says of the last start in it; `running`: of a server that still runs."""
+    starts = list(_OPERATIONAL.finditer(text))
+    if not starts:
+        why = f"{path}: its end tells of no start"
+        return Status(unknown(path, why), reason=why)
+    last = starts[-1]
+    build = f" build {last['build']}" if last["build"] else ""
+    version = Observation(last["numbers"] + build, path)
+    if running and _ENDED in text[last.end() :]:
+        why = f"{path}: the last start in it has ended, and the server that runs is not yet operational"
+        return Status(unknown(path, why), reason=why)
+    begun = 0
+    for earlier in _EARLIER.finditer(text, 0, last.start()):
+        begun = earlier.end()
+    return Status(version, "on" if _SYNCHRONOUS in text[begun : last.end()] else "off")
+
+
+def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | None, str | None]:
+    """Return the text of the configuration, its lines, and why there are none."""
+    if not found.config:
+        if found.processes:
+            return "", [], None  # It runs with its defaults.
+        return "", None, str(dict(found.evidence)["config"].reason)
+    try:
+        text = startfile.read(host, root + found.config)
+        if text is None:
+            return "", None, f"{found.config}: No such file or directory"
+        return text, ctsrvr.parse(text, found.config), None
+    except (Unobservable, Malformed) as error:
+        return "", None, str(error)
+
+
+def _beaten(host: Host, root: str, found: Instance, main: Process | None) -> dict[str, str]:
+    """Return the settings that something else than the configuration file decides, and what."""
+    directories = [posixpath.dirname(found.config) if found.config else "", *found.directories]
+    try:
+        argv = argv_of(host, main) if main else []
+        if main and main.exe:
+            directories.append(posixpath.dirname(main.exe))
+        for directory in dict.fromkeys(filter(None, directories)):
+            path = f"{directory}/{_SETTINGS_FILE}"
+            if look(host, root + path):
+                why = f"the file may not be what runs: {path} goes before it, and is encrypted"
+                return dict.fromkeys((*OPTIONS, *KEYWORDS), why)
+    except Unobservable as error:
+        return dict.fromkeys((*OPTIONS, *KEYWORDS), f"whether the file is what runs is not known: {error}")
+    said = [word.upper() for word in argv[1:]]
+    why = "the file may not be what runs: the command line goes before it, and says {}"
+    found_words = {name: why.format(name) for name in KEYWORDS if name in said}
+    options = [word for before, word in zip(said, said[1:]) if before == _COMPATIBILITY]
+    return {
+        **found_words,
+        **{name: why.format(f"COMPATIBILITY {name}") for name in OPTIONS if name in options},
+    }
+
+
+def _told(seen: startfile.Running, status: Status, beaten: dict[str, str]) -> startfile.Running:
+    """Return what runs: the file's words but for what goes before it, and the server's own word."""
+    found = {name: word for name, word in seen.words.items() if name not in beaten}
+    reason = seen.reason or next(iter(beaten.values()), None)
+    if status.synchronous != UNKNOWN:
+        found["LOG_WRITETHRU"] = status.synchronous
+    elif "LOG_WRITETHRU" in found:
+        # What the file says and what the logs were opened with are two things.
+        del found["LOG_WRITETHRU"]
+        reason = "; ".join(filter(None, (status.reason, reason)))
+    return seen._replace(words=found, reason=reason)
+
+
+def _evidence(
+    found: Instance, text: str, lines: list[Line] | None, places: list[ctsrvr.Place], why: str | None
+) -> list[tuple[str, Observation]]:
+    evidence = []
+    file = found.config or _CONFIG
+    slip = ctsrvr.compatibility(lines or [], file).get(_SLIP)
+    if slip:
+        meant = f"there is no COMPATIBILITY {_SLIP}: {_MEANT} is meant"
+        evidence.append((_SLIP, Observation("on", f"{file}:{slip.line}", meant)))
+    if line_ends(text) in ("dos", "mixed"):
+        evidence.append(
+            ("line_ends", Observation(line_ends(text), file, f"{line_ends(text)} line ends, wanted Unix's"))
+        )
+    lost = [f"{where.keyword}: {where.reason}" for where in places if where.reason]
+    if why or lost:
+        evidence.append(("log_directories", unknown(file, why or "; ".join(lost))))
+    return evidence

@@ -1,16 +1,27 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SQL Server on Linux: where its instance is."""
+"""SQL Server on Linux: where its instance is, and what it is set to.
+
+It is never logged in to. mssql.conf and the log of its errors tell, and trace flags on its command
+line; what DBCC TRACEON did since is not seen.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from ..host import Host
-from .instance import Instance, of_mains
-from .processes import Process, Processes
+from ..host import Host, Unobservable
+from ..observation import UNKNOWN, Observation, unknown
+from . import mssql_conf, startfile
+from .instance import Instance, Observed, of_mains
+from .places import Place, look
+from .processes import Process, Processes, argv_of, environment_of
+from .startfile import Word
+from .textfile import Line, Malformed
 
 NAME = "mssql"
 PROGRAMS = ("sqlservr",)
@@ -22,6 +33,30 @@ _PROGRAM = "/opt/mssql/bin/sqlservr"
 #: Environment variables that go before mssql.conf: those that name directories, and files.
 _DIRECTORIES = ("MSSQL_BACKUP_DIR", "MSSQL_DATA_DIR", "MSSQL_DUMP_DIR", "MSSQL_LOG_DIR")
 _FILES = ("MSSQL_MASTER_DATA_FILE", "MSSQL_MASTER_LOG_FILE")
+_ERROR_LOG_VARIABLE = "MSSQL_ERROR_LOG_FILE"
+
+#: Trace flags by the names of their settings, and what `control.NAME` is where it is absent.
+FLAGS = {"traceflag3979": 3979, "traceflag3982": 3982}
+SWITCHES = {"writethrough": "1", "alternatewritethrough": "1"}
+#: [filelocation]: directories, and files, by the environment variable that goes before each.
+_LOCATIONS = {
+    "defaultbackupdir": "MSSQL_BACKUP_DIR",
+    "defaultdatadir": "MSSQL_DATA_DIR",
+    "defaultdumpdir": "MSSQL_DUMP_DIR",
+    "defaultlogdir": "MSSQL_LOG_DIR",
+}
+_LOCATED_FILES = {
+    "errorlogfile": _ERROR_LOG_VARIABLE,
+    "masterdatafile": "MSSQL_MASTER_DATA_FILE",
+    "masterlogfile": "MSSQL_MASTER_LOG_FILE",
+}
+_ERROR_LOG = f"{HOME}/log/errorlog"
+#: Bytes: the version and the start-up parameters stand at its beginning.
+_LOG_LIMIT = 256 * 1024
+_LONGEST = 80
+_VERSION = re.compile(r"Microsoft (?P<name>SQL Server .{0,80}?) - (?P<number>\d+\.\d+\.\d+\.\d+) ")
+_PARAMETERS = re.compile(r"(?:Registry|Command Line) startup parameters:", re.I)
+_PARAMETER = re.compile(r"(?:[\d-]{10} [\d:.]+ Server)?\s+-(?P<option>[A-Za-z])\s*(?P<value>.*?)\s*")
 
 
 def find(host: Host, processes: Processes) -> list[Instance]:
@@ -45,3 +80,172 @@ def _instance(processes: Processes, main: Process) -> Instance:
     return Instance(
         NAME, NAME, processes.family(main, PROGRAMS), config=CONFIG, directories=tuple(directories)
     )
+
+
+class Log(NamedTuple):
+    """What the log of errors says: the version, and which trace flags the server began with (None where
+    it does not list them)."""
+
+    version: Observation
+    flags: frozenset[int] | None = None
+
+
+def observe(host: Host, found: Instance, place: Place | None) -> Observed:
+    """Return the settings, the version and the directories of an instance. Never raises for what it says."""
+    root = place.root if place else ""
+    main = found.processes[0] if found.processes else None
+    lines, why = _lines(host, root + CONFIG)
+    persisted = words(lines, why)
+    said, on_line = _started_with(host, main)
+    for name in on_line & set(persisted):
+        persisted[name] = Word("on", "command line")
+    log = read_log(host, root, _error_log(lines, said), main)
+    seen = None
+    if main:
+        seen = startfile.running(host, NAME, root + CONFIG, main, persisted)
+        seen = _with_flags(seen, log.flags, on_line)
+    settings = startfile.settings(persisted, seen)
+    asked = "it is set for each database, and was not asked: SELECT name, delayed_durability_desc FROM sys.databases"
+    evidence = [("delayed_durability", unknown("sys.databases", asked))]
+    if why:
+        evidence.append(("configuration", unknown(CONFIG, why)))
+    return Observed(
+        version=log.version,
+        settings=settings,
+        directories=tuple(_directories(lines, said)),
+        pending_restart=startfile.waiting(settings),
+        evidence=tuple(evidence),
+    )
+
+
+def words(lines: list[Line] | None, why: str | None) -> dict[str, Word]:
+    """Return what mssql.conf says of each setting; `lines` is None where it could not be read, and
+    `why` the reason.
+
+    A switch that is neither 0 nor 1 is told as it is written: what SQL Server makes of it is not
+    documented.
+    """
+    if lines is None:
+        return {name: Word(UNKNOWN, reason=why) for name in (*FLAGS, *SWITCHES)}
+    found = {name: _flag(lines, number) for name, number in FLAGS.items()}
+    found.update({name: _switch(lines, name, default) for name, default in SWITCHES.items()})
+    return found
+
+
+def parse_log(text: str) -> tuple[str | None, str, frozenset[int] | None]:
+    """Return the version's number and name, and the trace flags of the start-up parameters.
+
+    None stands for what the text does not say. The last start in it counts.
+    """
+    text = text.replace("\0", "")
+    versions = list(_VERSION.finditer(text))
+    flags: set[int] | None = None
+    listing = False
+    for line in text.splitlines():
+        if _PARAMETERS.search(line):
+            flags, listing = flags or set(), True
+            continue
+        parameter = _PARAMETER.fullmatch(line)
+        if listing and parameter:
+            number = parameter["value"].strip('"')
+            if parameter["option"] == "T" and re.fullmatch(r"[0-9]{1,9}", number):
+                assert flags is not None
+                flags.add(int(number))
+        elif line.strip():
+            listing = False
+    number, name = (versions[-1]["number"], versions[-1]["name"]) if versions else (None, "")
+    return number, name, None if flags is None else frozenset(flags)
+
+
+def read_log(host: Host, root: str, path: str, main: Process | None) -> Log:
+    """Return what the log of errors says of this start, or of a stopped server's last one."""
+    try:
+        if not look(host, root + path):
+            return Log(unknown(path, "there is no such log: it tells the version once the server has run"))
+        if main and startfile.written(host, root + path) < startfile.start_of(host, main).at:
+            return Log(unknown(path, "it is older than the server that runs, which logs elsewhere"))
+        number, name, flags = parse_log(startfile.head(host, root + path, _LOG_LIMIT))
+    except Unobservable as error:
+        return Log(unknown(path, str(error)))
+    if number is None:
+        return Log(unknown(path, "its beginning names no version"), flags)
+    return Log(Observation(number, f"{path}: {name}"), flags)
+
+
+def _lines(host: Host, path: str) -> tuple[list[Line] | None, str | None]:
+    try:
+        return mssql_conf.parse(startfile.read(host, path) or "", CONFIG), None
+    except (Unobservable, Malformed) as error:
+        return None, str(error)
+
+
+def _flag(lines: list[Line], number: int) -> Word:
+    try:
+        flags = mssql_conf.trace_flags(lines)
+    except Malformed as error:
+        return Word(UNKNOWN, reason=str(error))
+    where = flags.get(number)
+    return Word("on", f"{where.file}:{where.line}") if where else Word("off")
+
+
+def _switch(lines: list[Line], name: str, default: str) -> Word:
+    try:
+        where = mssql_conf.get(lines, "control", name)
+    except Malformed as error:
+        return Word(UNKNOWN, reason=str(error))
+    if where is None:
+        return Word(default)
+    said = where.value or "(empty)"
+    return Word(said if len(said) <= _LONGEST else f"{said[:_LONGEST]}...", f"{where.file}:{where.line}")
+
+
+def _started_with(host: Host, main: Process | None) -> tuple[dict[str, str], set[str]]:
+    """Return the variables that go before mssql.conf, and the settings whose trace flag is on the
+    command line."""
+    if main is None:
+        return {}, set()
+    names = (*_LOCATIONS.values(), *_LOCATED_FILES.values())
+    try:
+        said, argv = environment_of(host, main, names), argv_of(host, main)
+    except Unobservable:
+        return {}, set()  # Whoever found the instance read both, and says why this one cannot.
+    text = " ".join(argv[1:])
+    numbers = {int(number) for number in re.findall(r"(?:^|\s)-T\s?([0-9]{1,9})(?=\s|$)", text)}
+    return said, {name for name, number in FLAGS.items() if number in numbers}
+
+
+def _with_flags(
+    seen: startfile.Running, listed: frozenset[int] | None, on_line: set[str]
+) -> startfile.Running:
+    """Return what runs, with the trace flags that the server says it began with.
+
+    A flag that it lists is on. One that it does not list is off where nothing better is known.
+    """
+    found = dict.fromkeys(on_line, "on")
+    for name, number in FLAGS.items() if listed is not None else ():
+        if listed and number in listed:
+            found[name] = "on"
+        elif name not in seen.words:
+            found.setdefault(name, "off")
+    return seen._replace(words={**seen.words, **found}) if found else seen
+
+
+def _error_log(lines: list[Line] | None, said: dict[str, str]) -> str:
+    path = said.get(_ERROR_LOG_VARIABLE) or _location(lines, "errorlogfile")
+    return path if path and path.startswith("/") else _ERROR_LOG
+
+
+def _directories(lines: list[Line] | None, said: dict[str, str]) -> Iterator[str]:
+    """Yield where mssql.conf puts files, unless the environment says it."""
+    for key, variable in {**_LOCATIONS, **_LOCATED_FILES}.items():
+        path = _location(lines, key)
+        if variable not in said and path and path.startswith("/"):
+            yield path if key in _LOCATIONS else posixpath.dirname(path)
+
+
+def _location(lines: list[Line] | None, key: str) -> str | None:
+    try:
+        found = mssql_conf.get(lines, "filelocation", key) if lines else None
+    except Malformed:
+        return None
+    return found.value if found else None

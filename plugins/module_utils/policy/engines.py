@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..observation import UNKNOWN
-from . import mssql
+from . import faircom, mssql
 from .engine_rules import CHECKS, FULL, RELAXED, Rule
 from .profiles import Profile
 from .settings import Setting
@@ -57,13 +57,16 @@ def assess(
     for instance in found["engines"]:
         own = list(_rows(instance, profile, storage, honoured, may_restart))
         rows += own
-        if profile.promises_durability:
-            risks += _risks(instance, own)
+        exposed = list(_risks(instance, own)) if profile.promises_durability else []
+        risks += exposed
         if instance["evidence"].get("observation"):
             unknowns.append(f"{_label(instance)}: {instance['evidence']['observation']['reason']}")
         if instance["engine"] == "mssql":
             warnings += mssql.warnings(instance)
-        if any(row.verdict == "drift_running" and row.phase for row in own if _loses(instance, row, profile)):
+        if instance["engine"] == "faircom":
+            warnings += faircom.warnings(instance, _label(instance))
+            unknowns += faircom.unknowns(instance, _label(instance)) if profile.promises_durability else []
+        if exposed:
             check = CHECKS[_kind(instance)]
             warnings.append(
                 f"{_label(instance)} was exposed: when it is mended, look for damage with {check}"
@@ -96,15 +99,17 @@ def _rows(
     wanted = rules(instance, profile)
     if instance["engine"] == "mssql":
         wanted = mssql.rules(instance, profile, storage, honoured)
+    if instance["engine"] == "faircom":
+        wanted = faircom.rules(instance, wanted)
     for name, rule in wanted.items():
         seen = instance["settings"].get(name)
         if seen is None or _is_moot(instance, rule):
             continue
         yield _row(instance, name, rule, seen, may_restart)
     for override in instance.get("overrides", ()):
-        rule = wanted.get(override["setting"])
-        if rule and not rule.allows(override["value"]):
-            yield _override(instance, override, rule)
+        own = wanted.get(override["setting"])
+        if own and not own.allows(override["value"]):
+            yield _override(instance, override, own)
 
 
 def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], may_restart: bool) -> Setting:
@@ -254,15 +259,12 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
             yield f"commits of {label} can vanish: {row.setting} is {row.running} ({row.target})"
     if instance["engine"] == "mssql":
         yield from mssql.risks(instance, label)
+    if instance["engine"] == "faircom":
+        yield from faircom.risks(instance, label)
 
 
 def _rule_of(instance: dict[str, Any], row: Setting) -> Rule | None:
     return FULL[_kind(instance)].get(row.setting)
-
-
-def _loses(instance: dict[str, Any], row: Setting, profile: Profile) -> bool:
-    rule = _rule_of(instance, row)
-    return bool(rule and rule.loses and profile.promises_durability)
 
 
 def _unattributed(process: dict[str, Any]) -> str:

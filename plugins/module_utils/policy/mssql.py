@@ -27,6 +27,7 @@ Honoured = Callable[[dict[str, Any]], bool]
 _KNOWS_FUA = (14, 0, 3025, 34)
 _RACES = ((16,), (16, 0, 4185, 3))
 _FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
+_FLAGS = ("traceflag3979", "traceflag3982")
 _FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}
 _MEANS = {
     "traceflag3979": {
@@ -52,20 +53,21 @@ def rules(
     wanted = _FLUSH if against else _FUA
     return {
         name: Rule(
-            (word,), word, _means(name, word, against), loses=False, live=False, phase=_phase(name, word)
+            (word,),
+            word,
+            _means(name, word, against),
+            loses=False,
+            live=False,
+            phase="loosen" if _loosens(name, word) else "tighten",
+            klass="performance" if _loosens(name, word) else "safety",
         )
         for name, word in wanted.items()
     }
 
 
-def _phase(name: str, word: str) -> str:
+def _loosens(name: str, word: str) -> bool:
     """Flushing where FUA would do is slow and not unsafe: leaving it waits until all else is true."""
-    return "loosen" if word == _FUA[name] != _FLUSH.get(name) else "tighten"
-
-
-def uses_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Honoured) -> bool:
-    """Tell whether the FUA way fits."""
-    return not against_fua(instance, storage, honoured)
+    return word == _FUA[name] != _FLUSH.get(name)
 
 
 def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Honoured) -> list[str]:
@@ -76,6 +78,10 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
         found.append(f"version {instance['version']} is not known to be 2017 CU6 or later")
     where = place(instance, storage)
     found += where.unknown
+    for field in ("configuration", "files"):
+        seen = instance["evidence"].get(field)
+        if seen and seen["value"] != "complete":
+            found.append(f"not all of its files are known: {seen['reason']}")
     found += [] if where.mounts else ["where it keeps its files is not known"]
     by_name = {disk["name"]: disk for disk in storage["disks"]}
     for mount in where.mounts:
@@ -91,27 +97,41 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
 
 
 def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
-    """Yield the ways in which its settings lose acknowledged commits now."""
-    seen = instance["settings"]
-    through = seen.get("writethrough", {}).get("running")
-    alternate = seen.get("alternatewritethrough", {}).get("running")
-    flag = seen.get("traceflag3979", {}).get("running")
-    if through == "0":
+    """Yield the ways in which its settings lose acknowledged commits now.
+
+    Trace flag 3979 takes the flushes away. Without write-through nothing is left: that trusts every
+    cache on the way, and a file system that has not yet noted where a file's blocks are.
+    """
+    runs = {name: instance["settings"].get(name, {}).get("running", UNKNOWN) for name in _FUA}
+    through = runs["writethrough"]
+    if through == "0" and runs["traceflag3979"] == "on":
+        yield f"commits of {label} can vanish: trace flag 3979 with writethrough 0: nothing flushes what it writes"
+    elif through == "0":
         yield f"commits of {label} can vanish: writethrough is 0"
-    elif flag == "on" and alternate == "0" and through not in ("1", UNKNOWN):
+    elif through not in ("1", "stopped", UNKNOWN) and runs["traceflag3979"] == "on":
         yield f"commits of {label} can vanish: trace flag 3979 with writethrough {through}"
 
 
 def warnings(instance: dict[str, Any]) -> list[str]:
-    """Return what is known of its version and should be known by its owner."""
+    """Return what is known of its version and settings and should be known by its owner."""
+    label = f"mssql {instance['name']}"
+    found = []
     version = parse_version(instance["version"])
-    alternate = instance["settings"].get("alternatewritethrough", {}).get("persisted")
-    if version and _RACES[0] <= version < _RACES[1] and alternate == "1":
-        return [
-            f"mssql {instance['name']}: version {instance['version']} has a race with alternatewritethrough=1;"
+    words = [instance["settings"].get(name, {}) for name in ("alternatewritethrough", *_FLAGS)]
+    alternate, *flags = [{row.get("running"), row.get("persisted")} for row in words]
+    if version and _RACES[0] <= version < _RACES[1] and "1" in alternate:
+        found.append(
+            f"{label}: version {instance['version']} has a race with alternatewritethrough=1;"
             " update to 2022 CU18 (16.0.4185.3) or later"
-        ]
-    return []
+        )
+    if all("on" in seen for seen in flags):
+        found.append(
+            f"{label}: trace flags 3979 and 3982 contradict each other: only one of them can be meant"
+        )
+    asked = instance["evidence"].get("delayed_durability")
+    if asked:
+        found.append(f"{label}: DELAYED_DURABILITY is not known: {asked['reason']}")
+    return found
 
 
 def parse_version(text: str) -> tuple[int, ...] | None:

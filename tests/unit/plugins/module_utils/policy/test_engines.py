@@ -62,7 +62,7 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         "name": "main",
         "state": "running",
         "pids": [1],
-        "version": "15",
+        "version": "12.0.1.214" if engine == "faircom" else "15",
         "managed_by": "systemd",
         "directories": ["/srv/pgdata"],
         "files": [],

@@ -1,0 +1,83 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What depends on FairCom DB's build, and on what its files leave open. Pure.
+
+Builds before V10.3.1.21834 (140307) ask for O_SYNC through fcntl(2), which Linux ignores, and then
+do not flush: with them the options that make writes synchronous lose commits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..observation import UNKNOWN
+from .engine_rules import Rule
+
+WRITE_THROUGH = ("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU")
+#: The same defect under its old name.
+_ASKS_FOR_SYNC = (*WRITE_THROUGH, "SYNC_LOG")
+_FIRST = "V10.3.1.21834 (build 140307)"
+_NUMBERS, _BUILD = (10, 3, 1, 21834), 140307
+
+
+def writes_through(version: str) -> str:
+    """Return yes, no or unknown: whether a build does what its write-through options say."""
+    found = re.match(r"(\d{1,9}(?:\.\d{1,9})+)(?: build (\d{6}))?", version)
+    if not found:
+        return UNKNOWN
+    numbers = tuple(map(int, found[1].split(".")))
+    if len(numbers) >= len(_NUMBERS) or numbers[:3] != _NUMBERS[:3]:
+        return "yes" if numbers >= _NUMBERS else "no"
+    if not found[2]:
+        return UNKNOWN
+    return "yes" if int(found[2]) >= _BUILD else "no"
+
+
+def rules(instance: dict[str, Any], wanted: dict[str, Rule]) -> dict[str, Rule]:
+    """Return the rules that make sense for an instance's build."""
+    if writes_through(instance["version"]) == "yes":
+        return wanted
+    return {name: rule for name, rule in wanted.items() if name not in WRITE_THROUGH}
+
+
+def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield the ways in which this build loses acknowledged commits now."""
+    if writes_through(instance["version"]) != "no":
+        return
+    for name in _ASKS_FOR_SYNC:
+        word = instance["settings"].get(name, {}).get("running")
+        if word not in (None, "off", "stopped"):
+            yield (
+                f"commits of {label} can vanish: {name} is {word}, which version {instance['version']} asks of Linux in"
+                f" a way that does nothing; update to {_FIRST} or later"
+            )
+
+
+def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield what is not understood of an instance, and what to do."""
+    known = writes_through(instance["version"])
+    if known == "no":
+        yield (
+            f"{label}: seen version {instance['version']}, wanted {_FIRST} or later: before it write-through does"
+            " nothing on Linux; update it, then run again"
+        )
+    if known == UNKNOWN:
+        why = instance["evidence"].get("version", {}).get("reason") or "it was not told"
+        yield (
+            f"{label}: its version is not known ({why}), and write-through does nothing before {_FIRST};"
+            " start it once with this configuration, or see CTSTATUS.FCS"
+        )
+    logs = instance["evidence"].get("log_directories")
+    if logs and logs["value"] == UNKNOWN:
+        yield f"{label}: where its transaction logs lie is not known: {logs['reason']}"
+
+
+def warnings(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield what its configuration file should not say."""
+    for name in ("INDEX_WRITETHRU", "line_ends"):
+        found = instance["evidence"].get(name)
+        if found:
+            yield f"{label}: {found['source']}: {found['reason']}"
