@@ -44,7 +44,7 @@ _STATUS_LIMIT = 4 * 1024 * 1024
 _OPERATIONAL = re.compile(
     r"V(?P<numbers>\d+(?:\.\d+)+)(?:\s*\(?Build-(?P<build>\d{6}))?[^\n]*?Server Is Operational", re.I
 )
-_ENDED = "Server shutdown completed"
+_OVER = re.compile(r"Server shutdown completed|Process ID:", re.I)
 #: What parts one start from what was said before it.
 _EARLIER = re.compile(r"Server Is Operational|Server shutdown completed|Process ID:", re.I)
 _SYNCHRONOUS = "Transaction logs using synchronous I/O."
@@ -147,10 +147,11 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         seen = seen or startfile.Running(
             {name: word.value for name, word in persisted.items()}, "its defaults"
         )
+    argv, lost = _argv(host, main)
     cwd = found.directories[0] if found.directories else ""
-    places = ctsrvr.log_places(lines or [], cwd)
-    status = read_status(host, root, [cwd, *(where.directory for where in places[:1])], main)
-    beaten = _beaten(host, root, found, main)
+    places = _places(lines or [], cwd, argv)
+    status = read_status(host, root, [cwd, places[0].directory], main)
+    beaten = _beaten(host, root, found, argv, lost)
     if seen:
         seen = _told(seen, status, beaten)
     persisted = {
@@ -215,8 +216,8 @@ def parse_status(text: str, path: str, running: bool) -> Status:
     last = starts[-1]
     build = f" build {last['build']}" if last["build"] else ""
     version = Observation(last["numbers"] + build, path)
-    if running and _ENDED in text[last.end() :]:
-        why = f"{path}: the last start in it has ended, and the server that runs is not yet operational"
+    if running and _OVER.search(text, last.end()):
+        why = f"{path}: the server that runs is not yet operational"
         return Status(unknown(path, why), reason=why)
     begun = 0
     for earlier in _EARLIER.finditer(text, 0, last.start()):
@@ -227,8 +228,8 @@ def parse_status(text: str, path: str, running: bool) -> Status:
 def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | None, str | None]:
     """Return the text of the configuration, its lines, and why there are none."""
     if not found.config:
-        if found.processes:
-            return "", [], None  # It runs with its defaults.
+        if found.processes and found.directories:
+            return "", [], None  # Everything was looked at: it runs with its defaults.
         return "", None, str(dict(found.evidence)["config"].reason)
     try:
         text = startfile.read(host, root + found.config)
@@ -239,27 +240,47 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
         return "", None, str(error)
 
 
-def _beaten(host: Host, root: str, found: Instance, main: Process | None) -> dict[str, str]:
-    """Return the settings that something else than the configuration file decides, and what."""
-    directories = [posixpath.dirname(found.config) if found.config else "", *found.directories]
+def _argv(host: Host, main: Process | None) -> tuple[list[str], str | None]:
+    """Return the words behind the program's name, in capitals, and why they are not known."""
     try:
-        argv = argv_of(host, main) if main else []
-        if main and main.exe:
-            directories.append(posixpath.dirname(main.exe))
-        for directory in dict.fromkeys(filter(None, directories)):
-            path = f"{directory}/{_SETTINGS_FILE}"
-            if look(host, root + path):
-                why = f"the file may not be what runs: {path} goes before it, and is encrypted"
-                return dict.fromkeys((*OPTIONS, *KEYWORDS), why)
+        return [word.upper() for word in argv_of(host, main)[1:]] if main else [], None
     except Unobservable as error:
-        return dict.fromkeys((*OPTIONS, *KEYWORDS), f"whether the file is what runs is not known: {error}")
-    said = [word.upper() for word in argv[1:]]
-    why = "the file may not be what runs: the command line goes before it, and says {}"
-    found_words = {name: why.format(name) for name in KEYWORDS if name in said}
-    options = [word for before, word in zip(said, said[1:]) if before == _COMPATIBILITY]
+        return [], str(error)
+
+
+def _places(lines: list[Line], cwd: str, argv: list[str]) -> list[ctsrvr.Place]:
+    """Return where the logs lie, LOCAL_DIRECTORY first; `cwd` is already what the command line says."""
+    if _DATA in argv:
+        lines = [line for line in lines if line.name != _DATA]
+    places = ctsrvr.log_places(lines, cwd)
+    why = "the command line says it, and goes before the file"
+    return [
+        ctsrvr.Place(where.keyword, "", why) if where.keyword in argv and where.keyword != _DATA else where
+        for where in places
+    ]
+
+
+def _beaten(host: Host, root: str, found: Instance, argv: list[str], lost: str | None) -> dict[str, str]:
+    """Return the settings that something else than the configuration file decides, and what."""
+    everything = (*OPTIONS, *KEYWORDS)
+    if lost:
+        return dict.fromkeys(everything, f"whether the file is what runs is not known: {lost}")
+    programs = [process.exe for process in found.processes[:1]]
+    directories = [posixpath.dirname(path) for path in (found.config, *programs) if path]
+    for directory in dict.fromkeys((*directories, *found.directories)):
+        path = f"{directory}/{_SETTINGS_FILE}"
+        try:
+            there = look(host, root + path)
+        except Unobservable as error:
+            return dict.fromkeys(everything, f"whether the file is what runs is not known: {error}")
+        if there:
+            why = f"the file may not be what runs: {path} goes before it, and is encrypted"
+            return dict.fromkeys(everything, why)
+    why = "the file may not be what runs: the command line goes before it, and says "
+    options = [word for before, word in zip(argv, argv[1:]) if before == _COMPATIBILITY]
     return {
-        **found_words,
-        **{name: why.format(f"COMPATIBILITY {name}") for name in OPTIONS if name in options},
+        **{name: why + name for name in KEYWORDS if name in argv},
+        **{name: f"{why}{_COMPATIBILITY} {name}" for name in OPTIONS if name in options},
     }
 
 

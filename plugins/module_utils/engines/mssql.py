@@ -35,6 +35,8 @@ _DIRECTORIES = ("MSSQL_BACKUP_DIR", "MSSQL_DATA_DIR", "MSSQL_DUMP_DIR", "MSSQL_L
 _FILES = ("MSSQL_MASTER_DATA_FILE", "MSSQL_MASTER_LOG_FILE")
 _ERROR_LOG_VARIABLE = "MSSQL_ERROR_LOG_FILE"
 
+#: Where a setting stands that is in no file.
+COMMAND_LINE = "command line"
 #: Trace flags by the names of their settings, and what `control.NAME` is where it is absent.
 FLAGS = {"traceflag3979": 3979, "traceflag3982": 3982}
 SWITCHES = {"writethrough": "1", "alternatewritethrough": "1"}
@@ -98,7 +100,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     persisted = words(lines, why)
     said, on_line = _started_with(host, main)
     for name in on_line & set(persisted):
-        persisted[name] = Word("on", "command line")
+        persisted[name] = Word("on", COMMAND_LINE)
     log = read_log(host, root, _error_log(lines, said), main)
     seen = None
     if main:

@@ -1,0 +1,200 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The faircom layer: what FairCom DB's ctsrvr.cfg says of durable commits, byte by byte its owner's else."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..engines import ctsrvr, faircom, startfile
+from ..engines.textfile import MARK, Malformed
+from ..host import ChangeFailed, Host, Unobservable
+from ..policy.faircom import WRITE_THROUGH, writes_through
+from . import originals, servers
+from .layer import Change, each, verify
+
+#: `FILE SETTING` -> what it was before us: on or off, a value, or absent.
+ORIGINALS = "/var/lib/durable-dbhost/originals-faircom.json"
+_ABSENT = "absent"
+_NOTE = f"managed; originals in {ORIGINALS}"
+SETTINGS = (*faircom.OPTIONS, *faircom.KEYWORDS)
+
+
+class Target(NamedTuple):
+    """An instance by its name, and the settings wanted of it."""
+
+    instance: str
+    wanted: dict[str, str]
+
+
+class Work(NamedTuple):
+    """What there is to do, and by instance: its facts, and the text of its file before and after."""
+
+    changes: tuple[Change, ...]
+    facts: dict[str, dict[str, Any]]
+    texts: dict[str, tuple[str, str]]
+
+
+class Release(NamedTuple):
+    """What release changes, the texts that files get, and the facts of the servers that read them."""
+
+    changes: tuple[Change, ...]
+    texts: dict[str, str]
+    facts: tuple[dict[str, Any], ...]
+
+
+def target_of(row: dict[str, Any]) -> Target:
+    """Return a target of what the module, or a plan, says of it: settings that are None are not wanted."""
+    given = row["settings"]
+    wanted = {name: str(given[name]) for name in SETTINGS if given.get(name) is not None}
+    return Target(str(row["instance"]), wanted)
+
+
+def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
+    """Return the work that brings the instances to their settings; reads only.
+
+    Raises ChangeFailed, before anything changes, where an instance is not there, its file cannot be
+    understood or is not what counts, and for builds whose write-through does nothing.
+    """
+    work = Work((), {}, {})
+    found = servers.instances(host, faircom) if targets else {}
+    for target in targets:
+        facts = servers.choose(found, faircom.NAME, target.instance)
+        _check(facts, target.wanted)
+        changes = servers.changes(facts, target.wanted, restart)
+        written = {change.setting: change.after for change in changes if change.when == "persisted"}
+        before = _read(host, facts) if written else ""
+        work.facts[target.instance] = facts
+        if written:
+            work.texts[target.instance] = (before, _edit(before, facts["config"], written))
+        work = work._replace(changes=(*work.changes, *changes))
+    return work
+
+
+def apply(host: Host, work: Work, targets: list[Target]) -> None:
+    """Do the work and read it back. Raises ChangeFailed."""
+    each(work.texts, lambda name: _write(host, work, name))
+    if work.texts:
+        verify(plan(host, targets).changes)
+    waiting = dict.fromkeys(change.target for change in work.changes if change.when == "running")
+    if waiting:
+        servers.restart(host, [work.facts[name] for name in waiting])
+        servers.settle(host, lambda: plan(host, targets, restart=True).changes)
+
+
+def plan_release(host: Host) -> Release:
+    """Return what release changes; reads only. A server takes it at its next start.
+
+    Raises ChangeFailed.
+    """
+    kept = originals.load(host, ORIGINALS)
+    if not kept:
+        return Release((), {}, ())
+    texts: dict[str, str] = {}
+    changes = []
+    for key, word in kept.items():
+        path, _blank, name = key.rpartition(" ")
+        text = texts[path] if path in texts else _text(host, path)
+        if text is None or name not in SETTINGS:
+            changes.append(Change(path, name, "persisted", word, "forgotten"))
+            continue
+        now = _words(text, path)[name]
+        changes.append(Change(path, name, "persisted", now, word))
+        texts[path] = text if now == word else _edit(text, path, {name: word})
+    texts = {path: _unmarked(text) for path, text in texts.items()}
+    facts = [facts for facts in servers.instances(host, faircom).values() if facts["config"] in texts]
+    return Release(tuple(changes), texts, tuple(facts))
+
+
+def apply_release(host: Host, work: Release) -> None:
+    """Put the originals back into the files, and forget them. Raises ChangeFailed."""
+    for facts in work.facts:
+        servers.keep_running(host, faircom.NAME, facts)
+    for path, text in work.texts.items():
+        if text != _text(host, path):
+            host.write_file(path, text.encode("utf-8", "surrogateescape"))
+    originals.save(host, {}, ORIGINALS)
+
+
+def _check(facts: dict[str, Any], wanted: dict[str, str]) -> None:
+    """Refuse write-through where the build makes it harm."""
+    asked = [name for name in WRITE_THROUGH if wanted.get(name) == "on"]
+    known = writes_through(facts["version"])
+    if asked and known != "yes":
+        raise ChangeFailed(
+            f"faircom {facts['name']}: {', '.join(asked)}: seen version {facts['version']}, wanted V10.3.1.21834"
+            " (build 140307) or later: builds before it neither write through nor flush then; update it, or start"
+            " it once where the version is not known"
+        )
+
+
+def _write(host: Host, work: Work, name: str) -> None:
+    facts, (before, after) = work.facts[name], work.texts[name]
+    path = facts["config"]
+    words = _words(before, path)
+    kept = originals.load(host, ORIGINALS)
+    new = {
+        f"{path} {c.setting}": words[c.setting]
+        for c in work.changes
+        if c.target == name and c.when == "persisted"
+    }
+    servers.keep_running(host, faircom.NAME, facts)
+    originals.save(host, {**new, **kept}, ORIGINALS)
+    host.write_file(path, after.encode("utf-8", "surrogateescape"))
+
+
+def _read(host: Host, facts: dict[str, Any]) -> str:
+    if not facts["config"]:
+        raise ChangeFailed(
+            f"faircom {facts['name']}: seen no ctsrvr.cfg: it runs with its defaults; wanted a file to write them"
+            " into; make one beside the server, then run again"
+        )
+    text = _text(host, facts["config"])
+    if text is None:
+        raise ChangeFailed(f"{facts['config']}: not there any more; run again to collect the facts anew")
+    return text
+
+
+def _text(host: Host, path: str) -> str | None:
+    try:
+        return startfile.read(host, path)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+
+
+def _words(text: str, path: str) -> dict[str, str]:
+    """Return what a file says of each setting: on or off, a value, or absent."""
+    try:
+        lines = ctsrvr.parse(text, path)
+        flags = ctsrvr.compatibility(lines, path)
+        values = {name: ctsrvr.value(lines, name, path) for name in faircom.KEYWORDS}
+    except Malformed as error:
+        raise ChangeFailed(str(error)) from error
+    found = {name: "on" if name in flags else "off" for name in faircom.OPTIONS}
+    return {**found, **{name: str(where.value) if where else _ABSENT for name, where in values.items()}}
+
+
+def _edit(text: str, path: str, wanted: dict[str, str]) -> str:
+    """Return the text with settings at the wanted words."""
+    try:
+        for name, word in wanted.items():
+            if name in faircom.KEYWORDS:
+                text = (
+                    ctsrvr.unset_keyword(text, name)
+                    if word == _ABSENT
+                    else ctsrvr.set_keyword(text, name, word, _NOTE)
+                )
+            elif word == "on":
+                text = ctsrvr.add_compatibility(text, name, _NOTE)
+            else:
+                text = ctsrvr.remove_compatibility(text, name)
+    except ValueError as error:
+        raise ChangeFailed(f"{path}: {error}") from error
+    return text
+
+
+def _unmarked(text: str) -> str:
+    """Return a text without our comments."""
+    mark = f"{ctsrvr.SIGN} {MARK}: {_NOTE}"
+    return "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\r\n") != mark)

@@ -1,0 +1,196 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The mssql layer: trace flags and write-through of SQL Server on Linux, set by its own mssql-conf.
+
+mssql-conf writes its file anew in place, without our comments: what was there before is kept among
+the originals alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..engines import mssql, startfile
+from ..host import ChangeFailed, Host, Unobservable
+from . import originals, servers
+from .layer import Change, verify
+
+TOOL = "/opt/mssql/bin/mssql-conf"
+#: Setting -> what it was before us; a switch that was not set is `absent`.
+ORIGINALS = "/var/lib/durable-dbhost/originals-mssql.json"
+_ABSENT = "absent"
+#: In this order each state on the way is as safe as the start: write-through first; a flag that
+#: contradicts another goes before that one comes.
+_ORDER = ("writethrough", "alternatewritethrough", "traceflag3982", "traceflag3979")
+
+
+class Target(NamedTuple):
+    """An instance by its name, and the settings wanted of it."""
+
+    instance: str
+    wanted: dict[str, str]
+
+
+class Work(NamedTuple):
+    """What there is to do, what was in the file of each setting, and the instance's facts."""
+
+    changes: tuple[Change, ...]
+    before: dict[str, str]
+    facts: dict[str, Any] | None = None
+
+
+class Release(NamedTuple):
+    """What release changes, and the facts of the instance, None where SQL Server is gone."""
+
+    changes: tuple[Change, ...]
+    facts: dict[str, Any] | None = None
+
+
+def target_of(row: dict[str, Any]) -> Target:
+    """Return a target of what the module, or a plan, says of it: settings that are None are not wanted."""
+    given = row["settings"]
+    wanted = {name: str(given[name]) for name in _ORDER if given.get(name) is not None}
+    return Target(str(row["instance"]), wanted)
+
+
+def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
+    """Return the work that brings the instance to its settings; reads only.
+
+    Raises ChangeFailed, before anything changes, where the instance is not there, where its settings
+    cannot be read, and for settings that contradict each other or send nothing on to the disk.
+    """
+    if not targets:
+        return Work((), {})
+    found = servers.instances(host, mssql)
+    changes: list[Change] = []
+    before: dict[str, str] = {}
+    for target in targets:
+        facts = servers.choose(found, mssql.NAME, target.instance)
+        changes += servers.changes(facts, target.wanted, restart)
+        before.update(_before(facts))
+        _check(facts, target.wanted)
+    return Work(tuple(changes), before, facts)
+
+
+def apply(host: Host, work: Work, targets: list[Target]) -> None:
+    """Do the work and read it back. Raises ChangeFailed."""
+    assert work.facts is not None
+    written = {change.setting: change.after for change in work.changes if change.when == "persisted"}
+    if written:
+        servers.keep_running(host, mssql.NAME, work.facts)
+        kept = originals.load(host, ORIGINALS)
+        originals.save(host, {**{name: work.before[name] for name in written}, **kept}, ORIGINALS)
+        _write(host, written)
+        verify(plan(host, targets).changes)
+    if any(change.when == "running" for change in work.changes):
+        servers.restart(host, [work.facts])
+        servers.settle(host, lambda: plan(host, targets, restart=True).changes)
+
+
+def plan_release(host: Host) -> Release:
+    """Return what release changes; reads only. The server takes it at its next start.
+
+    Raises ChangeFailed.
+    """
+    kept = originals.load(host, ORIGINALS)
+    if not kept:
+        return Release(())
+    found = servers.instances(host, mssql)
+    facts = found.get(mssql.NAME)
+    if facts is None or not host.exists(TOOL):
+        gone = (Change(mssql.NAME, name, "persisted", word, "forgotten") for name, word in kept.items())
+        return Release(tuple(gone))
+    now = _before(facts)
+    changes = tuple(
+        Change(mssql.NAME, name, "persisted", now[name], kept[name]) for name in _ORDER if name in kept
+    )
+    return Release(changes, facts)
+
+
+def apply_release(host: Host, work: Release) -> None:
+    """Put the originals back by mssql-conf, and forget them. Raises ChangeFailed."""
+    if work.facts:
+        wanted = {change.setting: change.after for change in work.changes if change.before != change.after}
+        if wanted:
+            servers.keep_running(host, mssql.NAME, work.facts)
+            _write(host, wanted)
+            now = _before(servers.choose(servers.instances(host, mssql), mssql.NAME, mssql.NAME))
+            verify(
+                Change(mssql.NAME, name, "persisted", now[name], word)
+                for name, word in wanted.items()
+                if now[name] != word
+            )
+    originals.save(host, {}, ORIGINALS)
+
+
+def _before(facts: dict[str, Any]) -> dict[str, str]:
+    """Return what the file says of each setting: a switch that stands nowhere is absent."""
+    rows = facts["settings"]
+    return {
+        name: _ABSENT
+        if name in mssql.SWITCHES and rows[name]["from"] is None
+        else str(rows[name]["persisted"])
+        for name in _ORDER
+    }
+
+
+def _check(facts: dict[str, Any], wanted: dict[str, str]) -> None:
+    """Refuse what no profile may leave behind."""
+    after = {name: wanted.get(name, row["persisted"]) for name, row in facts["settings"].items()}
+    label = f"mssql {facts['name']}"
+    if after["traceflag3979"] == after["traceflag3982"] == "on":
+        raise ChangeFailed(
+            f"{label}: seen trace flags 3979 and 3982 both on at the next start, wanted one of them at most;"
+            " they contradict each other: set the other one to off in the same call"
+        )
+    if after["writethrough"] != "1":
+        raise ChangeFailed(
+            f"{label}: seen writethrough {after['writethrough']} at the next start, wanted 1: else nothing is sent"
+            " on to the disk; set writethrough to 1 in the same call"
+        )
+    for name in wanted:
+        if facts["settings"][name]["from"] == mssql.COMMAND_LINE and wanted[name] == "off":
+            raise ChangeFailed(
+                f"{label}: seen {name} on the server's command line, which mssql-conf does not change; wanted off;"
+                " take it out of the unit, then run again"
+            )
+
+
+def _write(host: Host, wanted: dict[str, str]) -> None:
+    """Set what is wanted by mssql-conf, see owner and mode kept, and bring the file to the disk."""
+    before = _owner(host)
+    for name in _ORDER:
+        if name in wanted:
+            host.change([TOOL, *_arguments(name, wanted[name])])
+    after = _owner(host)
+    if after is None:
+        raise ChangeFailed(f"{mssql.CONFIG}: not there after {TOOL} has written it; look at what it says")
+    if before not in (None, after):
+        raise ChangeFailed(
+            f"{mssql.CONFIG}: seen owner and mode {after}, wanted {before} as before; {TOOL} changed them: put"
+            " them back with chown and chmod"
+        )
+    # mssql-conf does not: a power cut now would leave the file empty.
+    host.change(["sync", mssql.CONFIG])
+
+
+def _arguments(name: str, word: str) -> list[str]:
+    if name in mssql.FLAGS:
+        return ["traceflag", str(mssql.FLAGS[name]), word]
+    if word == _ABSENT:
+        return ["unset", f"control.{name}"]
+    return ["set", f"control.{name}", word]
+
+
+def _owner(host: Host) -> str | None:
+    """Return user, group and mode of the configuration file, None where there is none."""
+    try:
+        if startfile.read(host, mssql.CONFIG) is None:
+            return None
+        result = host.run(["stat", "--dereference", "--format=%u:%g %a", "--", mssql.CONFIG])
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    if result.rc != 0:
+        raise ChangeFailed(f"{mssql.CONFIG}: {result.stderr.strip()}")
+    return result.stdout.strip()

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Servers that read their configuration once, at their start: found, changed, restarted when allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..engines import startfile
+from ..engines.collect import Engines
+from ..engines.processes import Processes
+from ..host import ChangeFailed, Host, Unobservable
+from ..observation import UNKNOWN
+from .layer import Change, verify
+
+#: Looks, a second apart, that a server gets after a restart to be up and say what it runs with.
+_LOOKS = 120
+#: Seconds beyond a unit's own limit that a stop and start may take, and what infinity stands for.
+_MARGIN, _ENDLESS = 300.0, 86400.0
+
+
+def instances(host: Host, engine: Any) -> dict[str, dict[str, Any]]:
+    """Return {name: facts} of an engine's instances; `engine` is its module. Raises Unobservable."""
+    return {facts["name"]: facts for facts in Engines(host, (engine,)).instances()}
+
+
+def choose(found: dict[str, dict[str, Any]], engine: str, name: str) -> dict[str, Any]:
+    """Return the facts of an instance whose files are ours to change. Raises ChangeFailed."""
+    facts = found.get(name)
+    if facts is None:
+        there = ", ".join(sorted(found)) or "none"
+        raise ChangeFailed(
+            f"{engine} {name}: no such instance; wanted one of those that are here: {there};"
+            " run again to collect the facts anew"
+        )
+    if facts["managed_by"] in ("container", UNKNOWN) or facts["root"] or facts["namespace"] == UNKNOWN:
+        raise ChangeFailed(
+            f"{engine} {name}: managed by {facts['managed_by']}, namespace {facts['namespace']}; wanted a server"
+            " of this host whose manager is known; set it where it is managed"
+        )
+    return facts
+
+
+def changes(facts: dict[str, Any], wanted: dict[str, str], restart: bool) -> list[Change]:
+    """Return what brings settings to the wanted words: in the file, and by a restart where that is allowed.
+
+    Raises ChangeFailed for a setting that cannot be read.
+    """
+    found = []
+    may_restart = restart and facts["managed_by"] == "systemd" and facts["state"] == "running"
+    for name, word in wanted.items():
+        row = facts["settings"].get(name, {"persisted": UNKNOWN, "reason": "there is no such setting"})
+        if row["persisted"] == UNKNOWN:
+            raise ChangeFailed(
+                f"{facts['engine']} {facts['name']}: {name}: seen nothing that counts ({row['reason']}), wanted"
+                f" {word}; mend that, then run again"
+            )
+        if row["persisted"] != word:
+            found.append(Change(facts["name"], name, "persisted", row["persisted"], word))
+        if may_restart and row["running"] != word:
+            found.append(Change(facts["name"], name, "running", row["running"], word))
+    return found
+
+
+def keep_running(host: Host, engine: str, facts: dict[str, Any]) -> None:
+    """Note what a server runs with before its file is changed. Raises ChangeFailed."""
+    if not facts["pids"]:
+        return
+    words = {name: row["running"] for name, row in facts["settings"].items()}
+    try:
+        main = Processes(host).all.get(facts["pids"][0])
+        if main:
+            startfile.note(host, engine, startfile.start_of(host, main), words)
+    except Unobservable as error:
+        raise ChangeFailed(f"{engine} {facts['name']}: {error}") from error
+
+
+def restart(host: Host, facts: Iterable[dict[str, Any]]) -> None:
+    """Stop servers cleanly and start them again, by their units. Raises ChangeFailed."""
+    for instance in facts:
+        said = instance["stop_timeout"]
+        limit = _ENDLESS if said in ("infinity", UNKNOWN) else float(said)
+        host.change(["systemctl", "restart", "--", instance["unit"]], timeout=limit + _MARGIN)
+
+
+def settle(host: Host, left: Callable[[], Iterable[Change]]) -> None:
+    """Wait until a server that was restarted is up and runs as wanted. Raises ChangeFailed."""
+    for _look in range(_LOOKS):
+        try:
+            if not list(left()):
+                return
+        except ChangeFailed:
+            pass  # It is not there yet.
+        host.run(["sleep", "1"])
+    verify(left())

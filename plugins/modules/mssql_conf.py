@@ -1,0 +1,132 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Set how SQL Server on Linux brings its writes to the disk."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: mssql_conf
+short_description: Set how SQL Server on Linux brings its writes to the disk
+version_added: 0.1.0
+description:
+  - Sets trace flags and C(control) settings by SQL Server's own C(mssql-conf), one after the other in an order that is
+    never less safe than the start, and reads the file back. The file's owner and mode are seen to be kept.
+  - SQL Server takes them at its start. Without O(restart) they wait for the next one.
+  - C(mssql-conf) writes its file anew, without the comments in it.
+  - It does not choose between the two safe ways; the policy of the collection does, by the storage below.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+options:
+  targets:
+    description:
+      - The instances.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      instance:
+        description:
+          - The instance's name, as
+            RV(durable.dbhost.engine_facts#module:ansible_facts.durable_engines.engines[].name) names it.
+        type: str
+        required: true
+      settings:
+        description: The settings; one that is not named is left alone.
+        type: dict
+        required: true
+        suboptions:
+          traceflag3979:
+            description: Trace flag 3979 as a start-up parameter; V(on) leaves flushing to FUA writes.
+            type: str
+            choices: ['on', 'off']
+          traceflag3982:
+            description: Trace flag 3982, forced flush, which is SQL Server's default without any flag; it contradicts the other.
+            type: str
+            choices: ['on', 'off']
+          writethrough:
+            description: C(control.writethrough); without it nothing is sent on to the disk, so that V(0) is not offered.
+            type: str
+            choices: ['1']
+          alternatewritethrough:
+            description: C(control.alternatewritethrough); V(1) collects writes and flushes, V(0) opens files with O_DSYNC.
+            type: str
+            choices: ['0', '1']
+  state:
+    description: V(released) puts back what was there before; the server takes it at its next start.
+    type: str
+    choices: [present, released]
+    default: present
+  restart:
+    description:
+      - Whether a server that runs otherwise may be restarted, cleanly, by systemd. One that something else manages, such
+        as Pacemaker, is never restarted.
+    type: bool
+    default: false
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: Forced flush, right on every storage
+  durable.dbhost.mssql_conf:
+    targets:
+      - instance: mssql
+        settings:
+          traceflag3979: 'off'
+          writethrough: '1'
+          alternatewritethrough: '1'
+"""
+
+RETURN = r"""
+changes:
+  description: What was changed, or in check mode would be.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    target:
+      description: The instance's name.
+      type: str
+      returned: always
+    setting:
+      description: The setting.
+      type: str
+      returned: always
+    when:
+      description: V(running) or V(persisted).
+      type: str
+      returned: always
+    before:
+      description: What it was.
+      type: str
+      returned: always
+    after:
+      description: What it is now.
+      type: str
+      returned: always
+"""
+
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import mssql as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
+
+SETTINGS = {
+    "traceflag3979": {"type": "str", "choices": ["on", "off"]},
+    "traceflag3982": {"type": "str", "choices": ["on", "off"]},
+    "writethrough": {"type": "str", "choices": ["1"]},
+    "alternatewritethrough": {"type": "str", "choices": ["0", "1"]},
+}
+INSTANCE = {
+    "instance": {"type": "str", "required": True},
+    "settings": {"type": "dict", "required": True, "options": SETTINGS},
+}
+
+
+def main() -> None:
+    """Run the module."""
+    run(layer, INSTANCE, restarts=True)
+
+
+if __name__ == "__main__":
+    main()
