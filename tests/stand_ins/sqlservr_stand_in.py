@@ -83,11 +83,14 @@ class ErrorLog:
 
 def main() -> None:
     """Watch the child that does the work, and hand it the signal to stop."""
+    # Neither of the two shall miss a signal that comes before it is ready for it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     child = os.fork()
     if not child:
         work()
         os._exit(0)
     signal.signal(signal.SIGTERM, lambda _number, _frame: os.kill(child, signal.SIGTERM))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     _pid, status = os.waitpid(child, 0)
     sys.exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 1)
 
@@ -100,6 +103,7 @@ def work() -> None:
         stopping.append(number)
 
     signal.signal(signal.SIGTERM, stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     settings = Settings()
     log = ErrorLog(settings.places["errorlogfile"])
     announce(log, settings)

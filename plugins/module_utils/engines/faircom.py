@@ -70,8 +70,6 @@ def base(program: str) -> str:
 
 def _stopped(host: Host, name: str, unit: units.Unit | None, why: str | None) -> Instance:
     """Return what a unit starts: the same name and configuration as when it runs."""
-    if unit and unit.load == "masked":
-        why = "its unit is masked"
     if not unit or posixpath.basename(unit.program) not in PROGRAMS or not unit.directory.startswith("/"):
         reason = why or "it does not run, and its unit tells where its configuration lies only to itself"
         return Instance(NAME, name, unit=name, evidence=(("config", unknown("systemd", reason)),))

@@ -1,0 +1,107 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""FairCom DB's builds, and what its files leave open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.faircom import (
+    WRITE_THROUGH,
+    writes_through,
+)
+
+from .test_engines import instance, judged, row
+
+
+@pytest.mark.fact(32)
+@pytest.mark.parametrize(
+    ("version", "word"),
+    [
+        ("10.3.1.21834 build 140307", "yes"),
+        ("10.3.1.21834", "yes"),
+        ("10.3.1.21833", "no"),
+        ("10.3.1 build 140307", "yes"),
+        ("10.3.1 build 140306", "no"),
+        ("10.3.1", "unknown"),
+        ("10.3", "no"),
+        ("10.4", "yes"),
+        ("9.3.27711", "no"),
+        ("11.0.0.1", "yes"),
+        ("12.0.1.214 build 230103", "yes"),
+        ("unknown", "unknown"),
+        ("", "unknown"),
+        ("12", "unknown"),
+        ("9" * 400 + ".1", "unknown"),
+    ],
+)
+def test_builds(version: str, word: str) -> None:
+    assert writes_through(version) == word
+
+
+@pytest.mark.fact(32)
+@pytest.mark.parametrize("name", [*WRITE_THROUGH, "SYNC_LOG"])
+def test_an_old_build_that_is_told_to_write_through_loses_commits(name: str) -> None:
+    on = {**dict.fromkeys((*WRITE_THROUGH, "SYNC_LOG"), "off"), name: "on"}
+    found = judged(instance("faircom", version="10.3.1.20000", running=on, persisted=on))
+    assert found["verdict"] == "at_risk"
+    assert any(f"{name} is on" in why and "V10.3.1.21834" in why for why in found["why"])
+    assert any("ctvfyfil" in warning for warning in found["warnings"])
+
+
+@pytest.mark.fact(32)
+@pytest.mark.parametrize("version", ["10.3.1.20000", "unknown"])
+def test_write_through_is_never_asked_of_a_build_that_may_not_have_it(version: str) -> None:
+    off = dict.fromkeys(WRITE_THROUGH, "off")
+    found = judged(instance("faircom", version=version, running=off, persisted=off))
+    assert found["verdict"] == "unknown"
+    assert "faircom" not in found["plan"]["tighten"]
+    assert any("V10.3.1.21834" in why for why in found["why"])
+
+
+@pytest.mark.fact(32)
+def test_what_takes_harm_away_is_done_on_every_build() -> None:
+    harm = {"DELAYED_DURABILITY": "3"}
+    found = judged(instance("faircom", version="unknown", running=harm, persisted=harm))
+    assert found["plan"]["tighten"]["faircom"] == [
+        {"instance": "main", "settings": {"DELAYED_DURABILITY": "0"}}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "said", "word"),
+    [
+        (
+            "INDEX_WRITETHRU",
+            {"value": "on", "reason": "TINDEX_WRITETHRU is meant"},
+            "TINDEX_WRITETHRU is meant",
+        ),
+        ("line_ends", {"value": "dos", "reason": "dos line ends, wanted Unix's"}, "dos line ends"),
+    ],
+)
+@pytest.mark.fact(32)
+def test_what_the_file_should_not_say_is_a_warning(field: str, said: dict[str, Any], word: str) -> None:
+    found = judged(instance("faircom", evidence={field: {"source": "/x.cfg:3", **said}}))
+    assert any("/x.cfg:3" in warning and word in warning for warning in found["warnings"])
+    assert found["verdict"] not in ("unknown", "at_risk")
+
+
+@pytest.mark.fact(51)
+def test_logs_that_lie_nobody_knows_where_are_not_safe() -> None:
+    lost = {"value": "unknown", "source": "x", "reason": "LOG_EVEN: the command line says it"}
+    found = judged(instance("faircom", evidence={"log_directories": lost}))
+    assert found["verdict"] == "unknown"
+    assert any("LOG_EVEN" in why for why in found["why"])
+
+
+@pytest.mark.fact(53)
+@pytest.mark.fact(32)
+def test_an_exposed_time_names_its_check() -> None:
+    harm = {"NO_SYS_FLUSH_ON_CLOSE": "on"}
+    found = judged(instance("faircom", running=harm, persisted=harm))
+    assert found["verdict"] == "at_risk"
+    assert any("ctvfyfil" in warning for warning in found["warnings"])
+    assert row(found, "NO_SYS_FLUSH_ON_CLOSE")["verdict"] == "drift_persisted"

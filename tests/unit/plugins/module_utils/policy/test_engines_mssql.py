@@ -1,0 +1,320 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SQL Server's two safe ways, and what the vendor's article on FUA says of each combination."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import mssql
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
+
+from ..runs import NOW, attested, inputs
+from ..small_host import SmallHost
+from .test_engines import instance, row
+
+CU18 = "16.0.4185.3"
+FUA_OF_HOST = {**attested("host_honours_fua"), "target": "host"}
+
+
+def words(flag3979: str, flag3982: str, through: str, alternate: str) -> dict[str, str]:
+    return {
+        "traceflag3979": flag3979,
+        "traceflag3982": flag3982,
+        "writethrough": through,
+        "alternatewritethrough": alternate,
+    }
+
+
+DEFAULT = words("off", "off", "1", "1")
+
+
+def server(
+    runs: dict[str, str] = DEFAULT, kept: dict[str, str] | None = None, **given: Any
+) -> dict[str, Any]:
+    """Return SQL Server on /srv/mssql, an XFS of its own."""
+    kept = runs if kept is None else kept
+    settings = {
+        name: {"running": word, "persisted": kept[name], "source": "x", "reason": None, "from": None}
+        for name, word in runs.items()
+    }
+    return instance(
+        "mssql", **{"version": CU18, "directories": ["/srv/mssql"], "settings": settings, **given}
+    )
+
+
+def machine(fua: bool) -> SmallHost:
+    """Return a host whose disk below /srv/mssql takes FUA, or does not."""
+    host = SmallHost()
+    disk = host.disk("sdb")
+    disk.fua = "1" if fua else "0"
+    return host
+
+
+def judged(found: dict[str, Any], host: SmallHost | None = None, **given: Any) -> dict[str, Any]:
+    engines = {"time": NOW, "engines": [found], "unattributed": []}
+    given = {"mounts": ["/srv/mssql"], **given}
+    return assess(inputs("flush", **given), collect(host or machine(fua=False), NOW), NOW, engines)
+
+
+def planned(found: dict[str, Any]) -> dict[str, Any]:
+    """Return {phase: settings} of what a run would set."""
+    return {
+        phase: layers["mssql"][0]["settings"] for phase, layers in found["plan"].items() if "mssql" in layers
+    }
+
+
+#: The article's five installations, and what its tables of safe settings make of their neighbours: which
+#: combinations keep commits whatever the disk is (safe), which only when every cache below does (direct).
+INSTALLATIONS = [
+    # fua, 3979, 3982, writethrough, alternatewritethrough, safe, what a run sets
+    pytest.param(True, ("on", "off", "1", "0"), True, {}, id="safe, fastest: FUA"),
+    pytest.param(False, ("off", "on", "1", "1"), True, {}, id="safe, best grouping: forced flush"),
+    pytest.param(False, ("off", "off", "1", "1"), True, {}, id="the default: forced flush"),
+    pytest.param(
+        False, ("on", "off", "1", "1"), True, {"tighten": {"traceflag3979": "off"}}, id="safe, midrange"
+    ),
+    pytest.param(
+        False,
+        ("on", "off", "1", "0"),
+        True,
+        {"tighten": {"traceflag3979": "off", "alternatewritethrough": "1"}},
+        id="safe, slowest",
+    ),
+    pytest.param(
+        False,
+        ("on", "off", "0", "0"),
+        False,
+        {"tighten": {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}},
+        id="O_DIRECT alone, no FUA below",
+    ),
+    pytest.param(
+        True,
+        ("on", "off", "0", "0"),
+        False,
+        {"tighten": {"writethrough": "1"}},
+        id="O_DIRECT alone, FUA below",
+    ),
+    pytest.param(
+        True,
+        ("off", "off", "1", "1"),
+        True,
+        {"loosen": {"traceflag3979": "on", "alternatewritethrough": "0"}},
+        id="forced flush where FUA would do",
+    ),
+    pytest.param(
+        True,
+        ("off", "on", "1", "1"),
+        True,
+        {"loosen": {"traceflag3979": "on", "traceflag3982": "off", "alternatewritethrough": "0"}},
+        id="forced flush by its flag where FUA would do",
+    ),
+    pytest.param(
+        False, ("off", "off", "0", "1"), False, {"tighten": {"writethrough": "1"}}, id="no write-through"
+    ),
+    pytest.param(
+        False,
+        ("off", "off", "0", "0"),
+        False,
+        {"tighten": {"writethrough": "1", "alternatewritethrough": "1"}},
+        id="neither, with forced flush",
+    ),
+    pytest.param(
+        False, ("off", "off", "1", "0"), True, {"tighten": {"alternatewritethrough": "1"}}, id="O_DSYNC alone"
+    ),
+]
+
+
+@pytest.mark.fact(26)
+@pytest.mark.fact(28)
+@pytest.mark.parametrize(("fua", "seen", "safe", "wanted"), INSTALLATIONS)
+def test_the_articles_installations(
+    fua: bool, seen: tuple[str, str, str, str], safe: bool, wanted: dict[str, Any]
+) -> None:
+    """A run that is allowed to restart ends in one of the two ways, and only what loses is a risk."""
+    found = judged(server(words(*seen)), machine(fua), attestations=[FUA_OF_HOST])
+    assert (found["verdict"] != "at_risk") == safe, found["why"]
+    assert any("mssql main can vanish" in why for why in found["why"]) == (not safe)
+    assert planned(found) == wanted
+
+
+@pytest.mark.fact(26)
+@pytest.mark.parametrize(
+    ("arrange", "given", "why"),
+    [
+        (lambda host: None, {"version": "14.0.3025.33"}, "2017 CU6"),
+        (lambda host: None, {"version": "unknown"}, "2017 CU6"),
+        (lambda host: setattr(host.disk("sdb"), "fua", "0"), {}, "takes FUA"),
+        (lambda host: host.files.update({"/proc/sys/kernel/osrelease": "4.17.0\n"}), {}, "4.17.0"),
+        (lambda host: None, {"directories": ["/srv/mssql", "/srv/pgdata"]}, "sda"),
+        (
+            lambda host: None,
+            {"files": [{"directory": "/x", "device": "8:1", "opened": "direct", "count": 1}]},
+            "sda",
+        ),
+        (lambda host: None, {"files": [{"directory": "/x", "device": "99:1", "count": 1}]}, "99:1"),
+        (lambda host: None, {"directories": []}, "not known"),
+        (
+            lambda host: None,
+            {"evidence": {"files": {"value": "partial", "source": "x", "reason": "64 of 70 processes"}}},
+            "64 of 70",
+        ),
+        (
+            lambda host: None,
+            {"evidence": {"configuration": {"value": "unknown", "source": "x", "reason": "torn"}}},
+            "torn",
+        ),
+    ],
+    ids=[
+        "CU5",
+        "no version",
+        "no fua",
+        "kernel",
+        "directory",
+        "file",
+        "device",
+        "nowhere",
+        "partial",
+        "torn",
+    ],
+)
+def test_what_speaks_against_fua(arrange: Any, given: dict[str, Any], why: str) -> None:
+    host = machine(fua=True)
+    arrange(host)
+    found = server(words("on", "off", "1", "0"), **given)
+    storage = collect(host, NOW)
+    assert any(why in reason for reason in mssql.against_fua(found, storage, lambda disk: True))
+    wanted = mssql.rules(found, _flush(), storage, lambda disk: True)
+    assert {name: rule.value for name, rule in wanted.items()} == {
+        "traceflag3979": "off",
+        "writethrough": "1",
+        "alternatewritethrough": "1",
+    }
+
+
+def _flush() -> Any:
+    given = inputs("flush")
+    return choose(given.profile, given.shipped, given.own, None)[0]
+
+
+@pytest.mark.fact(26)
+def test_ext4_and_data_journal() -> None:
+    """The direct writes of data=journal are buffered ones; ext4 as it comes is well from 5.6."""
+    host = SmallHost()
+    host.disk("sda").fua = "1"
+    found = server(directories=["/srv/pgdata"])
+    assert mssql.against_fua(found, collect(host, NOW), lambda disk: True) == []
+    host.mounts["/srv/pgdata"].data = "journal"
+    (why,) = mssql.against_fua(found, collect(host, NOW), lambda disk: True)
+    assert "data=journal" in why
+
+
+@pytest.mark.fact(26)
+def test_a_disk_that_only_claims_to_take_fua_has_to_be_attested() -> None:
+    host = machine(fua=True)
+    storage = collect(host, NOW)
+    (why,) = mssql.against_fua(server(), storage, lambda disk: False)
+    assert "attest host_honours_fua" in why
+    assert mssql.against_fua(server(), storage, lambda disk: True) == []
+
+
+def test_moving_the_data_to_a_disk_without_fua_flips_the_settings_and_names_the_disk() -> None:
+    host = machine(fua=True)
+    good = words("on", "off", "1", "0")
+    assert planned(judged(server(good), host, attestations=[FUA_OF_HOST])) == {}
+    moved = judged(
+        server(good, directories=["/srv/mssql", "/srv/maria"]),
+        host,
+        mounts=["/srv/mssql", "/srv/maria"],
+        attestations=[FUA_OF_HOST],
+    )
+    assert planned(moved) == {"tighten": {"traceflag3979": "off", "alternatewritethrough": "1"}}
+    assert "vdb" in row(moved, "traceflag3979")["why"]
+
+
+@pytest.mark.fact(28)
+@pytest.mark.parametrize(
+    ("version", "alternate", "warned"),
+    [
+        ("16.0.4185.2", "1", True),
+        ("16.0.1000.6", "1", True),
+        (CU18, "1", False),
+        ("16.0.4185.2", "0", False),
+        ("15.0.4123.1", "1", False),
+        ("17.0.1000.7", "1", False),
+        ("unknown", "1", False),
+    ],
+)
+def test_2022_before_cu18_has_a_race(version: str, alternate: str, warned: bool) -> None:
+    found = judged(server({**DEFAULT, "alternatewritethrough": alternate}, version=version))
+    assert any("CU18" in warning for warning in found["warnings"]) == warned
+
+
+@pytest.mark.fact(26)
+def test_two_flags_that_contradict_each_other() -> None:
+    found = judged(server(words("on", "on", "1", "0")), machine(fua=True), attestations=[FUA_OF_HOST])
+    assert any("contradict" in warning for warning in found["warnings"])
+    assert row(found, "traceflag3982")["verdict"] == "drift_persisted"
+    assert not any("contradict" in warning for warning in judged(server())["warnings"])
+
+
+@pytest.mark.fact(28)
+@pytest.mark.parametrize(
+    ("runs", "risky"),
+    [
+        (words("on", "off", "0", "0"), True),
+        (words("off", "on", "0", "1"), True),
+        (words("on", "off", "false", "0"), True),
+        (words("off", "off", "false", "1"), False),
+        (words("on", "off", "unknown", "unknown"), False),
+        (words("on", "off", "1", "0"), False),
+    ],
+)
+def test_what_is_a_risk(runs: dict[str, str], risky: bool) -> None:
+    """A protected cache does not make 0/0 safe: fresh extents were never written to the journal."""
+    protected = attested("power_loss_protection")
+    found = judged(server(runs), attestations=[{**protected, "target": "serial:QEMU_HARDDISK_SATA0002"}])
+    assert (found["verdict"] == "at_risk") == risky
+    assert any("DBCC CHECKDB" in warning for warning in found["warnings"]) == risky
+    if "false" in runs.values():
+        assert row(found, "writethrough")["verdict"].startswith("drift")
+
+
+@pytest.mark.fact(28)
+def test_of_a_stopped_server_nothing_is_a_risk_and_its_next_start_counts() -> None:
+    kept = words("on", "off", "0", "0")
+    found = judged(server(dict.fromkeys(kept, "stopped"), kept, state="stopped", pids=[]))
+    assert found["verdict"] == "drifted"
+    assert row(found, "writethrough")["verdict"] == "drift_persisted"
+
+
+@pytest.mark.fact(29)
+def test_a_trace_flag_that_waits_for_a_restart_is_pending() -> None:
+    found = judged(server(words("on", "off", "1", "1"), DEFAULT))
+    assert row(found, "traceflag3979")["verdict"] == "pending"
+    assert [(wait["setting"], wait["needs"]) for wait in found["pending"]] == [("traceflag3979", "restart")]
+    assert planned(found) == {}
+    assert planned(judged(server(words("on", "off", "1", "1"), DEFAULT), allow=["restart_engines"])) == {
+        "tighten": {"traceflag3979": "off"}
+    }
+
+
+@pytest.mark.fact(49)
+def test_what_was_not_asked_is_said() -> None:
+    asked = {
+        "delayed_durability": {"value": "unknown", "source": "sys.databases", "reason": "it was not asked"}
+    }
+    found = judged(server(evidence=asked))
+    assert any("DELAYED_DURABILITY is not known" in warning for warning in found["warnings"])
+
+
+def test_where_loss_is_accepted_nothing_is_asked_of_it() -> None:
+    engines = {"time": NOW, "engines": [server(words("on", "off", "0", "0"))], "unattributed": []}
+    given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
+    found = assess(given, collect(machine(fua=False), NOW), NOW, engines)
+    assert not [row for row in found["settings"] if row["layer"] == "mssql"]
