@@ -34,7 +34,8 @@ mssql() {
     account mssql /var/opt/mssql
     install -d "$root/opt/mssql/bin" "$root/opt/mssql/lib/stand-in" "$root/var/opt/mssql/data" "$root/var/opt/mssql/log"
     install -m 0755 "$python" "$root/opt/mssql/bin/sqlservr"
-    install -m 0755 "$here/mssql_conf_stand_in.py" "$root/opt/mssql/bin/mssql-conf"
+    { echo '#!/usr/bin/python3' && cat "$here/mssql_conf_stand_in.py"; } >"$root/opt/mssql/bin/mssql-conf"
+    chmod 0755 "$root/opt/mssql/bin/mssql-conf"
     install -m 0644 "$here/sqlservr_stand_in.py" "$root/opt/mssql/lib/stand-in/sqlservr_stand_in.py"
     install -D -m 0644 "$here/mssql-server-stand-in.service" "$root/etc/systemd/system/mssql-server.service"
     own mssql "$root/var/opt/mssql"
