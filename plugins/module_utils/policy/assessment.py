@@ -123,7 +123,7 @@ def _assess(
         )
         return {**_empty(inputs, "not_applicable", [why]), "ratings": ratings}
     found = _find(case, profile, pinned)
-    return {**_summary(inputs, found, words), "ratings": ratings}
+    return {**_summary(case, found), "ratings": ratings}
 
 
 def rate(case: Case) -> dict[str, Any]:
@@ -209,18 +209,19 @@ def _unplaced(case: Case) -> Iterator[str]:
                 yield f"{label} keeps files on {mount['target']}, which is not managed: list it in durable_mounts"
 
 
-def _summary(inputs: Inputs, found: Findings, words: list[Attestation]) -> dict[str, Any]:
+def _summary(case: Case, found: Findings) -> dict[str, Any]:
     steps = plan.build(found.rows, found.may_loosen)
     return {
-        **_empty(inputs, _verdict(found), _reasons(found)),
+        **_empty(case.inputs, _verdict(found), _reasons(found)),
         "settings": [row.as_dict() for row in found.rows],
         "requirements": [need._asdict() for need in found.needed],
         "pending": [_pending(row) for row in found.rows if _will_wait(row, found)],
-        "attestations": [word._asdict() for word in words],
+        "attestations": [word._asdict() for word in case.words],
         "plan": steps,
         "changes": plan.changes(steps, found.rows),
         "files": sorted(_files(steps, found.rows)),
         "warnings": list(found.warnings),
+        "engines": [engines.told(instance, case.storage) for instance in case.engines["engines"]],
     }
 
 
@@ -385,6 +386,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "changes": [],
         "ratings": {},
         "warnings": [],
+        "engines": [],
         "steps": [list(step) for step in plan.STEPS],
     }
 

@@ -71,6 +71,9 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         "overrides": [],
         "pending_restart": [],
         "evidence": {},
+        "unit": "postgresql@15-main.service",
+        "namespace": "host",
+        "config": "/etc/a.conf",
         **given,
     }
 
@@ -325,6 +328,16 @@ class TestMounts:
         found = judged(instance(directories=[], files=[row_of_files]), mounts=None)
         targets = {row["target"] for row in found["settings"] if row["layer"] == "mount_options"}
         assert targets == {"/srv/mssql"}
+        (told,) = found["engines"]
+        assert told["files"] == [
+            {
+                "directory": "/elsewhere",
+                "opened": "direct",
+                "count": 1,
+                "mount": "/srv/mssql",
+                "disks": ["sdb"],
+            }
+        ]
 
     def test_files_on_a_mount_that_is_not_managed_are_not_forgotten(self) -> None:
         found = judged(instance(directories=["/srv/pgdata", "/srv/mssql/wal"]))
