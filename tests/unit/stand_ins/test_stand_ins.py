@@ -269,7 +269,10 @@ class TestInstall:
             assert os.path.realpath(found.stdout.strip()) == os.path.realpath(tmp_path / program)
         assert (tmp_path / "etc/systemd/system/mssql-server.service").exists()
         said = subprocess.run(
-            [str(tmp_path / "opt/mssql/bin/mssql-conf"), "list"], stdout=subprocess.PIPE, text=True, check=True
+            [str(tmp_path / "opt/mssql/bin/mssql-conf"), "list"],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
         )
         assert "control.writethrough" in said.stdout
 

@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import fair
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 
+from ..fake_proc import OTHER
 from ..vendor_host import (
     BOOT,
     CFG,
@@ -215,9 +216,10 @@ def test_a_server_without_a_file_has_its_defaults() -> None:
     assert words(facts) == words(facts, "running") == DEFAULTS
 
 
-def test_a_server_that_cannot_be_looked_into_is_unknown() -> None:
+@pytest.mark.parametrize("denied", ["cmdline", "cwd"])
+def test_a_server_that_cannot_be_looked_into_is_unknown(denied: str) -> None:
     host = with_faircom()
-    host.deny(60, "cmdline", "environ")
+    host.deny(60, denied)
     facts = seen(host)
     assert set(words(facts).values()) == {"unknown"}
 
@@ -253,6 +255,23 @@ def test_a_unit_that_tells_nothing() -> None:
     facts = seen(stopped("/usr/local/bin/start.sh"))
     assert set(words(facts).values()) == {"unknown"}
     assert facts["config"] is None
+
+
+def test_a_unit_of_which_systemd_says_nothing() -> None:
+    host = stopped(FAIRCOM)
+    host.units.clear()
+    assert set(words(seen(host)).values()) == {"unknown"}
+
+
+def test_in_a_container_its_own_files_are_read() -> None:
+    mountinfo = "50 40 0:99 / / rw - overlay overlay rw\n"
+    host = VendorHost(faircom(namespace=OTHER, pid_namespace="1", mountinfo=mountinfo, root="/merged"))
+    host.files[f"/proc/60/root{CFG}"] = ALL_ON
+    host.write(CFG, "not for us")
+    host.write(f"/proc/60/root{STATUS}", status(host.version, True), at=BOOT + 1001)
+    facts = seen(host)
+    assert facts["managed_by"] == "container"
+    assert words(facts, "running")["TDATA_WRITETHRU"] == words(facts, "running")["LOG_WRITETHRU"] == "on"
 
 
 def test_the_running_one_and_its_unit_are_one_instance() -> None:

@@ -225,7 +225,8 @@ def test_without_a_file_everything_is_the_default() -> None:
 def test_in_a_container_its_own_files_are_read() -> None:
     mountinfo = "50 40 0:99 / / rw - overlay overlay rw\n"
     host = VendorHost(sqlservr(namespace=OTHER, pid_namespace="1", mountinfo=mountinfo, root="/merged"))
-    host.files.update({f"/proc/50/root{CONF}": "[control]\nwritethrough = 0\n", CONF: "not for us"})
+    host.files.update({f"/proc/50/root{CONF}": "[control]\nwritethrough = 0\n"})
+    host.write(CONF, "not for us")
     host.write(f"/proc/50/root{ERRORLOG}", errorlog(), at=BOOT + 1001)
     facts = seen(host)
     assert (facts["managed_by"], facts["version"]) == ("container", "16.0.4185.3")

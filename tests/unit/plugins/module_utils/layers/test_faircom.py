@@ -96,6 +96,14 @@ def test_a_restart_that_is_allowed_ends_in_what_was_wanted() -> None:
     assert host.mutations == []
 
 
+def test_what_waits_already_is_only_restarted() -> None:
+    host = with_faircom()
+    run(host, ON)
+    host.mutations.clear()
+    assert {change[1] for change in run(host, ON, restart=True)} == {"running"}
+    assert host.mutations == [RESTART]
+
+
 def test_a_restart_that_does_not_help_is_said() -> None:
     host = with_faircom()
     host.deaf = True
