@@ -100,7 +100,7 @@ class Processes:
 
         Raises Unobservable.
         """
-        return _output(self.host, ["cat", f"/proc/{process.pid}/cmdline"]).rstrip("\0").split("\0")
+        return argv_of(self.host, process.pid)
 
     def environment(self, process: Process, names: Iterable[str]) -> dict[str, str]:
         """Return these of the variables that a process was started with. Raises Unobservable.
@@ -149,6 +149,11 @@ class Processes:
     def _parent(self, process: Process) -> str:
         parent = self.all.get(process.ppid)
         return parent.program if parent else ""
+
+
+def argv_of(host: Host, pid: int) -> list[str]:
+    """Return the arguments of a process, the program's name first. Raises Unobservable."""
+    return _output(host, ["cat", f"/proc/{pid}/cmdline"]).rstrip("\0").split("\0")
 
 
 def _read(host: Host, pid: int, since: float | None) -> Process | None:
