@@ -204,7 +204,7 @@ def _step(host: Host, facts: dict[str, Any], target: Target, restart: bool) -> t
         initdb=_initdb(host, cluster, login) if "fsync" in flush else [],
         writes=postgresql_files.writes(files, cluster, stale) if stale else {},
         shown=shown,
-        reload=any(settings[s]["running"] != UNFLUSHED for s in shown) or bool(running and waiting and stale),
+        reload=_reloads(settings, shown, waiting) or bool(running and waiting and stale and not unit),
         flush=flush,
         restart=unit,
     )
@@ -235,6 +235,11 @@ def _waiting(wrong: dict[str, str], argv: list[str] | None) -> list[str]:
     return [name for name in wrong if name in _WAITING or name in pinned]
 
 
+def _reloads(settings: dict[str, Any], shown: dict[str, str], waiting: list[str]) -> bool:
+    """Tell whether a reload changes anything: one that is on and unflushed is there already."""
+    return any(name not in waiting and settings[name]["running"] != UNFLUSHED for name in shown)
+
+
 def _expect_no_pin(
     facts: dict[str, Any], wrong: dict[str, str], unit: str | None, argv: list[str] | None
 ) -> None:
@@ -253,8 +258,10 @@ def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
         user, places = login.user, [login.programs]
     else:
         version = (Files(host, "").read(f"{cluster.data}/PG_VERSION") or "").strip()
-        owner = host.run(["stat", "-c", "%u", "--", cluster.data]).stdout.strip()
-        user = postgresql_server.user_name(host, owner)
+        owner = host.run(["stat", "-c", "%u", "--", cluster.data])
+        if owner.rc != 0:
+            raise Unobservable(" ".join(owner.stderr.split()) or f"{cluster.data}: its owner is not known")
+        user = postgresql_server.user_name(host, owner.stdout.strip())
         places = [f"/usr/lib/postgresql/{version}/bin", f"/usr/pgsql-{version}/bin", "/usr/bin"]
     for place in places:
         program = posixpath.join(place, "initdb")

@@ -149,7 +149,14 @@ class ProcHost(FakeHost):
         return self.magic[path] if path in self.magic else super().link(path)
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
-        if tuple(argv) in self.commands or argv[0] not in ("uname", "systemctl", "stat", "cat", "grep", "head"):
+        if tuple(argv) in self.commands or argv[0] not in (
+            "uname",
+            "systemctl",
+            "stat",
+            "cat",
+            "grep",
+            "head",
+        ):
             return super().run(argv, timeout)
         self.asked.append(tuple(argv))
         if argv == ["uname", "-m"]:
