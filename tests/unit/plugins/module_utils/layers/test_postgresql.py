@@ -394,3 +394,34 @@ def test_notes_lie_where_the_facts_look() -> None:
     with pytest.raises(Killed):
         layer.apply(host, work, [])
     assert owed_path(DATA, "fsync") in host.files
+
+
+def test_a_cluster_with_a_root_directory_of_its_own_is_not_written() -> None:
+    host = unsafe()
+    slash = "22 1 8:1 /jail / rw,relatime - ext4 /dev/sda1 rw\n"
+    host.end(50)
+    host.start(
+        FakeProcess(
+            50, f"/jail{BIN}/postgres", host.options, root="/jail", cwd="/jail/data/pg", mountinfo=slash
+        )
+    )
+    for path in (CONF, AUTO):
+        host.files[f"/proc/50/root{path}"] = host.files[path]
+    with pytest.raises(ChangeFailed, match="it lives in a container"):
+        run(host, {"fsync": "on"})
+    assert host.mutations == []
+
+
+def test_what_somebody_undoes_meanwhile_is_a_failure() -> None:
+    host = FakePostgresql()
+    targets = [Target("15/main", {"synchronous_commit": "off"})]
+    work = layer.plan(host, targets)
+    loads = host.load
+
+    def load() -> None:
+        loads()
+        host.files[OURS] = f"{HEADER}synchronous_commit = on\n"
+
+    host.load = load  # type: ignore[method-assign]
+    with pytest.raises(ChangeFailed, match=r"synchronous_commit \(persisted\): seen on, wanted off"):
+        layer.apply(host, work, targets)
