@@ -61,6 +61,8 @@ def assess(
             risks += _risks(instance, own)
         if instance["evidence"].get("observation"):
             unknowns.append(f"{_label(instance)}: {instance['evidence']['observation']['reason']}")
+        elif not instance["settings"] and instance["engine"] != "firebird":
+            unknowns.append(f"{_label(instance)}: nothing is known of its settings")
         if instance["engine"] == "mssql":
             warnings += mssql.warnings(instance)
         if any(row.verdict == "drift_running" and row.phase for row in own if _loses(instance, row, profile)):
@@ -117,9 +119,9 @@ def _rows(
             continue
         yield _row(instance, name, rule, seen, may_restart)
     for override in instance.get("overrides", ()):
-        rule = wanted.get(override["setting"])
-        if rule and not rule.allows(override["value"]):
-            yield _override(instance, override, rule)
+        broken = wanted.get(override["setting"])
+        if broken and not broken.allows(override["value"]):
+            yield _override(instance, override, broken)
 
 
 def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], may_restart: bool) -> Setting:
