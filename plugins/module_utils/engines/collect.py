@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 from ..host import Host, Unobservable
@@ -19,6 +19,7 @@ from .places import Place, Places, resolve
 from .processes import Process, Processes
 
 ENGINES = (mssql, faircom, firebird, postgresql, mariadb)
+_NAMES = tuple(engine.NAME for engine in ENGINES)
 #: Engine -> what asks one of its instances: observe(host, instance, place), place None for a stopped one.
 _OBSERVERS: dict[str, Any] = {engine.NAME: engine.observe for engine in ENGINES if hasattr(engine, "observe")}
 #: Program, and name of a process that runs it, -> engine.
@@ -44,11 +45,11 @@ def collect(host: Host, now: str) -> dict[str, Any]:
 
 
 class Engines:
-    """Reads the engines of one host, or some of them: `engines` are modules of ENGINES."""
+    """Reads the engines of one host; `names`: of these alone."""
 
-    def __init__(self, host: Host, engines: Iterable[Any] = ENGINES) -> None:
+    def __init__(self, host: Host, names: Collection[str] = _NAMES) -> None:
         self.host = host
-        self.engines = tuple(engines)
+        self.engines = [engine for engine in ENGINES if engine.NAME in names]
         self.processes = Processes(host)
         self.places = Places(host)
         self.files = OpenFiles(host, self.places.mounts)

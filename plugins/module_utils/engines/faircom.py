@@ -241,7 +241,7 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
 def _argv(host: Host, main: Process | None) -> tuple[list[str], str | None]:
     """Return the words behind the program's name, in capitals, and why they are not known."""
     try:
-        return [word.upper() for word in argv_of(host, main)[1:]] if main else [], None
+        return [word.upper() for word in argv_of(host, main.pid)[1:]] if main else [], None
     except Unobservable as error:
         return [], str(error)
 

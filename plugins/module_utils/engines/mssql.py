@@ -208,7 +208,7 @@ def _started_with(host: Host, main: Process | None) -> tuple[dict[str, str], set
         return {}, set()
     names = (*_LOCATIONS.values(), *_LOCATED_FILES.values())
     try:
-        said, argv = environment_of(host, main, names), argv_of(host, main)
+        said, argv = environment_of(host, main, names), argv_of(host, main.pid)
     except Unobservable:
         return {}, set()  # Whoever found the instance read both, and says why this one cannot.
     text = " ".join(argv[1:])

@@ -100,7 +100,7 @@ class Processes:
 
         Raises Unobservable.
         """
-        return argv_of(self.host, process)
+        return argv_of(self.host, process.pid)
 
     def environment(self, process: Process, names: Iterable[str]) -> dict[str, str]:
         """Return these of the variables that a process was started with. Raises Unobservable.
@@ -147,9 +147,9 @@ class Processes:
         return parent.program if parent else ""
 
 
-def argv_of(host: Host, process: Process) -> list[str]:
-    """Return the arguments of a process, as :meth:`Processes.argv`."""
-    return _output(host, ["cat", f"/proc/{process.pid}/cmdline"]).rstrip("\0").split("\0")
+def argv_of(host: Host, pid: int) -> list[str]:
+    """Return the arguments of a process, the program's name first. Raises Unobservable."""
+    return _output(host, ["cat", f"/proc/{pid}/cmdline"]).rstrip("\0").split("\0")
 
 
 def environment_of(host: Host, process: Process, names: Iterable[str]) -> dict[str, str]:

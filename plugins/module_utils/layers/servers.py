@@ -23,7 +23,7 @@ _MARGIN, _ENDLESS = 300.0, 86400.0
 
 def instances(host: Host, engine: Any) -> dict[str, dict[str, Any]]:
     """Return {name: facts} of an engine's instances; `engine` is its module. Raises Unobservable."""
-    return {facts["name"]: facts for facts in Engines(host, (engine,)).instances()}
+    return {facts["name"]: facts for facts in Engines(host, (engine.NAME,)).instances()}
 
 
 def choose(found: dict[str, dict[str, Any]], engine: str, name: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ ALL_ON = "LOCAL_DIRECTORY ../data\nCOMPATIBILITY LOG_WRITETHRU\ncompatibility td
 
 def seen(host: VendorHost) -> dict[str, Any]:
     """Return the facts of the only instance; looking changes nothing."""
-    (facts,) = Engines(host, (engine,)).instances()
+    (facts,) = Engines(host, (engine.NAME,)).instances()
     assert host.mutations == []
     assert "observation" not in facts["evidence"], facts["evidence"]
     return facts

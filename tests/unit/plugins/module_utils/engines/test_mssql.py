@@ -24,7 +24,7 @@ DEFAULTS = {"traceflag3979": "off", "traceflag3982": "off", "writethrough": "1",
 
 def seen(host: VendorHost) -> dict[str, Any]:
     """Return the facts of the only instance; looking changes nothing."""
-    (facts,) = Engines(host, (mssql,)).instances()
+    (facts,) = Engines(host, (mssql.NAME,)).instances()
     assert host.mutations == []
     assert "observation" not in facts["evidence"], facts["evidence"]
     return facts

@@ -47,7 +47,7 @@ def run(host: VendorHost, wanted: dict[str, str], restart: bool = False) -> list
 
 
 def facts(host: VendorHost) -> dict[str, Any]:
-    (found,) = Engines(host, (engine,)).instances()
+    (found,) = Engines(host, (engine.NAME,)).instances()
     return found
 
 

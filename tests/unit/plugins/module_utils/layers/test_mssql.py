@@ -49,7 +49,7 @@ def commands(host: VendorHost) -> list[tuple[str, ...]]:
 
 
 def facts(host: VendorHost) -> dict[str, Any]:
-    (found,) = Engines(host, (engine,)).instances()
+    (found,) = Engines(host, (engine.NAME,)).instances()
     return found
 
 
