@@ -42,7 +42,7 @@ options:
             type: str
             choices: ['on', 'off']
           traceflag3982:
-            description: Trace flag 3982, forced flush, which is SQL Server's default without any flag; it contradicts the other.
+            description: Trace flag 3982, forced flush, the default without any flag; it contradicts the other.
             type: str
             choices: ['on', 'off']
           writethrough:
