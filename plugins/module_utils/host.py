@@ -95,10 +95,10 @@ class Host:
         """Run a command that only reads. Raises Unobservable when it is missing or too slow."""
         return _run(argv, timeout)
 
-    def change(self, argv: list[str]) -> None:
+    def change(self, argv: list[str], timeout: float = CHANGE_TIMEOUT) -> None:
         """Run a command that changes the host. Raises ChangeFailed with what it said."""
         try:
-            result = _run(argv, CHANGE_TIMEOUT)
+            result = _run(argv, timeout)
         except Unobservable as error:
             raise ChangeFailed(str(error)) from error
         if result.rc != 0:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import Any
 
 from ..host import Host, Unobservable
@@ -18,6 +19,7 @@ from .places import Place, Places, resolve
 from .processes import Process, Processes
 
 ENGINES = (mssql, faircom, firebird, postgresql, mariadb)
+_NAMES = tuple(engine.NAME for engine in ENGINES)
 #: Engine -> what asks one of its instances: observe(host, instance, place), place None for a stopped one.
 _OBSERVERS: dict[str, Any] = {engine.NAME: engine.observe for engine in ENGINES if hasattr(engine, "observe")}
 #: Program, and name of a process that runs it, -> engine.
@@ -43,10 +45,11 @@ def collect(host: Host, now: str) -> dict[str, Any]:
 
 
 class Engines:
-    """Reads the engines of one host."""
+    """Reads the engines of one host; `names`: of these alone."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, names: Collection[str] = _NAMES) -> None:
         self.host = host
+        self.engines = [engine for engine in ENGINES if engine.NAME in names]
         self.processes = Processes(host)
         self.places = Places(host)
         self.files = OpenFiles(host, self.places.mounts)
@@ -56,14 +59,16 @@ class Engines:
 
     def instances(self) -> list[dict[str, Any]]:
         """Return all instances, those that run first, engine by engine."""
-        running = [found for engine in ENGINES for found in self._find(engine)]
+        running = [found for engine in self.engines for found in self._find(engine)]
         places = {found.processes[0].pid: self._place(found) for found in running}
         own = {pid: place.unit for pid, place in places.items() if isinstance(place, Place)}
         listed = units.listed(self.host)
         matching = {
-            engine.NAME: [unit for unit in listed if engine.UNITS.fullmatch(unit)] for engine in ENGINES
+            engine.NAME: [unit for unit in listed if engine.UNITS.fullmatch(unit)] for engine in self.engines
         }
-        stopped = [found for engine in ENGINES for found in self._installed(engine, matching[engine.NAME])]
+        stopped = [
+            found for engine in self.engines for found in self._installed(engine, matching[engine.NAME])
+        ]
         asked = {*own.values(), *(found.unit for found in stopped)} - {None}
         shown, why = units.show(self.host, filter(None, asked))
         told = []

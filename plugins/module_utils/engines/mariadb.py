@@ -142,13 +142,13 @@ def _running(seen: Sight, found: Instance, name: str) -> Observation:
     if not found.processes:
         return Observation("stopped", "no process")
     if seen.silence:
-        return unknown(seen.server.socket if seen.server else "none", seen.silence)
+        return unknown(seen.socket or "the server", seen.silence)
     return _word(seen, name)
 
 
 def _word(seen: Sight, name: str) -> Observation:
     """Return the running server's word."""
-    source = f"SHOW GLOBAL VARIABLES at {seen.server.socket}" if seen.server else "none"
+    source = f"SHOW GLOBAL VARIABLES at {seen.socket}" if seen.socket else "the server"
     if seen.version is None or name not in seen.answers:
         return unknown(source, seen.silence or f"the server names no {name}")
     try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..host import Host, Result, Unobservable
@@ -86,14 +87,22 @@ def server(host: Host, found: Instance, place: Place, uid: str, said: str | None
     return Server(_client(host, main.exe or ""), root + _socket(host, root, said, data), logins)
 
 
-def ask(host: Host, server: Server) -> dict[str, str]:
-    """Return {name in small letters: value} of the variables that the server has. Raises Unobservable."""
-    output = execute(host, server, QUESTION)[1]
+def ask(host: Host, server: Server) -> tuple[list[str], dict[str, str]]:
+    """Return the command that a server lets in, and {name in small letters: value} of its variables.
+
+    Raises Unobservable.
+    """
+    argv, output = _execute(host, server, QUESTION)
     pairs = (line.split("\t") for line in output.split("\n") if line)
     found = {pair[0].lower(): _unescaped(pair[1]) for pair in pairs if len(pair) == 2}
     if "datadir" not in found or "version" not in found:
         raise Unobservable(f"{server.socket}: the server's answer is not understood")
-    return found
+    return argv, found
+
+
+def statements(argv: Sequence[str], sql: Sequence[str]) -> list[str]:
+    """Return the command that executes statements, as far as the first that fails."""
+    return [*argv, f"--execute={'; '.join(sql)}"]
 
 
 def expect_same(host: Host, root: str, found: Instance, server: Server, data: str) -> None:
@@ -105,7 +114,7 @@ def expect_same(host: Host, root: str, found: Instance, server: Server, data: st
         )
 
 
-def execute(host: Host, server: Server, sql: str) -> tuple[list[str], str]:
+def _execute(host: Host, server: Server, sql: str) -> tuple[list[str], str]:
     """Execute what only reads. Return the arguments but the statement that were let in, and the output.
 
     Raises Unobservable.
@@ -114,7 +123,7 @@ def execute(host: Host, server: Server, sql: str) -> tuple[list[str], str]:
     for login in server.logins:
         argv = _argv(server, login)
         try:
-            result = host.run([*argv, f"--execute={sql}"])
+            result = host.run(statements(argv, [sql]))
         except Unobservable:
             raise Unobservable(f"{server.socket}: {server.client} gets no answer in time") from None
         if result.rc == 0:

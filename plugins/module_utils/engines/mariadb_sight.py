@@ -16,7 +16,7 @@ from . import mariadb_options as options
 from . import mariadb_words as words
 from .instance import Instance
 from .places import Place
-from .processes import arguments, variables
+from .processes import argv_of, variables
 
 #: Where packages put data and programs.
 DATA = "/var/lib/mysql"
@@ -30,9 +30,10 @@ _ANY = (10, 4, 6)
 class Sight(NamedTuple):
     """What was seen of one instance.
 
-    `answers`: what the running server says of its variables, {} where `silence` tells why it says
-    nothing; `server`: how to ask it, None where it cannot be; `begun` and `files`: how it was started, and
-    its option files, None where `reason` tells why that is not known.
+    `answers`: what the running server says of its variables, none where `silence` tells why it says
+    nothing; `socket` is where it was asked, `client` the command that it lets in, without a statement;
+    `begun` and `files`: how it was started, and its option files, None where `reason` tells why that is
+    not known.
     """
 
     version: words.Release | None
@@ -41,7 +42,8 @@ class Sight(NamedTuple):
     begun: options.Start | None
     files: options.Files
     data: str
-    server: client.Server | None = None
+    socket: str = ""
+    client: tuple[str, ...] = ()
     answers: Mapping[str, str] = MappingProxyType({})
     silence: str | None = None
 
@@ -73,14 +75,15 @@ def _ask(host: Host, found: Instance, place: Place | None, seen: Sight, user: Se
         return seen._replace(silence="in a container: ask it there")
     try:
         server = client.server(host, found, place, (user or ("",))[0], _socket(seen, found), seen.data)
-        answers = client.ask(host, server)
+        argv, answers = client.ask(host, server)
         client.expect_same(host, place.root, found, server, answers["datadir"])
     except Unobservable as error:
         return seen._replace(silence=str(error))
     return seen._replace(
         version=words.release(answers["version"]),
         version_source=server.socket,
-        server=server,
+        socket=server.socket,
+        client=tuple(argv),
         answers=answers,
         data=answers["datadir"],
     )
@@ -142,7 +145,7 @@ def _start(host: Host, found: Instance) -> options.Start:
         return _start_of_unit(host, found)
     main = found.processes[0]
     environment = variables(host, main.pid, options.VARIABLES)
-    return options.start(arguments(host, main.pid), environment, main.exe or "")
+    return options.start(argv_of(host, main.pid), environment, main.exe or "")
 
 
 def _start_of_unit(host: Host, found: Instance) -> options.Start:

@@ -100,7 +100,7 @@ class Processes:
 
         Raises Unobservable.
         """
-        return arguments(self.host, process.pid)
+        return argv_of(self.host, process.pid)
 
     def environment(self, process: Process, names: Iterable[str]) -> dict[str, str]:
         """Return these of the variables that a process was started with. Raises Unobservable.
@@ -147,8 +147,8 @@ class Processes:
         return parent.program if parent else ""
 
 
-def arguments(host: Host, pid: int) -> list[str]:
-    """Return a process's arguments, as `Processes.argv`. Raises Unobservable."""
+def argv_of(host: Host, pid: int) -> list[str]:
+    """Return the arguments of a process, the program's name first. Raises Unobservable."""
     return _output(host, ["cat", f"/proc/{pid}/cmdline"]).rstrip("\0").split("\0")
 
 

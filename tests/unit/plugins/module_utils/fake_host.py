@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Union
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    CHANGE_TIMEOUT,
     READ_TIMEOUT,
     ChangeFailed,
     Host,
@@ -125,7 +126,7 @@ class FakeHost(Host):
         outcome = said(self.commands[tuple(argv)])
         return outcome if isinstance(outcome, Result) else Result(0, outcome, "")
 
-    def change(self, argv: list[str]) -> None:
+    def change(self, argv: list[str], timeout: float = CHANGE_TIMEOUT) -> None:
         self._mutate(("change", *argv), lambda: self.on_change(argv))
 
     def write_attribute(self, path: str, value: str) -> None:
