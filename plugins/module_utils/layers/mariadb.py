@@ -80,6 +80,12 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     before anything changes, when a server is not there, belongs to somebody else, does not know a
     setting, or when something would go on beating what is written.
     """
+    names = [target.instance for target in targets]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ChangeFailed(
+            f"{twice}: seen twice among the targets; wanted each server once, with all its settings"
+        )
     engines, found = _servers(host) if targets else (None, {})
     work = Work((), {}, {}, restart)
     checked: list[tuple[str, Sight, dict[str, str]]] = []

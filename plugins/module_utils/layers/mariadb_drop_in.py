@@ -66,9 +66,8 @@ def write(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) ->
     `planned`: those that are to be written for other servers already. Raises ChangeFailed where nothing that
     is written into a directory of option files would have the last word, and says what has it.
     """
-    places = directories(seen)
     why = f"its option files include no directory: add a line `!includedir {PLACES[-1]}` at the end of the last one"
-    for place in reversed(places):
+    for place in reversed(directories(seen)):
         path = f"{place.rstrip('/')}/{NAME}"
         groups = _existing(seen, path, planned)
         groups.setdefault(group(seen), {}).update(wanted)
@@ -76,7 +75,7 @@ def write(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) ->
         left = beaten(seen, wanted, {**planned, **text})
         if not left:
             return text
-        why = left if place == places[-1] else why
+        why = left
     raise ChangeFailed(why)
 
 

@@ -135,6 +135,9 @@ def test_from_11_a_flush_method_makes_the_doublewrite_buffer_fast(value: str) ->
     assert setting(host, DOUBLEWRITE)[1:] == ("fast", f"{SERVER_CNF} line 2: {METHOD}=O_DIRECT_NO_FSYNC")
     host.files[SERVER_CNF] += "innodb_doublewrite = OFF\n"
     assert setting(host, DOUBLEWRITE)[1] == "OFF"
+    before = MariaHost()
+    before.files[SERVER_CNF] = f"[mysqld]\ninnodb_flush_method = {value}\n"
+    assert setting(before, DOUBLEWRITE)[1] == "ON"
 
 
 def test_files_win_in_the_server_s_order_and_the_command_line_over_all() -> None:
@@ -243,6 +246,13 @@ def test_numbers_as_the_server_takes_them(value: str, word: str | None) -> None:
     assert found["persisted"] == (word or "unknown")
     if word is None:
         assert f"{SERVER_CNF} line 2" in found["reason"]
+
+
+@pytest.mark.parametrize(("version", "word"), [(MARIADB, "3"), (MYSQL, "2")])
+def test_a_number_that_is_too_large_becomes_the_largest(version: str, word: str) -> None:
+    host = MariaHost(version)
+    host.files[SERVER_CNF] = f"[mysqld]\n{LOG} = 9\n"
+    assert setting(host, LOG)[1] == word
 
 
 @pytest.mark.parametrize(("line", "word"), [("log_bin", "ON"), ("log-bin=0", "ON"), ("skip-log-bin", "OFF")])

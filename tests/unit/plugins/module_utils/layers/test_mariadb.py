@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -107,6 +108,12 @@ def test_a_restart_only_where_it_is_allowed_and_waited_for(restart: bool) -> Non
     host.mutations.clear()
     bring(host, targets(), True)
     assert host.mutations == []
+
+
+def test_no_restart_for_what_a_running_server_takes() -> None:
+    host = exposed()
+    bring(host, targets(**{LOG: "1", BINLOG: "1"}), True)
+    assert host.restarts == 0
 
 
 def test_a_restart_comes_last_and_is_followed_by_a_flush() -> None:
@@ -230,12 +237,35 @@ def test_without_a_directory_of_option_files_what_to_do_is_said() -> None:
         layer.plan(host, targets(**{LOG: "1"}))
 
 
-def test_a_directory_that_is_included_earlier_is_taken_where_it_wins() -> None:
+def test_a_directory_that_is_included_last_is_taken() -> None:
     host = exposed()
     host.files[MAIN] += "!includedir /etc/mysql/late.d\n"
     host.files["/etc/mysql/late.d/a.cnf"] = "[mysqld]\n"
     bring(host, targets(**{LOG: "1"}))
     assert "/etc/mysql/late.d/zz-durable-dbhost.cnf" in host.files
+
+
+def test_a_directory_that_another_one_includes_is_passed_over_where_it_is_beaten() -> None:
+    host = exposed()
+    host.files["/etc/mysql/mariadb.conf.d/10-first.cnf"] = "!includedir /etc/mysql/inner.d\n"
+    host.files["/etc/mysql/inner.d/a.cnf"] = "[mysqld]\n"
+    bring(host, targets(**{LOG: "1"}))
+    assert DROP_IN in host.files
+    assert "/etc/mysql/inner.d/zz-durable-dbhost.cnf" not in host.files
+
+
+def test_servers_that_share_their_files_cannot_be_set_apart() -> None:
+    host = exposed()
+    host.start(replace(host.process, pid=81, cwd="/srv/two", cgroup="0::/system.slice/two.service\n"))
+    host.units["two.service"] = {"TimeoutStopUSec": "infinity"}
+    one, two = targets(**{LOG: "1"})[0], targets("/srv/two", **{LOG: "3"})[0]
+    with pytest.raises(ChangeFailed, match=f"mariadb: {LOG}: seen 3 from {DROP_IN} line 3; wanted 1"):
+        layer.plan(host, [one, two])
+    with pytest.raises(ChangeFailed, match="seen twice among the targets"):
+        layer.plan(host, [one, one])
+    same = [one, two._replace(wanted={LOG: "1", BINLOG: "1"})]
+    layer.apply(host, layer.plan(host, same), same)
+    assert host.files[DROP_IN] == f"{HEADER}[mariadb]\nloose_{LOG}=1\n{BINLOG}=1\n"
 
 
 def test_somebody_else_s_file_of_our_name_is_left_alone() -> None:
