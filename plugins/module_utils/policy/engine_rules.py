@@ -35,7 +35,12 @@ class Rule(NamedTuple):
         """Tell whether a word will do."""
         return word in self.accepts if self.accepts else word not in self.refuses
 
+    def meaning(self, word: str) -> str:
+        """Return what a word that will not do means."""
+        return _UNFLUSHED if word == "unflushed" else self.means
 
+
+_UNFLUSHED = "it is on, and what was written while it was off may not be on disk yet"
 _EARLY = "a commit is acknowledged before it is on disk"
 
 _POSTGRESQL = {

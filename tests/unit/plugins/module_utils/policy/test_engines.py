@@ -309,6 +309,12 @@ def test_an_engine_that_could_not_be_looked_at_makes_the_host_unknown() -> None:
     assert found["verdict"] == "unknown"
 
 
+def test_an_engine_that_says_nothing_makes_the_host_unknown() -> None:
+    found = judged(instance(settings={}))
+    assert found["verdict"] == "unknown"
+    assert any("nothing is known of its settings" in why for why in found["why"])
+
+
 @pytest.mark.fact(53)
 def test_after_an_exposed_time_the_engines_own_check_is_named() -> None:
     found = judged(instance(running={"fsync": "off"}))
