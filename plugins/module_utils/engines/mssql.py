@@ -19,7 +19,7 @@ from ..observation import UNKNOWN, Observation, unknown
 from . import mssql_conf, startfile
 from .instance import Instance, Observed, of_mains
 from .places import Place, look
-from .processes import Process, Processes, argv_of, environment_of
+from .processes import Process, Processes, argv_of, variables
 from .startfile import Word
 from .textfile import Line, Malformed
 
@@ -208,7 +208,7 @@ def _started_with(host: Host, main: Process | None) -> tuple[dict[str, str], set
         return {}, set()
     names = (*_LOCATIONS.values(), *_LOCATED_FILES.values())
     try:
-        said, argv = environment_of(host, main, names), argv_of(host, main.pid)
+        said, argv = variables(host, main.pid, names), argv_of(host, main.pid)
     except Unobservable:
         return {}, set()  # Whoever found the instance read both, and says why this one cannot.
     text = " ".join(argv[1:])

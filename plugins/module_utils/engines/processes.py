@@ -107,7 +107,7 @@ class Processes:
 
         No other is read: passwords are handed over in environments.
         """
-        return environment_of(self.host, process, names)
+        return variables(self.host, process.pid, names)
 
     def directory(self, process: Process) -> str:
         """Return the working directory, as the process itself sees it. Raises Unobservable."""
@@ -152,11 +152,11 @@ def argv_of(host: Host, pid: int) -> list[str]:
     return _output(host, ["cat", f"/proc/{pid}/cmdline"]).rstrip("\0").split("\0")
 
 
-def environment_of(host: Host, process: Process, names: Iterable[str]) -> dict[str, str]:
-    """Return variables of a process's environment, as :meth:`Processes.environment`."""
+def variables(host: Host, pid: int, names: Iterable[str]) -> dict[str, str]:
+    """Return variables of a process's environment, as `Processes.environment`. Raises Unobservable."""
     asked = set(names)
     pattern = f"^({'|'.join(sorted(asked))})="
-    argv = ["grep", "-zaE", pattern, f"/proc/{process.pid}/environ"]
+    argv = ["grep", "-zaE", pattern, f"/proc/{pid}/environ"]
     pairs = (entry.partition("=")[::2] for entry in _output(host, argv, none=1).split("\0"))
     return {name: value for name, value in pairs if name in asked}
 

@@ -91,6 +91,10 @@ _MYSQL = {
     "innodb_redo_log_enabled": Rule(("ON",), "ON", "nothing is written that brings commits back", loses=True),
 }
 _MARIADB = {name: rule for name, rule in _MYSQL.items() if name != "innodb_redo_log_enabled"}
+# No variable shows it: it is told of a server that was started with it.
+_MARIADB["debug_no_sync"] = Rule(
+    ("OFF",), "OFF", "the server never asks that its files reach the disk", loses=True, live=False
+)
 # 3 flushes at each commit as 1 does, and once more for its group.
 _MARIADB["innodb_flush_log_at_trx_commit"] = _MYSQL["innodb_flush_log_at_trx_commit"]._replace(
     accepts=("1", "3")

@@ -260,7 +260,9 @@ def _is_moot(instance: dict[str, Any], rule: Rule) -> bool:
     if not rule.unless:
         return False
     other, word = rule.unless
-    return bool(instance["settings"].get(other, {}).get("running") == word)
+    seen = instance["settings"].get(other, {})
+    # What the next start brings counts as well.
+    return seen.get("running") in (word, "stopped") and bool(seen.get("persisted") == word)
 
 
 def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:

@@ -29,6 +29,7 @@ GOOD = {
         "sync_binlog": "1",
         "innodb_doublewrite": "ON",
         "innodb_flush_method": "O_DIRECT",
+        "debug_no_sync": "OFF",
         "log_bin": "ON",
     },
     "faircom": {
