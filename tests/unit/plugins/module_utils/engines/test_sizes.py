@@ -1,0 +1,85 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Large hostile texts: each parser reads or refuses them in a moment, not in hours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
+    ctsrvr,
+    databases_conf,
+    firebird_conf,
+    mssql_conf,
+    my_cnf,
+    postgresql_conf,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import LIMIT, Malformed
+
+from .texts import Files
+
+PLENTY = LIMIT // 8
+
+
+def ctsrvr_cfg(text: str) -> object:
+    """Read and change."""
+    return ctsrvr.set_keyword(text, "A", "2", "n"), ctsrvr.log_places(ctsrvr.parse(text), "/")
+
+
+def mssql(text: str) -> object:
+    """Read."""
+    return mssql_conf.trace_flags(mssql_conf.parse(f"[traceflag]\n{text}"))
+
+
+def firebird(text: str) -> object:
+    """Read and change."""
+    return firebird_conf.set_value(text, "A", "2", "n")
+
+
+def databases(text: str) -> object:
+    """Read with macros."""
+    files = Files({"/f": text})
+    return databases_conf.databases(files.read_file, files.names, "/f", {"root": "/"})
+
+
+def postgresql(text: str) -> object:
+    """Read and change."""
+    return postgresql_conf.set_value(text, "a", "2", "n")
+
+
+def mysql(text: str) -> object:
+    """Read and change."""
+    return my_cnf.set_option(f"[mysqld]\n{text}", "mysqld", "a", "2", "n")
+
+
+@pytest.mark.parametrize("parser", [ctsrvr_cfg, mssql, firebird, databases, postgresql, mysql])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A 1\n" * (PLENTY // 4),
+        "a = 1\n" * (PLENTY // 6),
+        "".join(f"a = {number}\n" for number in range(PLENTY // 10)),
+        "a = x" + " " * PLENTY + "y",
+        "a" + " " * PLENTY + "\rx",
+        "a = '" + "\\'" * (PLENTY // 2) + "'",
+        "a = " + "$(" * (PLENTY // 2),
+        "a = " + "$(root)" * (PLENTY // 7),
+        "a = " + "b " * (PLENTY // 2),
+        "a = '" + "''" * (PLENTY // 2),
+        ";SUBSYSTEM A {\n}\n" * (PLENTY // 20),
+        ";SUBSYSTEM A {\n" * (PLENTY // 16),
+        "a = " + "{" * PLENTY,
+        "a = " + '"' * PLENTY,
+        "[" * PLENTY,
+        "\n" * PLENTY,
+    ],
+    ids=lambda value: value[:12].encode("unicode_escape").decode() if isinstance(value, str) else None,
+)
+def test_a_large_text_is_soon_read_or_refused(parser: Callable[[str], object], text: str) -> None:
+    try:
+        parser(text)
+    except Malformed as error:
+        assert len(str(error)) < 1000
