@@ -9,30 +9,31 @@ import json
 
 from ..host import ChangeFailed, Host, Unobservable
 
-#: {mount point: the options of its fstab line before the first change}
+#: {mount point: the options of its fstab line before the first change}. Layers of engines have a file
+#: of their own beside it, {what was changed: what it was}.
 PATH = "/var/lib/durable-dbhost/originals.json"
 
 
-def load(host: Host) -> dict[str, str]:
-    """Return {mount point: original fstab options}. Raises ChangeFailed on a damaged file."""
-    if not host.exists(PATH):
+def load(host: Host, path: str = PATH) -> dict[str, str]:
+    """Return {what was changed: what it was}. Raises ChangeFailed on a damaged file."""
+    if not host.exists(path):
         return {}
     try:
-        found = json.loads(host.read(PATH))
+        found = json.loads(host.read(path))
         if not isinstance(found, dict):
             raise ValueError("not a mapping")
         return {str(target): str(options) for target, options in found.items()}
     except (Unobservable, ValueError) as error:
         raise ChangeFailed(
-            f"{PATH}: {error}; it keeps the options that release puts back: restore it from a"
+            f"{path}: {error}; it keeps what release puts back: restore it from a"
             " backup, or move it away to begin anew"
         ) from error
 
 
-def save(host: Host, entries: dict[str, str]) -> None:
+def save(host: Host, entries: dict[str, str], path: str = PATH) -> None:
     """Write the originals durably; an empty set removes the file."""
     if entries:
         text = json.dumps(entries, indent=2, sort_keys=True) + "\n"
-        host.write_file(PATH, text.encode("utf-8", "surrogateescape"))
-    elif host.exists(PATH):
-        host.remove_file(PATH)
+        host.write_file(path, text.encode("utf-8", "surrogateescape"))
+    elif host.exists(path):
+        host.remove_file(path)
