@@ -22,25 +22,33 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = False
-    _VALID_ARGS = frozenset(Inputs._fields) - {"own"} | {"profiles", "storage", "failure"}
+    _VALID_ARGS = frozenset(Inputs._fields) - {"own"} | {"profiles", "storage", "engines", "failure"}
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the assessment."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         given = dict(self._task.args)
-        storage, failure = given.pop("storage", {}), given.pop("failure", None)
+        storage, engines = given.pop("storage", {}), given.pop("engines", None)
+        failure = given.pop("failure", None)
         if given.get("fail_on") is None:
             given.pop("fail_on", None)
         inputs = Inputs(own=given.pop("profiles", {}), **given)
-        found = unobserved(inputs, "blocked", failure) if failure else _assess(inputs, storage)
+        found = unobserved(inputs, "blocked", failure) if failure else _assess(inputs, storage, engines)
         result.update(changed=False, assessment=found)
         return result
 
 
-def _assess(inputs: Inputs, storage: dict[str, Any]) -> dict[str, Any]:
-    if storage.get("unreachable"):
-        return unobserved(inputs, "unreachable", f"unreachable: {storage.get('msg', '')}")
-    facts = storage.get("ansible_facts", {}).get("durable_storage")
-    if facts is None:
-        return unobserved(inputs, "unknown", f"no facts: {storage.get('msg', 'none collected')}")
-    return assess(inputs, facts, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+def _assess(inputs: Inputs, storage: dict[str, Any], engines: dict[str, Any] | None) -> dict[str, Any]:
+    found = {}
+    for name, result in (("durable_engines", engines), ("durable_storage", storage)):
+        if result is None:
+            found[name] = None
+            continue
+        if result.get("unreachable"):
+            return unobserved(inputs, "unreachable", f"unreachable: {result.get('msg', '')}")
+        facts = result.get("ansible_facts", {}).get(name)
+        if facts is None:
+            return unobserved(inputs, "unknown", f"no facts: {result.get('msg', 'none collected')}")
+        found[name] = facts
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return assess(inputs, found["durable_storage"], now, found["durable_engines"])

@@ -70,6 +70,11 @@ options:
     description: The registered result of M(durable.dbhost.storage_facts), also when that failed.
     type: dict
     default: {}
+  engines:
+    description:
+      - The registered result of M(durable.dbhost.engine_facts), also when that failed.
+      - Without it no engine is judged, and no mount is found by what engines have open.
+    type: dict
   failure:
     description: What is wrong with the inputs, when that was found before. The verdict is V(blocked).
     type: str

@@ -25,6 +25,11 @@ options:
         RV(ansible_facts.durable_storage.resolved). One that is a block device comes back among
         RV(ansible_facts.durable_storage.mounts[]) as well, as file system V(raw).
     type: raw
+  paths:
+    description: More paths to look up in the same way, as M(durable.dbhost.engine_facts) found them.
+    type: list
+    elements: str
+    default: []
 requirements:
   - udevadm for names that stay, systemd-detect-virt; hdparm for SATA disks, sdparm for SCSI and SAS, nvme-cli for NVMe;
     dumpe2fs for ext2, ext3 and ext4; dmsetup for LVM, dm-crypt and multipath. What is missing makes values unknown.
@@ -446,10 +451,12 @@ from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_dat
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec={"databases": {"type": "raw"}}, supports_check_mode=True)
+    spec = {"databases": {"type": "raw"}, "paths": {"type": "list", "elements": "str", "default": []}}
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:
-        facts = collect(Host(), now, of_databases(module.params["databases"]))
+        paths = dict.fromkeys((*of_databases(module.params["databases"]), *module.params["paths"]))
+        facts = collect(Host(), now, paths)
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")
     module.exit_json(changed=False, ansible_facts={"durable_storage": printable(facts)})

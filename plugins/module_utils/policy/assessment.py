@@ -123,7 +123,7 @@ def _assess(
         )
         return {**_empty(inputs, "not_applicable", [why]), "ratings": ratings}
     found = _find(case, profile, pinned)
-    return {**_summary(inputs, found, words), "ratings": ratings}
+    return {**_summary(case, found), "ratings": ratings}
 
 
 def rate(case: Case) -> dict[str, Any]:
@@ -209,18 +209,19 @@ def _unplaced(case: Case) -> Iterator[str]:
                 yield f"{label} keeps files on {mount['target']}, which is not managed: list it in durable_mounts"
 
 
-def _summary(inputs: Inputs, found: Findings, words: list[Attestation]) -> dict[str, Any]:
+def _summary(case: Case, found: Findings) -> dict[str, Any]:
     steps = plan.build(found.rows, found.may_loosen)
     return {
-        **_empty(inputs, _verdict(found), _reasons(found)),
+        **_empty(case.inputs, _verdict(found), _reasons(found)),
         "settings": [row.as_dict() for row in found.rows],
         "requirements": [need._asdict() for need in found.needed],
         "pending": [_pending(row) for row in found.rows if _will_wait(row, found)],
-        "attestations": [word._asdict() for word in words],
+        "attestations": [word._asdict() for word in case.words],
         "plan": steps,
         "changes": plan.changes(steps, found.rows),
         "files": sorted(_files(steps, found.rows)),
         "warnings": list(found.warnings),
+        "engines": [engines.told(instance, case.storage) for instance in case.engines["engines"]],
     }
 
 
@@ -320,9 +321,12 @@ def _missing(needed: list[Requirement], state: str) -> list[str]:
 
 
 def _will_wait(row: Setting, found: Findings) -> bool:
-    """Tell whether a setting waits for a reboot, or will once a run has persisted it."""
+    """Tell whether a setting waits for a reboot or restart, or will once a run has persisted it."""
     if row.verdict == "pending":
         return True
+    if row.layer in plan.ENGINES:
+        wrong = row.running not in (row.wanted_running, "stopped", UNKNOWN)
+        return row.verdict == "drift_persisted" and wrong and bool(row.phase) and not found.withholds(row)
     if row.setting not in _WHY_A_REBOOT or row.verdict != "drift_persisted":
         return False
     waits = not settings.satisfies(row.setting, row.running, row.wanted_running)
@@ -330,12 +334,15 @@ def _will_wait(row: Setting, found: Findings) -> bool:
 
 
 def _pending(row: Setting) -> dict[str, str]:
+    needs, why = "reboot", _WHY_A_REBOOT.get(row.setting)
+    if row.layer in plan.ENGINES:
+        needs, why = "restart", "the server takes it at its start only"
     return {
         "layer": row.layer,
         "target": row.target,
         "setting": row.setting,
-        "needs": "reboot",
-        "why": _WHY_A_REBOOT[row.setting],
+        "needs": needs,
+        "why": str(why),
     }
 
 
@@ -379,6 +386,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "changes": [],
         "ratings": {},
         "warnings": [],
+        "engines": [],
         "steps": [list(step) for step in plan.STEPS],
     }
 

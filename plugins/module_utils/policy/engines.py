@@ -78,6 +78,21 @@ def paths(found: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys([*named, *opened]))
 
 
+def told(instance: dict[str, Any], storage: dict[str, Any]) -> dict[str, Any]:
+    """Return an instance as the report has it: which files, on which disks, opened how."""
+    fields = ("engine", "name", "state", "version", "unit", "managed_by", "namespace", "config")
+    by_device = {mount["device"]: mount for mount in storage["mounts"]}
+    files = [
+        {
+            **{name: row[name] for name in ("directory", "opened", "count")},
+            "mount": by_device.get(row["device"], {}).get("target"),
+            "disks": by_device.get(row["device"], {}).get("disks", UNKNOWN),
+        }
+        for row in instance["files"]
+    ]
+    return {**{name: instance[name] for name in fields}, "files": files}
+
+
 def rules(instance: dict[str, Any], profile: Profile) -> dict[str, Rule]:
     """Return the rules for an instance's settings that do not depend on storage."""
     return (FULL if profile.engines == "full" else RELAXED)[_kind(instance)]

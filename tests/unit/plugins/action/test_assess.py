@@ -50,9 +50,11 @@ def test_every_argument_reaches_the_policy(monkeypatch: pytest.MonkeyPatch) -> N
     seen: list[Any] = []
     monkeypatch.setattr(action, "assess", lambda *arguments: seen.append(arguments) or {})
     given = {name: f"given {name}" for name in Inputs._fields if name != "own"}
-    run(**given, profiles="given own", storage={"ansible_facts": {"durable_storage": {"x": 1}}})
-    assert seen == [(Inputs(**given, own="given own"), {"x": 1}, NOW)]
-    assert {*given, "profiles", "storage", "failure"} == action.ActionModule._VALID_ARGS
+    storage = {"ansible_facts": {"durable_storage": {"x": 1}}}
+    engines = {"ansible_facts": {"durable_engines": {"y": 1}}}
+    run(**given, profiles="given own", storage=storage, engines=engines)
+    assert seen == [(Inputs(**given, own="given own"), {"x": 1}, NOW, {"y": 1})]
+    assert {*given, "profiles", "storage", "engines", "failure"} == action.ActionModule._VALID_ARGS
 
 
 @pytest.mark.parametrize(

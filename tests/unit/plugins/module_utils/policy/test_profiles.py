@@ -76,7 +76,7 @@ def test_own_profile_and_override() -> None:
             "ours",
             own(scheduler="none", x=1),
             {},
-            "profile ours: missing nothing, not known scheduler, x; wanted .*, and if you like scheduler_rotational",
+            "profile ours: missing nothing, not known scheduler, x; wanted .*, and if you like engines, scheduler_rotational",
         ),
         (
             "ours",

@@ -22,7 +22,7 @@ CHANGE = {"target": "/srv", "setting": "barrier", "running": "off", "persisted":
 
 def report(host: str, verdict: str, **changes: Any) -> dict[str, Any]:
     found = {"host": host, "profile": "strict", "verdict": verdict, "was": verdict, "looked_only": False}
-    return {**found, "error": "", "changes": [], "why": [], "ratings": {}, **changes}
+    return {**found, "error": "", "changes": [], "why": [], "ratings": {}, "warnings": [], **changes}
 
 
 @given(st.lists(st.tuples(st.text(max_size=3), st.sampled_from(VERDICTS))))
@@ -90,3 +90,8 @@ def test_one_change_in_one_line() -> None:
     assert change_line(CHANGE) == "/srv barrier: now off -> on"
     both = {**CHANGE, "persisted": "off"}
     assert change_line(both) == "/srv barrier: now off -> on, at boot off -> on"
+
+
+def test_what_should_be_known_stands_below_the_reasons() -> None:
+    found = report("db1", "attested", warnings=["look for damage"])
+    assert "  note:\n  - look for damage" in render([found])

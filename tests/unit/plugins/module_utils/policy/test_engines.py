@@ -1,0 +1,356 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a profile wants of database engines, what of it is missing, and what a run may do about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.engine_rules import FULL
+
+from ..runs import NOW, inputs
+from ..small_host import SmallHost
+
+GOOD = {
+    "postgresql": {
+        "fsync": "on",
+        "full_page_writes": "on",
+        "synchronous_commit": "on",
+        "wal_sync_method": "fdatasync",
+        "data_sync_retry": "off",
+    },
+    "mariadb": {
+        "innodb_flush_log_at_trx_commit": "1",
+        "sync_binlog": "1",
+        "innodb_doublewrite": "ON",
+        "innodb_flush_method": "O_DIRECT",
+        "log_bin": "ON",
+    },
+    "faircom": {
+        "LOG_WRITETHRU": "on",
+        "TDATA_WRITETHRU": "on",
+        "TINDEX_WRITETHRU": "on",
+        "SYNC_LOG": "off",
+        "NO_SYS_FLUSH_ON_CLOSE": "off",
+        "DELAYED_DURABILITY": "0",
+        "COMMIT_DELAY": "1",
+    },
+}
+
+
+def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
+    """Return an instance as engine_facts tells of it; `running` and `persisted` change settings."""
+    running, persisted = given.pop("running", {}), given.pop("persisted", {})
+    good = GOOD.get(engine, {})
+    settings = {
+        name: {
+            "running": running.get(name, word),
+            "persisted": persisted.get(name, word),
+            "source": "the server",
+            "reason": "not allowed to ask" if "unknown" in (running.get(name), persisted.get(name)) else None,
+            "from": "a.conf:1",
+        }
+        for name, word in good.items()
+    }
+    return {
+        "engine": engine,
+        "name": "main",
+        "state": "running",
+        "pids": [1],
+        "version": "15",
+        "managed_by": "systemd",
+        "directories": ["/srv/pgdata"],
+        "files": [],
+        "preloads": [],
+        "settings": settings,
+        "overrides": [],
+        "pending_restart": [],
+        "evidence": {},
+        "unit": "postgresql@15-main.service",
+        "namespace": "host",
+        "config": "/etc/a.conf",
+        **given,
+    }
+
+
+def judged(*instances: dict[str, Any], profile: str = "strict", **given: Any) -> dict[str, Any]:
+    """Return the assessment of a host with these engines on /srv/pgdata."""
+    unattributed = given.pop("unattributed", [])
+    engines = {"time": NOW, "engines": list(instances), "unattributed": unattributed}
+    given.setdefault("mounts", ["/srv/pgdata"])
+    storage = collect(SmallHost(), NOW)
+    return assess(inputs(profile, **given), storage, NOW, engines)
+
+
+def row(found: dict[str, Any], setting: str) -> dict[str, Any]:
+    """Return the only row of a setting."""
+    (chosen,) = [row for row in found["settings"] if row["setting"] == setting]
+    return chosen
+
+
+@pytest.mark.parametrize("engine", sorted(GOOD))
+def test_an_engine_that_is_as_wanted_adds_no_change(engine: str) -> None:
+    found = judged(instance(engine))
+    rows = [row for row in found["settings"] if row["layer"] == engine]
+    assert {row["setting"] for row in rows} == set(FULL[engine])
+    assert {row["verdict"] for row in rows} == {"ok"}
+    assert engine not in found["plan"]["tighten"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "setting", "word", "risky"),
+    [
+        ("postgresql", "fsync", "off", True),
+        ("postgresql", "full_page_writes", "off", True),
+        ("postgresql", "synchronous_commit", "off", True),
+        ("postgresql", "wal_sync_method", "fsync_writethrough", False),
+        ("mariadb", "innodb_flush_log_at_trx_commit", "2", True),
+        ("mariadb", "innodb_flush_log_at_trx_commit", "0", True),
+        ("mariadb", "sync_binlog", "0", True),
+    ],
+)
+def test_what_runs_wrongly_is_drift_and_mended(engine: str, setting: str, word: str, risky: bool) -> None:
+    found = judged(instance(engine, running={setting: word}))
+    assert row(found, setting)["verdict"] == "drift_running"
+    (target,) = found["plan"]["tighten"][engine]
+    assert target == {"instance": "main", "settings": {setting: GOOD[engine][setting]}}
+    assert (found["verdict"] == "at_risk") == risky
+    assert any("main can vanish" in why and setting in why for why in found["why"]) == risky
+
+
+def test_what_the_next_start_would_do_is_drift_as_well() -> None:
+    found = judged(instance(persisted={"fsync": "off"}))
+    assert row(found, "fsync")["verdict"] == "drift_persisted"
+    assert "a.conf:1" in row(found, "fsync")["why"]
+    assert found["verdict"] == "drifted"
+    assert found["plan"]["tighten"]["postgresql"]
+
+
+@pytest.mark.fact(50)
+@pytest.mark.parametrize("word", ["local", "remote_write", "remote_apply"])
+def test_a_commit_that_waits_for_more_is_left_alone(word: str) -> None:
+    both = {"synchronous_commit": word}
+    found = judged(instance(running=both, persisted=both))
+    assert row(found, "synchronous_commit")["verdict"] == "ok"
+
+
+def test_what_cannot_be_read_is_not_safe() -> None:
+    found = judged(instance(running={"fsync": "unknown"}))
+    assert (row(found, "fsync")["verdict"], found["verdict"]) == ("unknown", "unknown")
+    assert any("not allowed to ask" in why for why in found["why"])
+
+
+def test_what_is_known_to_be_wrong_is_mended_though_the_other_half_is_unknown() -> None:
+    found = judged(instance(running={"fsync": "unknown"}, persisted={"fsync": "off"}))
+    assert row(found, "fsync")["verdict"] == "drift_persisted"
+    assert found["plan"]["tighten"]["postgresql"]
+
+
+def test_of_a_stopped_server_only_the_next_start_counts() -> None:
+    words = dict.fromkeys(GOOD["postgresql"], "stopped")
+    found = judged(instance(state="stopped", pids=[], running=words))
+    assert {row["verdict"] for row in found["settings"] if row["layer"] == "postgresql"} == {"ok"}
+    found = judged(instance(state="stopped", pids=[], running=words, persisted={"fsync": "off"}))
+    assert row(found, "fsync")["verdict"] == "drift_persisted"
+    assert found["verdict"] == "drifted"
+
+
+@pytest.mark.parametrize(
+    ("manager", "word"),
+    [("patroni", "patronictl"), ("container", "container"), ("unknown", "who manages")],
+)
+def test_settings_that_another_keeps_are_not_changed(manager: str, word: str) -> None:
+    found = judged(instance(managed_by=manager, running={"fsync": "off"}))
+    assert "postgresql" not in found["plan"]["tighten"]
+    assert word in row(found, "fsync")["remedy"]
+    assert found["verdict"] == "at_risk"
+
+
+@pytest.mark.fact(28)
+@pytest.mark.parametrize(
+    ("manager", "allow", "planned", "remedy"),
+    [
+        ("systemd", [], False, "restart_engines"),
+        ("systemd", ["restart_engines"], True, "run harden-db"),
+        ("pacemaker", ["restart_engines"], False, "pcs resource restart"),
+    ],
+)
+def test_a_setting_that_waits_for_a_restart_waits_for_permission(
+    manager: str, allow: list[str], planned: bool, remedy: str
+) -> None:
+    waiting = instance("mariadb", managed_by=manager, running={"innodb_doublewrite": "OFF"})
+    found = judged(waiting, allow=allow)
+    assert row(found, "innodb_doublewrite")["verdict"] == "pending"
+    assert remedy in row(found, "innodb_doublewrite")["remedy"]
+    assert ("mariadb" in found["plan"]["tighten"]) == planned
+
+
+def test_without_a_binary_log_its_flushes_mean_nothing() -> None:
+    off = {"log_bin": "OFF", "sync_binlog": "0"}
+    found = judged(instance("mariadb", running=off, persisted=off))
+    assert "sync_binlog" not in {row["setting"] for row in found["settings"]}
+
+
+@pytest.mark.fact(36)
+def test_mariadb_has_a_third_safe_way_and_mysql_has_not() -> None:
+    third = {"innodb_flush_log_at_trx_commit": "3"}
+    of_mariadb = judged(instance("mariadb", flavour="mariadb", running=third, persisted=third))
+    of_mysql = judged(instance("mariadb", flavour="mysql", running=third, persisted=third))
+    name = "innodb_flush_log_at_trx_commit"
+    assert (row(of_mariadb, name)["verdict"], row(of_mysql, name)["verdict"]) == ("ok", "drift_running")
+
+
+@pytest.mark.fact(36)
+@pytest.mark.parametrize("word", ["O_DIRECT_NO_FSYNC", "nosync", "littlesync"])
+def test_a_flush_method_that_does_not_flush_is_refused(word: str) -> None:
+    method = {"innodb_flush_method": word}
+    found = judged(instance("mariadb", running=method, persisted=method))
+    assert row(found, "innodb_flush_method")["verdict"] == "drift_persisted"
+    assert [(wait["setting"], wait["needs"]) for wait in found["pending"]] == [
+        ("innodb_flush_method", "restart")
+    ]
+    assert found["verdict"] == "at_risk"
+
+
+def test_a_role_that_goes_its_own_way_is_named_and_not_touched() -> None:
+    own = {
+        "scope": "role bob",
+        "setting": "synchronous_commit",
+        "value": "off",
+        "source": "pg_db_role_setting",
+        "remedy": "ALTER ROLE bob RESET synchronous_commit",
+    }
+    found = judged(instance(overrides=[own]))
+    (named,) = [row for row in found["settings"] if row["target"] == "main role bob"]
+    assert (named["verdict"], found["verdict"]) == ("drift_running", "at_risk")
+    assert "ALTER ROLE bob" in named["remedy"]
+    assert "postgresql" not in found["plan"]["tighten"]
+
+
+@pytest.mark.fact(50)
+def test_a_library_that_takes_fsync_away_puts_the_host_at_risk() -> None:
+    found = judged(instance(preloads=["libeatmydata.so"]))
+    assert found["verdict"] == "at_risk"
+    assert any("libeatmydata.so" in why for why in found["why"])
+
+
+@pytest.mark.fact(34)
+@pytest.mark.parametrize(
+    ("forced", "in_use", "verdict", "planned", "remedy"),
+    [
+        ("on", "yes", "ok", False, ""),
+        ("off", "no", "drift_running", True, "run harden-db"),
+        ("off", "yes", "drift_running", False, "open"),
+        ("off", "unknown", "drift_running", False, "open"),
+        ("unknown", "no", "unknown", False, "could not be read"),
+    ],
+)
+def test_each_firebird_database_is_its_own(
+    forced: str, in_use: str, verdict: str, planned: bool, remedy: str
+) -> None:
+    database = {"path": "/srv/pgdata/a.fdb", "forced_writes": forced, "in_use": in_use, "reason": "damaged"}
+    found = judged(instance("firebird", databases=[database]))
+    seen = row(found, "forced_writes")
+    assert (seen["verdict"], seen["target"]) == (verdict, "/srv/pgdata/a.fdb")
+    assert remedy in seen["remedy"]
+    assert ("firebird" in found["plan"]["tighten"]) == planned
+
+
+@pytest.mark.fact(32)
+def test_faircom_may_not_trade_durability_for_delay() -> None:
+    delayed = {"DELAYED_DURABILITY": "5"}
+    found = judged(instance("faircom", running=delayed, persisted=delayed))
+    assert found["verdict"] == "at_risk"
+    assert found["plan"]["tighten"]["faircom"] == [
+        {"instance": "main", "settings": {"DELAYED_DURABILITY": "0"}}
+    ]
+
+
+@pytest.mark.fact(51)
+@pytest.mark.parametrize(("word", "verdict"), [("1", "ok"), ("10", "ok"), ("0", "drift"), ("500", "drift")])
+def test_a_commit_delay_is_about_speed(word: str, verdict: str) -> None:
+    delay = {"COMMIT_DELAY": word}
+    found = judged(instance("faircom", running=delay, persisted=delay))
+    seen = row(found, "COMMIT_DELAY")
+    assert seen["verdict"].startswith(verdict)
+    assert seen["class"] == "performance"
+
+
+@pytest.mark.fact(35)
+def test_where_loss_is_accepted_commits_are_early_and_nothing_corrupts() -> None:
+    found = judged(instance(), profile="disposable", accept_data_loss=True)
+    assert found["plan"]["loosen"]["postgresql"] == [
+        {"instance": "main", "settings": {"synchronous_commit": "off"}}
+    ]
+    assert row(found, "fsync")["wanted_running"] == "on"
+
+
+def test_a_profile_that_promises_durability_cannot_relax_its_engines() -> None:
+    found = judged(instance(), overrides={"engines": "relaxed"})
+    assert found["verdict"] == "blocked"
+    assert "engines 'relaxed'" in found["why"][0]
+
+
+def test_a_process_that_belongs_to_nothing_makes_the_host_unknown() -> None:
+    found = judged(unattributed=[{"pid": 7, "name": "postgres", "why": "it calls itself postgres"}])
+    assert found["verdict"] == "unknown"
+    assert any("process 7 (postgres)" in why for why in found["why"])
+
+
+def test_an_engine_that_could_not_be_looked_at_makes_the_host_unknown() -> None:
+    lost = {"observation": {"value": "unknown", "source": "none", "reason": "KeyError at x.py:1"}}
+    found = judged(instance(evidence=lost))
+    assert found["verdict"] == "unknown"
+
+
+@pytest.mark.fact(53)
+def test_after_an_exposed_time_the_engines_own_check_is_named() -> None:
+    found = judged(instance(running={"fsync": "off"}))
+    assert any("pg_amcheck" in warning for warning in found["warnings"])
+    assert not judged(instance())["warnings"]
+
+
+class TestMounts:
+    def test_what_engines_use_is_managed_where_nothing_is_named(self) -> None:
+        found = judged(instance(), mounts=None)
+        targets = {row["target"] for row in found["settings"] if row["layer"] == "mount_options"}
+        assert targets == {"/srv/pgdata"}
+
+    def test_open_files_count_by_their_device(self) -> None:
+        storage = collect(SmallHost(), NOW)
+        device = next(m["device"] for m in storage["mounts"] if m["target"] == "/srv/mssql")
+        row_of_files = {"directory": "/elsewhere", "device": device, "opened": "direct", "count": 1}
+        found = judged(instance(directories=[], files=[row_of_files]), mounts=None)
+        targets = {row["target"] for row in found["settings"] if row["layer"] == "mount_options"}
+        assert targets == {"/srv/mssql"}
+        (told,) = found["engines"]
+        assert told["files"] == [
+            {
+                "directory": "/elsewhere",
+                "opened": "direct",
+                "count": 1,
+                "mount": "/srv/mssql",
+                "disks": ["sdb"],
+            }
+        ]
+
+    def test_files_on_a_mount_that_is_not_managed_are_not_forgotten(self) -> None:
+        found = judged(instance(directories=["/srv/pgdata", "/srv/mssql/wal"]))
+        assert found["verdict"] == "unknown"
+        assert any("/srv/mssql, which is not managed" in why for why in found["why"])
+
+    def test_files_on_a_device_that_nothing_is_known_of(self) -> None:
+        lost = {"directory": "/x", "device": "99:1", "opened": "direct", "count": 1}
+        found = judged(instance(files=[lost]))
+        assert found["verdict"] == "unknown"
+        assert any("99:1" in why for why in found["why"])
+
+    def test_a_host_without_engine_and_mount_is_not_applicable(self) -> None:
+        found = judged(mounts=None)
+        assert found["verdict"] == "not_applicable"
+        assert "no database engine was found" in found["why"][0]
