@@ -20,6 +20,9 @@ from .firebird_header import Header, Unfamiliar, is_database, parse
 from .openfiles import Opened
 
 CLOSED = "closed"
+_NO_FILE = "it is neither a file nor a disk"
+#: How commands in the C locale end their complaint.
+_GONE = "No such file or directory"
 #: Debian calls it fbstat, for there is another gstat.
 _GSTAT = ("/opt/firebird/bin/gstat", "/usr/bin/fbstat")
 _ATTRIBUTES = re.compile(r"^\s*Attributes[ \t]*(?P<words>.*)$", re.M)
@@ -74,33 +77,41 @@ def look_at(
     pages = files.beginnings(readable)
     found: list[Database] = []
     for path, status in statuses.items():
-        page = pages.get(path, "it is neither a file nor a disk" if isinstance(status, Status) else status)
+        page = pages.get(path, _NO_FILE if isinstance(status, Status) else status)
         header = _header(page)
-        if isinstance(header, Header) or (header and (path in known or isinstance(page, bytes))):
+        if isinstance(page, str):
+            # Pipes and the like are none; what has gone meanwhile is none any more.
+            if path in known or (page != _NO_FILE and not page.endswith(_GONE)):
+                found.append(_one(host, files, path, page, status, written))
+        elif header:
             found.append(_one(host, files, path, header, status, written))
-        elif path in known and not (isinstance(page, bytes) and is_database(page)):
+        elif path in known and not is_database(page):
             found.append(unread(path, "it does not begin as a Firebird database does"))
     return sorted(found, key=lambda database: database.path)
 
 
-def _header(page: bytes | str) -> Header | str | None:
-    """Return what a file's beginning says, None for no database, or the reason where it is not known."""
-    if isinstance(page, str):
-        return page
+def _header(page: bytes | str) -> Header | Unfamiliar | None:
+    """Return what a file's beginning says, None for no database."""
     try:
-        return parse(page)
+        return parse(page) if isinstance(page, bytes) else None
     except Unfamiliar as error:
-        return str(error)
+        return error
 
 
 def _one(
-    host: Host, files: Files, path: str, header: Header | str, status: Status | str, opened: list[Opened]
+    host: Host,
+    files: Files,
+    path: str,
+    header: Header | Unfamiliar | str,
+    status: Status | str,
+    opened: list[Opened],
 ) -> Database:
+    """`header`: a text is the reason why it cannot be read."""
     reasons = []
     forced, mode = UNKNOWN, UNKNOWN
-    if isinstance(header, str):
-        reasons.append(header)
-        if isinstance(status, Status) and not files.root:
+    if not isinstance(header, Header):
+        reasons.append(str(header))
+        if isinstance(header, Unfamiliar) and isinstance(status, Status) and not files.root:
             forced, why = ask_gstat(host, path, status)
             reasons = [f"{header}; {why}"] if why else []
     elif header.mode == "backup":
@@ -118,7 +129,7 @@ def _one(
         in_use=in_use,
         mode=mode,
         reason="; ".join(reasons) or None,
-        header=None if isinstance(header, str) else header,
+        header=header if isinstance(header, Header) else None,
         status=status if isinstance(status, Status) else None,
     )
 

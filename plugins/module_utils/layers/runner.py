@@ -34,8 +34,8 @@ def run(
     host = Host()
     common = {name: module.params[name] for name in shared or {}}
     options = {**common, "restart": module.params["restart"]} if restarts else common
-    targets = [layer.target_of(row) for row in module.params["targets"]]
     try:
+        targets = [layer.target_of(row) for row in module.params["targets"]]
         released = module.params["state"] == "released"
         work = layer.plan_release(host, **common) if released else layer.plan(host, targets, **options)
         if work.changes and not module.check_mode:
