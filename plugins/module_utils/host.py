@@ -96,13 +96,18 @@ class Host:
         """Run a command that only reads. Raises Unobservable when it is missing or too slow."""
         return _run(argv, timeout)
 
-    def change(self, argv: list[str], environment: Mapping[str, str] | None = None) -> None:
+    def change(
+        self,
+        argv: list[str],
+        timeout: float = CHANGE_TIMEOUT,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         """Run a command that changes the host. Raises ChangeFailed with what it said.
 
         `environment` is added to its variables: no list of processes shows a password there.
         """
         try:
-            result = _run(argv, CHANGE_TIMEOUT, environment)
+            result = _run(argv, timeout, environment)
         except Unobservable as error:
             raise ChangeFailed(str(error)) from error
         if result.rc != 0:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from ..host import Host, Unobservable
@@ -19,6 +20,7 @@ from .places import Place, Places, resolve
 from .processes import Process, Processes
 
 ENGINES = (mssql, faircom, firebird, postgresql, mariadb)
+_NAMES = tuple(engine.NAME for engine in ENGINES)
 #: Engine -> what asks one of its instances: observe(host, instance, place), place None for a stopped one.
 _OBSERVERS: dict[str, Any] = {engine.NAME: engine.observe for engine in ENGINES if hasattr(engine, "observe")}
 #: Program, and name of a process that runs it, -> engine.
@@ -34,7 +36,7 @@ def collect(host: Host, now: str, databases: Any = None) -> dict[str, Any]:
 
     Raises Unobservable where the processes cannot be listed: then nothing can be said.
     """
-    engines = Engines(host, of_databases(databases, firebird.NAME))
+    engines = Engines(host, paths=of_databases(databases, firebird.NAME))
     instances = engines.instances()
     return {
         "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
@@ -46,11 +48,12 @@ def collect(host: Host, now: str, databases: Any = None) -> dict[str, Any]:
 
 
 class Engines:
-    """Reads the engines of one host; `named` are paths where Firebird's databases may be."""
+    """Reads the engines of one host; `names`: of these alone; `paths`: where Firebird's databases may be."""
 
-    def __init__(self, host: Host, named: list[str]) -> None:
+    def __init__(self, host: Host, names: Collection[str] = _NAMES, paths: Iterable[str] = ()) -> None:
         self.host = host
-        self.named = named
+        self.engines = [engine for engine in ENGINES if engine.NAME in names]
+        self.paths = tuple(paths)
         self.processes = Processes(host)
         self.places = Places(host)
         self.files = OpenFiles(host, self.places.mounts)
@@ -60,14 +63,16 @@ class Engines:
 
     def instances(self) -> list[dict[str, Any]]:
         """Return all instances, those that run first, engine by engine."""
-        running = [found for engine in ENGINES for found in self._find(engine)]
+        running = [found for engine in self.engines for found in self._find(engine)]
         places = {found.processes[0].pid: self._place(found) for found in running}
         own = {pid: place.unit for pid, place in places.items() if isinstance(place, Place)}
         listed = units.listed(self.host)
         matching = {
-            engine.NAME: [unit for unit in listed if engine.UNITS.fullmatch(unit)] for engine in ENGINES
+            engine.NAME: [unit for unit in listed if engine.UNITS.fullmatch(unit)] for engine in self.engines
         }
-        stopped = [found for engine in ENGINES for found in self._installed(engine, matching[engine.NAME])]
+        stopped = [
+            found for engine in self.engines for found in self._installed(engine, matching[engine.NAME])
+        ]
         asked = {*own.values(), *(found.unit for found in stopped)} - {None}
         shown, why = units.show(self.host, filter(None, asked))
         told = []
@@ -142,7 +147,7 @@ class Engines:
                 opened, seen["files"] = self.files.written(found.processes, place)
                 facts["files"], found = group(opened), found._replace(opened=opened)
             if found.engine == firebird.NAME and not (isinstance(place, Place) and place.root):
-                found = found._replace(directories=(*found.directories, *self.named))
+                found = found._replace(directories=(*found.directories, *self.paths))
             observed = self._observe(found, place)
             if observed:
                 directories = dict.fromkeys((*found.directories, *observed.directories))

@@ -248,7 +248,7 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
         if status.user == 0:
             raise ChangeFailed(f"{database.path}: {_ROOTS}")
         own = {**environment, **_lock(locks.get(str(status.user), {None}), database.path)}
-        host.change([*as_owner(status), *argv, database.path], own)
+        host.change([*as_owner(status), *argv, database.path], environment=own)
     except ChangeFailed as error:
         if not access.password:
             raise ChangeFailed(
@@ -258,7 +258,7 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
         environment["ISC_PASSWORD"] = access.password
         remote = ["setpriv", *_NOBODY, *argv, f"{access.server}:{database.path}"]
         try:
-            host.change(remote, environment)
+            host.change(remote, environment=environment)
         except ChangeFailed as second:
             raise ChangeFailed(f"{error}; and by the server: {second}") from second
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ..host import READ_TIMEOUT, Host, Result, Unobservable
+from ..host import CHANGE_TIMEOUT, READ_TIMEOUT, Host, Result, Unobservable
 
 #: The version of the format. A recording of another one is refused.
 SCHEMA = 1
@@ -33,7 +33,12 @@ class LooksOnly(Exception):
 class _LooksOnly(Host):
     """A host that refuses every change."""
 
-    def change(self, argv: list[str], environment: Mapping[str, str] | None = None) -> None:
+    def change(
+        self,
+        argv: list[str],
+        timeout: float = CHANGE_TIMEOUT,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         raise LooksOnly(f"run {' '.join(argv)}")
 
     def write_attribute(self, path: str, value: str) -> None:

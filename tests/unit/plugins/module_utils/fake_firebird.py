@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    CHANGE_TIMEOUT,
     READ_TIMEOUT,
     ChangeFailed,
     Result,
@@ -129,9 +130,14 @@ class FirebirdHost(ProcHost):
             raise Unobservable(f"{argv[0]}: No such file or directory")
         return super().run(argv, timeout)
 
-    def change(self, argv: list[str], environment: Mapping[str, str] | None = None) -> None:
+    def change(
+        self,
+        argv: list[str],
+        timeout: float = CHANGE_TIMEOUT,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         assert PASSWORD not in " ".join(argv)
-        super().change(argv, environment)
+        super().change(argv, timeout, environment)
 
     def on_change(self, argv: list[str]) -> None:
         if argv[0] == "sync":

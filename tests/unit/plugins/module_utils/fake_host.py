@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Union
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    CHANGE_TIMEOUT,
     READ_TIMEOUT,
     ChangeFailed,
     Host,
@@ -64,7 +65,8 @@ class FakeHost(Host):
 
     `files`: path -> content; `links`: path -> target, absolute; `commands`: argv -> output, or a
     whole Result; `modes`: path -> permission bits, where they are not 0644; `block_devices`: paths;
-    `environment`: what the last change was given; `stop`: what is raised at mutation number `stop_at` (from 1), instead of its effect.
+    `environment`: what the last change was given; `stop`: what is raised at mutation number `stop_at`
+    (from 1), instead of its effect.
     """
 
     def __init__(self) -> None:
@@ -126,7 +128,12 @@ class FakeHost(Host):
         outcome = said(self.commands[tuple(argv)])
         return outcome if isinstance(outcome, Result) else Result(0, outcome, "")
 
-    def change(self, argv: list[str], environment: Mapping[str, str] | None = None) -> None:
+    def change(
+        self,
+        argv: list[str],
+        timeout: float = CHANGE_TIMEOUT,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.environment = dict(environment or {})
         self._mutate(("change", *argv), lambda: self.on_change(argv))
 

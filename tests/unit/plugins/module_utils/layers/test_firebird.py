@@ -181,9 +181,9 @@ def test_a_password_is_for_databases_that_their_owner_cannot_change() -> None:
     host = FirebirdHost(a=off(owner=1000))
     with pytest.raises(ChangeFailed, match="give the password of SYSDBA"):
         run(host, A)
-    with pytest.raises(ChangeFailed, match="and by the server: .*not defined"):
+    with pytest.raises(ChangeFailed, match=r"and by the server: .*not defined"):
         run(host, A, password="wrong")
-    with pytest.raises(ChangeFailed, match="and by the server: .*Failed to establish"):
+    with pytest.raises(ChangeFailed, match=r"and by the server: .*Failed to establish"):
         run(host, A, password=PASSWORD)
     host.server.answers = True
     host.mutations.clear()
