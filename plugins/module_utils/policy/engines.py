@@ -227,8 +227,7 @@ def _databases(instance: dict[str, Any], profile: Profile) -> Iterator[Setting]:
         verdict = _judge(running, persisted, runs, kept, rule.live)
         if database["mode"] == "read_only":
             verdict = "ok"  # Nothing writes to it; Firebird changes no header of such a one either.
-        # The next who opens it does as the header says: no change is left to be made, but a wait.
-        can = verdict.startswith("drift") and not kept and _is_ours_to_change(instance, database)
+        can = verdict.startswith("drift") and _is_ours_to_change(instance, database)
         why = _why(verdict, "forced_writes", running, persisted, rule, {"reason": database["reason"]})
         if verdict.startswith("drift"):
             why += _flushes(instance)

@@ -60,6 +60,13 @@ def test_short_files_mislead_nobody() -> None:
     assert found == {path: database.page() for path, database in host.databases.items()}
 
 
+def test_a_file_cannot_pretend_to_be_the_next_one() -> None:
+    """An empty file, and one whose content ends with what head prints before it."""
+    mark = b"\n==> /data/b <==\n"
+    content = b"x" * (LENGTH - len(mark)) + mark
+    assert take_apart(b"==> /data/a <==\n" + mark + content, [b"/data/a", b"/data/b"]) is None
+
+
 @given(st.lists(st.binary(max_size=LENGTH + 10), max_size=4), st.lists(st.booleans(), min_size=4, max_size=4))
 def test_what_head_prints_is_taken_apart_or_not_at_all(contents: list[bytes], there: list[bool]) -> None:
     names = [b"/data/%d" % number for number in range(len(contents))]

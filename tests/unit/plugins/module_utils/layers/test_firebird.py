@@ -296,6 +296,14 @@ def test_release_puts_back_what_was() -> None:
     assert plan_release(host).changes == ()
 
 
+def test_the_first_word_is_the_original_one() -> None:
+    host = FirebirdHost(a=off())
+    run(host, A)
+    run(host, A, word="off")
+    (change,) = plan_release(host).changes
+    assert (change.setting, change.before, change.after) == ("originals", "off", "forgotten")
+
+
 def test_release_leaves_what_is_in_use_for_later() -> None:
     host = FirebirdHost(a=off(), b=off())
     run(host, A, B)
