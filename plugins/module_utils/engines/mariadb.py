@@ -1,16 +1,23 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MariaDB and MySQL: where their instances are."""
+"""MariaDB and MySQL: where their instances are, and what each says of its settings."""
 
 from __future__ import annotations
 
+import posixpath
 import re
+from collections.abc import Mapping, Sequence
 
-from ..host import Host
-from ..observation import unknown
-from .instance import Instance, of_mains
-from .places import Places, look
+from ..host import Host, Unobservable
+from ..observation import UNKNOWN, Observation, unknown
+from ..paths import normal
+from ..policy.engine_rules import FULL
+from . import mariadb_options as options
+from . import mariadb_words as words
+from .instance import Instance, Observed, of_mains, setting
+from .mariadb_sight import BINARIES, DATA, Sight, examine
+from .places import Place, Places, look
 from .processes import Process, Processes
 
 NAME = "mariadb"
@@ -19,8 +26,16 @@ PROGRAMS = ("mariadbd", "mysqld", "mysqld-debug")
 UNITS = re.compile(r"(rh-[^/]*-)?(mariadb|mysqld?)(@.+)?\.service")
 #: Where servers look for options, the first first.
 _CONFIGS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
-_DATA = "/var/lib/mysql"
-_BINARIES = ("/usr/sbin/mariadbd", "/usr/sbin/mysqld", "/usr/libexec/mysqld", "/usr/libexec/mariadbd")
+
+_NAMES = (words.LOG, words.BINLOG, words.DOUBLEWRITE, words.METHOD, words.LOG_BIN)
+#: Variables that name directories, relative to the data directory.
+_DIRECTORIES = (
+    "innodb_log_group_home_dir",
+    "innodb_data_home_dir",
+    "innodb_undo_directory",
+    "innodb_doublewrite_dir",
+    "aria_log_dir_path",
+)
 
 
 def find(host: Host, processes: Processes) -> list[Instance]:
@@ -32,7 +47,7 @@ def find(host: Host, processes: Processes) -> list[Instance]:
 def installed(host: Host, units: list[str]) -> list[Instance]:
     """Return the instances that could be started, whether or not they run."""
     names: list[str | None] = [*units]
-    if not names and any(host.exists(path) for path in _BINARIES):
+    if not names and any(host.exists(path) for path in BINARIES):
         names = [None]
     config = next((path for path in _CONFIGS if host.exists(path)), None)
     only = len(names) == 1
@@ -49,7 +64,7 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
     said = _option(argv, "defaults-file") or _option(argv, "defaults-extra-file")
     found = Instance(
         engine=NAME,
-        name=NAME if data == _DATA else data,
+        name=NAME if data == DATA else data,
         processes=processes.family(main, PROGRAMS),
         directories=(data,),
         # Before 10.5 MariaDB's server was called mysqld as well.
@@ -71,3 +86,146 @@ def _option(argv: list[str], name: str) -> str | None:
     """Return the value of one of the options that name files of options: one word, at the beginning."""
     prefix = f"--{name}="
     return next((word[len(prefix) :] for word in argv[1:] if word.startswith(prefix)), None)
+
+
+def observe(host: Host, found: Instance, place: Place | None) -> Observed:
+    """Return what an instance says of its settings; `place` is None for a stopped one."""
+    seen = examine(host, found, place)
+    version = seen.version
+    flavour = version.flavour if version else found.flavour or UNKNOWN
+    names = words.names(version) if version else _NAMES
+    kept = _kept(seen, names)
+    running = {name: _running(seen, found, name) for name in names}
+    settings = {
+        name: setting(
+            running[name].value,
+            kept[name].word,
+            running[name].source if found.processes else (kept[name].origin or "option files"),
+            running[name].reason or kept[name].reason,
+            kept[name].origin,
+        )
+        for name in names
+    }
+    rules = FULL["mysql" if flavour == "mysql" else "mariadb"]
+    waiting = [
+        name
+        for name in names
+        if name in rules and not rules[name].live and _differ(running[name].value, kept[name].word)
+    ]
+    return Observed(
+        version=_version(seen),
+        settings=settings,
+        directories=tuple(_directories(seen)),
+        pending_restart=tuple(waiting),
+        overrides=tuple(_overrides(found, seen)),
+        flavour=flavour,
+        evidence=tuple(_evidence(seen, found)),
+    )
+
+
+def _kept(seen: Sight, names: Sequence[str]) -> dict[str, options.Kept]:
+    if seen.begun is None or seen.version is None:
+        why = seen.reason or "its version is not known"
+        return dict.fromkeys(names, options.Kept(UNKNOWN, None, why))
+    asked = [name for name in names if name != words.REDO]
+    kept = options.persisted(asked, seen.version, seen.begun, seen.files, seen.data)
+    if words.REDO in names:
+        word = _word(seen, words.REDO)
+        reason = (
+            None if word.value != UNKNOWN else "it is kept in the redo log: only the running server tells"
+        )
+        kept[words.REDO] = options.Kept(word.value, "the redo log itself", reason)
+    return kept
+
+
+def _running(seen: Sight, found: Instance, name: str) -> Observation:
+    if not found.processes:
+        return Observation("stopped", "no process")
+    if seen.silence:
+        return unknown(seen.socket or "the server", seen.silence)
+    return _word(seen, name)
+
+
+def _word(seen: Sight, name: str) -> Observation:
+    """Return the running server's word."""
+    source = f"SHOW GLOBAL VARIABLES at {seen.socket}" if seen.socket else "the server"
+    if seen.version is None or name not in seen.answers:
+        return unknown(source, seen.silence or f"the server names no {name}")
+    try:
+        return Observation(words.word(seen.version, name, seen.answers[name]), source)
+    except ValueError as error:
+        return unknown(source, f"{name}: {error}")
+
+
+def _version(seen: Sight) -> Observation:
+    if seen.version is None:
+        return unknown(seen.version_source, seen.reason or "nothing tells it")
+    return Observation(seen.version.text, seen.version_source)
+
+
+def _differ(running: str, persisted: str) -> bool:
+    return running != persisted and not {running, persisted} & {UNKNOWN, "stopped"}
+
+
+def _directories(seen: Sight) -> list[str]:
+    """Return where data and logs are, as the instance sees them."""
+    values = seen.answers or _configured(seen)
+    base = posixpath.join(seen.data, values.get("datadir") or "")
+    # System table spaces may each be in a directory of its own: `path:size[:autoextend];...`.
+    shared = values.get("innodb_data_home_dir") or ""
+    spaces = (part.partition(":")[0] for part in values.get("innodb_data_file_path", "").split(";"))
+    found = [
+        *(values.get(name) or "" for name in _DIRECTORIES),
+        *(posixpath.dirname(posixpath.join(shared, space)) for space in spaces if space),
+        posixpath.dirname(values.get("log_bin_basename") or ""),
+    ]
+    return list(dict.fromkeys(normal(posixpath.join(base, path)) for path in ["", *found]))
+
+
+def _configured(seen: Sight) -> Mapping[str, str]:
+    """Return what options say of directories, under the names of the variables."""
+    if seen.begun is None or seen.version is None:
+        return {}
+    try:
+        found = options.effective(seen.files, seen.begun, seen.version)
+    except Unobservable:
+        return {}
+    renamed = {"log_bin_basename": words.LOG_BIN}
+    names = ("datadir", "innodb_data_file_path", "log_bin_basename", *_DIRECTORIES)
+    said = {name: options.said(renamed.get(name, name), seen.begun, found) for name in names}
+    return {name: last[0] for name, last in said.items() if last and last[0]}
+
+
+def _overrides(found: Instance, seen: Sight) -> list[dict[str, str]]:
+    """Return an option that no variable shows, and that undoes every other."""
+    if seen.begun is None or seen.version is None or not seen.version.is_mariadb:
+        return []
+    try:
+        last = options.said(
+            words.NO_SYNC, seen.begun, options.effective(seen.files, seen.begun, seen.version)
+        )
+        if not last or not options.is_on(last):
+            return []
+    except Unobservable:
+        return []
+    return [
+        {
+            "scope": "as it is started",
+            "setting": words.NO_SYNC,
+            "value": "ON",
+            "source": last[1],
+            "remedy": f"{last[1]}; then restart it",
+        }
+    ]
+
+
+def _evidence(seen: Sight, found: Instance) -> list[tuple[str, Observation]]:
+    evidence = []
+    if seen.version:
+        for name in _NAMES:
+            if name not in words.names(seen.version):
+                why = words.why_absent(seen.version, name)
+                evidence.append((name, Observation("absent", seen.version_source, why)))
+    if found.processes and seen.silence:
+        evidence.append(("settings", unknown("the server", seen.silence)))
+    return evidence

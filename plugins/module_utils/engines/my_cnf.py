@@ -108,7 +108,7 @@ def effective(
     files: list[str] = []
     pairs: list[tuple[str, Setting]] = []
     for main in mains:
-        for path, line in _read(main, read, names, files, 0):
+        for path, line in _read(main, read, names, files, flavour, 0):
             if line.kind == "setting" and line.section in wanted:
                 name, value = option(line.name, line.value)
                 pairs.append((name, Setting(value, path, line.number)))
@@ -145,9 +145,12 @@ def abbreviations(found: Effective, name: str) -> list[Setting]:
     ]
 
 
-def is_option_file(name: str) -> bool:
-    """Tell whether !includedir reads a file of this name: what follows its *first* dot is cnf."""
-    return name.partition(".")[1:] == (".", "cnf")
+def is_option_file(name: str, flavour: str) -> bool:
+    """Tell whether !includedir reads a file of this name.
+
+    MariaDB looks at what follows its last dot, MySQL at what follows the first.
+    """
+    return name.endswith(".cnf") and (flavour == "mariadb" or name.count(".") == 1)
 
 
 def boolean(value: str | None) -> str:
@@ -271,7 +274,9 @@ def _unquoted(said: str) -> str:
     return _ESCAPE.sub(lambda match: _ESCAPES[match[1]], said)
 
 
-def _read(path: str, read: Read, names: Names, files: list[str], depth: int) -> list[tuple[str, Line]]:
+def _read(
+    path: str, read: Read, names: Names, files: list[str], flavour: str, depth: int
+) -> list[tuple[str, Line]]:
     """Return (file, line) of a file and, in place, of those that it includes; add their paths to `files`."""
     if len(files) >= MOST_FILES:
         raise Malformed(f"{path}: seen more than {MOST_FILES} included files; wanted fewer")
@@ -283,12 +288,12 @@ def _read(path: str, read: Read, names: Names, files: list[str], depth: int) -> 
     for line in parse(text, path):
         found.append((path, line))
         if line.kind in ("include", "includedir") and depth < _DEEPEST:
-            for included in _included(line, path, names):
-                found += _read(included, read, names, files, depth + 1)
+            for included in _included(line, path, names, flavour):
+                found += _read(included, read, names, files, flavour, depth + 1)
     return found
 
 
-def _included(line: Line, file: str, names: Names) -> list[str]:
+def _included(line: Line, file: str, names: Names, flavour: str) -> list[str]:
     """Return the paths that a directive names."""
     path = line.value or ""
     if not path.startswith("/"):
@@ -300,4 +305,4 @@ def _included(line: Line, file: str, names: Names) -> list[str]:
     found = names(path)
     if found is None:
         raise refusal(file, line.number, line.raw, f"a directory that is there ({path} is not)")
-    return [posixpath.join(path, name) for name in byte_order(found) if is_option_file(name)]
+    return [posixpath.join(path, name) for name in byte_order(found) if is_option_file(name, flavour)]

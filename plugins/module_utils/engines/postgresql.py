@@ -1,18 +1,24 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PostgreSQL: where its clusters are."""
+"""PostgreSQL: where its clusters are, and what each says of itself and of its next start."""
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
+from typing import Any
 
-from ..host import Host
-from ..observation import unknown
+from ..host import Host, Unobservable
+from ..observation import Observation, unknown
 from ..paths import normal
-from .instance import Instance, of_mains
-from .processes import Process, Processes
+from . import postgresql_cluster, postgresql_server
+from .instance import Instance, Observed, of_mains, setting
+from .places import Place, look, resolve
+from .postgresql_cluster import DEBIAN, WORDS, Cluster, Files
+from .processes import Process, Processes, argv_of
+from .textfile import Malformed
 
 NAME = "postgresql"
 PROGRAMS = ("postgres", "postmaster", "edb-postgres")
@@ -20,7 +26,6 @@ UNITS = re.compile(r"postgresql(-[0-9][^/@]*)?(@.+)?\.service")
 _CONFIG = "postgresql.conf"
 _ETC = "/etc/postgresql"
 _DEBIAN_TOOL = "/usr/bin/pg_ctlcluster"
-_DEBIAN = re.compile(rf"{_ETC}/(?P<version>[^/]+)/(?P<cluster>[^/]+)/postgresql\.conf")
 #: How a server that serves one client, or has one duty, calls itself: its postmaster is gone where
 #: such a one has no parent of its kind.
 _CHILD = re.compile(r"(?:edb-)?postgres: ")
@@ -42,11 +47,10 @@ def installed(host: Host, units: list[str]) -> list[Instance]:
     found = [
         Instance(NAME, name, config=f"{_ETC}/{name}/{_CONFIG}", unit=unit) for name, unit in configs.items()
     ]
-    why = unknown("systemd", "it does not run, and its unit tells where its data lies only to itself")
     # Where Debian's tools are, this unit starts nothing itself, and is there without any server.
     umbrella = "postgresql.service" if host.exists(_DEBIAN_TOOL) else None
     others = (unit for unit in units if unit not in configs.values() and unit != umbrella)
-    return [*found, *(Instance(NAME, unit, unit=unit, evidence=(("config", why),)) for unit in others)]
+    return [*found, *(_of_unit(host, unit) for unit in others)]
 
 
 def clusters(host: Host) -> dict[str, str]:
@@ -61,16 +65,190 @@ def clusters(host: Host) -> dict[str, str]:
     return found
 
 
+def observe(host: Host, found: Instance, place: Place | None) -> Observed:
+    """Return what a cluster's files and, where it runs, the server say.
+
+    The server is asked by one command; in a container it is not asked.
+    """
+    evidence: list[tuple[str, Observation]] = []
+    files = Files(host, place.root if place else "")
+    main = found.processes[0] if found.processes else None
+    answer, no_answer = _answer(host, place, main, found)
+    cluster, no_files = _cluster(host, files, found, answer)
+    if no_answer and main:
+        evidence.append(("settings", unknown("psql", no_answer)))
+    data = cluster.data if cluster else next(iter(found.directories), None)
+    directories, no_directories = _directories(host, files.root, data)
+    if no_directories:
+        evidence.append(("directories", unknown(data or "none", no_directories)))
+    settings = {}
+    for name in WORDS:
+        running = _running(answer, name, no_answer) if main else Observation("stopped", "no process")
+        persisted, origin = _persisted(cluster, name, no_files)
+        settings[name] = _setting(host, data, name, running, persisted, origin)
+    return Observed(
+        version=_version(host, files, answer, data),
+        settings=settings,
+        directories=directories,
+        pending_restart=tuple(answer["pending"]) if answer else (),
+        overrides=tuple(_overrides(answer)) if answer else (),
+        evidence=tuple(evidence),
+    )
+
+
+def _cluster(
+    host: Host, files: Files, found: Instance, answer: dict[str, Any] | None
+) -> tuple[Cluster | None, str | None]:
+    """Return a cluster's files, or why they cannot be read."""
+    main = found.processes[0] if found.processes else None
+    if found.config is None:
+        return None, str(dict(found.evidence)["config"].reason)
+    try:
+        data = next(iter(found.directories), None)
+        argv = argv_of(host, main.pid) if main else None
+        said = (answer or {}).get("config") or found.config
+        if resolve(host, files.root, said) != resolve(host, files.root, found.config):
+            return None, f"the server reads {said}, and its command line leads to {found.config}"
+        return postgresql_cluster.read(host, files, found.config, data, argv, found.unit), None
+    except (Unobservable, Malformed) as error:
+        return None, str(error)
+
+
+def _answer(
+    host: Host, place: Place | None, main: Process | None, found: Instance
+) -> tuple[dict[str, Any] | None, str | None]:
+    """Return what the server says, or why it does not."""
+    if main is None or place is None:
+        return None, None
+    if place.root:
+        return None, "it runs in a container, or with a root directory of its own: ask it there"
+    if not found.directories:
+        return None, "its data directory is not known"
+    try:
+        login = postgresql_server.login(host, main.pid, found.directories[0])
+        return postgresql_server.ask(host, login, main.pid), None
+    except Unobservable as error:
+        return None, str(error)
+
+
+def _running(answer: dict[str, Any] | None, name: str, why: str | None) -> Observation:
+    if answer is None:
+        return unknown("psql", why or "the server was not asked")
+    said = answer["settings"].get(name)
+    if said is None:
+        return unknown("pg_settings", f"this version has no {name}")
+    place = f" {said['file']}:{said['line']}" if said["file"] else ""
+    source = f"pg_settings: {said['source']}{place}"
+    if said["source"] in postgresql_server.SESSION:
+        return unknown(
+            source,
+            f"{name} is set for the role or database of the login that asks, and so hides the server's own:"
+            " take that away (ALTER ROLE or DATABASE ... RESET)",
+        )
+    return Observation(str(said["value"]), source)
+
+
+def _persisted(cluster: Cluster | None, name: str, why: str | None) -> tuple[Observation, str | None]:
+    """Return what a setting will be at the next start, and the place that wins."""
+    if cluster is None:
+        return unknown("none", why or "its files are not known"), None
+    try:
+        won = postgresql_cluster.won(cluster, name)
+    except ValueError as error:
+        return unknown(cluster.config, str(error)), None
+    return Observation(won.word, won.place or "default"), won.place
+
+
+def _setting(
+    host: Host,
+    data: str | None,
+    name: str,
+    running: Observation,
+    persisted: Observation,
+    origin: str | None,
+) -> dict[str, str | None]:
+    word, kept = running.value, persisted.value
+    reasons = dict.fromkeys(filter(None, (running.reason, persisted.reason)))
+    if data:
+        word = postgresql_cluster.with_owed(host, data, name, word)
+        if (word, name) == ("stopped", "fsync"):
+            kept = postgresql_cluster.with_owed(host, data, name, kept)
+    if postgresql_cluster.UNFLUSHED in (word, kept):
+        reasons["what was written while it was off has not been brought to the disk: run again"] = None
+    return setting(word, kept, running.source, "; ".join(reasons) or None, origin)
+
+
+def _directories(host: Host, root: str, data: str | None) -> tuple[tuple[str, ...], str | None]:
+    """Return where data and logs lie: the data directory, and what leads out of it."""
+    if data is None:
+        return (), None
+    try:
+        places = [f"{data}/pg_wal"]
+        spaces = f"{data}/pg_tblspc"
+        where = root + resolve(host, root, spaces)
+        if look(host, where):
+            places += [f"{spaces}/{name}" for name in host.names(where)]
+        return (data, *(path for path in places if resolve(host, root, path) != path)), None
+    except Unobservable as error:
+        return (data,), str(error)
+
+
+def _version(host: Host, files: Files, answer: dict[str, Any] | None, data: str | None) -> Observation:
+    if answer:
+        return Observation(str(answer["version"]), "server_version")
+    source = f"{data}/PG_VERSION"
+    try:
+        text = files.read(source) if data else None
+    except Unobservable as error:
+        return unknown(source, str(error))
+    if not text or not re.fullmatch(r"[0-9.]{1,20}\n?", text):
+        return unknown(source, "it names no version")
+    return Observation(text.strip(), source)
+
+
+def _overrides(answer: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """Yield the settings of roles and databases that go their own way."""
+    for row in answer["overrides"]:
+        for entry in row["config"]:
+            name, _equals, value = entry.partition("=")
+            if name not in WORDS:
+                continue
+            try:
+                value = postgresql_cluster.word(name, value)
+            except ValueError:
+                pass  # As it stands: what it means is for its reader to say.
+            yield {
+                "scope": row["scope"],
+                "setting": name,
+                "value": value,
+                "source": "pg_db_role_setting",
+                "remedy": f"{row['alter']} RESET {name}",
+            }
+
+
+def _of_unit(host: Host, unit: str) -> Instance:
+    """Return the cluster that a unit would start, with its data directory where systemd tells it."""
+    try:
+        data = postgresql_cluster.data_of_unit(host, unit)
+    except (Unobservable, Malformed) as error:
+        why = f"it does not run, and where its data lies cannot be told: {error}"
+        return Instance(NAME, unit, unit=unit, evidence=(("config", unknown(unit, why)),))
+    return Instance(NAME, data, config=f"{data}/{_CONFIG}", directories=(data,), unit=unit)
+
+
 def _instance(processes: Processes, main: Process) -> Instance:
     argv = processes.argv(main)
     if _CHILD.match(argv[0]):
         return Instance(NAME, "")
     # A postmaster's working directory is its data directory, wherever -D points.
     data = processes.directory(main)
-    base = _option(argv, "-D") or processes.environment(main, ["PGDATA"]).get("PGDATA") or data
-    config = _setting(argv, "config_file") or posixpath.join(base, _CONFIG)
+    said = dict(postgresql_cluster.options(argv[1:]))
+    base = said.get("-D") or processes.environment(main, ["PGDATA"]).get("PGDATA") or data
+    if not base.startswith("/"):
+        base = data  # Relative to where it was started, which nobody knows any more.
+    config = said.get("config_file") or posixpath.join(base, _CONFIG)
     config = normal(posixpath.join(data, config))
-    debian = _DEBIAN.fullmatch(config)
+    debian = DEBIAN.fullmatch(config)
     return Instance(
         engine=NAME,
         name=f"{debian['version']}/{debian['cluster']}" if debian else data,
@@ -78,30 +256,3 @@ def _instance(processes: Processes, main: Process) -> Instance:
         config=config,
         directories=(data,),
     )
-
-
-def _option(argv: list[str], option: str) -> str | None:
-    """Return the last value of a short option, in one word or in two."""
-    found = None
-    for index, word in enumerate(argv[1:], 1):
-        if word == option and index + 1 < len(argv):
-            found = argv[index + 1]
-        elif word.startswith(option) and word != option:
-            found = word[len(option) :]
-    return found
-
-
-def _setting(argv: list[str], name: str) -> str | None:
-    """Return the last value of a parameter: `-c name=value`, `-cname=value` or `--name=value`."""
-    found = None
-    for index, word in enumerate(argv[1:], 1):
-        if word.startswith("--"):
-            said = word[2:]
-        elif word.startswith("-c"):
-            said = word[2:] or (argv[index + 1] if index + 1 < len(argv) else "")
-        else:
-            continue
-        key, equals, value = said.partition("=")
-        if equals and key.strip().replace("-", "_") == name:
-            found = value
-    return found

@@ -54,6 +54,8 @@ _MOST_WORDS = 3
 _VALUES = ("id", "string", "unquoted", "integer", "real")
 _ESCAPE = re.compile(r"\\([0-7]{1,3}|.)|''", re.S)
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+#: Lines with a password, or with the command that tells one: primary_conninfo, ssl_passphrase_command.
+_SECRET = re.compile("pass|conninfo", re.I)
 _BOOLEANS = {"true": "on", "false": "off", "yes": "on", "no": "off", "1": "on", "0": "off"}
 
 
@@ -158,7 +160,7 @@ def _line(number: int, raw: str, file: str) -> Line:
     if len(kinds) == 3 and kinds[1] == "equals":
         del words[1]
     if len(words) != 2 or kinds[0] not in ("id", "qualified") or words[1][0] not in _VALUES:
-        raise refusal(file, number, raw, "'name = value', odd characters in single quotes")
+        raise _refusal(file, number, raw, "'name = value', odd characters in single quotes")
     (_kind, first, last), (kind, start, end) = words
     name, value = raw[first:last].lower(), raw[start:end]
     if kind == "string":
@@ -185,7 +187,7 @@ def _words(number: int, raw: str, file: str) -> list[tuple[str, int, int]]:
             wanted = (
                 "a quote that is closed on its line" if raw[position] == "'" else "words that need no quotes"
             )
-            raise refusal(file, number, raw, wanted)
+            raise _refusal(file, number, raw, wanted)
         if kind == "end":
             break
         words.append((kind, position, end))
@@ -215,7 +217,7 @@ def _unquoted(quoted: str, number: int, raw: str, file: str) -> str:
         done = match.end()
     said = b"".join(parts) + inner[done:].encode("utf-8", "surrogateescape")
     if b"\0" in said:
-        raise refusal(file, number, raw, "a value without NUL bytes")
+        raise _refusal(file, number, raw, "a value without NUL bytes")
     return said.decode("utf-8", "surrogateescape")
 
 
@@ -249,12 +251,17 @@ def _included(line: Line, file: str, names: Names) -> list[str]:
     said = line.value or ""
     path = posixpath.normpath(posixpath.join(posixpath.dirname(file), said))
     if not said.strip(" \t\r\n"):
-        raise refusal(file, line.number, line.raw, "the name of a file or directory")
+        raise _refusal(file, line.number, line.raw, "the name of a file or directory")
     if line.name != "include_dir":
         if path == file:
-            raise refusal(file, line.number, line.raw, "an include of another file than this one")
+            raise _refusal(file, line.number, line.raw, "an include of another file than this one")
         return [path]
     found = names(path)
     if found is None:
-        raise refusal(file, line.number, line.raw, f"a directory that is there ({path} is not)")
+        raise _refusal(file, line.number, line.raw, f"a directory that is there ({path} is not)")
     return [posixpath.join(path, name) for name in byte_order(found) if is_conf_file(name)]
+
+
+def _refusal(file: str, number: int, raw: str, wanted: str) -> Malformed:
+    """Return the error for one line. How a replica logs in is in here too: such a line is not shown."""
+    return refusal(file, number, f"{raw.split()[0]} ..." if _SECRET.search(raw) else raw, wanted)

@@ -100,18 +100,14 @@ class Processes:
 
         Raises Unobservable.
         """
-        return _output(self.host, ["cat", f"/proc/{process.pid}/cmdline"]).rstrip("\0").split("\0")
+        return argv_of(self.host, process.pid)
 
     def environment(self, process: Process, names: Iterable[str]) -> dict[str, str]:
         """Return these of the variables that a process was started with. Raises Unobservable.
 
         No other is read: passwords are handed over in environments.
         """
-        asked = set(names)
-        pattern = f"^({'|'.join(sorted(asked))})="
-        argv = ["grep", "-zaE", pattern, f"/proc/{process.pid}/environ"]
-        pairs = (entry.partition("=")[::2] for entry in _output(self.host, argv, none=1).split("\0"))
-        return {name: value for name, value in pairs if name in asked}
+        return variables(self.host, process.pid, names)
 
     def directory(self, process: Process) -> str:
         """Return the working directory, as the process itself sees it. Raises Unobservable."""
@@ -149,6 +145,20 @@ class Processes:
     def _parent(self, process: Process) -> str:
         parent = self.all.get(process.ppid)
         return parent.program if parent else ""
+
+
+def argv_of(host: Host, pid: int) -> list[str]:
+    """Return the arguments of a process, the program's name first. Raises Unobservable."""
+    return _output(host, ["cat", f"/proc/{pid}/cmdline"]).rstrip("\0").split("\0")
+
+
+def variables(host: Host, pid: int, names: Iterable[str]) -> dict[str, str]:
+    """Return variables of a process's environment, as `Processes.environment`. Raises Unobservable."""
+    asked = set(names)
+    pattern = f"^({'|'.join(sorted(asked))})="
+    argv = ["grep", "-zaE", pattern, f"/proc/{pid}/environ"]
+    pairs = (entry.partition("=")[::2] for entry in _output(host, argv, none=1).split("\0"))
+    return {name: value for name, value in pairs if name in asked}
 
 
 def _read(host: Host, pid: int, since: float | None) -> Process | None:

@@ -35,7 +35,12 @@ class Rule(NamedTuple):
         """Tell whether a word will do."""
         return word in self.accepts if self.accepts else word not in self.refuses
 
+    def meaning(self, word: str) -> str:
+        """Return what a word that will not do means."""
+        return _UNFLUSHED if word == "unflushed" else self.means
 
+
+_UNFLUSHED = "it is on, and what was written while it was off may not be on disk yet"
 _EARLY = "a commit is acknowledged before it is on disk"
 
 _POSTGRESQL = {
@@ -86,6 +91,10 @@ _MYSQL = {
     "innodb_redo_log_enabled": Rule(("ON",), "ON", "nothing is written that brings commits back", loses=True),
 }
 _MARIADB = {name: rule for name, rule in _MYSQL.items() if name != "innodb_redo_log_enabled"}
+# No variable shows it: it is told of a server that was started with it.
+_MARIADB["debug_no_sync"] = Rule(
+    ("OFF",), "OFF", "the server never asks that its files reach the disk", loses=True, live=False
+)
 # 3 flushes at each commit as 1 does, and once more for its group.
 _MARIADB["innodb_flush_log_at_trx_commit"] = _MYSQL["innodb_flush_log_at_trx_commit"]._replace(
     accepts=("1", "3")

@@ -61,6 +61,8 @@ def assess(
             risks += _risks(instance, own)
         if instance["evidence"].get("observation"):
             unknowns.append(f"{_label(instance)}: {instance['evidence']['observation']['reason']}")
+        elif not instance["settings"] and instance["engine"] != "firebird":
+            unknowns.append(f"{_label(instance)}: nothing is known of its settings")
         if instance["engine"] == "mssql":
             warnings += mssql.warnings(instance)
         if any(row.verdict == "drift_running" and row.phase for row in own if _loses(instance, row, profile)):
@@ -117,9 +119,9 @@ def _rows(
             continue
         yield _row(instance, name, rule, seen, may_restart)
     for override in instance.get("overrides", ()):
-        rule = wanted.get(override["setting"])
-        if rule and not rule.allows(override["value"]):
-            yield _override(instance, override, rule)
+        broken = wanted.get(override["setting"])
+        if broken and not broken.allows(override["value"]):
+            yield _override(instance, override, broken)
 
 
 def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], may_restart: bool) -> Setting:
@@ -134,15 +136,17 @@ def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], 
         phase = rule.phase
     if verdict == "pending" and may_restart and instance["managed_by"] == "systemd":
         phase = rule.phase
-    wanted = running if runs and not stopped else rule.value
-    kept_as = persisted if kept and persisted != UNKNOWN else rule.value
+    # Of several words that will do, the one that is there is kept: it may be the stricter one.
+    runs_as = running if runs and running not in (UNKNOWN, "stopped") else None
+    stays = persisted if kept and persisted != UNKNOWN else None
+    kept_as = stays or runs_as or rule.value
     source = {"value": running, "source": seen["source"], "reason": seen["reason"]}
     return Setting(
         layer=instance["engine"],
         target=instance["name"],
         setting=name,
         klass=rule.klass,
-        wanted_running=wanted if not stopped else kept_as,
+        wanted_running=runs_as or kept_as,
         wanted_persisted=kept_as,
         running=running,
         persisted=persisted,
@@ -171,11 +175,11 @@ def _why(verdict: str, name: str, running: str, persisted: str, rule: Rule, seen
     if verdict == UNKNOWN:
         return seen["reason"] or f"{name} could not be read"
     if verdict == "drift_running":
-        return f"{name} is {running}: {rule.means}"
+        return f"{name} is {running}: {rule.meaning(running)}"
     if verdict == "pending":
         return f"the server runs with {running} until it is restarted: {rule.means}"
     place = f" ({seen['from']})" if seen.get("from") else ""
-    return f"at its next start {name} will be {persisted}{place}: {rule.means}"
+    return f"at its next start {name} will be {persisted}{place}: {rule.meaning(persisted)}"
 
 
 def _remedy(instance: dict[str, Any], verdict: str, phase: str | None) -> str:
@@ -293,7 +297,9 @@ def _is_moot(instance: dict[str, Any], rule: Rule) -> bool:
     if not rule.unless:
         return False
     other, word = rule.unless
-    return bool(instance["settings"].get(other, {}).get("running") == word)
+    seen = instance["settings"].get(other, {})
+    # What the next start brings counts as well.
+    return seen.get("running") in (word, "stopped") and bool(seen.get("persisted") == word)
 
 
 def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:

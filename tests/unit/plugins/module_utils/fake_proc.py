@@ -149,7 +149,14 @@ class ProcHost(FakeHost):
         return self.magic[path] if path in self.magic else super().link(path)
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
-        if tuple(argv) in self.commands or argv[0] == "test":
+        if tuple(argv) in self.commands or argv[0] not in (
+            "uname",
+            "systemctl",
+            "stat",
+            "cat",
+            "grep",
+            "head",
+        ):
             return super().run(argv, timeout)
         self.asked.append(tuple(argv))
         if argv == ["uname", "-m"]:
@@ -159,12 +166,11 @@ class ProcHost(FakeHost):
         if argv[0] == "stat":
             there = [path for path in argv[3:] if self.exists(path)]
             return Result(0 if len(there) == len(argv[3:]) else 1, "".join(f"{path}\0" for path in there), "")
-        assert argv[0] in ("cat", "grep"), argv
         try:
             text = self.read(argv[-1])
         except Unobservable as error:
             return Result(2, "", f"{argv[0]}: {error}\n")
-        return Result(0, text, "") if argv[0] == "cat" else _grep(argv, text)
+        return _grep(argv, text) if argv[0] == "grep" else Result(0, text, "")
 
     def _systemctl(self, argv: list[str]) -> Result:
         asked = argv[argv.index("--") + 1 :]

@@ -283,7 +283,7 @@ def test_the_last_word_counts_whatever_its_group_and_file() -> None:
             "mariadb.conf.d/99-x.cnf": "[mysqld]\nSYNC_binlog = 3\nloose-sync_binlog = 0\n",
             "mariadb.conf.d/50-server.cnf": "[MariaDBd]\nsync_binlog = 5\n!include /etc/mysql/gone.cnf\n",
             "mariadb.conf.d/60-other.cnf": "[mysqld-8.0]\nsync_binlog = 6\n[mysqld_safe]\nsync_binlog = 7\n",
-            "mariadb.conf.d/70-old.bak.cnf": "[mysqld]\nsync_binlog = 8\n",
+            "mariadb.conf.d/70-old.cnf.bak": "[mysqld]\nsync_binlog = 8\n",
             "mariadb.conf.d/README": "hello\n",
         }
     )
@@ -354,18 +354,20 @@ def test_possible_abbreviations_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "name, wanted",
+    "name, mariadb, mysql",
     [
-        ("99-durable-dbhost.cnf", True),
-        ("99-durable.dbhost.cnf", False),
-        ("x.cnf.bak", False),
-        (".cnf", True),
-        ("x.CNF", False),
-        ("cnf", False),
+        ("99-durable-dbhost.cnf", True, True),
+        # Seen with 10.11.19: the last dot counts.
+        ("99-durable.dbhost.cnf", True, False),
+        ("x.cnf.bak", False, False),
+        (".cnf", True, True),
+        ("x.CNF", False, False),
+        ("cnf", False, False),
     ],
 )
-def test_names_that_includedir_reads(name: str, wanted: bool) -> None:
-    assert my_cnf.is_option_file(name) is wanted
+def test_names_that_includedir_reads(name: str, mariadb: bool, mysql: bool) -> None:
+    assert my_cnf.is_option_file(name, "mariadb") is mariadb
+    assert my_cnf.is_option_file(name, "mysql") is mysql
 
 
 def test_booleans() -> None:

@@ -29,6 +29,7 @@ GOOD = {
         "sync_binlog": "1",
         "innodb_doublewrite": "ON",
         "innodb_flush_method": "O_DIRECT",
+        "debug_no_sync": "OFF",
         "log_bin": "ON",
     },
     "faircom": {
@@ -284,6 +285,12 @@ def test_an_engine_that_could_not_be_looked_at_makes_the_host_unknown() -> None:
     lost = {"observation": {"value": "unknown", "source": "none", "reason": "KeyError at x.py:1"}}
     found = judged(instance(evidence=lost))
     assert found["verdict"] == "unknown"
+
+
+def test_an_engine_that_says_nothing_makes_the_host_unknown() -> None:
+    found = judged(instance(settings={}))
+    assert found["verdict"] == "unknown"
+    assert any("nothing is known of its settings" in why for why in found["why"])
 
 
 @pytest.mark.fact(53)

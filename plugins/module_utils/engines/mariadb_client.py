@@ -1,0 +1,174 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Talking to a running MariaDB or MySQL server over its socket, with its own client.
+
+As root, and so with care: a server may be anybody's process. The client reads no option file but
+root's own, and that one only for servers of system users, because it holds a password; it hands
+over no files, and no program outside the system's directories is started.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..host import Host, Result, Unobservable
+from .instance import Instance
+from .places import Place, look, resolve
+
+#: root's option file: where it is, its user and password are tried first.
+PASSWORDS = "/root/.my.cnf"
+#: Where programs lie that only root can change.
+_TRUSTED = ("/usr/", "/opt/")
+_CLIENTS = ("mariadb", "mysql")
+_PREFIXES = ("/usr", "/usr/local")
+#: Users below are the system's: login.defs(5).
+_FIRST_PERSON = 1000
+#: Where servers are built to put their socket.
+_SOCKETS = (
+    "/run/mysqld/mysqld.sock",
+    "/var/run/mysqld/mysqld.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/run/mysql/mysql.sock",
+    "/tmp/mysql.sock",
+)
+_ESCAPES = {"n": "\n", "t": "\t", "0": "\0", "\\": "\\"}
+VARIABLES = (
+    "aria_log_dir_path",
+    "datadir",
+    "innodb_data_file_path",
+    "innodb_data_home_dir",
+    "innodb_doublewrite",
+    "innodb_doublewrite_dir",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_log_group_home_dir",
+    "innodb_undo_directory",
+    "log_bin",
+    "log_bin_basename",
+    "sync_binlog",
+    "version",
+)
+_QUOTED = ", ".join(f"'{name}'" for name in VARIABLES)
+QUESTION = (
+    f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({_QUOTED});"
+    " SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_enabled'"
+)
+
+
+class Server(NamedTuple):
+    """A server that can be asked: its client, its socket, and the login options to try, best first."""
+
+    client: str
+    socket: str
+    logins: tuple[tuple[str, ...], ...]
+
+
+def is_trusted(path: str) -> bool:
+    """Tell whether only root can have put a program there, so that it may be run as root."""
+    return path.startswith(_TRUSTED) and ".." not in path.split("/")
+
+
+def server(host: Host, found: Instance, place: Place, uid: str, said: str | None, data: str) -> Server:
+    """Return how to ask an instance. `said` is the socket that its options name, or None.
+
+    Raises Unobservable where no socket is found.
+    """
+    main = found.processes[0]
+    plain = ("--no-defaults", "--user=root")
+    logins: tuple[tuple[str, ...], ...] = (plain,)
+    if uid.isdigit() and int(uid) < _FIRST_PERSON and host.exists(PASSWORDS):
+        logins = ((f"--defaults-file={PASSWORDS}",), plain)
+    # A service may have a /tmp of its own.
+    root = f"/proc/{main.pid}/root" if place.namespace == "private" else ""
+    return Server(_client(host, main.exe or ""), root + _socket(host, root, said, data), logins)
+
+
+def ask(host: Host, server: Server) -> tuple[list[str], dict[str, str]]:
+    """Return the command that a server lets in, and {name in small letters: value} of its variables.
+
+    Raises Unobservable.
+    """
+    argv, output = _execute(host, server, QUESTION)
+    pairs = (line.split("\t") for line in output.split("\n") if line)
+    found = {pair[0].lower(): _unescaped(pair[1]) for pair in pairs if len(pair) == 2}
+    if "datadir" not in found or "version" not in found:
+        raise Unobservable(f"{server.socket}: the server's answer is not understood")
+    return argv, found
+
+
+def statements(argv: Sequence[str], sql: Sequence[str]) -> list[str]:
+    """Return the command that executes statements, as far as the first that fails."""
+    return [*argv, f"--execute={'; '.join(sql)}"]
+
+
+def expect_same(host: Host, root: str, found: Instance, server: Server, data: str) -> None:
+    """Raise Unobservable where the server at a socket has another data directory than the instance."""
+    known = found.directories[0] if found.directories else None
+    if known and resolve(host, root, data) != resolve(host, root, known):
+        raise Unobservable(
+            f"{server.socket}: the server there keeps its data in {data}, this one in {known}: it is another one"
+        )
+
+
+def _execute(host: Host, server: Server, sql: str) -> tuple[list[str], str]:
+    """Execute what only reads. Return the arguments but the statement that were let in, and the output.
+
+    Raises Unobservable.
+    """
+    why = ""
+    for login in server.logins:
+        argv = _argv(server, login)
+        try:
+            result = host.run(statements(argv, [sql]))
+        except Unobservable:
+            raise Unobservable(f"{server.socket}: {server.client} gets no answer in time") from None
+        if result.rc == 0:
+            return argv, result.stdout
+        why = _why(result)
+    raise Unobservable(f"{server.socket}: {why}")
+
+
+def _argv(server: Server, login: tuple[str, ...]) -> list[str]:
+    return [
+        server.client,
+        *login,
+        "--protocol=socket",
+        "--host=localhost",
+        f"--socket={server.socket}",
+        "--connect-timeout=5",
+        "--local-infile=0",
+        "--batch",
+        "--skip-column-names",
+    ]
+
+
+def _client(host: Host, program: str) -> str:
+    """Return the client that came with a server, or the system's. Raises Unobservable."""
+    own = [posixpath.dirname(posixpath.dirname(program))] if is_trusted(program) else []
+    paths = [f"{prefix}/bin/{name}" for prefix in (*own, *_PREFIXES) for name in _CLIENTS]
+    for path in paths:
+        if host.exists(path):
+            return path
+    raise Unobservable(f"no client is installed: wanted one of {', '.join(dict.fromkeys(paths))}")
+
+
+def _why(result: Result) -> str:
+    said = " ".join(result.stderr.split())
+    return said[:300] or f"its client ended with exit code {result.rc}"
+
+
+def _socket(host: Host, root: str, said: str | None, data: str) -> str:
+    places = [posixpath.join(data, said)] if said else [*_SOCKETS, f"{data.rstrip('/')}/mysql.sock"]
+    for path in places:
+        if look(host, root + path):
+            return path
+    raise Unobservable(f"no socket of it at {', '.join(places)}")
+
+
+def _unescaped(value: str) -> str:
+    r"""Return a value as it is: with --batch, the client writes \n, \t, \0 and \\."""
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), value, flags=re.S)

@@ -1,0 +1,185 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What can be seen of one MariaDB or MySQL server: its version, how it was started, what it answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ..host import Host, Unobservable
+from . import mariadb_client as client
+from . import mariadb_options as options
+from . import mariadb_words as words
+from .instance import Instance
+from .places import Place
+from .processes import argv_of, variables
+
+#: Where packages put data and programs.
+DATA = "/var/lib/mysql"
+BINARIES = ("/usr/sbin/mariadbd", "/usr/sbin/mysqld", "/usr/libexec/mysqld", "/usr/libexec/mariadbd")
+#: Options of a unit that decide what a server reads, or the settings themselves.
+_DECISIVE = re.compile(r"--\S*(defaults|innodb|sync|log[-_]bin|datadir)")
+#: A version that reads all the groups which do not name one.
+_ANY = (10, 4, 6)
+
+
+class Sight(NamedTuple):
+    """What was seen of one instance.
+
+    `answers`: what the running server says of its variables, none where `silence` tells why it says
+    nothing; `socket` is where it was asked, `client` the command that it lets in, without a statement;
+    `begun` and `files`: how it was started, and its option files, None where `reason` tells why that is
+    not known.
+    """
+
+    version: words.Release | None
+    version_source: str
+    reason: str | None
+    begun: options.Start | None
+    files: options.Files
+    data: str
+    socket: str = ""
+    client: tuple[str, ...] = ()
+    answers: Mapping[str, str] = MappingProxyType({})
+    silence: str | None = None
+
+
+def examine(host: Host, found: Instance, place: Place | None) -> Sight:
+    """Return what can be seen of an instance, without any login or with root's own. Nothing here raises
+    Unobservable: what is not known has a reason."""
+    root = place.root if place else ""
+    data = found.directories[0] if found.directories else DATA
+    user = _user(host, found)
+    seen = Sight(None, "none", None, None, options.Files(host, root, user), data)
+    try:
+        begun = _start(host, found)
+        seen = seen._replace(begun=begun)
+    except Unobservable as error:
+        seen = seen._replace(reason=str(error))
+    # Option files tell the socket; which groups count, a version tells; and that, the server. Those
+    # groups that every version reads are enough.
+    seen = _ask(host, found, place, seen, user)
+    if seen.version is None:
+        seen = _look_up_version(host, found, place, seen)
+    return seen
+
+
+def _ask(host: Host, found: Instance, place: Place | None, seen: Sight, user: Sequence[str]) -> Sight:
+    if not found.processes or place is None:
+        return seen._replace(silence="it does not run")
+    if place.root or place.namespace == "container":
+        return seen._replace(silence="in a container: ask it there")
+    try:
+        server = client.server(host, found, place, (user or ("",))[0], _socket(seen, found), seen.data)
+        argv, answers = client.ask(host, server)
+        client.expect_same(host, place.root, found, server, answers["datadir"])
+    except Unobservable as error:
+        return seen._replace(silence=str(error))
+    return seen._replace(
+        version=words.release(answers["version"]),
+        version_source=server.socket,
+        socket=server.socket,
+        client=tuple(argv),
+        answers=answers,
+        data=answers["datadir"],
+    )
+
+
+def _socket(seen: Sight, found: Instance) -> str | None:
+    """Return the socket that options name, as far as they are understood."""
+    if seen.begun is None:
+        return None
+    # A version of which all groups are read that do not name another one.
+    version = words.Release(found.flavour if found.flavour == "mysql" else "mariadb", "10.4.6", _ANY)
+    try:
+        last = options.said("socket", seen.begun, options.effective(seen.files, seen.begun, version))
+    except Unobservable:
+        return None
+    return last[0] if last else None
+
+
+def _look_up_version(host: Host, found: Instance, place: Place | None, seen: Sight) -> Sight:
+    """Return what was seen, with the version that the program tells, or a container's environment."""
+    try:
+        if place and (place.root or place.namespace == "container"):
+            text, source = _image_version(host, found)
+        else:
+            text, source = _program_version(host, found)
+    except Unobservable as error:
+        return seen._replace(version_source="none", reason=seen.reason or str(error))
+    version = words.release(text)
+    if version is None:
+        return seen._replace(reason=seen.reason or f"{source}: tells no version")
+    return seen._replace(version=version, version_source=source)
+
+
+def _program_version(host: Host, found: Instance) -> tuple[str, str]:
+    running = found.processes[0].exe if found.processes else None
+    path = running or next((path for path in BINARIES if host.exists(path)), "")
+    if not client.is_trusted(path):
+        raise Unobservable(f"{path or 'its program'}: not where the system's programs are, so it is not run")
+    result = host.run([path, "--no-defaults", "--version"])
+    if result.rc != 0:
+        raise Unobservable(f"{path} --version: exit {result.rc}")
+    return result.stdout, f"{path} --version"
+
+
+def _image_version(host: Host, found: Instance) -> tuple[str, str]:
+    """Images of MariaDB and MySQL tell their version in the environment."""
+    pid = found.processes[0].pid
+    said = variables(host, pid, ["MARIADB_VERSION", "MYSQL_VERSION"])
+    source = f"/proc/{pid}/environ"
+    if said.get("MARIADB_VERSION"):
+        return f"{said['MARIADB_VERSION'].rpartition(':')[2]} MariaDB", source
+    if said.get("MYSQL_VERSION"):
+        return said["MYSQL_VERSION"], source
+    raise Unobservable(f"{source}: names no version, and in a container its program is not run")
+
+
+def _start(host: Host, found: Instance) -> options.Start:
+    if not found.processes:
+        return _start_of_unit(host, found)
+    main = found.processes[0]
+    environment = variables(host, main.pid, options.VARIABLES)
+    return options.start(argv_of(host, main.pid), environment, main.exe or "")
+
+
+def _start_of_unit(host: Host, found: Instance) -> options.Start:
+    """Return how a stopped one would be started. Raises Unobservable where its unit has its own options."""
+    home = _home(host)
+    begun = options.start(["mysqld"], {"HOME": home} if home else {})
+    if found.unit is None:
+        return begun
+    result = host.run(["systemctl", "show", "--property=ExecStart,Environment", "--", found.unit])
+    if result.rc != 0:
+        raise Unobservable(f"systemctl show {found.unit}: exit {result.rc}")
+    if _DECISIVE.search(result.stdout):
+        raise Unobservable(f"{found.unit} gives options of its own: start it, then run again")
+    return begun
+
+
+def _home(host: Host) -> str | None:
+    """Return the home directory of the user as whom packages let the server run."""
+    try:
+        lines = host.read("/etc/passwd").split("\n")
+    except Unobservable:
+        return None
+    fields = next((line.split(":") for line in lines if line.startswith("mysql:")), [])
+    return fields[5] if len(fields) > 5 else None
+
+
+def _user(host: Host, found: Instance) -> tuple[str, ...]:
+    """Return the numbers of the user and the groups as whom a server reads, () where not known."""
+    if not found.processes:
+        return ()
+    try:
+        text = host.read(f"/proc/{found.processes[0].pid}/status")
+    except Unobservable:
+        return ()
+    lines = {line.partition(":")[0]: line.partition(":")[2].split() for line in text.split("\n")}
+    uid, gid = lines.get("Uid", []), lines.get("Gid", [])
+    return (uid[1], gid[1], *lines.get("Groups", [])) if len(uid) > 1 and len(gid) > 1 else ()

@@ -1,0 +1,319 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The mariadb layer: settings of MariaDB and MySQL, in the running server and in an option file of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ..engines import mariadb_client as client
+from ..engines import mariadb_words as words
+from ..engines.collect import Engines
+from ..engines.instance import Instance
+from ..engines.mariadb_sight import Sight, examine
+from ..host import ChangeFailed, Host, Unobservable
+from ..observation import UNKNOWN
+from ..policy.engine_rules import FULL
+from . import mariadb_drop_in as drop_in
+from .layer import Change, each, verify
+
+NAME = "mariadb"
+#: What can be set.
+SETTINGS = (words.LOG, words.BINLOG, words.DOUBLEWRITE, words.METHOD, words.REDO)
+#: Seconds that a restart may take beyond its unit's limit for stopping, and what infinity stands for.
+_MARGIN, _ENDLESS = 900.0, 86400.0
+#: Writes what is in the log's buffer, and flushes it only where a commit would: at 1.
+_FLUSH = (f"SET GLOBAL {words.LOG} = 1", "FLUSH NO_WRITE_TO_BINLOG ENGINE LOGS")
+
+
+class Target(NamedTuple):
+    """A server by its name, and the settings wanted of it."""
+
+    instance: str
+    wanted: dict[str, str]
+
+
+class Step(NamedTuple):
+    """What is done to one server.
+
+    `client` is the command that it lets in; `statements` are executed in order, `unit` is restarted, None
+    without need, within `limit` seconds; and in the end the file systems of `flush` are flushed.
+    """
+
+    client: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
+    unit: str | None = None
+    limit: float = 0.0
+    flush: tuple[str, ...] = ()
+
+
+class Work(NamedTuple):
+    """What there is to do: server by server, and {path: text} of the option files that result."""
+
+    changes: tuple[Change, ...]
+    steps: dict[str, Step]
+    files: dict[str, str]
+    restart: bool
+
+
+class Release(NamedTuple):
+    """What release changes: our option files go, the servers keep their settings until they start anew."""
+
+    changes: tuple[Change, ...]
+    files: tuple[str, ...]
+
+
+def target_of(row: dict[str, Any]) -> Target:
+    """Return a target of what the module, or a plan, says of it: settings that are None are not wanted."""
+    settings = row["settings"]
+    return Target(
+        str(row["instance"]), {str(name): str(word) for name, word in settings.items() if word is not None}
+    )
+
+
+def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
+    """Return the work that brings the servers to their settings; reads only.
+
+    `restart`: whether a server may be restarted for a setting that waits for it. Raises ChangeFailed,
+    before anything changes, when a server is not there, belongs to somebody else, does not know a
+    setting, or when something would go on beating what is written.
+    """
+    names = [target.instance for target in targets]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ChangeFailed(
+            f"{twice}: seen twice among the targets; wanted each server once, with all its settings"
+        )
+    engines, found = _servers(host) if targets else (None, {})
+    work = Work((), {}, {}, restart)
+    checked: list[tuple[str, Sight, dict[str, str]]] = []
+    for target in targets:
+        facts = _choose(found, target.instance)
+        seen = _look(host, engines, facts)
+        wanted = _words(target, seen)
+        try:
+            work, stale = _plan_one(work, facts, seen, wanted)
+        except ChangeFailed as error:
+            raise ChangeFailed(f"{target.instance}: {error}") from error
+        checked.append((target.instance, seen, stale))
+    for name, seen, stale in checked:
+        # Servers may share files: what the one needs must not undo what the other does.
+        left = drop_in.beaten(seen, stale, work.files) if stale else ""
+        if left:
+            raise ChangeFailed(f"{name}: {left}")
+    return work
+
+
+def apply(host: Host, work: Work, targets: list[Target]) -> None:
+    """Do the work and read it back. Raises ChangeFailed."""
+    try:
+        each(work.steps, lambda name: _tell(host, work.steps[name]))
+    finally:
+        # Also when one server refused: the others keep their settings at the next start.
+        for path, text in work.files.items():
+            host.write_file(path, text.encode("utf-8", "surrogateescape"))
+    each(work.steps, lambda name: _restart(host, work.steps[name]))
+    verify(plan(host, targets, work.restart).changes)
+
+
+def plan_release(host: Host) -> Release:
+    """Return what release changes; reads only. Raises ChangeFailed."""
+    engines, found = _servers(host)
+    places = dict.fromkeys(drop_in.PLACES)
+    for facts in found.values():
+        if not facts["root"]:
+            try:
+                places.update(dict.fromkeys(drop_in.directories(_look(host, engines, facts))))
+            except ChangeFailed:
+                pass  # Where it includes nothing that can be understood, nothing of ours was written.
+    changes = []
+    ours = drop_in.ours(host, places)
+    for path, groups in ours.items():
+        changes.append(Change(path, "drop_in", "persisted", "present", "absent"))
+        changes += [
+            Change(path, f"{name} of [{group}]", "persisted", value, "unset")
+            for group, settings in groups.items()
+            for name, value in settings.items()
+        ]
+    return Release(tuple(changes), tuple(ours))
+
+
+def apply_release(host: Host, work: Release) -> None:
+    """Take our option files away. Raises ChangeFailed."""
+    for path in work.files:
+        host.remove_file(path)
+
+
+def _servers(host: Host) -> tuple[Engines, dict[str, dict[str, Any]]]:
+    """Return the facts of the servers by name. Raises ChangeFailed."""
+    try:
+        engines = Engines(host, (NAME,))
+        found = {facts["name"]: facts for facts in engines.instances()}
+    except Unobservable as error:
+        raise ChangeFailed(f"MariaDB and MySQL: {error}") from error
+    for why in engines.failed.values():
+        raise ChangeFailed(f"MariaDB and MySQL: {why}")
+    return engines, found
+
+
+def _choose(found: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    """Return the facts of a server whose settings are ours to change. Raises ChangeFailed."""
+    facts = found.get(name)
+    if facts is None:
+        there = ", ".join(sorted(found)) or "none"
+        raise ChangeFailed(
+            f"{name}: no MariaDB or MySQL server of that name; wanted one of those that are here: {there};"
+            " run again to collect the facts anew"
+        )
+    if facts["managed_by"] in ("container", UNKNOWN) or facts["root"] or facts["namespace"] == UNKNOWN:
+        raise ChangeFailed(
+            f"{name}: managed by {facts['managed_by']}, namespace {facts['namespace']}; wanted a server of this host"
+            " whose manager is known; set it where it is managed"
+        )
+    return facts
+
+
+def _look(host: Host, engines: Engines | None, facts: dict[str, Any]) -> Sight:
+    assert engines is not None
+    found = Instance(NAME, facts["name"], unit=facts["unit"], flavour=facts.get("flavour"))
+    main = engines.processes.all.get(facts["pids"][0]) if facts["pids"] else None
+    if main is None:
+        return examine(host, found, None)
+    try:
+        directories = (engines.processes.directory(main),)
+        place = engines.places.of(main)
+    except Unobservable as error:
+        raise ChangeFailed(f"{facts['name']}: {error}; run again") from error
+    return examine(host, found._replace(processes=(main,), directories=directories), place)
+
+
+def _words(target: Target, seen: Sight) -> dict[str, str]:
+    """Return the wanted settings in the server's own words. Raises ChangeFailed."""
+    if seen.version is None:
+        raise ChangeFailed(f"{target.instance}: {seen.reason or 'its version is not known'}")
+    wanted = {}
+    for name, word in target.wanted.items():
+        if name not in SETTINGS or name not in words.names(seen.version):
+            why = words.why_absent(seen.version, name)
+            raise ChangeFailed(f"{target.instance}: {name}: {why}; wanted {', '.join(SETTINGS)}")
+        try:
+            wanted[name] = words.word(seen.version, name, word)
+        except ValueError as error:
+            raise ChangeFailed(f"{target.instance}: {name}: {error}") from error
+        if name == words.REDO and wanted[name] != "ON":
+            raise ChangeFailed(
+                f"{target.instance}: {name}: seen {word}; wanted ON: it is never switched off here"
+            )
+    return wanted
+
+
+def _plan_one(
+    work: Work, facts: dict[str, Any], seen: Sight, wanted: dict[str, str]
+) -> tuple[Work, dict[str, str]]:
+    """Return the work with what one server needs, and the settings that its option file gets."""
+    stale = _stale(facts, wanted)
+    wrong = _wrong(facts, wanted)
+    waiting = [name for name in wrong if name not in words.LIVE]
+    unit = facts["unit"] if work.restart and waiting and facts["managed_by"] == "systemd" else None
+    now = {name: word for name, word in wrong.items() if unit or name not in waiting}
+    changes = [
+        Change(facts["name"], name, "running", _seen(facts, name, "running"), word)
+        for name, word in now.items()
+    ]
+    changes += [
+        Change(facts["name"], name, "persisted", _seen(facts, name, "persisted"), word)
+        for name, word in stale.items()
+    ]
+    files = drop_in.write(seen, stale, work.files) if stale else {}
+    steps = dict(work.steps)
+    if now:
+        tightened = any(_tightens(facts, name, word) for name, word in now.items())
+        steps[facts["name"]] = Step(
+            client=seen.client,
+            statements=tuple(_statements(facts, now)),
+            unit=unit,
+            limit=_limit(facts),
+            flush=tuple(facts["directories"]) if tightened else (),
+        )
+    planned = work._replace(changes=(*work.changes, *changes), steps=steps, files={**work.files, **files})
+    return planned, stale
+
+
+def _stale(facts: dict[str, Any], wanted: dict[str, str]) -> dict[str, str]:
+    """Return the settings that will be something else at the next start. Raises ChangeFailed."""
+    stale = {}
+    for name, word in wanted.items():
+        persisted = _seen(facts, name, "persisted")
+        if name == words.REDO or persisted == word:
+            continue
+        if persisted == UNKNOWN:
+            reason = facts["settings"][name]["reason"]
+            raise ChangeFailed(
+                f"{name}: seen nothing that counts ({reason}); wanted {word}; mend that, then run again"
+            )
+        stale[name] = word
+    return stale
+
+
+def _wrong(facts: dict[str, Any], wanted: dict[str, str]) -> dict[str, str]:
+    """Return the settings that the running server has otherwise, and not in a way that will do as well."""
+    return {
+        name: word
+        for name, word in wanted.items()
+        if _seen(facts, name, "running") not in (word, UNKNOWN, "stopped")
+        and not (_is_full(facts, name, word) and _is_full(facts, name, _seen(facts, name, "running")))
+    }
+
+
+def _statements(facts: dict[str, Any], now: dict[str, str]) -> Iterable[str]:
+    """Yield what has a running server take its settings, and flush what it has not flushed until now."""
+    if words.REDO in now:
+        yield "ALTER INSTANCE ENABLE INNODB REDO_LOG"
+    if words.BINLOG in now:
+        yield f"SET GLOBAL {words.BINLOG} = {now[words.BINLOG]}"
+    if words.LOG not in now:
+        return
+    word = now[words.LOG]
+    if _tightens(facts, words.LOG, word):
+        yield from _FLUSH
+    if word != "1" or not _tightens(facts, words.LOG, word):
+        yield f"SET GLOBAL {words.LOG} = {word}"
+
+
+def _tell(host: Host, step: Step) -> None:
+    if step.statements:
+        host.change(client.statements(step.client, step.statements))
+    # What was written to binary logs and data files without a flush is in the kernel's memory.
+    _flush(host, step)
+
+
+def _restart(host: Host, step: Step) -> None:
+    if step.unit:
+        host.change(["systemctl", "restart", "--", step.unit], timeout=step.limit)
+        _flush(host, step)
+
+
+def _flush(host: Host, step: Step) -> None:
+    if step.flush:
+        host.change(["sync", "--file-system", "--", *step.flush])
+
+
+def _limit(facts: dict[str, Any]) -> float:
+    said = facts["stop_timeout"]
+    return (_ENDLESS if said in ("infinity", UNKNOWN) else float(said)) + _MARGIN
+
+
+def _seen(facts: dict[str, Any], name: str, when: str) -> str:
+    return str(facts["settings"][name][when])
+
+
+def _tightens(facts: dict[str, Any], name: str, word: str) -> bool:
+    return _is_full(facts, name, word) and not _is_full(facts, name, _seen(facts, name, "running"))
+
+
+def _is_full(facts: dict[str, Any], name: str, word: str) -> bool:
+    """Tell whether commits survive with a word."""
+    rule = FULL["mysql" if facts.get("flavour") == "mysql" else "mariadb"].get(name)
+    return bool(rule and rule.allows(word))

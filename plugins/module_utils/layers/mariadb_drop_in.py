@@ -1,0 +1,147 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Our option file for MariaDB and MySQL: where it lies, what it says, and whether it has the last word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..engines import mariadb_options as options
+from ..engines import my_cnf
+from ..engines.mariadb_sight import Sight
+from ..engines.textfile import Malformed
+from ..host import ChangeFailed, Host, Unobservable
+
+#: Sorts after others' files: the last word on an option wins.
+NAME = "zz-durable-dbhost.cnf"
+HEADER = "# Managed by durable.dbhost. playbooks/release_db.yml takes it away.\n"
+#: Directories that packages include.
+PLACES = ("/etc/mysql/mariadb.conf.d", "/etc/mysql/mysql.conf.d", "/etc/mysql/conf.d", "/etc/my.cnf.d")
+
+#: {group: {option: value}}
+Groups = dict[str, dict[str, str]]
+
+
+def group(seen: Sight) -> str:
+    """Return the group that this server reads, and no other kind of server."""
+    assert seen.version is not None
+    assert seen.begun is not None
+    return ("mariadb" if seen.version.is_mariadb else "mysqld") + seen.begun.suffix
+
+
+def parse(text: str) -> Groups:
+    """Return what one of our files says. Raises ValueError for one that we did not write."""
+    if not text.startswith(HEADER):
+        raise ValueError("not begun as this collection begins its file")
+    found: Groups = {}
+    try:
+        for line in my_cnf.parse(text):
+            if line.kind == "setting":
+                name, value = my_cnf.option(line.name, line.value)
+                found.setdefault(line.section, {})[name] = value or ""
+    except Malformed:
+        raise ValueError("edited so that no server can read it") from None
+    return found
+
+
+def render(groups: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the text of our file.
+
+    A server to which an option of InnoDB is no longer known must start all the same: `loose_`.
+    """
+    blocks = []
+    for name, settings in sorted(groups.items()):
+        lines = [
+            f"{'loose_' if key.startswith('innodb_') else ''}{key}={value}\n"
+            for key, value in sorted(settings.items())
+        ]
+        blocks.append(f"[{name}]\n{''.join(lines)}")
+    return HEADER + "".join(blocks)
+
+
+def write(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -> dict[str, str]:
+    """Return {path: text} of the file that brings settings to the wanted words at the next start.
+
+    `planned`: those that are to be written for other servers already. Raises ChangeFailed where nothing that
+    is written into a directory of option files would have the last word, and says what has it.
+    """
+    why = f"its option files include no directory: add a line `!includedir {PLACES[-1]}` at the end of the last one"
+    for place in reversed(directories(seen)):
+        path = f"{place.rstrip('/')}/{NAME}"
+        groups = _existing(seen, path, planned)
+        groups.setdefault(group(seen), {}).update(wanted)
+        text = {path: render(groups)}
+        left = beaten(seen, wanted, {**planned, **text})
+        if not left:
+            return text
+        why = left
+    raise ChangeFailed(why)
+
+
+def beaten(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -> str:
+    """Return what has the last word over the planned files, '' when they have it."""
+    assert seen.version is not None
+    assert seen.begun is not None
+    seen.files.overlay = dict(planned)
+    kept = options.persisted(list(wanted), seen.version, seen.begun, seen.files, seen.data)
+    left = [
+        f"{name}: {kept[name].reason or f'seen {kept[name].word} from {kept[name].origin}'}; wanted {word}"
+        for name, word in wanted.items()
+        if kept[name].word != word
+    ]
+    origins = dict.fromkeys(
+        str(kept[name].origin) for name, word in wanted.items() if kept[name].word != word
+    )
+    if not left:
+        return ""
+    return f"{'; '.join(left)}; that beats what is written to {NAME}: {'; '.join(map(_remedy, origins))}"
+
+
+def directories(seen: Sight) -> list[str]:
+    """Return the directories that a server's option files include. Raises ChangeFailed."""
+    if seen.begun is None or seen.version is None:
+        raise ChangeFailed(seen.reason or "its version is not known")
+    try:
+        found = options.effective(seen.files, seen.begun, seen.version)
+        return seen.files.directories(found.files)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+
+
+def ours(host: Host, places: Iterable[str]) -> dict[str, Groups]:
+    """Return {path: what it says} of our files in some directories, {} for one that was edited beyond reading.
+
+    Raises Unobservable.
+    """
+    found: dict[str, Groups] = {}
+    for place in places:
+        path = f"{place.rstrip('/')}/{NAME}"
+        if not host.exists(path):
+            continue
+        text = host.read(path)
+        if text.startswith(HEADER):
+            try:
+                found[path] = parse(text)
+            except ValueError:
+                found[path] = {}
+    return found
+
+
+def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
+    seen.files.overlay = dict(planned)
+    try:
+        text = seen.files.read(path)
+        return parse(text) if text is not None else {}
+    except (Unobservable, ValueError) as error:
+        raise ChangeFailed(f"{path}: {error}; move it away, then run again") from error
+
+
+def _remedy(origin: str) -> str:
+    if origin == options.COMMAND_LINE:
+        return "take it out of the unit or script that starts the server, and restart it"
+    if origin.endswith("SET PERSIST"):
+        return "RESET PERSIST takes it away"
+    if origin.startswith("default of"):
+        return "the file is not read"
+    return f"take it away at {origin}"

@@ -1,0 +1,359 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The postgresql layer: settings of clusters, by a file of our own that is read last, and by a reload."""
+
+from __future__ import annotations
+
+import posixpath
+import time
+from typing import Any, NamedTuple
+
+from ..engines import postgresql_cluster, postgresql_server
+from ..engines.collect import Engines
+from ..engines.postgresql_cluster import UNFLUSHED, WORDS, Cluster, Files
+from ..engines.postgresql_server import Login
+from ..engines.processes import argv_of
+from ..engines.textfile import Malformed
+from ..host import ChangeFailed, Host, Unobservable
+from ..observation import UNKNOWN
+from . import postgresql_files
+from .layer import Change, each, verify
+
+#: Settings that wait for a restart.
+_WAITING = ("data_sync_retry",)
+#: Settings that, once they are on, protect only what is written from then on.
+_OWING = ("fsync", "full_page_writes")
+#: Who keeps the settings elsewhere, and what to do there.
+_OWNERS = {
+    "patroni": "Patroni writes its files; set it there: patronictl edit-config",
+    "container": "it lives in a container; set it in its image or its options, and make it anew",
+    UNKNOWN: "nobody can tell who manages it; find out, and set it there",
+}
+#: Seconds until a server shows what it was told, and until statements that began before have ended.
+PATIENCE = 60.0
+_PAUSE = 0.5
+#: Seconds that a checkpoint, or a flush of a whole data directory, may take.
+FLUSH_TIMEOUT = 3600.0
+
+
+class Target(NamedTuple):
+    """A cluster by its name, and the settings wanted of it."""
+
+    instance: str
+    wanted: dict[str, str]
+
+
+class Step(NamedTuple):
+    """What is done to one cluster.
+
+    `writes`: {path: (text before or None, text after)}, in order. `login` is None for a stopped one.
+    `shown`: the settings that the running server has to show. `flush`: those that were off until now.
+    `restart`: the unit to restart, or None.
+    """
+
+    instance: str
+    data: str
+    login: Login | None
+    initdb: list[str]
+    writes: dict[str, tuple[str | None, str]]
+    shown: dict[str, str]
+    reload: bool
+    flush: tuple[str, ...]
+    restart: str | None
+
+
+class Work(NamedTuple):
+    """What there is to do, cluster by cluster, and whether servers may be restarted for it."""
+
+    changes: tuple[Change, ...]
+    steps: dict[str, Step]
+    restart: bool
+
+
+class Release(NamedTuple):
+    """What release changes: {configuration: its text without our line}, and the files that go."""
+
+    changes: tuple[Change, ...]
+    writes: dict[str, str]
+    files: tuple[str, ...]
+
+
+def target_of(row: dict[str, Any]) -> Target:
+    """Return a target of what the module, or a plan, says of it: settings that are None are not wanted."""
+    settings = row["settings"]
+    wanted = {name: str(settings[name]) for name in WORDS if settings.get(name) is not None}
+    return Target(str(row["instance"]), wanted)
+
+
+def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
+    """Return the work that brings the clusters to their settings; reads only.
+
+    `restart`: whether a server may be restarted for a setting that waits for it. Raises ChangeFailed,
+    before anything changes, when a cluster is not there, cannot be asked, belongs to somebody else, or
+    when something would go on beating what is written.
+    """
+    found = _clusters(host) if targets else {}
+    changes: list[Change] = []
+    steps: dict[str, Step] = {}
+    for target in targets:
+        if target.instance not in found:
+            raise ChangeFailed(
+                f"{target.instance}: no cluster of that name is there; wanted one of"
+                f" {', '.join(sorted(found)) or 'none that is here'}; run again to collect the facts anew"
+            )
+        try:
+            step, own = _step(host, found[target.instance], target, restart)
+        except (Unobservable, Malformed, ValueError) as error:
+            raise ChangeFailed(f"{target.instance}: {error}") from error
+        changes += own
+        if own:
+            steps[target.instance] = step
+    return Work(tuple(changes), steps, restart)
+
+
+def apply(host: Host, work: Work, targets: list[Target]) -> None:
+    """Do the work and read it back. Raises ChangeFailed."""
+    each(work.steps, lambda name: _do(host, work.steps[name]))
+    verify(plan(host, targets, work.restart).changes)
+
+
+def plan_release(host: Host) -> Release:
+    """Return what release changes; reads only.
+
+    Our files and lines go; a server keeps its settings until it reads its files again. Raises
+    ChangeFailed.
+    """
+    changes: list[Change] = []
+    writes: dict[str, str] = {}
+    gone: list[str] = []
+    for name, facts in _clusters(host).items():
+        if facts["root"] or not facts["config"]:
+            continue
+        try:
+            files = Files(host, "")
+            if files.read(facts["config"]) is None:
+                continue
+            ours = postgresql_files.ours(files, facts["config"])
+            text = postgresql_files.without_line(files, facts["config"])
+        except (Unobservable, Malformed) as error:
+            raise ChangeFailed(f"{name}: {error}") from error
+        for path, settings in ours.items():
+            changes.append(Change(path, "drop_in", "persisted", "present", "absent"))
+            changes += [Change(name, key, "persisted", value, "unset") for key, value in settings.items()]
+            gone.append(path)
+        if text != files.read(facts["config"]):
+            changes.append(Change(facts["config"], "include", "persisted", "present", "absent"))
+            writes[facts["config"]] = text
+    return Release(tuple(changes), writes, tuple(gone))
+
+
+def apply_release(host: Host, work: Release) -> None:
+    """Take our lines and files away. Raises ChangeFailed."""
+    for path, text in work.writes.items():
+        host.write_file(path, _bytes(text))
+    for path in work.files:
+        host.remove_file(path)
+
+
+def _clusters(host: Host) -> dict[str, dict[str, Any]]:
+    """Return the facts of the clusters by name."""
+    try:
+        engines = Engines(host, ("postgresql",))
+        found = {facts["name"]: facts for facts in engines.instances()}
+    except Unobservable as error:
+        raise ChangeFailed(f"PostgreSQL: {error}") from error
+    for why in engines.failed.values():
+        raise ChangeFailed(f"PostgreSQL: {why}")
+    return found
+
+
+def _step(host: Host, facts: dict[str, Any], target: Target, restart: bool) -> tuple[Step, list[Change]]:
+    """Return what is to be done to one cluster, and its changes. Raises ChangeFailed, ValueError."""
+    _refuse(facts, target)
+    settings, name = facts["settings"], target.instance
+    running = facts["state"] == "running"
+    pid = facts["pids"][0] if running else None
+    argv = argv_of(host, pid) if pid else None
+    files = Files(host, "")
+    data = facts["directories"][0] if running else None
+    cluster = postgresql_cluster.read(host, files, facts["config"], data, argv, facts["unit"])
+    stale = {
+        setting: word
+        for setting, word in target.wanted.items()
+        if settings[setting]["persisted"] not in (word, *([UNFLUSHED] if word == "on" else []))
+    }
+    wrong = {s: w for s, w in target.wanted.items() if running and settings[s]["running"] != w}
+    waiting = _waiting(wrong, argv)
+    unit = facts["unit"] if restart and waiting and facts["managed_by"] == "systemd" else None
+    shown = {s: w for s, w in wrong.items() if unit or s not in waiting}
+    _expect_no_pin(facts, wrong, unit, argv)
+    flush = tuple(s for s in _OWING if shown.get(s) == "on")
+    if not running and settings["fsync"]["persisted"] != "on" == target.wanted.get("fsync"):
+        flush = ("fsync",)
+    changes = [Change(name, s, "running", settings[s]["running"], w) for s, w in shown.items()]
+    kept = dict(stale)
+    if flush and not running:
+        kept["fsync"] = "on"
+    changes += [Change(name, s, "persisted", settings[s]["persisted"], w) for s, w in kept.items()]
+    login = postgresql_server.login(host, pid, cluster.data) if pid else None
+    step = Step(
+        instance=name,
+        data=cluster.data,
+        login=login,
+        initdb=_initdb(host, cluster, login) if "fsync" in flush else [],
+        writes=postgresql_files.writes(files, cluster, stale) if stale else {},
+        shown=shown,
+        reload=_reloads(settings, shown, waiting) or bool(running and waiting and stale and not unit),
+        flush=flush,
+        restart=unit,
+    )
+    return step, changes
+
+
+def _refuse(facts: dict[str, Any], target: Target) -> None:
+    """Raise ChangeFailed where a cluster is not ours to write, or is not understood."""
+    name = target.instance
+    manager = facts["managed_by"]
+    if manager in _OWNERS or facts["root"]:
+        why = facts["evidence"].get("managed_by", {}).get("reason")
+        raise ChangeFailed(
+            f"{name}: {_OWNERS.get(manager, _OWNERS['container'])}{f' ({why})' if why else ''}"
+        )
+    if "observation" in facts["evidence"]:
+        raise ChangeFailed(f"{name}: {facts['evidence']['observation']['reason']}")
+    for setting in target.wanted:
+        seen = facts["settings"].get(setting)
+        if seen is None or UNKNOWN in (seen["running"], seen["persisted"]):
+            why = seen["reason"] if seen else "it was not read"
+            raise ChangeFailed(f"{name}: {setting} cannot be read, so it is not set: {why}")
+
+
+def _waiting(wrong: dict[str, str], argv: list[str] | None) -> list[str]:
+    """Return the settings that only a restart changes: also those that the command line has fixed."""
+    pinned = postgresql_cluster.settings_of(argv[1:]) if argv else {}
+    return [name for name in wrong if name in _WAITING or name in pinned]
+
+
+def _reloads(settings: dict[str, Any], shown: dict[str, str], waiting: list[str]) -> bool:
+    """Tell whether a reload changes anything: one that is on and unflushed is there already."""
+    return any(name not in waiting and settings[name]["running"] != UNFLUSHED for name in shown)
+
+
+def _expect_no_pin(
+    facts: dict[str, Any], wrong: dict[str, str], unit: str | None, argv: list[str] | None
+) -> None:
+    pinned = postgresql_cluster.settings_of(argv[1:]) if argv else {}
+    for name, word in wrong.items():
+        if name in pinned and unit is None:
+            raise ChangeFailed(
+                f"{facts['name']}: {name} is {pinned[name]} on the command line of process {facts['pids'][0]},"
+                f" which beats every file; wanted {word}; take it out of what starts the server, and restart it"
+            )
+
+
+def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
+    """Return the command that flushes a data directory, with its log and tablespaces."""
+    if login:
+        user, places = login.user, [login.programs]
+    else:
+        version = (Files(host, "").read(f"{cluster.data}/PG_VERSION") or "").strip()
+        owner = host.run(["stat", "-c", "%u", "--", cluster.data])
+        if owner.rc != 0:
+            raise Unobservable(" ".join(owner.stderr.split()) or f"{cluster.data}: its owner is not known")
+        user = postgresql_server.user_name(host, owner.stdout.strip())
+        places = [f"/usr/lib/postgresql/{version}/bin", f"/usr/pgsql-{version}/bin", "/usr/bin"]
+    for place in places:
+        program = posixpath.join(place, "initdb")
+        if host.exists(program):
+            return ["runuser", "-u", user, "--", program, "--sync-only", "-D", cluster.data]
+    raise Unobservable(f"initdb is not in {', '.join(places)}; wanted it, to flush what was written")
+
+
+def _do(host: Host, step: Step) -> None:
+    """Write, let the server take it, flush what was written before.
+
+    Killed anywhere in between, what is owed stays noted, and the setting is told as unflushed.
+    """
+    for name in step.flush:
+        host.write_file(postgresql_cluster.owed_path(step.data, name), b"")
+    for path, (before, after) in step.writes.items():
+        if Files(host, "").read(path) != before:
+            raise ChangeFailed(f"{path}: somebody else changed it meanwhile; run again")
+        host.write_file(path, _bytes(after))
+    if step.login and step.reload:
+        _tell(host, step.login, "SELECT pg_catalog.pg_reload_conf()")
+    if step.restart:
+        host.change(["systemctl", "restart", "--", step.restart])
+    if step.login and step.shown:
+        _await_settings(host, step)
+    if step.flush:
+        _flush(host, step)
+
+
+def _flush(host: Host, step: Step) -> None:
+    """Bring to the disk what was written while a setting was off, and take the note away."""
+    if step.login:
+        _await_statements(host, step)
+        _tell(host, step.login, "CHECKPOINT")
+    if "fsync" in step.flush:
+        host.change(step.initdb, FLUSH_TIMEOUT)
+    for name in step.flush:
+        host.remove_file(postgresql_cluster.owed_path(step.data, name))
+
+
+def _await_settings(host: Host, step: Step) -> None:
+    """Wait until the server shows its settings. Raises ChangeFailed."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        missed = _missed(host, step)
+        if not missed:
+            return
+        if time.monotonic() > end:
+            raise ChangeFailed(f"{step.instance}: {missed}: the server did not follow; its log says why")
+        time.sleep(_PAUSE)
+
+
+def _missed(host: Host, step: Step) -> str:
+    """Return what a server does not show yet."""
+    try:
+        answer = _ask(host, step)
+    except ChangeFailed as error:
+        return str(error)
+    for name, word in step.shown.items():
+        seen = answer["settings"].get(name, {}).get("value")
+        if seen != word:
+            return f"{name} (running): seen {seen}, wanted {word}"
+    return ""
+
+
+def _await_statements(host: Host, step: Step) -> None:
+    """Wait until no session goes on with the settings from before. Raises ChangeFailed."""
+    end = time.monotonic() + PATIENCE
+    while _ask(host, step)["busy"]:
+        if time.monotonic() > end:
+            raise ChangeFailed(
+                f"{step.instance}: statements go on that began before {' and '.join(step.flush)} came on, and"
+                " commit as they did before; wanted none; run again when they have ended"
+            )
+        time.sleep(_PAUSE)
+
+
+def _ask(host: Host, step: Step) -> dict[str, Any]:
+    assert step.login
+    try:
+        return postgresql_server.ask(host, step.login)
+    except Unobservable as error:
+        raise ChangeFailed(f"{step.instance}: {error}") from error
+
+
+def _tell(host: Host, login: Login, statement: str) -> None:
+    try:
+        argv = [*postgresql_server.command(host, login), "-c", statement]
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    host.change(argv, FLUSH_TIMEOUT)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,115 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Set what MariaDB and MySQL servers do so that commits survive, now and at each start."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: mariadb_config
+short_description: Set what MariaDB and MySQL servers do so that commits survive, now and at each start
+version_added: 0.1.0
+description:
+  - Changes what a running server takes, flushes what it had not flushed until then, and keeps the settings in an option
+    file of its own, C(zz-durable-dbhost.cnf), in the last directory of option files that the server includes.
+  - Fails before it changes anything where something else would have the last word, such as the command line, SET PERSIST of
+    MySQL, or a later file, and says where that stands.
+  - Logs in as root over the server's socket, with the user and password of C(/root/.my.cnf) where that file is there and the
+    server runs as one of the system's users. No option file's content is shown.
+  - A server in a container is left alone.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+options:
+  targets:
+    description:
+      - The servers.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      instance:
+        description:
+          - The server's name, as RV(durable.dbhost.engine_facts#module:ansible_facts.durable_engines.engines[].name) tells it.
+        type: str
+        required: true
+      settings:
+        description:
+          - Names of settings and the words wanted of them, of C(innodb_flush_log_at_trx_commit), C(sync_binlog),
+            C(innodb_doublewrite), C(innodb_flush_method) and, of MySQL 8.0.21 and later, C(innodb_redo_log_enabled), which
+            can only be V(ON).
+          - A running server's word with which commits survive as well is left as it is.
+        type: dict
+        required: true
+  restart:
+    description:
+      - Whether a server that systemd manages may be restarted for a setting that waits for it.
+      - Without it such a setting is kept for the next start.
+    type: bool
+    default: false
+  state:
+    description:
+      - V(released) takes the option files away; the servers keep their settings until they start anew.
+    type: str
+    choices: [present, released]
+    default: present
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: Every commit on disk before it is acknowledged
+  durable.dbhost.mariadb_config:
+    targets:
+      - instance: mariadb
+        settings:
+          innodb_flush_log_at_trx_commit: 1
+          sync_binlog: 1
+          innodb_doublewrite: "ON"
+"""
+
+RETURN = r"""
+changes:
+  description: What was changed, or in check mode would be.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    target:
+      description: The server's name, or the file that was taken away.
+      type: str
+      returned: always
+    setting:
+      description: The setting, or V(drop_in) when released.
+      type: str
+      returned: always
+    when:
+      description: V(running) or V(persisted).
+      type: str
+      returned: always
+    before:
+      description: What it was.
+      type: str
+      returned: always
+    after:
+      description: What it is now.
+      type: str
+      returned: always
+"""
+
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import mariadb as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
+
+SERVER = {
+    "instance": {"type": "str", "required": True},
+    "settings": {"type": "dict", "required": True},
+}
+
+
+def main() -> None:
+    """Run the module."""
+    run(layer, SERVER, restarts=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Set the durability of PostgreSQL clusters, now and at each start."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: postgresql_config
+short_description: Set the durability of PostgreSQL clusters, now and at each start
+version_added: 0.1.0
+description:
+  - Writes a file of its own that the server reads last, C(zz-durable-dbhost.conf), reloads the configuration, and reads the
+    settings back from the server.
+  - The file goes into the last C(include_dir) of C(postgresql.conf), else beside it. Where it would not be read last, a
+    marked line at the end of C(postgresql.conf) includes it.
+  - Fails, before anything is changed, where something beats that file (C(postgresql.auto.conf), which ALTER SYSTEM writes, or
+    the command line), where the server cannot be asked, and where somebody else owns the settings (Patroni, a container).
+  - Where C(fsync) or C(full_page_writes) was off and comes on, a checkpoint is made, and for C(fsync) the data directory is
+    flushed by C(initdb --sync-only). Until both are done the setting counts as V(unflushed), also for a later run.
+  - A reload also takes what others have written into the configuration and not loaded yet.
+  - A setting of a role, a database or a session goes its own way; this module leaves those alone.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+requirements:
+  - Root. PostgreSQL 10 or later with its psql; initdb where fsync was off. runuser and getent.
+  - A running server lets its own operating system user in through its unix socket, as a superuser, into the database postgres.
+options:
+  targets:
+    description:
+      - The clusters.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      instance:
+        description:
+          - The cluster's name as RV(durable.dbhost.engine_facts#module:ansible_facts.durable_engines.engines[].name) says it,
+            such as V(15/main) on Debian, or its data directory.
+        type: str
+        required: true
+      settings:
+        description: The settings; without a value one is left alone.
+        type: dict
+        required: true
+        suboptions:
+          fsync:
+            description: Whether the server asks that its files reach the disk.
+            type: str
+            choices: ['on', 'off']
+          full_page_writes:
+            description: Whether the log holds whole pages, to mend those that a power cut left half written.
+            type: str
+            choices: ['on', 'off']
+          synchronous_commit:
+            description: What a commit waits for.
+            type: str
+            choices: ['on', 'off', local, remote_write, remote_apply]
+          wal_sync_method:
+            description: How the log is brought to the disk.
+            type: str
+            choices: [fdatasync, fsync, open_datasync, open_sync]
+          data_sync_retry:
+            description: Whether the server goes on after a failed fsync. A running server takes it at its next start.
+            type: str
+            choices: ['on', 'off']
+  state:
+    description: >-
+      V(released) takes the files and lines away that this module has written. A running server keeps its settings until it
+      reads its files again.
+    type: str
+    choices: [present, released]
+    default: present
+  restart:
+    description: >-
+      Whether a server may be restarted where a setting waits for it. Only one that systemd manages is, through its unit.
+    type: bool
+    default: false
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: Commits of this cluster survive a power cut
+  durable.dbhost.postgresql_config:
+    targets:
+      - instance: 15/main
+        settings:
+          fsync: 'on'
+          full_page_writes: 'on'
+          synchronous_commit: 'on'
+"""
+
+RETURN = r"""
+changes:
+  description: What was changed, or in check mode would be.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    target:
+      description: The cluster's name, or the file that was changed or taken away.
+      type: str
+      returned: always
+    setting:
+      description: The setting, or V(drop_in) or V(include) when released.
+      type: str
+      returned: always
+    when:
+      description: V(running) or V(persisted).
+      type: str
+      returned: always
+    before:
+      description: What it was.
+      type: str
+      returned: always
+    after:
+      description: What it is now.
+      type: str
+      returned: always
+"""
+
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import postgresql as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
+
+SETTINGS = {
+    "fsync": {"type": "str", "choices": ["on", "off"]},
+    "full_page_writes": {"type": "str", "choices": ["on", "off"]},
+    "synchronous_commit": {"type": "str", "choices": ["on", "off", "local", "remote_write", "remote_apply"]},
+    "wal_sync_method": {"type": "str", "choices": ["fdatasync", "fsync", "open_datasync", "open_sync"]},
+    "data_sync_retry": {"type": "str", "choices": ["on", "off"]},
+}
+CLUSTER = {
+    "instance": {"type": "str", "required": True},
+    "settings": {"type": "dict", "required": True, "options": SETTINGS},
+}
+
+
+def main() -> None:
+    """Run the module."""
+    run(layer, CLUSTER, restarts=True)
+
+
+if __name__ == "__main__":
+    main()

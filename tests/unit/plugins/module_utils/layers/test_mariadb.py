@@ -1,0 +1,376 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The mariadb layer, against a fake server that restarts, forgets and refuses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import mariadb as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import mariadb_drop_in as drop_in
+from ansible_collections.durable.dbhost.plugins.module_utils.layers.layer import Change
+
+from ..fake_host import Killed
+from ..fake_mariadb import DROP_IN, MAIN, MYSQL, PID, SERVER_CNF, MariaHost
+
+LOG, BINLOG = "innodb_flush_log_at_trx_commit", "sync_binlog"
+DOUBLEWRITE, METHOD, REDO = "innodb_doublewrite", "innodb_flush_method", "innodb_redo_log_enabled"
+LAST = "/etc/mysql/mariadb.conf.d/zzz.cnf"
+HEADER = drop_in.HEADER
+FULL = {LOG: "1", BINLOG: "1", DOUBLEWRITE: "ON", METHOD: "O_DIRECT"}
+
+
+def exposed(version: str = "10.11.19-MariaDB-0+deb12u1", **given: Any) -> MariaHost:
+    """Return a host whose server flushes too little, now and at each start."""
+    host = MariaHost(version, **given)
+    host.files[SERVER_CNF] += (
+        f"{LOG} = 2\n{BINLOG} = 0\nskip_innodb_doublewrite\ninnodb_flush_method = O_DIRECT_NO_FSYNC\n"
+    )
+    host.variables.update(
+        {LOG: "2", BINLOG: "0", DOUBLEWRITE: "OFF", METHOD: "O_DIRECT_NO_FSYNC", "log_bin": "ON"}
+    )
+    host.variables["log_bin_basename"] = "/srv/log/bin"
+    host.unflushed = {"log", "binlog"}
+    return host
+
+
+def targets(name: str = "mariadb", **settings: object) -> list[layer.Target]:
+    return [layer.target_of({"instance": name, "settings": settings or FULL})]
+
+
+def changed(work: layer.Work) -> set[tuple[str, str, str, str]]:
+    assert {change.target for change in work.changes} <= {"mariadb"}
+    return {change[1:] for change in work.changes}
+
+
+def commands(host: MariaHost) -> list[tuple[str, ...]]:
+    return [mutation[1:] for mutation in host.mutations if mutation[0] == "change"]
+
+
+def bring(host: MariaHost, wanted: list[layer.Target], restart: bool = False) -> layer.Work:
+    """Plan, apply, and see that nothing is left."""
+    work = layer.plan(host, wanted, restart)
+    assert host.mutations == []
+    layer.apply(host, work, wanted)
+    assert layer.plan(host, wanted, restart).changes == ()
+    return work
+
+
+@pytest.mark.fact(36)
+def test_what_a_server_takes_is_set_and_the_rest_waits_for_its_next_start() -> None:
+    host = exposed()
+    work = bring(host, targets())
+    assert changed(work) == {
+        (LOG, "running", "2", "1"),
+        (BINLOG, "running", "0", "1"),
+        (LOG, "persisted", "2", "1"),
+        (BINLOG, "persisted", "0", "1"),
+        (DOUBLEWRITE, "persisted", "OFF", "ON"),
+        (METHOD, "persisted", "O_DIRECT_NO_FSYNC", "O_DIRECT"),
+    }
+    assert host.files[DROP_IN] == (
+        f"{HEADER}[mariadb]\nloose_{DOUBLEWRITE}=ON\nloose_{LOG}=1\nloose_{METHOD}=O_DIRECT\n{BINLOG}=1\n"
+    )
+    assert (host.variables[LOG], host.variables[BINLOG], host.variables[DOUBLEWRITE]) == ("1", "1", "OFF")
+    assert (host.unflushed, host.restarts) == (set(), 0)
+    told, flushed = commands(host)
+    assert told[-1] == (
+        f"--execute=SET GLOBAL {BINLOG} = 1; SET GLOBAL {LOG} = 1; FLUSH NO_WRITE_TO_BINLOG ENGINE LOGS"
+    )
+    assert flushed == ("sync", "--file-system", "--", "/var/lib/mysql", "/srv/log")
+
+
+def test_the_log_is_flushed_also_on_the_way_to_the_third_safe_word() -> None:
+    """At 3 the statement flushes nothing, so 1 comes first."""
+    host = exposed()
+    bring(host, targets(**{LOG: "3"}))
+    assert (host.variables[LOG], host.unflushed) == ("3", set())
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_restart_only_where_it_is_allowed_and_waited_for(restart: bool) -> None:
+    host = exposed()
+    work = bring(host, targets(), restart)
+    assert host.restarts == int(restart)
+    assert ((DOUBLEWRITE, "running", "OFF", "ON") in changed(work)) is restart
+    assert host.variables[DOUBLEWRITE] == ("ON" if restart else "OFF")
+    host.mutations.clear()
+    bring(host, targets(), True)
+    assert host.restarts == 1
+    host.mutations.clear()
+    bring(host, targets(), True)
+    assert host.mutations == []
+
+
+def test_no_restart_for_what_a_running_server_takes() -> None:
+    host = exposed()
+    bring(host, targets(**{LOG: "1", BINLOG: "1"}), True)
+    assert host.restarts == 0
+
+
+def test_a_restart_comes_last_and_is_followed_by_a_flush() -> None:
+    host = exposed()
+    bring(host, targets(**{METHOD: "O_DIRECT"}), True)
+    assert [mutation[0] for mutation in host.mutations] == ["change", "file", "change", "change"]
+    assert commands(host)[1:] == [
+        ("systemctl", "restart", "--", "mariadb.service"),
+        ("sync", "--file-system", "--", "/var/lib/mysql", "/srv/log"),
+    ]
+
+
+@pytest.mark.fact(28)
+def test_a_server_that_systemd_does_not_manage_is_never_restarted() -> None:
+    host = exposed()
+    host.files["/run/systemd/system/mariadb.service.d/50-pacemaker.conf"] = ""
+    work = bring(host, targets(), True)
+    assert (host.restarts, (DOUBLEWRITE, "persisted", "OFF", "ON") in changed(work)) == (0, True)
+
+
+def test_a_word_that_will_do_as_well_is_left_running() -> None:
+    host = MariaHost()
+    host.variables[LOG] = "3"
+    assert changed(layer.plan(host, targets(**{LOG: "1"}))) == set()
+    mysql = MariaHost(MYSQL)
+    mysql.variables[LOG] = "3"
+    assert layer.plan(mysql, targets(**{LOG: "1"})).changes
+
+
+def test_loosening_flushes_nothing() -> None:
+    host = MariaHost()
+    work = bring(host, targets(**{LOG: 2, BINLOG: 0}))
+    assert changed(work) == {(LOG, "running", "1", "2"), (LOG, "persisted", "1", "2")}
+    (told,) = commands(host)
+    assert told[-1] == f"--execute=SET GLOBAL {LOG} = 2"
+
+
+@pytest.mark.fact(50)
+def test_mysql_s_redo_log_is_switched_on_and_never_off() -> None:
+    host = MariaHost(MYSQL)
+    host.redo = "OFF"
+    work = bring(host, targets(**{REDO: "ON"}))
+    assert changed(work) == {(REDO, "running", "OFF", "ON")}
+    assert host.redo == "ON"
+    assert DROP_IN not in host.files
+    with pytest.raises(ChangeFailed, match="never switched off"):
+        layer.plan(host, targets(**{REDO: "OFF"}))
+    with pytest.raises(ChangeFailed, match="no such setting"):
+        layer.plan(MariaHost(), targets(**{REDO: "ON"}))
+
+
+def test_a_stopped_server_gets_its_file_alone() -> None:
+    host = exposed(running=False)
+    bring(host, targets(), True)
+    assert DROP_IN in host.files
+    assert commands(host) == []
+
+
+def test_without_a_login_what_it_will_be_is_set() -> None:
+    host = exposed()
+    host.login = "--user=nobody"
+    work = bring(host, targets())
+    assert {change.when for change in work.changes} == {"persisted"}
+
+
+def test_the_group_is_that_of_the_server() -> None:
+    suffix = exposed(argv=("--defaults-group-suffix=.two",))
+    bring(suffix, targets(**{LOG: "1"}))
+    assert "[mariadb.two]\n" in suffix.files[DROP_IN]
+    mysql = MariaHost(MYSQL)
+    mysql.variables[LOG] = "2"
+    bring(mysql, targets(**{LOG: "1", METHOD: "O_DIRECT"}))
+    assert mysql.files[DROP_IN] == f"{HEADER}[mysqld]\nloose_{METHOD}=O_DIRECT\n"
+
+
+def test_what_our_file_says_already_stays() -> None:
+    host = exposed()
+    bring(host, targets(**{LOG: "1"}))
+    host.mutations.clear()
+    bring(host, targets(**{BINLOG: "1"}))
+    assert host.files[DROP_IN] == f"{HEADER}[mariadb]\nloose_{LOG}=1\n{BINLOG}=1\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "argv", "why"),
+    [
+        (LAST, f"[mariadbd]\n{LOG}=0\n", (), f"seen 0 from {LAST} line 2"),
+        (
+            MAIN,
+            f"!includedir /etc/mysql/mariadb.conf.d\n[server]\n{LOG}=0\n",
+            (),
+            "seen 0 from /etc/mysql/my.cnf line 3",
+        ),
+        (LAST, "", (f"--{LOG}=0",), "seen 0 from its command line.*out of the unit"),
+        (LAST, f"[mysqld]\n{LOG}=x\n", (), "seen nothing that counts.*wanted a number"),
+        (LAST, "[mysqld]\ninnodb_flush_log=0\n", (), "seen nothing that counts.*may be short for"),
+    ],
+)
+def test_what_would_go_on_beating_our_file_is_named_before_anything_changes(
+    path: str, text: str, argv: tuple[str, ...], why: str
+) -> None:
+    host = exposed(argv=argv)
+    host.files[path] = text
+    with pytest.raises(ChangeFailed, match=why):
+        layer.plan(host, targets(**{LOG: "1"}))
+    assert host.mutations == []
+
+
+@pytest.mark.fact(50)
+def test_what_set_persist_left_is_named() -> None:
+    host = MariaHost(MYSQL)
+    host.files["/var/lib/mysql/mysqld-auto.cnf"] = json.dumps({"mysql_server": {LOG: {"Value": "2"}}})
+    with pytest.raises(ChangeFailed, match=r"mysqld-auto.cnf: SET PERSIST.*RESET PERSIST takes it away"):
+        layer.plan(host, targets(**{LOG: "1"}))
+
+
+def test_without_a_directory_of_option_files_what_to_do_is_said() -> None:
+    host = exposed()
+    host.files[MAIN] = f"[mysqld]\n{LOG}=2\n"
+    with pytest.raises(ChangeFailed, match=r"include no directory: add a line `!includedir /etc/my.cnf.d`"):
+        layer.plan(host, targets(**{LOG: "1"}))
+
+
+def test_a_directory_that_is_included_last_is_taken() -> None:
+    host = exposed()
+    host.files[MAIN] += "!includedir /etc/mysql/late.d\n"
+    host.files["/etc/mysql/late.d/a.cnf"] = "[mysqld]\n"
+    bring(host, targets(**{LOG: "1"}))
+    assert "/etc/mysql/late.d/zz-durable-dbhost.cnf" in host.files
+
+
+def test_a_directory_that_another_one_includes_is_passed_over_where_it_is_beaten() -> None:
+    host = exposed()
+    host.files["/etc/mysql/mariadb.conf.d/10-first.cnf"] = "!includedir /etc/mysql/inner.d\n"
+    host.files["/etc/mysql/inner.d/a.cnf"] = "[mysqld]\n"
+    bring(host, targets(**{LOG: "1"}))
+    assert DROP_IN in host.files
+    assert "/etc/mysql/inner.d/zz-durable-dbhost.cnf" not in host.files
+
+
+def test_servers_that_share_their_files_cannot_be_set_apart() -> None:
+    host = exposed()
+    host.start(replace(host.process, pid=81, cwd="/srv/two", cgroup="0::/system.slice/two.service\n"))
+    host.units["two.service"] = {"TimeoutStopUSec": "infinity"}
+    one, two = targets(**{LOG: "1"})[0], targets("/srv/two", **{LOG: "3"})[0]
+    with pytest.raises(ChangeFailed, match=f"mariadb: {LOG}: seen 3 from {DROP_IN} line 3; wanted 1"):
+        layer.plan(host, [one, two])
+    with pytest.raises(ChangeFailed, match="seen twice among the targets"):
+        layer.plan(host, [one, one])
+    same = [one, two._replace(wanted={LOG: "1", BINLOG: "1"})]
+    layer.apply(host, layer.plan(host, same), same)
+    assert host.files[DROP_IN] == f"{HEADER}[mariadb]\nloose_{LOG}=1\n{BINLOG}=1\n"
+
+
+def test_somebody_else_s_file_of_our_name_is_left_alone() -> None:
+    host = exposed()
+    host.files[DROP_IN] = "[mariadb]\n# mine\n"
+    with pytest.raises(ChangeFailed, match="move it away"):
+        layer.plan(host, targets(**{LOG: "1"}))
+    assert layer.plan_release(host).changes == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"max_connections": "1"}, "max_connections"),
+        ({"log_bin": "ON"}, "log_bin"),
+        ({LOG: "1; DROP TABLE x"}, "wanted a number"),
+        ({LOG: True}, "wanted a number"),
+        ({METHOD: "O_DIRECT\n[mysqld]"}, "wanted one of"),
+        ({DOUBLEWRITE: "fast"}, "wanted ON or OFF"),
+    ],
+)
+def test_settings_and_words_that_are_none_are_refused(settings: dict[str, Any], why: str) -> None:
+    host = exposed()
+    with pytest.raises(ChangeFailed, match=why):
+        layer.plan(host, targets(**settings))
+
+
+def test_a_server_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(
+        ChangeFailed, match=r"other: no MariaDB or MySQL server of that name.*are here: mariadb;"
+    ):
+        layer.plan(exposed(), targets("other"))
+    assert layer.plan(MariaHost(), []).changes == ()
+
+
+def test_a_container_s_server_is_not_ours() -> None:
+    host = exposed()
+    host.files[f"/proc/{PID}/cgroup"] = f"0::/system.slice/docker-{'a' * 64}.scope\n"
+    host.magic[f"/proc/{PID}/ns/mnt"] = "mnt:[4026539999]"
+    with pytest.raises(ChangeFailed, match="managed by container"):
+        layer.plan(host, targets(f"docker:{'a' * 12} mariadb"))
+
+
+def test_a_server_that_forgets_is_found_out() -> None:
+    host = exposed()
+    host.deaf = (LOG,)
+    with pytest.raises(ChangeFailed, match=f"{LOG} .running.: seen 2, wanted 1: the machine did not follow"):
+        layer.apply(host, layer.plan(host, targets()), targets())
+
+
+def test_a_server_that_refuses_is_safe_at_its_next_start() -> None:
+    host = exposed()
+    work = layer.plan(host, targets())
+    host.login = "nobody"
+    with pytest.raises(ChangeFailed, match="Access denied"):
+        layer.apply(host, work, targets())
+    assert DROP_IN in host.files
+
+
+@pytest.mark.parametrize("stop_at", range(1, 7))
+def test_killed_at_any_step_nothing_is_less_safe_and_the_next_run_ends_it(stop_at: int) -> None:
+    host = exposed()
+    host.stop_at, host.stop = stop_at, Killed
+    try:
+        layer.apply(host, layer.plan(host, targets(), True), targets())
+    except Killed:
+        pass
+    assert host.variables[LOG] in ("1", "2")
+    assert host.files.get(DROP_IN, HEADER).startswith(HEADER)
+    host.stop_at = 0
+    layer.apply(host, layer.plan(host, targets(), True), targets())
+    assert (host.variables[LOG], host.variables[DOUBLEWRITE]) == ("1", "ON")
+
+
+def test_release_takes_our_file_away_and_nothing_else() -> None:
+    host = exposed()
+    before = dict(host.files)
+    bring(host, targets())
+    host.files[LAST] = "[mysqld]\n"
+    work = layer.plan_release(host)
+    assert Change(DROP_IN, "drop_in", "persisted", "present", "absent") in work.changes
+    assert Change(DROP_IN, f"{LOG} of [mariadb]", "persisted", "1", "unset") in work.changes
+    layer.apply_release(host, work)
+    del host.files[LAST]
+    assert dict(host.files) == before
+    assert layer.plan_release(host).changes == ()
+
+
+def test_release_finds_our_file_without_any_server_and_where_it_was_edited() -> None:
+    host = MariaHost(running=False)
+    host.files[DROP_IN] = f"{HEADER}no group\n"
+    del host.files[f"/lib/systemd/system/{host.unit}"]
+    work = layer.plan_release(host)
+    assert work.files == (DROP_IN,)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["mariadb", "mysqld", "mariadb.two"]),
+        st.dictionaries(
+            st.sampled_from([LOG, BINLOG, DOUBLEWRITE, METHOD]),
+            st.sampled_from(["0", "1", "ON", "O_DIRECT"]),
+            min_size=1,
+        ),
+    )
+)
+def test_our_file_says_what_was_written(groups: drop_in.Groups) -> None:
+    assert drop_in.parse(drop_in.render(groups)) == groups
