@@ -18,6 +18,7 @@ import stat
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from typing import NamedTuple
 
 #: Seconds that a single reading command may take before its answer counts as unknown.
@@ -95,10 +96,18 @@ class Host:
         """Run a command that only reads. Raises Unobservable when it is missing or too slow."""
         return _run(argv, timeout)
 
-    def change(self, argv: list[str], timeout: float = CHANGE_TIMEOUT) -> None:
-        """Run a command that changes the host. Raises ChangeFailed with what it said."""
+    def change(
+        self,
+        argv: list[str],
+        timeout: float = CHANGE_TIMEOUT,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run a command that changes the host. Raises ChangeFailed with what it said.
+
+        `environment` is added to its variables: no list of processes shows a password there.
+        """
         try:
-            result = _run(argv, timeout)
+            result = _run(argv, timeout, environment)
         except Unobservable as error:
             raise ChangeFailed(str(error)) from error
         if result.rc != 0:
@@ -136,7 +145,7 @@ class Host:
             raise ChangeFailed(f"{path}: {error.strerror}") from error
 
 
-def _run(argv: list[str], timeout: float) -> Result:
+def _run(argv: list[str], timeout: float, environment: Mapping[str, str] | None = None) -> Result:
     try:
         # A process group of its own: what it starts can be ended with it.
         # Not run_command of AnsibleModule: it has no time limit, and this runs without Ansible.
@@ -145,7 +154,7 @@ def _run(argv: list[str], timeout: float) -> Result:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=ENVIRONMENT,
+            env={**ENVIRONMENT, **(environment or {})},
             start_new_session=True,
         )
     except OSError as error:

@@ -14,9 +14,13 @@ def normal(path: str) -> str:
     return "/" + posixpath.normpath(path).lstrip("/")
 
 
-def of_databases(databases: Any) -> list[str]:
-    """Return the absolute paths that are named; what is malformed is for the policy to refuse."""
+def of_databases(databases: Any, engine: str | None = None) -> list[str]:
+    """Return the absolute paths that are named, of one engine or of all.
+
+    What is malformed is for the policy to refuse.
+    """
     entries = databases if isinstance(databases, (list, tuple)) else []
-    lists = [entry.get("paths") for entry in entries if isinstance(entry, dict)]
+    dicts = [entry for entry in entries if isinstance(entry, dict)]
+    lists = [entry.get("paths") for entry in dicts if engine in (None, entry.get("engine"))]
     named = [path for found in lists if isinstance(found, (list, tuple)) for path in found]
     return [normal(path) for path in named if isinstance(path, str) and path.startswith("/")]

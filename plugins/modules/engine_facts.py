@@ -20,8 +20,14 @@ description:
   - Changes nothing and writes nothing on the host.
 extends_documentation_fragment:
   - durable.dbhost.attributes
+options:
+  databases:
+    description:
+      - The databases that the inventory names, a list of dictionaries with C(engine) and C(paths).
+      - Files of Firebird's are looked for in and below the paths of its entries, and wherever its configuration leads.
+    type: raw
 requirements:
-  - Root, to see other users' processes. cat, grep, stat and test; systemctl for units.
+  - Root, to see other users' processes. cat, grep, stat and test; systemctl for units; find and head for Firebird.
 author:
   - durable.dbhost contributors (@durable-db)
 """
@@ -29,6 +35,12 @@ author:
 EXAMPLES = r"""
 - name: Ask the processes
   durable.dbhost.engine_facts:
+
+- name: Find Firebird's databases in a directory of ours, too
+  durable.dbhost.engine_facts:
+    databases:
+      - engine: firebird
+        paths: [/srv/firebird]
 
 - name: Show which files are open, on which devices, and how
   ansible.builtin.debug:
@@ -186,10 +198,46 @@ ansible_facts:
                   type: str
                   returned: always
             databases:
-              description: Its databases.
+              description:
+                - The databases that it has open, that its configuration names, and that lie in the directories that it
+                  or the inventory names. Also what may be one and could not be read.
               type: list
               elements: dict
               returned: for Firebird
+              contains:
+                path:
+                  description: The database's first file as the host sees it, or what could not be read.
+                  type: str
+                  returned: always
+                forced_writes:
+                  description: What the database's header says. V(on), V(off) or V(unknown).
+                  type: str
+                  returned: always
+                running:
+                  description:
+                    - What the processes do that have it open. V(on) where each write goes to the disk at once, V(off),
+                      V(closed) where nobody has it open, or V(unknown).
+                    - With Classic and SuperClassic, processes that have it open go on as they were when the header changes.
+                  type: str
+                  returned: always
+                in_use:
+                  description: Whether a process has it open. V(yes), V(no) or V(unknown).
+                  type: str
+                  returned: always
+                mode:
+                  description:
+                    - V(read_write), V(read_only), V(shutdown) where nobody can attach, V(backup) where changes go to a file
+                      beside it for a while, or V(unknown).
+                  type: str
+                  returned: always
+                owner:
+                  description: The number of the user who owns the file, or V(unknown).
+                  type: str
+                  returned: always
+                reason:
+                  description: Why one of the words is V(unknown), or null.
+                  type: str
+                  returned: always
             settings:
               description:
                 - Its settings by name, each with C(running), C(persisted), C(source), C(reason) and C(from).
@@ -225,10 +273,10 @@ from ansible_collections.durable.dbhost.plugins.module_utils.observation import 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec={"databases": {"type": "raw"}}, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:
-        facts = collect(Host(), now)
+        facts = collect(Host(), now, module.params["databases"])
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")
     module.exit_json(changed=False, ansible_facts={"durable_engines": printable(facts)})

@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
+from ..paths import of_databases
 from . import faircom, firebird, mariadb, mssql, postgresql, units
 from .instance import Instance, Observed
 from .managers import Managers
-from .openfiles import OpenFiles
+from .openfiles import OpenFiles, group
 from .places import Place, Places, resolve
 from .processes import Process, Processes
 
@@ -26,14 +27,16 @@ _OBSERVERS: dict[str, Any] = {engine.NAME: engine.observe for engine in ENGINES 
 _PROGRAMS = {program: engine.NAME for engine in ENGINES for program in engine.PROGRAMS}
 
 
-def collect(host: Host, now: str) -> dict[str, Any]:
+def collect(host: Host, now: str, databases: Any = None) -> dict[str, Any]:
     """Return `durable_engines`; `now` is the host's UTC time in ISO 8601.
+
+    `databases` as the inventory says, [{engine, paths}]: Firebird's are looked for there as well.
 
     What goes wrong with one instance is its own: it is told as unknown, with the reason.
 
     Raises Unobservable where the processes cannot be listed: then nothing can be said.
     """
-    engines = Engines(host)
+    engines = Engines(host, paths=of_databases(databases, firebird.NAME))
     instances = engines.instances()
     return {
         "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
@@ -45,11 +48,12 @@ def collect(host: Host, now: str) -> dict[str, Any]:
 
 
 class Engines:
-    """Reads the engines of one host; `names`: of these alone."""
+    """Reads the engines of one host; `names`: of these alone; `paths`: where Firebird's databases may be."""
 
-    def __init__(self, host: Host, names: Collection[str] = _NAMES) -> None:
+    def __init__(self, host: Host, names: Collection[str] = _NAMES, paths: Iterable[str] = ()) -> None:
         self.host = host
         self.engines = [engine for engine in ENGINES if engine.NAME in names]
+        self.paths = tuple(paths)
         self.processes = Processes(host)
         self.places = Places(host)
         self.files = OpenFiles(host, self.places.mounts)
@@ -139,6 +143,11 @@ class Engines:
         seen: dict[str, Observation] = dict(found.evidence)
         seen["version"] = found.version or unknown("none", "the engine was not asked")
         try:
+            if isinstance(place, Place):
+                opened, seen["files"] = self.files.written(found.processes, place)
+                facts["files"], found = group(opened), found._replace(opened=opened)
+            if found.engine == firebird.NAME and not (isinstance(place, Place) and place.root):
+                found = found._replace(directories=(*found.directories, *self.paths))
             observed = self._observe(found, place)
             if observed:
                 directories = dict.fromkeys((*found.directories, *observed.directories))
@@ -187,6 +196,10 @@ class Engines:
             seen["directories"] = unknown("links", "; ".join(reasons))
         if found.config and place:
             facts["config"] = self.places.on_host(place, found.config)
+        for database in facts.get("databases", ()):
+            # What could not be read may be told by another name than a path.
+            if place and database["path"].startswith("/"):
+                database["path"] = self.places.on_host(place, database["path"])
 
     def _add_running(
         self, facts: dict[str, Any], seen: dict[str, Observation], found: Instance, place: Place
@@ -198,7 +211,6 @@ class Engines:
             seen["namespace"] = unknown(f"/proc/{main.pid}/ns/mnt", place.reason)
         if place.namespace == "container":
             facts["name"] = f"{place.container or 'container'} {found.name}"
-        facts["files"], seen["files"] = self.files.rows(found.processes, place)
         source = f"/proc/{main.pid}/maps"
         try:
             facts["preloads"] = self.processes.preloads(main)

@@ -18,7 +18,10 @@ from .textfile import Line, Malformed, Names, Read, Setting, refusal
 
 
 class Database(NamedTuple):
-    """One alias: its path, or None with the reason, its own settings, and where it stands."""
+    """One alias: its path, or None with the reason, its own settings, and where it stands.
+
+    `ignored`: no database of this server is behind it.
+    """
 
     alias: str
     path: str | None
@@ -26,6 +29,7 @@ class Database(NamedTuple):
     file: str
     line: int
     reason: str | None = None
+    ignored: bool = False
 
 
 def parse(text: str, file: str = "databases.conf") -> list[Line]:
@@ -52,8 +56,8 @@ def databases(
                 raise refusal(
                     file, line.number, line.raw, f"each alias once (see line {found[line.name].line})"
                 )
-            path, reason = _path(line, file, macros)
-            found[line.name] = Database(line.name, path, {}, file, line.number, reason)
+            path, reason, ignored = _path(line, file, macros)
+            found[line.name] = Database(line.name, path, {}, file, line.number, reason, ignored)
         if line.kind == "open":
             _claim(found, configured, line, file)
         if inside and line.kind == "setting":
@@ -73,14 +77,14 @@ def _claim(found: Mapping[str, Database], configured: dict[str, str], line: Line
         )
 
 
-def _path(line: Line, file: str, macros: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """Return the path of an alias and, without one, the reason."""
+def _path(line: Line, file: str, macros: Mapping[str, str]) -> tuple[str | None, str | None, bool]:
+    """Return the path of an alias and, without one, the reason, and whether the server passes it over."""
     try:
         path = firebird_conf.resolve(line.value or "", macros, file)
     except ValueError as error:
-        return None, str(error)
+        return None, str(error), False
     if path.startswith("/"):
-        return path, None
+        return path, None, False
     if re.match(r"[^/]+:", path) or path.startswith("\\\\"):
-        return None, f"{path[:80]} is on another server"
-    return None, f"{path[:80]!r} is not absolute: Firebird ignores this alias"
+        return None, f"{path[:80]} is on another server", True
+    return None, f"{path[:80]!r} is not absolute: Firebird ignores this alias", True

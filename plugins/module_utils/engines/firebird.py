@@ -1,17 +1,20 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Firebird: where its instances are."""
+"""Firebird: where its instances are, and their databases."""
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterable
 
 from ..host import Host, Unobservable
 from ..observation import Observation, unknown
-from .instance import Instance, of_mains
-from .places import Places, look
+from . import firebird_databases, firebird_setup
+from .firebird_files import Files
+from .instance import Instance, Observed, of_mains
+from .places import Place, Places, look, resolve
 from .processes import Process, Processes
 
 NAME = "firebird"
@@ -20,6 +23,11 @@ PROGRAMS = ("firebird", "fbserver", "fb_smp_server", "fb_inet_server")
 UNITS = re.compile(r"firebird[^/]*\.service")
 _CONFIG = "firebird.conf"
 _OPT, _ETC = "/opt/firebird", "/etc/firebird"
+_VERSION = re.compile(r"version \S*?V([0-9]+(?:\.[0-9]+)+)")
+_PACKAGED = re.compile(r"/usr/(?:lib|lib64|libexec|sbin)/(?:[^/]+/)*(?:firebird|fbserver|fb_inet_server)")
+#: Debian starts Firebird 4 and later with the variable FIREBIRD set to such a directory, by version.
+_DEBIAN_HOME = re.compile(r"/usr/lib/(?:[^/]+/)?firebird/([0-9.]+)/?")
+_UNIT_VERSION = re.compile(r"firebird([0-9]+\.[0-9]+)\b")
 _BINARIES = (f"{_OPT}/bin/firebird", f"{_OPT}/bin/fbserver", "/usr/sbin/firebird", "/usr/sbin/fbserver")
 
 
@@ -48,11 +56,82 @@ def installed(host: Host, units: list[str]) -> list[Instance]:
         names = [None]
     found = []
     for unit in names:
-        config, why = _config(host, "", {}, _OPT if host.exists(f"{_OPT}/{_CONFIG}") else "")
+        version = _UNIT_VERSION.match(unit or "")
+        home = (
+            f"/usr/lib/firebird/{version[1]}" if version else _OPT if host.exists(f"{_OPT}/{_CONFIG}") else ""
+        )
+        config, why = _config(host, "", {}, home)
         evidence = (("config", why),) if why else ()
         name = unit if unit and len(names) > 1 else NAME
         found.append(Instance(NAME, name, config=config, unit=unit, evidence=evidence))
     return found
+
+
+def observe(host: Host, found: Instance, place: Place | None) -> Observed:
+    """Return its version, its databases, and what its configuration says of writes."""
+    root = place.root if place else ""
+    setup = firebird_setup.read(host, root, found.config)
+    unread = dict(setup.unread)
+    searched = (*setup.directories, *found.directories)
+    paths, named = _search(host, root, searched, unread), _aliases(host, root, setup.aliases, unread)
+    opened = {file.path for file in found.opened}
+    databases = firebird_databases.look_at(host, root, {*paths, *opened}, named, found.opened)
+    databases += [firebird_databases.unread(what, why) for what, why in unread.items()]
+    return Observed(
+        version=_version(host, found, root),
+        settings=setup.settings,
+        directories=tuple(dict.fromkeys(posixpath.dirname(one.path) for one in databases if one.header)),
+        databases=tuple(one.as_dict() for one in databases),
+    )
+
+
+def _search(host: Host, root: str, directories: Iterable[str], unread: dict[str, str]) -> list[str]:
+    """Return the files in directories, links in their names followed; add to `unread` what cannot be read."""
+    found: dict[str, list[str]] = {}
+    for directory in dict.fromkeys(directories):
+        try:
+            if look(host, root + directory):
+                real = resolve(host, root, directory)
+                if not any(real.startswith(f"{known}/") for known in found):
+                    found[real] = Files(host, root).search(real)
+        except Unobservable as error:
+            unread[directory] = str(error)
+    return [path for paths in found.values() for path in paths]
+
+
+def _aliases(host: Host, root: str, aliases: Iterable[str], unread: dict[str, str]) -> list[str]:
+    """Return where aliases lead, without those that lead to nothing."""
+    found = []
+    for path in aliases:
+        try:
+            if look(host, root + path):
+                found.append(resolve(host, root, path))
+        except Unobservable as error:
+            unread[path] = str(error)
+    return found
+
+
+def _version(host: Host, found: Instance, root: str) -> Observation:
+    """Ask the program for its version, which it tells and ends.
+
+    Only where packages and the vendor put it: anybody can call a program so, and let root run it.
+    """
+    exe = found.processes[0].exe if found.processes else None
+    if root:
+        return unknown("firebird -z", "in a container: ask it there")
+    trusted = [path for path in _BINARIES if host.exists(path)]
+    if exe and (exe in trusted or _PACKAGED.fullmatch(exe)):
+        trusted = [exe]
+    if not trusted or (exe and exe != trusted[0]):
+        return unknown("firebird -z", f"{exe or 'the program'} is not where packages put it, and is not run")
+    try:
+        said = host.run([trusted[0], "-z"])
+    except Unobservable as error:
+        return unknown(f"{trusted[0]} -z", str(error))
+    version = _VERSION.search(said.stdout + said.stderr)
+    if not version:
+        return unknown(f"{trusted[0]} -z", f"exit {said.rc}, and no version in what it says")
+    return Observation(version[1], f"{trusted[0]} -z")
 
 
 def _instance(processes: Processes, places: Places, main: Process) -> Instance:
@@ -61,7 +140,7 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
     config, why = _config(places.host, places.of(main).root, said, home)
     return Instance(
         engine=NAME,
-        name=said.get("FIREBIRD") or NAME,
+        name=NAME if _DEBIAN_HOME.fullmatch(said.get("FIREBIRD") or "") else said.get("FIREBIRD") or NAME,
         processes=processes.family(main, PROGRAMS),
         config=config,
         evidence=(("config", why),) if why else (),
@@ -76,6 +155,9 @@ def _config(
     It lies in the root directory of the installation, which the variable FIREBIRD moves; Debian has
     it in /etc, by version.
     """
+    debian = _DEBIAN_HOME.fullmatch(environment.get("FIREBIRD") or home)
+    if debian and look(host, f"{root}{_ETC}/{debian[1]}/{_CONFIG}"):
+        return f"{_ETC}/{debian[1]}/{_CONFIG}", None
     if environment.get("FIREBIRD"):
         return f"{environment['FIREBIRD'].rstrip('/')}/{_CONFIG}", None
     if home and look(host, f"{root}{home}/{_CONFIG}"):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..host import Unobservable
 from ..observation import Observation, unknown
+from .openfiles import Opened
 from .processes import Process, Processes
 
 
@@ -20,7 +21,7 @@ class Instance(NamedTuple):
     `config` and `directories` are paths as the instance itself sees them; None and () are for what
     was not found. `unit` is the systemd service of a stopped one; of a running one its control group
     tells. `flavour` is for MariaDB and MySQL: mariadb, mysql or unknown. `evidence` says by field why
-    something is not known.
+    something is not known. `opened`: the files that it has open for writing, as far as they can be told.
     """
 
     engine: str
@@ -32,6 +33,7 @@ class Instance(NamedTuple):
     flavour: str | None = None
     version: Observation | None = None
     evidence: tuple[tuple[str, Observation], ...] = ()
+    opened: tuple[Opened, ...] = ()
 
 
 class Observed(NamedTuple):
@@ -42,7 +44,8 @@ class Observed(NamedTuple):
     running is `stopped` where nothing runs; `from` is the file and line that wins, or null; `reason`
     says why one of the two is unknown. `pending_restart`: names of settings that wait for a restart.
     `overrides`: [{scope, setting, value, source, remedy}] of roles, users or databases that go their own
-    way. `databases`: Firebird's, [{path, forced_writes, in_use, reason}].
+    way. `databases`: Firebird's, [{path, forced_writes, running, in_use, mode, owner, reason}], paths as the
+    instance sees them.
     """
 
     version: Observation

@@ -58,11 +58,11 @@ class OpenFiles:
         except Unobservable:
             self.machine = UNKNOWN
 
-    def rows(self, processes: Iterable[Process], place: Place) -> tuple[list[dict[str, Any]], Observation]:
-        """Return a row for each (directory, device, way of opening), and how complete they are.
+    def written(self, processes: Iterable[Process], place: Place) -> tuple[tuple[Opened, ...], Observation]:
+        """Return the files that are open for writing, and how complete they are.
 
-        Files that are only read, and those that no longer have a name, are left out. The word is
-        complete, partial or unknown, with the reason. `processes`: the main one first.
+        Files that no longer have a name are left out. The word is complete, partial or unknown, with
+        the reason. `processes`: the main one first.
         """
         family = list(processes)
         chosen, reasons = choose(family), []
@@ -78,7 +78,12 @@ class OpenFiles:
                     reasons.append(str(error))
         named, why = self._named(found, place)
         word = "complete" if not reasons + why else "partial" if named else UNKNOWN
-        return _rows(named), Observation(word, SOURCE, "; ".join(reasons + why) or None)
+        return tuple(named), Observation(word, SOURCE, "; ".join(reasons + why) or None)
+
+    def rows(self, processes: Iterable[Process], place: Place) -> tuple[list[dict[str, Any]], Observation]:
+        """Return a row for each (directory, device, way of opening), and how complete they are."""
+        found, seen = self.written(processes, place)
+        return group(found), seen
 
     def _of(self, process: Process, place: Place) -> Iterator[Opened]:
         base = f"/proc/{process.pid}"
@@ -95,7 +100,7 @@ class OpenFiles:
                 if self.host.exists(f"{base}/fd/{number}"):
                     raise Unobservable(f"{base}/fd/{number}: {error}") from error
                 continue
-            if flags & _ACCESS != _READ_ONLY:
+            if is_writable(flags):
                 device = self._device(path, mount, place)
                 if device is not None:
                     yield Opened(path, device, opened(flags, self.machine))
@@ -148,6 +153,11 @@ def parse_fdinfo(text: str) -> tuple[int, str]:
     return int(fields["flags"], 8), fields["mnt_id"].strip()
 
 
+def is_writable(flags: int) -> bool:
+    """Tell whether a file was opened for writing."""
+    return flags & _ACCESS != _READ_ONLY
+
+
 def opened(flags: int, machine: str) -> str:
     """Return how a file was opened, as sorted words: buffered or direct, and dsync or sync.
 
@@ -163,7 +173,8 @@ def opened(flags: int, machine: str) -> str:
     return " ".join(words)
 
 
-def _rows(files: Iterable[Opened]) -> list[dict[str, Any]]:
+def group(files: Iterable[Opened]) -> list[dict[str, Any]]:
+    """Return a row for each (directory, device, way of opening)."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for file in files:
         groups.setdefault((posixpath.dirname(file.path), file.device, file.opened), []).append(file.path)

@@ -9,14 +9,15 @@ import json
 
 from ..host import ChangeFailed, Host, Unobservable
 
-#: {mount point: the options of its fstab line before the first change}
+#: {mount point: the options of its fstab line before the first change}. Layers of engines have a file
+#: of their own beside it, {what was changed: what it was}.
 PATH = "/var/lib/durable-dbhost/originals.json"
 
 
 def load(host: Host, path: str = PATH) -> dict[str, str]:
-    """Return {mount point: original fstab options}. Raises ChangeFailed on a damaged file.
+    """Return {what was changed: what it was}; of `PATH`, {mount point: fstab options}.
 
-    Another `path` is another layer's, with keys of its own.
+    Another `path` is another layer's, with keys of its own. Raises ChangeFailed on a damaged file.
     """
     if not host.exists(path):
         return {}

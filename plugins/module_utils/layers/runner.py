@@ -13,11 +13,15 @@ from ..host import ChangeFailed, Host, Unobservable
 from .layer import as_diff
 
 
-def run(layer: Any, target: dict[str, Any], restarts: bool = False) -> None:
+def run(
+    layer: Any, target: dict[str, Any], restarts: bool = False, shared: dict[str, Any] | None = None
+) -> None:
     """Run the module of a layer; `target` is the argument spec of one of its targets.
 
     A layer has target_of, plan, apply, plan_release and apply_release; a plan has `changes`.
-    `restarts`: its plan takes `restart`, whether it may restart a server that needs it.
+    `restarts`: its plan takes `restart`, whether it may restart a server that needs it. `shared` is the
+    spec of options for all targets, which plan and plan_release take. A plan may have `warnings`: what
+    is left as it is, and why.
     """
     spec: dict[str, Any] = {
         "targets": {"type": "list", "elements": "dict", "default": [], "options": target},
@@ -25,13 +29,15 @@ def run(layer: Any, target: dict[str, Any], restarts: bool = False) -> None:
     }
     if restarts:
         spec["restart"] = {"type": "bool", "default": False}
+    spec.update(shared or {})
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     host = Host()
-    options = {"restart": module.params["restart"]} if restarts else {}
-    targets = [layer.target_of(row) for row in module.params["targets"]]
+    common = {name: module.params[name] for name in shared or {}}
+    options = {**common, "restart": module.params["restart"]} if restarts else common
     try:
+        targets = [layer.target_of(row) for row in module.params["targets"]]
         released = module.params["state"] == "released"
-        work = layer.plan_release(host) if released else layer.plan(host, targets, **options)
+        work = layer.plan_release(host, **common) if released else layer.plan(host, targets, **options)
         if work.changes and not module.check_mode:
             if released:
                 layer.apply_release(host, work)
@@ -39,6 +45,8 @@ def run(layer: Any, target: dict[str, Any], restarts: bool = False) -> None:
                 layer.apply(host, work, targets)
     except (ChangeFailed, Unobservable) as error:
         module.fail_json(msg=str(error))
+    for warning in getattr(work, "warnings", ()):
+        module.warn(warning)
     module.exit_json(
         changed=bool(work.changes),
         changes=[change._asdict() for change in work.changes],

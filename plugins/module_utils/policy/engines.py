@@ -224,15 +224,24 @@ def _override(instance: dict[str, Any], override: dict[str, Any], rule: Rule) ->
 
 
 def _databases(instance: dict[str, Any], profile: Profile) -> Iterator[Setting]:
-    """Yield a row for each Firebird database: the setting is in its header."""
+    """Yield a row for each Firebird database: the setting is in its header.
+
+    Who has it open may do otherwise than the header says, until he detaches.
+    """
     rule = rules(instance, profile)["forced_writes"]
     for database in instance["databases"]:
-        word = database["forced_writes"]
-        said = {"value": word, "source": f"{database['path']}: header", "reason": database["reason"]}
-        drifts = word != UNKNOWN and not rule.allows(word)
-        can = drifts and database["in_use"] == "no" and instance["managed_by"] not in _OWNERS
-        verdict = "drift_running" if drifts else UNKNOWN if word == UNKNOWN else "ok"
-        remedy = "" if verdict == "ok" else "run harden-db" if can else _gfix(database, verdict)
+        persisted = database["forced_writes"]
+        running = persisted if database["running"] == "closed" else database["running"]
+        runs, kept = rule.allows(running), rule.allows(persisted)
+        verdict = _judge(running, persisted, runs, kept, rule.live)
+        if database["mode"] == "read_only":
+            verdict = "ok"  # Nothing writes to it; Firebird changes no header of such a one either.
+        can = verdict.startswith("drift") and _is_ours_to_change(instance, database)
+        why = _why(verdict, "forced_writes", running, persisted, rule, {"reason": database["reason"]})
+        if verdict.startswith("drift"):
+            why += _flushes(instance)
+        source = {"value": running, "source": f"how {database['path']} is open", "reason": database["reason"]}
+        header = {**source, "value": persisted, "source": f"{database['path']}: header"}
         yield Setting(
             layer="firebird",
             target=database["path"],
@@ -240,20 +249,53 @@ def _databases(instance: dict[str, Any], profile: Profile) -> Iterator[Setting]:
             klass="safety",
             wanted_running=rule.value,
             wanted_persisted=rule.value,
-            running=word,
-            persisted=word,
+            running=running,
+            persisted=persisted,
             verdict=verdict,
-            phase="tighten" if can else None,
-            evidence={"running": said, "persisted": said},
-            why=_why(verdict, "forced_writes", word, word, rule, {"reason": database["reason"]}),
-            remedy=remedy,
+            phase=rule.phase if can else None,
+            evidence={"running": header if database["running"] == "closed" else source, "persisted": header},
+            why=why,
+            remedy="" if verdict == "ok" else "run harden-db" if can else _gfix(instance, database, verdict),
         )
 
 
-def _gfix(database: dict[str, Any], verdict: str) -> str:
+def _is_ours_to_change(instance: dict[str, Any], database: dict[str, Any]) -> bool:
+    is_free = (database["in_use"], database["mode"]) == ("no", "read_write") and database["owner"] != "0"
+    # Those who open a database find each other by files in /tmp/firebird, which another namespace hides.
+    return is_free and instance["namespace"] == "host" and instance["managed_by"] not in _OWNERS
+
+
+def _gfix(instance: dict[str, Any], database: dict[str, Any], verdict: str) -> str:
+    path, manager = database["path"], instance["managed_by"]
     if verdict == UNKNOWN:
         return "mend what could not be read, then run again"
-    return "somebody has it open: detach everybody and run again (gfix -write sync wants it alone)"
+    if manager in _OWNERS:
+        return _OWNERS[manager]
+    if instance["namespace"] != "host":
+        return f"run gfix -write sync {path} in the server's own mount namespace: nsenter"
+    if database["mode"] == "shutdown":
+        return f"it is shut down: bring it online (gfix -online {path}), and run again"
+    if database["owner"] == "0":
+        return f"root owns it: chown {path} to the server's user, as whom gfix has to run"
+    if database["in_use"] == "yes":
+        mode = instance["settings"].get("ServerMode", {}).get("persisted", "")
+        if mode.lower() in ("super", "threadeddedicated"):
+            return (
+                f"somebody has it open: run again when nobody has, or gfix -write sync localhost:{path} now"
+            )
+        return "somebody has it open: run again when nobody has; who has it open keeps his way of writing"
+    return "mend what could not be read, then run again"
+
+
+def _flushes(instance: dict[str, Any]) -> str:
+    """Return what the server's settings mean for a database without forced writes."""
+    said = {name: row["persisted"] for name, row in instance["settings"].items()}
+    writes, seconds = said.get("MaxUnflushedWrites", UNKNOWN), said.get("MaxUnflushedWriteTime", UNKNOWN)
+    if UNKNOWN in (writes, seconds):
+        return ""
+    if max(int(writes), int(seconds)) < 0:
+        return ", for the server never asks it to (MaxUnflushedWrites and MaxUnflushedWriteTime are off)"
+    return f", at most until a commit after {writes} writes or {seconds} seconds (-1: never)"
 
 
 def _is_moot(instance: dict[str, Any], rule: Rule) -> bool:
@@ -276,7 +318,7 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
         wrong = (
             rule and rule.loses and row.running not in (UNKNOWN, "stopped") and not rule.allows(row.running)
         )
-        if wrong and row.klass == "safety":
+        if wrong and row.klass == "safety" and row.verdict != "ok":
             yield f"commits of {label} can vanish: {row.setting} is {row.running} ({row.target})"
     if instance["engine"] == "mssql":
         yield from mssql.risks(instance, label)

@@ -95,8 +95,17 @@ def _instances(rows: list[Setting]) -> list[dict[str, Any]]:
     return list(targets.values())
 
 
+def _databases(rows: list[Setting]) -> list[dict[str, Any]]:
+    targets: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        # Two servers can know one database.
+        targets.setdefault(row.target, {"database": row.target})[row.setting] = row.wanted_persisted
+    return list(targets.values())
+
+
 _TARGETS = {
     **dict.fromkeys(ENGINES, _instances),
+    "firebird": _databases,
     "mount_options": _mounts,
     "write_cache": _disks,
     "io_scheduler": _devices,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ..host import CHANGE_TIMEOUT, READ_TIMEOUT, Host, Result, Unobservable
@@ -33,7 +33,12 @@ class LooksOnly(Exception):
 class _LooksOnly(Host):
     """A host that refuses every change."""
 
-    def change(self, argv: list[str], timeout: float = CHANGE_TIMEOUT) -> None:
+    def change(
+        self,
+        argv: list[str],
+        timeout: float = CHANGE_TIMEOUT,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         raise LooksOnly(f"run {' '.join(argv)}")
 
     def write_attribute(self, path: str, value: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import UserDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Union
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
@@ -65,7 +65,8 @@ class FakeHost(Host):
 
     `files`: path -> content; `links`: path -> target, absolute; `commands`: argv -> output, or a
     whole Result; `modes`: path -> permission bits, where they are not 0644; `block_devices`: paths;
-    `stop`: what is raised at mutation number `stop_at` (from 1), instead of its effect.
+    `environment`: what the last change was given; `stop`: what is raised at mutation number `stop_at`
+    (from 1), instead of its effect.
     """
 
     def __init__(self) -> None:
@@ -75,6 +76,7 @@ class FakeHost(Host):
         self.modes: dict[str, int] = {}
         self.block_devices: set[str] = set()
         self.mutations: list[Mutation] = []
+        self.environment: dict[str, str] = {}
         self.asked: list[tuple[str, ...]] = []
         self.stop_at = 0
         self.stop: type[BaseException] = Killed
@@ -126,7 +128,13 @@ class FakeHost(Host):
         outcome = said(self.commands[tuple(argv)])
         return outcome if isinstance(outcome, Result) else Result(0, outcome, "")
 
-    def change(self, argv: list[str], timeout: float = CHANGE_TIMEOUT) -> None:
+    def change(
+        self,
+        argv: list[str],
+        timeout: float = CHANGE_TIMEOUT,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.environment = dict(environment or {})
         self._mutate(("change", *argv), lambda: self.on_change(argv))
 
     def write_attribute(self, path: str, value: str) -> None:

@@ -239,6 +239,13 @@ class TestChange:
         with pytest.raises(ChangeFailed, match=r": exit 1: a b$"):
             HOST.change(["sh", "-c", "echo a; echo b; exit 1"])
 
+    def test_a_change_can_be_given_variables_and_does_not_tell_them(self) -> None:
+        script = 'test "$ISC_PASSWORD" = secret -a "$LC_ALL" = C'
+        Host().change(["sh", "-c", script], environment={"ISC_PASSWORD": "secret"})
+        with pytest.raises(ChangeFailed) as failed:
+            Host().change(["sh", "-c", script], environment={"ISC_PASSWORD": "hidden"})
+        assert "hidden" not in str(failed.value)
+
     def test_a_missing_command_is_a_failed_change(self) -> None:
         with pytest.raises(ChangeFailed, match="no-such-command"):
             HOST.change(["no-such-command"])

@@ -15,6 +15,10 @@ pytest.importorskip("ansible")
 import yaml
 
 from ansible_collections.durable.dbhost.plugins.modules import engine_facts
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_firebird import (
+    FakeDatabase,
+    FirebirdHost,
+)
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_proc import (
     BOOT_ID,
     RDWR,
@@ -70,3 +74,18 @@ def test_each_field_is_documented_and_each_documented_one_is_there(
     assert {key for found in facts["engines"] for key in found} == set(instance)
     files = [row for found in facts["engines"] for row in found["files"]]
     assert set(files[0]) == set(instance["files"]["contains"])
+
+
+def test_databases_are_looked_for_where_the_inventory_names_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    host = FirebirdHost(FIREBIRD, a=FakeDatabase())
+    host.files["/opt/firebird/firebird.conf"] = ""
+    named = [{"engine": "firebird", "paths": ["/data"]}, {"engine": "mariadb", "paths": ["/log"]}, "nonsense"]
+    result = run_module(engine_facts, host, monkeypatch, capsys, databases=named)
+    (facts,) = result["ansible_facts"]["durable_engines"]["engines"]
+    assert [row["path"] for row in facts["databases"]] == ["/data/a.fdb"]
+    documented = yaml.safe_load(engine_facts.RETURN)["ansible_facts"]["contains"]["durable_engines"]
+    rows = documented["contains"]["engines"]["contains"]["databases"]["contains"]
+    assert set(facts["databases"][0]) == set(rows)
+    assert not any("/log" in word for argv in host.asked for word in argv)

@@ -240,28 +240,6 @@ def test_a_library_that_takes_fsync_away_puts_the_host_at_risk() -> None:
     assert any("libeatmydata.so" in why for why in found["why"])
 
 
-@pytest.mark.fact(34)
-@pytest.mark.parametrize(
-    ("forced", "in_use", "verdict", "planned", "remedy"),
-    [
-        ("on", "yes", "ok", False, ""),
-        ("off", "no", "drift_running", True, "run harden-db"),
-        ("off", "yes", "drift_running", False, "open"),
-        ("off", "unknown", "drift_running", False, "open"),
-        ("unknown", "no", "unknown", False, "could not be read"),
-    ],
-)
-def test_each_firebird_database_is_its_own(
-    forced: str, in_use: str, verdict: str, planned: bool, remedy: str
-) -> None:
-    database = {"path": "/srv/pgdata/a.fdb", "forced_writes": forced, "in_use": in_use, "reason": "damaged"}
-    found = judged(instance("firebird", databases=[database]))
-    seen = row(found, "forced_writes")
-    assert (seen["verdict"], seen["target"]) == (verdict, "/srv/pgdata/a.fdb")
-    assert remedy in seen["remedy"]
-    assert ("firebird" in found["plan"]["tighten"]) == planned
-
-
 @pytest.mark.fact(32)
 def test_faircom_may_not_trade_durability_for_delay() -> None:
     delayed = {"DELAYED_DURABILITY": "5"}

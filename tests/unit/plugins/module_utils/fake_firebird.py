@@ -1,0 +1,189 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host with databases of Firebird, and a fake gfix that behaves as Firebird 3 and 4 were seen to.
+
+It changes the header of a database also while others have it open; a server in mode Super keeps
+others from opening it by a lock. It refuses a database that is read-only or shut down.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    CHANGE_TIMEOUT,
+    READ_TIMEOUT,
+    ChangeFailed,
+    Result,
+    Unobservable,
+)
+
+from .fake_proc import DSYNC, RDWR, FakeProcess, ProcHost
+
+#: The device of the disk that fake_proc has mounted on /data.
+DEVICE = os.makedev(8, 17)
+OWNER = 150
+PASSWORD = "secret word"
+FORCED, READ_ONLY, SHADOW, BACKUP, SHUT = 0x2, 0x20, 0x1, 0x400, 0x1000
+
+
+@dataclass
+class FakeDatabase:
+    """A file that begins as a database does. `kind` is that of st_mode."""
+
+    flags: int = FORCED
+    major: int = 12
+    sequence: int = 0
+    following: str = ""
+    owner: int = OWNER
+    created: bytes = b"created!"
+    inode: int = 4711
+    kind: int = 0o100660
+    content: bytes | None = None
+
+    def page(self) -> bytes:
+        """Return its first bytes."""
+        if self.content is not None:
+            return self.content
+        page = bytearray(1024)
+        page[0] = 1
+        struct.pack_into("=HH", page, 16, 8192, 0x8000 | self.major)
+        struct.pack_into("=HH", page, 40, self.sequence, self.flags)
+        page[44:52] = self.created
+        name = self.following.encode()
+        start = 132 if self.major == 12 else 128
+        page[start : start + 2 + len(name)] = bytes((2 if name else 0, len(name))) + name
+        return bytes(page)
+
+
+@dataclass
+class Server:
+    """What a test says of the server that a database is changed by with a password."""
+
+    answers: bool = False
+    said: list[tuple[Any, ...]] = field(default_factory=list)
+
+
+class FirebirdHost(ProcHost):
+    """The machine. `databases`: path -> file; `hung`: directories on a disk that does not answer.
+
+    `locks`: (pid, path); `lie`: gfix says that it did, and did not; `opened_by`: a process that opens
+    a database while gfix changes it.
+    """
+
+    def __init__(self, *processes: FakeProcess, **databases: FakeDatabase) -> None:
+        super().__init__(*processes)
+        self.databases: dict[str, FakeDatabase] = {}
+        self.hung: tuple[str, ...] = ()
+        self.locks: list[tuple[int, str]] = []
+        self.server = Server()
+        self.lie = False
+        self.opened_by: FakeProcess | None = None
+        self.add(**{f"/data/{name}.fdb": database for name, database in databases.items()})
+
+    def add(self, **databases: FakeDatabase) -> None:
+        """Add files by path."""
+        for path, database in databases.items():
+            database.inode += len(self.databases)
+            self.databases[path] = database
+            self.files[path] = ""
+
+    def open(
+        self, pid: int, path: str, flags: int = RDWR | DSYNC, program: str = "/usr/sbin/firebird"
+    ) -> None:
+        """Start a process that has a database open, and locked."""
+        self.start(FakeProcess(pid, program, files=((path, flags, 31),)))
+        self.locks.append((pid, path))
+
+    def read(self, path: str) -> str:
+        if path == "/proc/locks":
+            lines = (
+                f"{number}: FLOCK  ADVISORY  WRITE {pid} 08:11:{self.databases[name].inode} 0 EOF\n"
+                for number, (pid, name) in enumerate(self.locks, 1)
+            )
+            return "1: POSIX  ADVISORY  READ 9 08:11:1 0 EOF\n" + "".join(lines)
+        return super().read(path)
+
+    def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
+        if tuple(argv) in self.commands:
+            return super().run(argv, timeout)
+        paths = [word for word in argv[1:] if word.startswith("/")]
+        if any(path == hung or path.startswith(f"{hung}/") for path in paths for hung in self.hung):
+            self.asked.append(tuple(argv))
+            raise Unobservable(f"{' '.join(argv)}: no answer within {timeout:g} s")
+        if argv[0] == "stat" and argv[1] == "--dereference":
+            return self._stat(argv, paths)
+        if argv[0] == "head":
+            return self._head(argv, paths)
+        if argv[0] == "find":
+            self.asked.append(tuple(argv))
+            found = [path for path in self.databases if path.startswith(f"{argv[2].rstrip('/')}/")]
+            return Result(0, "".join(f"{path}\0" for path in found), "")
+        if argv[0] == "setpriv" or argv[-1] == "-z":
+            self.asked.append(tuple(argv))
+            raise Unobservable(f"{argv[0]}: No such file or directory")
+        return super().run(argv, timeout)
+
+    def change(
+        self,
+        argv: list[str],
+        timeout: float = CHANGE_TIMEOUT,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        assert PASSWORD not in " ".join(argv)
+        super().change(argv, timeout, environment)
+
+    def on_change(self, argv: list[str]) -> None:
+        if argv[0] == "sync":
+            return
+        assert argv[0] == "setpriv", argv
+        ids, command = argv[1:4], argv[5:]
+        word, path = command[2:]
+        self.server.said.append((ids, command, dict(self.environment)))
+        remote = path.partition(":")[2] if ":" in path else ""
+        if remote and self.environment.get("ISC_PASSWORD") != PASSWORD:
+            raise ChangeFailed(f"{' '.join(argv)}: exit 1: Your user name and password are not defined.")
+        self._gfix(self.databases[remote or path], ids, word, remote)
+
+    def _gfix(self, database: FakeDatabase, ids: list[str], word: str, remote: str) -> None:
+        if database.flags & SHUT or database.flags & READ_ONLY:
+            raise ChangeFailed("gfix: exit 1: attempted update on read-only database")
+        if not remote and ids != [f"--reuid={OWNER}", "--regid=150", "--clear-groups"]:
+            raise ChangeFailed("gfix: exit 1: Permission denied -/tmp/firebird/")
+        if remote and not self.server.answers:
+            raise ChangeFailed("gfix: exit 1: Failed to establish a connection.")
+        if not self.lie:
+            database.flags = database.flags | FORCED if word == "sync" else database.flags & ~FORCED
+        if self.opened_by:
+            self.start(self.opened_by)
+            self.locks.append((self.opened_by.pid, self.opened_by.files[0][0]))
+
+    def _stat(self, argv: list[str], paths: list[str]) -> Result:
+        self.asked.append(tuple(argv))
+        text, complaints = "", ""
+        for path in paths:
+            database = self.databases.get(path)
+            if database:
+                text += f"{DEVICE} {database.inode} {database.owner} 150 {database.kind:x} {path}\0"
+            elif self.exists(path):
+                text += f"{DEVICE} 1 0 0 81a4 {path}\0"
+            else:
+                complaints += f"stat: cannot statx '{path}': {os.strerror(errno.ENOENT)}\n"
+        return Result(1 if complaints else 0, text, complaints)
+
+    def _head(self, argv: list[str], paths: list[str]) -> Result:
+        self.asked.append(tuple(argv))
+        said, complaints = b"", ""
+        for path in paths:
+            if path not in self.databases:
+                complaints += f"head: cannot open '{path}' for reading: {os.strerror(errno.ENOENT)}\n"
+                continue
+            mark = (b"\n" if said else b"") + b"==> " + path.encode("utf-8", "surrogateescape") + b" <==\n"
+            said += (mark if "--verbose" in argv else b"") + self.databases[path].page()
+        return Result(1 if complaints else 0, said.decode("utf-8", "surrogateescape"), complaints)

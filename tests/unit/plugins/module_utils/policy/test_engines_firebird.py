@@ -1,0 +1,149 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a profile wants of Firebird's databases, and what a run may do about each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .test_engines import instance, judged, row
+
+PATH = "/srv/pgdata/a.fdb"
+
+
+def database(**given: str) -> dict[str, Any]:
+    """Return a database as engine_facts tells of it: closed, with forced writes."""
+    good = {
+        "path": PATH,
+        "forced_writes": "on",
+        "running": "closed",
+        "in_use": "no",
+        "mode": "read_write",
+        "owner": "150",
+        "reason": None,
+    }
+    return {**good, **given}
+
+
+def found(*databases: dict[str, Any], **given: Any) -> dict[str, Any]:
+    return judged(instance("firebird", databases=list(databases), **given))
+
+
+def settings(**words: str) -> dict[str, Any]:
+    return {name: {"running": "unknown", "persisted": word} for name, word in words.items()}
+
+
+@pytest.mark.fact(34)
+@pytest.mark.parametrize(
+    ("words", "running", "verdict", "planned", "remedy"),
+    [
+        ({}, "on", "ok", False, ""),
+        ({"running": "on", "in_use": "yes"}, "on", "ok", False, ""),
+        ({"forced_writes": "off"}, "off", "drift_running", True, "run harden-db"),
+        # Who has it open writes as before: the header alone is no proof.
+        ({"running": "off", "in_use": "yes"}, "off", "drift_running", False, "run again when nobody has"),
+        (
+            {"forced_writes": "off", "running": "off", "in_use": "yes"},
+            "off",
+            "drift_running",
+            False,
+            "run again when nobody has",
+        ),
+        (
+            {"forced_writes": "off", "running": "on", "in_use": "yes"},
+            "on",
+            "drift_persisted",
+            False,
+            "run again when nobody has",
+        ),
+        ({"forced_writes": "off", "mode": "shutdown"}, "off", "drift_running", False, "gfix -online"),
+        ({"forced_writes": "off", "mode": "read_only"}, "off", "ok", False, ""),
+        ({"forced_writes": "off", "owner": "0"}, "off", "drift_running", False, "chown"),
+        ({"forced_writes": "off", "in_use": "unknown"}, "off", "drift_running", False, "could not be read"),
+        ({"forced_writes": "unknown", "mode": "backup"}, "unknown", "unknown", False, "could not be read"),
+        ({"running": "unknown", "in_use": "yes"}, "unknown", "unknown", False, "could not be read"),
+    ],
+)
+def test_each_database_is_its_own(
+    words: dict[str, str], running: str, verdict: str, planned: bool, remedy: str
+) -> None:
+    facts = found(database(**words))
+    seen = row(facts, "forced_writes")
+    assert (seen["running"], seen["verdict"], seen["target"]) == (running, verdict, PATH)
+    assert seen["persisted"] == words.get("forced_writes", "on")
+    assert remedy in seen["remedy"]
+    targets = [{"database": PATH, "forced_writes": "on"}]
+    assert facts["plan"]["tighten"].get("firebird") == (targets if planned else None)
+    at_risk = verdict != "ok" and running == "off"
+    assert (facts["verdict"] == "at_risk") == at_risk
+
+
+def test_a_read_only_database_puts_nothing_at_risk() -> None:
+    facts = found(database(forced_writes="off", mode="read_only"))
+    assert not any("can vanish" in why for why in facts["why"])
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ({"managed_by": "container"}, "image"),
+        ({"managed_by": "unknown"}, "who manages"),
+        # Its lock files are where gfix does not see them.
+        ({"namespace": "private"}, "nsenter"),
+    ],
+)
+def test_what_is_not_ours_is_left_with_its_remedy(given: dict[str, str], remedy: str) -> None:
+    facts = found(database(forced_writes="off"), **given)
+    assert remedy in row(facts, "forced_writes")["remedy"]
+    assert "firebird" not in facts["plan"]["tighten"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "online"), [("Super", True), ("super", True), ("Classic", False), ("SuperClassic", False)]
+)
+def test_only_with_super_gfix_reaches_those_who_have_it_open(mode: str, online: bool) -> None:
+    facts = judged(
+        {
+            **instance("firebird", databases=[database(forced_writes="off", running="off", in_use="yes")]),
+            "settings": settings(ServerMode=mode),
+        }
+    )
+    assert ("gfix -write sync localhost" in row(facts, "forced_writes")["remedy"]) == online
+
+
+@pytest.mark.fact(34)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"MaxUnflushedWrites": "-1", "MaxUnflushedWriteTime": "-1"}, "the server never asks it to"),
+        ({"MaxUnflushedWrites": "100", "MaxUnflushedWriteTime": "-1"}, "after 100 writes or -1 seconds"),
+        ({"MaxUnflushedWrites": "unknown", "MaxUnflushedWriteTime": "5"}, ""),
+        ({}, ""),
+    ],
+)
+def test_what_the_servers_settings_mean_without_forced_writes(words: dict[str, str], said: str) -> None:
+    off = instance("firebird", databases=[database(forced_writes="off")])
+    why = row(judged({**off, "settings": settings(**words)}), "forced_writes")["why"]
+    assert "writes wait in memory" in why
+    assert why.endswith("to them") if not said else said in why
+
+
+@pytest.mark.fact(53)
+def test_the_engines_own_check_is_named_where_a_database_was_exposed() -> None:
+    facts = found(database(forced_writes="off"))
+    assert any("gfix -v -full" in warning for warning in facts["warnings"])
+
+
+def test_a_database_that_two_servers_know_is_changed_once() -> None:
+    both = [instance("firebird", name=name, databases=[database(forced_writes="off")]) for name in ("a", "b")]
+    assert judged(*both)["plan"]["tighten"]["firebird"] == [{"database": PATH, "forced_writes": "on"}]
+
+
+def test_where_loss_is_accepted_forced_writes_stay() -> None:
+    """Without them Firebird's pages reach the disk in any order: that corrupts, it does not only lose."""
+    from ansible_collections.durable.dbhost.plugins.module_utils.policy.engine_rules import FULL, RELAXED
+
+    assert RELAXED["firebird"] == FULL["firebird"]
