@@ -46,8 +46,8 @@ class MortalHost(Host):
         act()
         self.made.append(name)
 
-    def change(self, argv: list[str]) -> None:
-        self._mortal(" ".join(argv), lambda: super(MortalHost, self).change(argv))
+    def change(self, argv: list[str], *more: Any, **options: Any) -> None:
+        self._mortal(" ".join(argv), lambda: super(MortalHost, self).change(argv, *more, **options))
 
     def write_attribute(self, path: str, value: str) -> None:
         self._mortal(f"{value} > {path}", lambda: super(MortalHost, self).write_attribute(path, value))

@@ -39,7 +39,7 @@ class ActionModule(ActionBase):
 
 
 def _assess(inputs: Inputs, storage: dict[str, Any], engines: dict[str, Any] | None) -> dict[str, Any]:
-    found = {}
+    found: dict[str, Any] = {}
     for name, result in (("durable_engines", engines), ("durable_storage", storage)):
         if result is None:
             found[name] = None

@@ -26,5 +26,5 @@ def test_scenarios_are_verified() -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: path.name)
 def test_a_scenario_has_tests(scenario: Path) -> None:
     texts = [path.read_text(encoding="utf-8") for path in scenario.glob("tests/test_*.py")]
-    assert sum(len(re.findall(r"^def test_", text, re.M)) for text in texts) > 0
+    assert sum(len(re.findall(r"^ *def test_", text, re.M)) for text in texts) > 0
     assert "test_sequence" not in (scenario / "molecule.yml").read_text(encoding="utf-8")
