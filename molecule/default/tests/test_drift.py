@@ -87,7 +87,7 @@ def test_check_names_each_drift_touches_nothing_and_predicts_what_the_run_change
     assert run.code == 0
     # Two fact passes, and one for each layer and phase.
     steps = sum(len(layers) for layers in report["plan"].values())
-    assert executions.count() == 2 + steps
+    assert executions.count() == 4 + steps
     assert run.recap["dbhost"]["changed"] == check.recap["dbhost"]["changed"]
     assert run.reports["dbhost"]["changes"] == report["changes"]
     assert run.reports["dbhost"]["verdict"] == "attested"

@@ -1,0 +1,128 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stand-ins for SQL Server and FairCom DB (tests/stand_ins): their settings follow the disks below."""
+
+from __future__ import annotations
+
+import tarfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.runs import Playbooks, Run
+
+from lab.machine import Machine
+
+ROOT = Path(__file__).resolve().parents[3]
+HOST = "engines"
+#: A profile with caches, so that FUA matters; who may restart what; whose word a guest needs.
+FLUSH: dict[str, Any] = {
+    "durable_profile": "flush",
+    "durable_allow": ["restart_engines"],
+    "durable_attestations": [
+        {
+            "claim": claim,
+            "target": "host",
+            "by": "the lab",
+            "reason": "a machine of the lab",
+            "expires": time.strftime("%Y-%m-%d", time.gmtime(time.time() + 86400)),
+        }
+        for claim in ("host_honours_flush", "host_honours_fua")
+    ],
+}
+
+
+def sh(machine: Machine, script: str) -> str:
+    """Run a script that has to succeed; return its output."""
+    return machine.run(["sh", "-euc", script]).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def installed(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    """The machine with both stand-ins, SQL Server's files on a disk with FUA."""
+    archive = tmp_path_factory.mktemp("stand_ins") / "stand_ins.tar"
+    with tarfile.open(archive, "w") as tar:
+        tar.add(ROOT / "tests/stand_ins", "stand_ins")
+    machine.put(archive, "/root/stand_ins.tar")
+    sh(
+        machine,
+        "tar -C /root -xf /root/stand_ins.tar;"
+        "install -d /srv/mssql/home /srv/faircom/data /var/opt; ln -s /srv/mssql/home /var/opt/mssql;"
+        "sh /root/stand_ins/install_stand_ins.sh mssql faircom;"
+        "chown mssql:mssql /srv/mssql/home; chown faircom:faircom /srv/faircom/data;"
+        "sed -i 's|^LOCAL_DIRECTORY.*|LOCAL_DIRECTORY /srv/faircom/data|' /opt/faircom/config/ctsrvr.cfg;"
+        "systemctl enable --quiet --now mssql-server faircom",
+    )
+    return machine
+
+
+def row(run: Run, setting: str) -> dict[str, Any]:
+    """Return the only row of a setting."""
+    (found,) = [row for row in run.reports[HOST]["settings"] if row["setting"] == setting]
+    assert isinstance(found, dict)
+    return found
+
+
+def opened(run: Run, engine: str) -> set[tuple[str, str]]:
+    """Return how an engine's files are opened, on which mounts."""
+    (one,) = [one for one in run.reports[HOST]["engines"] if one["engine"] == engine]
+    return {(row["opened"], row["mount"]) for row in one["files"]}
+
+
+@pytest.mark.fact(26)
+def test_on_disks_with_fua_sql_server_gets_the_fua_way(installed: Machine, playbooks: Playbooks) -> None:
+    run = playbooks.run("harden-db", variables=FLUSH)
+    assert run.code == 0
+    text = sh(installed, "cat /var/opt/mssql/mssql.conf")
+    assert "3979" in text
+    assert sh(installed, "stat -c %U /var/opt/mssql/mssql.conf") == "mssql"
+    check = playbooks.run("harden-db", "--check", variables=FLUSH)
+    assert (check.code, check.recap[HOST]["changed"]) == (0, 0)
+    assert row(check, "alternatewritethrough")["running"] == "0"
+    assert ("direct dsync", "/srv/mssql") in opened(check, "mssql")
+
+
+@pytest.mark.fact(31)
+def test_faircom_is_told_in_its_own_file_and_all_else_stays(installed: Machine, playbooks: Playbooks) -> None:
+    text = sh(installed, "cat /opt/faircom/config/ctsrvr.cfg")
+    assert "; Configuration of a stand-in for FairCom DB" in text
+    assert "COMPATIBILITY LOG_WRITETHRU" in text
+    check = playbooks.run("harden-db", "--check", variables=FLUSH)
+    assert row(check, "LOG_WRITETHRU")["running"] == "on"
+    assert "synchronous I/O" in sh(installed, "cat /srv/faircom/data/CTSTATUS.FCS")
+
+
+@pytest.mark.fact(26)
+def test_on_a_disk_without_fua_they_flip_to_forced_flush_and_the_disk_is_named(
+    installed: Machine, playbooks: Playbooks
+) -> None:
+    sh(
+        installed,
+        "systemctl stop mssql-server; cp -a /srv/mssql/home /srv/faircom/mssql;"
+        "rm /var/opt/mssql; ln -s /srv/faircom/mssql /var/opt/mssql; systemctl start mssql-server",
+    )
+    disk = sh(installed, "basename $(findmnt -no SOURCE /srv/faircom)")
+    check = playbooks.run("harden-db", "--check", variables=FLUSH)
+    assert check.code == 2
+    assert row(check, "alternatewritethrough")["wanted_running"] == "1"
+    assert disk in row(check, "alternatewritethrough")["why"]
+    assert playbooks.run("harden-db", variables=FLUSH).code == 0
+    check = playbooks.run("harden-db", "--check", variables=FLUSH)
+    assert (check.code, check.recap[HOST]["changed"]) == (0, 0)
+    assert row(check, "traceflag3979")["running"] == "off"
+    assert {how for how, mount in opened(check, "mssql") if mount == "/srv/faircom"} == {"direct"}
+
+
+def test_without_permission_nothing_is_restarted(installed: Machine, playbooks: Playbooks) -> None:
+    sh(installed, "systemctl stop faircom; sed -i /LOG_WRITETHRU/d /opt/faircom/config/ctsrvr.cfg")
+    sh(installed, "systemctl start faircom")
+    pid = sh(installed, "systemctl show -P MainPID faircom")
+    run = playbooks.run("harden-db", variables={**FLUSH, "durable_allow": []})
+    assert run.code == 2
+    assert ("LOG_WRITETHRU", "restart") in {
+        (wait["setting"], wait["needs"]) for wait in run.reports[HOST]["pending"]
+    }
+    assert sh(installed, "systemctl show -P MainPID faircom") == pid
+    assert "LOG_WRITETHRU" in sh(installed, "cat /opt/faircom/config/ctsrvr.cfg")
