@@ -151,8 +151,7 @@ def parse_log(text: str) -> tuple[str | None, str, frozenset[int] | None]:
         if listing and parameter:
             number = parameter["value"].strip('"')
             if parameter["option"] == "T" and re.fullmatch(r"[0-9]{1,9}", number):
-                assert flags is not None
-                flags.add(int(number))
+                flags = {*(flags or ()), int(number)}
         elif line.strip():
             listing = False
     number, name = (versions[-1]["number"], versions[-1]["name"]) if versions else (None, "")

@@ -176,7 +176,8 @@ def _choose(found: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def _look(host: Host, engines: Engines | None, facts: dict[str, Any]) -> Sight:
-    assert engines is not None
+    if engines is None:
+        raise ChangeFailed(f"{facts['name']}: no engines were looked for; run again")
     found = Instance(NAME, facts["name"], unit=facts["unit"], flavour=facts.get("flavour"))
     main = engines.processes.all.get(facts["pids"][0]) if facts["pids"] else None
     if main is None:

@@ -25,8 +25,8 @@ Groups = dict[str, dict[str, str]]
 
 def group(seen: Sight) -> str:
     """Return the group that this server reads, and no other kind of server."""
-    assert seen.version is not None
-    assert seen.begun is not None
+    if seen.version is None or seen.begun is None:
+        raise ChangeFailed("nothing is known of the server's version or of how it is started; run again")
     return ("mariadb" if seen.version.is_mariadb else "mysqld") + seen.begun.suffix
 
 
@@ -81,8 +81,8 @@ def write(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) ->
 
 def beaten(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -> str:
     """Return what has the last word over the planned files, '' when they have it."""
-    assert seen.version is not None
-    assert seen.begun is not None
+    if seen.version is None or seen.begun is None:
+        return "nothing is known of the server's version or of how it is started"
     seen.files.overlay = dict(planned)
     kept = options.persisted(list(wanted), seen.version, seen.begun, seen.files, seen.data)
     left = [

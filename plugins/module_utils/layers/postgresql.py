@@ -340,7 +340,8 @@ def _await_statements(host: Host, step: Step) -> None:
 
 
 def _ask(host: Host, step: Step) -> dict[str, Any]:
-    assert step.login
+    if step.login is None:
+        raise ChangeFailed(f"{step.instance}: it cannot be asked; wanted a server that runs")
     try:
         return postgresql_server.ask(host, step.login)
     except Unobservable as error:

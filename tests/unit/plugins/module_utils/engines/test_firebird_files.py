@@ -132,7 +132,7 @@ def test_a_real_lock(tmp_path: Path) -> None:
     path = tmp_path / "a.fdb"
     path.write_bytes(b"")
     files = Files(Host())
-    (status,) = files.statuses([str(path)]).values()
+    status = files.statuses([str(path)])[str(path)]
     assert isinstance(status, Status)
     assert files.holders(str(path), status) == []
     with subprocess.Popen(["flock", str(path), "sleep", "60"]) as child:

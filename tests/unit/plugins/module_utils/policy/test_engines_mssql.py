@@ -35,9 +35,10 @@ DEFAULT = words("off", "off", "1", "1")
 
 
 def server(
-    runs: dict[str, str] = DEFAULT, kept: dict[str, str] | None = None, **given: Any
+    runs: dict[str, str] | None = None, kept: dict[str, str] | None = None, **given: Any
 ) -> dict[str, Any]:
     """Return SQL Server on /srv/mssql, an XFS of its own."""
+    runs = DEFAULT if runs is None else runs
     kept = runs if kept is None else kept
     settings = {
         name: {"running": word, "persisted": kept[name], "source": "x", "reason": None, "from": None}
