@@ -36,7 +36,7 @@ def mariadb(machine: Machine, statement: str) -> str:
 
 def forced(machine: Machine, name: str) -> bool:
     """Ask Firebird's own tool whether a database's writes are forced."""
-    return "force write" in sh(machine, f"gstat-fb -h /srv/fbdata/data/{name}.fdb")
+    return "force write" in sh(machine, f"fbstat -h /srv/fbdata/data/{name}.fdb")
 
 
 def as_firebird(machine: Machine, script: str) -> str:
@@ -182,7 +182,7 @@ class TestMariadb:
 class TestFirebird:
     @pytest.mark.fact(34)
     def test_each_database_is_found_and_mended(self, machine: Machine, playbooks: Playbooks) -> None:
-        as_firebird(machine, "gfix-fb -write async /srv/fbdata/data/alias.fdb")
+        as_firebird(machine, "gfix -write async /srv/fbdata/data/alias.fdb")
         assert not forced(machine, "alias")
         check = playbooks.run("harden-db", "--check")
         assert (check.code, check.reports[HOST]["verdict"]) == (2, "at_risk")

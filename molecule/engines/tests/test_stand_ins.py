@@ -51,7 +51,7 @@ def installed(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Mac
         "tar -C /root -xf /root/stand_ins.tar;"
         "install -d /srv/mssql/home /srv/faircom/data /var/opt; ln -s /srv/mssql/home /var/opt/mssql;"
         "sh /root/stand_ins/install_stand_ins.sh mssql faircom;"
-        "chown mssql:mssql /srv/mssql/home; chown faircom:faircom /srv/faircom/data;"
+        "chown -R mssql:mssql /srv/mssql/home; chown faircom:faircom /srv/faircom/data;"
         "sed -i 's|^LOCAL_DIRECTORY.*|LOCAL_DIRECTORY /srv/faircom/data|' /opt/faircom/config/ctsrvr.cfg;"
         "systemctl enable --quiet --now mssql-server faircom",
     )
