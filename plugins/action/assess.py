@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment i
     assess,
     unobserved,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.engines import nothing_known
 
 
 class ActionModule(ActionBase):
@@ -39,16 +40,20 @@ class ActionModule(ActionBase):
 
 
 def _assess(inputs: Inputs, storage: dict[str, Any], engines: dict[str, Any] | None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, result in (("durable_engines", engines), ("durable_storage", storage)):
-        if result is None:
-            found[name] = None
-            continue
-        if result.get("unreachable"):
-            return unobserved(inputs, "unreachable", f"unreachable: {result.get('msg', '')}")
-        facts = result.get("ansible_facts", {}).get(name)
-        if facts is None:
-            return unobserved(inputs, "unknown", f"no facts: {result.get('msg', 'none collected')}")
-        found[name] = facts
+    lost = next((result for result in (storage, engines) if result and result.get("unreachable")), None)
+    if lost:
+        return unobserved(inputs, "unreachable", f"unreachable: {lost.get('msg', '')}")
+    facts = _facts(storage, "durable_storage")
+    if facts is None:
+        return unobserved(inputs, "unknown", f"no facts: {storage.get('msg', 'none collected')}")
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return assess(inputs, found["durable_storage"], now, found["durable_engines"])
+    if engines is None:
+        return assess(inputs, facts, now)
+    # Where engines could not be looked for, disks and mounts are made safer all the same.
+    why = engines.get("msg", "no facts of engines were collected")
+    return assess(inputs, facts, now, _facts(engines, "durable_engines") or nothing_known(now, why))
+
+
+def _facts(result: dict[str, Any], name: str) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = result.get("ansible_facts", {}).get(name)
+    return found

@@ -76,6 +76,12 @@ def assess(
     return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings))
 
 
+def nothing_known(now: str, why: str) -> dict[str, Any]:
+    """Return what stands for durable_engines where it could not be collected: a host that may run any."""
+    lost = {"pid": None, "name": "what runs here", "why": why}
+    return {"time": now, "engines": [], "unattributed": [lost]}
+
+
 def paths(found: dict[str, Any]) -> list[str]:
     """Return where the engines keep data and logs: what they are configured to, and have open."""
     named = [path for instance in found["engines"] for path in instance["directories"]]

@@ -77,6 +77,24 @@ def test_a_host_without_facts_is_not_lost(storage: dict[str, Any], verdict: str,
     assert (found["verdict"], found["why"], found["changes"]) == (verdict, [why], [])
 
 
+def test_without_facts_of_engines_the_host_is_unknown_and_made_safer_all_the_same() -> None:
+    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
+    engines = {"failed": True, "msg": "not root"}
+    given = {"profile": "strict", "shipped": shipped(), "mounts": ["/srv/pgdata"], "storage": storage}
+    found = run(**given, engines=engines)
+    assert found["verdict"] == "unknown"
+    assert any("not root" in why for why in found["why"])
+    assert found["plan"]["tighten"]["write_cache"]
+
+
+def test_a_host_that_is_lost_after_its_engines_were_found() -> None:
+    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
+    found = run(
+        profile="strict", shipped=shipped(), storage=storage, engines={"unreachable": True, "msg": "gone"}
+    )
+    assert (found["verdict"], found["why"]) == ("unreachable", ["unreachable: gone"])
+
+
 def test_bad_input_is_a_verdict_and_no_failure() -> None:
     storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
     found = run(profile="strikt", shipped=shipped(), mounts=["/srv/pgdata"], storage=storage)
