@@ -42,6 +42,8 @@ VERDICTS = (
 FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 #: Permissions that durable_allow may give.
 PERMISSIONS = ("restart_engines", "reboot", "unmount")
+#: What tells where an engine keeps its files when nothing was found.
+_HOW_TO_FIND = {"firebird": ": name its databases' paths in durable_databases"}
 _NO_ENGINES: dict[str, Any] = {"engines": [], "unattributed": []}
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
@@ -203,6 +205,8 @@ def _unplaced(case: Case) -> Iterator[str]:
     for instance in case.engines["engines"]:
         label = f"{instance['engine']} {instance['name']}"
         where = place(instance, case.storage)
+        if not where.mounts and not where.unknown:
+            yield f"{label}: where it keeps its files is not known{_HOW_TO_FIND.get(instance['engine'], '')}"
         yield from (f"{label}: {reason}" for reason in where.unknown)
         for mount in where.mounts:
             if mount["device"] not in managed_devices:

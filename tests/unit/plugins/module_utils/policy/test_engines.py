@@ -335,6 +335,17 @@ class TestMounts:
         assert found["verdict"] == "unknown"
         assert any("99:1" in why for why in found["why"])
 
+    @pytest.mark.parametrize("engine", ["postgresql", "firebird"])
+    @pytest.mark.parametrize("state", ["running", "stopped"])
+    @pytest.mark.parametrize("mounts", [None, ["/srv/pgdata"]])
+    def test_files_that_lie_nobody_knows_where_are_not_safe(
+        self, engine: str, state: str, mounts: list[str] | None
+    ) -> None:
+        lost = instance(engine, state=state, directories=[], databases=[])
+        found = judged(lost, mounts=mounts)
+        assert found["verdict"] == "unknown"
+        assert any("main: where it keeps its files is not known" in why for why in found["why"])
+
     def test_a_host_without_engine_and_mount_is_not_applicable(self) -> None:
         found = judged(mounts=None)
         assert found["verdict"] == "not_applicable"
