@@ -24,6 +24,14 @@ _OWNERS = {
     UNKNOWN: "find out who manages this server, and set it there",
 }
 
+#: Fields of an instance without which nothing can be promised for it, and what each tells.
+_NEEDED = {
+    "directories": "where it keeps its files",
+    "files": "which files it has open",
+    "namespace": "in which mount namespace it runs",
+    "preloads": "whether a library takes its flushes away",
+}
+
 
 class Engines(NamedTuple):
     """What the policy finds of a host's engines.
@@ -59,10 +67,7 @@ def assess(
         rows += own
         exposed = list(_risks(instance, own)) if profile.promises_durability else []
         risks += exposed
-        if instance["evidence"].get("observation"):
-            unknowns.append(f"{_label(instance)}: {instance['evidence']['observation']['reason']}")
-        elif not instance["settings"] and instance["engine"] != "firebird":
-            unknowns.append(f"{_label(instance)}: nothing is known of its settings")
+        unknowns += _unknowns(instance)
         if instance["engine"] == "mssql":
             warnings += mssql.warnings(instance)
         if instance["engine"] == "faircom":
@@ -74,6 +79,24 @@ def assess(
                 f"{_label(instance)} was exposed: when it is mended, look for damage with {check}"
             )
     return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings))
+
+
+def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
+    """Yield what of an instance could not be observed, beside its settings."""
+    label, evidence = _label(instance), instance["evidence"]
+    if evidence.get("observation"):
+        yield f"{label}: {evidence['observation']['reason']}"
+    elif not instance["settings"] and not instance.get("databases"):
+        yield f"{label}: nothing is known of its settings"
+    lost = {field for field in _NEEDED if evidence.get(field, {}).get("value") == UNKNOWN}
+    incomplete = evidence.get("files", {}).get("value") == "partial"
+    if incomplete and ("directories" in lost or not instance["directories"]):
+        lost.add("files")
+    if instance["state"] == "stopped":
+        # It has no process, and so no open files, libraries and namespace.
+        lost &= {"directories"}
+    for field in sorted(lost):
+        yield f"{label}: {_NEEDED[field]} is not known: {evidence[field]['reason']}"
 
 
 def nothing_known(now: str, why: str) -> dict[str, Any]:

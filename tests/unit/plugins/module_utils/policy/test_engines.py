@@ -293,6 +293,41 @@ def test_an_engine_that_says_nothing_makes_the_host_unknown() -> None:
     assert any("nothing is known of its settings" in why for why in found["why"])
 
 
+FIELDS = ("directories", "files", "namespace", "preloads")
+
+
+def unread(field: str, value: str = "unknown") -> dict[str, Any]:
+    """Return evidence of a field that could not be read."""
+    return {field: {"value": value, "source": "/proc/1", "reason": "Permission denied"}}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_what_could_not_be_looked_at_makes_the_host_unknown(field: str) -> None:
+    found = judged(instance(evidence=unread(field)))
+    assert found["verdict"] == "unknown"
+    assert any("is not known: Permission denied" in why for why in found["why"])
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_stopped_server_has_no_process_to_look_at(field: str) -> None:
+    words = dict.fromkeys(GOOD["postgresql"], "stopped")
+    found = judged(instance(state="stopped", pids=[], running=words, evidence=unread(field)))
+    assert any("Permission denied" in why for why in found["why"]) == (field == "directories")
+
+
+def test_open_files_are_all_needed_where_nothing_else_tells_the_places() -> None:
+    some = unread("files", "partial")
+    device = next(m["device"] for m in collect(SmallHost(), NOW)["mounts"] if m["target"] == "/srv/pgdata")
+    opened = {"directory": "/srv/pgdata", "device": device, "opened": "direct", "count": 1}
+    assert not any("open" in why for why in judged(instance(evidence=some))["why"])
+    for given in (
+        {"directories": [], "files": [opened], "evidence": some},
+        {"evidence": {**some, **unread("directories")}},
+    ):
+        found = judged(instance(**given))
+        assert any("which files it has open is not known" in why for why in found["why"])
+
+
 @pytest.mark.fact(53)
 def test_after_an_exposed_time_the_engines_own_check_is_named() -> None:
     found = judged(instance(running={"fsync": "off"}))
