@@ -20,6 +20,8 @@ WRITE_THROUGH = ("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU")
 #: The same defect under its old name.
 _ASKS_FOR_SYNC = (*WRITE_THROUGH, "SYNC_LOG")
 _FIRST = "V10.3.1.21834 (build 140307)"
+#: Milliseconds for which a commit may wait for others before somebody should be told.
+_LONG_DELAY = 100
 _NUMBERS, _BUILD = (10, 3, 1, 21834), 140307
 
 
@@ -76,8 +78,20 @@ def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
 
 
 def warnings(instance: dict[str, Any], label: str) -> Iterator[str]:
-    """Yield what its configuration file should not say."""
+    """Yield what its configuration file should not say, and what slows commits down."""
+    delay = instance["settings"].get("COMMIT_DELAY", {})
+    for word in dict.fromkeys((delay.get("running"), delay.get("persisted"))):
+        if word not in (None, UNKNOWN, "stopped") and not _is_short(word):
+            yield (
+                f"{label}: COMMIT_DELAY: seen {word}; wanted -1 to {_LONG_DELAY} (ms): a longer one keeps every"
+                " commit waiting, and loses none"
+            )
     for name in ("INDEX_WRITETHRU", "line_ends"):
         found = instance["evidence"].get(name)
         if found:
             yield f"{label}: {found['source']}: {found['reason']}"
+
+
+def _is_short(word: str) -> bool:
+    """Tell whether a delay is a number, and not a long one; -1 is none at all."""
+    return bool(re.fullmatch(r"-1|\d{1,9}", word, re.ASCII)) and int(word) <= _LONG_DELAY

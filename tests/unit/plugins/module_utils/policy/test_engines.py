@@ -250,16 +250,6 @@ def test_faircom_may_not_trade_durability_for_delay() -> None:
     ]
 
 
-@pytest.mark.fact(51)
-@pytest.mark.parametrize(("word", "verdict"), [("1", "ok"), ("10", "ok"), ("0", "drift"), ("500", "drift")])
-def test_a_commit_delay_is_about_speed(word: str, verdict: str) -> None:
-    delay = {"COMMIT_DELAY": word}
-    found = judged(instance("faircom", running=delay, persisted=delay))
-    seen = row(found, "COMMIT_DELAY")
-    assert seen["verdict"].startswith(verdict)
-    assert seen["class"] == "performance"
-
-
 @pytest.mark.fact(35)
 def test_where_loss_is_accepted_commits_are_early_and_nothing_corrupts() -> None:
     found = judged(instance(), profile="disposable", accept_data_loss=True)

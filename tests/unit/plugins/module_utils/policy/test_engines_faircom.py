@@ -105,3 +105,28 @@ def test_an_exposed_time_names_its_check() -> None:
     assert found["verdict"] == "at_risk"
     assert any("ctvfyfil" in warning for warning in found["warnings"])
     assert row(found, "NO_SYS_FLUSH_ON_CLOSE")["verdict"] == "drift_persisted"
+
+
+@pytest.mark.fact(32)
+@pytest.mark.fact(51)
+@pytest.mark.parametrize(
+    ("word", "warned"),
+    [
+        ("-1", False),
+        ("0", False),
+        ("1", False),
+        ("11", False),
+        ("100", False),
+        ("101", True),
+        ("9" * 400, True),
+        ("soon", True),
+    ],
+)
+def test_a_commit_delay_loses_nothing_and_a_long_one_is_a_warning(word: str, warned: bool) -> None:
+    delay = {"COMMIT_DELAY": word}
+    for given in ({"running": delay, "persisted": delay}, {"running": delay}, {"persisted": delay}):
+        found = judged(instance("faircom", **given), allow=["restart_engines"])
+        seen = row(found, "COMMIT_DELAY")
+        assert (seen["verdict"], seen["phase"], seen["class"]) == ("ok", None, "performance")
+        assert "faircom" not in found["plan"]["tighten"]
+        assert any("COMMIT_DELAY" in warning for warning in found["warnings"]) == warned
