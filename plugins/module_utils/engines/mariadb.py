@@ -117,7 +117,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         settings=settings,
         directories=tuple(_directories(seen)),
         pending_restart=tuple(waiting),
-        overrides=tuple(_overrides(found, seen)),
+        overrides=tuple(_overrides(seen)),
         flavour=flavour,
         evidence=tuple(_evidence(seen, found)),
     )
@@ -196,17 +196,24 @@ def _configured(seen: Sight) -> Mapping[str, str]:
     return {name: last[0] for name, last in said.items() if last and last[0]}
 
 
-def _overrides(found: Instance, seen: Sight) -> list[dict[str, str]]:
+def _no_sync(seen: Sight) -> tuple[str | None, str] | None:
+    """Return the option that has MariaDB never flush, and where it stands, None where it is not given.
+
+    No variable shows it. Raises Unobservable where what the server was given is not known.
+    """
+    if seen.begun is None or seen.version is None:
+        raise Unobservable(seen.reason or "its version is not known")
+    last = options.said(words.NO_SYNC, seen.begun, options.effective(seen.files, seen.begun, seen.version))
+    return last if last and options.is_on(last) else None
+
+
+def _overrides(seen: Sight) -> list[dict[str, str]]:
     """Return an option that no variable shows, and that undoes every other."""
-    if seen.begun is None or seen.version is None or not seen.version.is_mariadb:
-        return []
     try:
-        last = options.said(
-            words.NO_SYNC, seen.begun, options.effective(seen.files, seen.begun, seen.version)
-        )
-        if not last or not options.is_on(last):
-            return []
+        last = _no_sync(seen) if seen.version and seen.version.is_mariadb else None
     except Unobservable:
+        return []  # The evidence lacks it then.
+    if not last:
         return []
     return [
         {
@@ -220,12 +227,26 @@ def _overrides(found: Instance, seen: Sight) -> list[dict[str, str]]:
 
 
 def _evidence(seen: Sight, found: Instance) -> list[tuple[str, Observation]]:
+    """Return why something is not known, and `absent` for settings that this version does not show."""
     evidence = []
     if seen.version:
-        for name in _NAMES:
+        extra = () if seen.version.is_mariadb else (words.REDO,)
+        for name in (*_NAMES, *extra):
             if name not in words.names(seen.version):
                 why = words.why_absent(seen.version, name)
                 evidence.append((name, Observation("absent", seen.version_source, why)))
+        if seen.version.is_mariadb:
+            evidence += _told_as_override(seen)
     if found.processes and seen.silence:
         evidence.append(("settings", unknown("the server", seen.silence)))
     return evidence
+
+
+def _told_as_override(seen: Sight) -> list[tuple[str, Observation]]:
+    source = "command line and option files"
+    try:
+        _no_sync(seen)
+    except Unobservable as error:
+        return [(words.NO_SYNC, unknown(source, str(error)))]
+    why = "no variable shows it: it stands among the overrides where it is given"
+    return [(words.NO_SYNC, Observation("absent", source, why))]

@@ -32,6 +32,14 @@ _NEEDED = {
     "preloads": "whether a library takes its flushes away",
 }
 
+#: What stands for a setting of the rules of which an instance tells nothing.
+_NOT_TOLD = {
+    "running": UNKNOWN,
+    "persisted": UNKNOWN,
+    "source": "none",
+    "from": None,
+}
+
 
 class Engines(NamedTuple):
     """What the policy finds of a host's engines.
@@ -148,10 +156,11 @@ def _rows(
     if instance["engine"] == "faircom":
         wanted = faircom.rules(instance, wanted)
     for name, rule in wanted.items():
-        seen = instance["settings"].get(name)
-        if seen is None or _is_moot(instance, rule):
-            continue
-        yield _row(instance, name, rule, seen, may_restart)
+        why = instance["evidence"].get(name, {}).get("reason") or "it was not told"
+        seen = instance["settings"].get(name, {**_NOT_TOLD, "reason": why})
+        # Of one that tells nothing at all this is said once, elsewhere.
+        if instance["settings"] and not _is_absent(instance, name) and not _is_moot(instance, rule):
+            yield _row(instance, name, rule, seen, may_restart)
     for override in instance.get("overrides", ()):
         broken = wanted.get(override["setting"])
         if broken and not broken.allows(override["value"]):
@@ -325,6 +334,14 @@ def _flushes(instance: dict[str, Any]) -> str:
     if max(int(writes), int(seconds)) < 0:
         return ", for the server never asks it to (MaxUnflushedWrites and MaxUnflushedWriteTime are off)"
     return f", at most until a commit after {writes} writes or {seconds} seconds (-1: never)"
+
+
+def _is_absent(instance: dict[str, Any], name: str) -> bool:
+    """Tell whether an observer says that this version has no such setting, or shows it in `overrides` only.
+
+    It says so by the word `absent` in the evidence of the setting's name, with the reason.
+    """
+    return name not in instance["settings"] and instance["evidence"].get(name, {}).get("value") == "absent"
 
 
 def _is_moot(instance: dict[str, Any], rule: Rule) -> bool:

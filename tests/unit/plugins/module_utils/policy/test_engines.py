@@ -318,6 +318,28 @@ def test_open_files_are_all_needed_where_nothing_else_tells_the_places() -> None
         assert any("which files it has open is not known" in why for why in found["why"])
 
 
+@pytest.mark.parametrize(
+    ("engine", "name"), [(engine, name) for engine, words in GOOD.items() for name in FULL[engine]]
+)
+@pytest.mark.parametrize("state", ["running", "stopped"])
+def test_a_setting_that_is_not_told_is_not_fine(engine: str, name: str, state: str) -> None:
+    silent = instance(engine, state=state)
+    del silent["settings"][name]
+    found = judged(silent)
+    seen = row(found, name)
+    assert (seen["verdict"], seen["phase"], seen["why"]) == ("unknown", None, "it was not told")
+    assert found["verdict"] == ("unknown" if seen["class"] == "safety" else "drifted")
+
+
+def test_a_setting_that_this_version_does_not_have_is_left_out() -> None:
+    absent = {"value": "absent", "source": "the server", "reason": "from 11.0 on there is none"}
+    old = instance("mariadb", evidence={"innodb_flush_method": absent})
+    del old["settings"]["innodb_flush_method"]
+    found = judged(old)
+    assert "innodb_flush_method" not in {row["setting"] for row in found["settings"]}
+    assert found["verdict"] == judged(instance("mariadb"))["verdict"]
+
+
 @pytest.mark.fact(53)
 def test_after_an_exposed_time_the_engines_own_check_is_named() -> None:
     found = judged(instance(running={"fsync": "off"}))

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import mariadb_words as words
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.mariadb import SETTINGS
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.engine_rules import FULL, RELAXED
 
+from ..fake_mariadb import MAIN, MariaHost
 from .test_engines import instance, judged
 
 VERSIONS = [
@@ -80,3 +82,19 @@ def test_what_is_wanted_is_a_word_that_the_layer_takes(version: words.Release, r
         assert rule.live is (name in words.LIVE)
         if name in words.names(version) and name != words.REDO:
             assert words.word(version, name, words.default(version, name)) == words.default(version, name)
+
+
+@pytest.mark.parametrize("version", [version.text for version in VERSIONS if version])
+def test_no_observed_server_leaves_a_setting_untold(version: str) -> None:
+    """What a version does not show, its evidence says: no rule is without a word."""
+    (found,) = collect(MariaHost(version), "now")["engines"]
+    told = {name for name, seen in found["evidence"].items() if seen["value"] == "absent"}
+    assert told.isdisjoint(found["settings"])
+    assert set(FULL[found["flavour"]]) <= told | set(found["settings"])
+
+
+def test_an_option_that_may_be_given_is_not_taken_for_absent() -> None:
+    host = MariaHost("10.11.6-MariaDB")
+    host.files[MAIN] += "!includedir relative\n[mariadb\n"
+    (found,) = collect(host, "now")["engines"]
+    assert found["evidence"]["debug_no_sync"]["value"] == "unknown"
