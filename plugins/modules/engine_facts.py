@@ -138,6 +138,7 @@ ansible_facts:
             managed_by:
               description:
                 - Who starts and stops it. V(systemd), V(pacemaker), V(patroni), V(container), V(none) or V(unknown).
+                - V(systemd) only where its unit is the engine's own, or has started it, and no other server is in it.
                 - Where Pacemaker runs, and nothing tells whether the instance is one of its resources, it is V(unknown).
               type: str
               returned: always
@@ -258,6 +259,7 @@ ansible_facts:
               description:
                 - For contested values their C(value), C(source) and C(reason). The reason says why a value is unknown.
                 - The value of C(files) is V(complete), V(partial) or V(unknown).
+                - By a setting's name, V(absent) says that this version shows no such setting.
               type: dict
               returned: always
 """

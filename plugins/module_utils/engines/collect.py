@@ -16,11 +16,12 @@ from . import faircom, firebird, mariadb, mssql, postgresql, units
 from .instance import Instance, Observed
 from .managers import Managers
 from .openfiles import OpenFiles, group
-from .places import Place, Places, resolve
+from .places import Place, Places, cgroup_of, resolve, unit_of
 from .processes import Process, Processes
 
 ENGINES = (mssql, faircom, firebird, postgresql, mariadb)
 _NAMES = tuple(engine.NAME for engine in ENGINES)
+_UNITS = {engine.NAME: engine.UNITS for engine in ENGINES}
 #: Engine -> what asks one of its instances: observe(host, instance, place), place None for a stopped one.
 _OBSERVERS: dict[str, Any] = {engine.NAME: engine.observe for engine in ENGINES if hasattr(engine, "observe")}
 #: Program, and name of a process that runs it, -> engine.
@@ -159,7 +160,9 @@ class Engines:
                 seen["namespace"] = unknown("/proc/PID", place)
                 facts["namespace"] = UNKNOWN
             else:
-                seen["managed_by"] = self.managers.of(found, place, facts["unit"], unit)
+                beside = self._beside(found, name) if place and name else None
+                pattern = _UNITS[found.engine]
+                seen["managed_by"] = self.managers.of(found, place, facts["unit"], unit, pattern, beside)
                 seen["stop_timeout"] = _stop_timeout(seen["managed_by"].value, name, unit, why)
                 self._add_paths(facts, seen, found, place)
                 if place:
@@ -170,6 +173,21 @@ class Engines:
             facts[field] = seen[field].value if field in seen else UNKNOWN
         facts["evidence"] = {field: value.as_dict() for field, value in seen.items()}
         return facts
+
+    def _beside(self, found: Instance, unit: str) -> str | None:
+        """Return a server of any engine that is in the same unit as a running instance, None without one."""
+        own = {process.pid for process in found.processes}
+        mains = (main for engine in ENGINES for main in self.processes.mains(engine.PROGRAMS))
+        for main in mains:
+            if main.pid not in own and self._unit_of(main) == unit:
+                return f"process {main.pid} ({main.name})"
+        return None
+
+    def _unit_of(self, process: Process) -> str | None:
+        try:
+            return unit_of(cgroup_of(self.host.read(f"/proc/{process.pid}/cgroup")))
+        except Unobservable:
+            return None  # It ended meanwhile, or nothing is known of it either way.
 
     def _observe(self, found: Instance, place: Place | str | None) -> Observed | None:
         """Return what the engine itself says, None where nobody here can ask it."""

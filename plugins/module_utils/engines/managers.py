@@ -17,6 +17,8 @@ from .units import Unit
 #: Pacemaker leaves this in the directory of drop-ins of a unit that it has started.
 _OVERRIDE = "/run/systemd/system/{}.d/50-pacemaker.conf"
 _PACEMAKER_UNITS = ("pacemaker.service", "pacemaker_remote.service")
+#: What starts a server, watches it, and is the unit's main process in its stead.
+_WRAPPERS = ("pg_ctl", "mysqld_safe", "mariadbd-safe", "fbguard")
 _PACEMAKERS = ("pacemakerd", "pacemaker_remoted", "pacemaker-remoted")
 
 
@@ -30,16 +32,24 @@ class Managers:
         named = (process for process in processes.all.values() if process.program in _PACEMAKERS)
         self._pacemaker = next(named, None)
 
-    def of(self, instance: Instance, place: Place | None, name: str | None, unit: Unit | None) -> Observation:
+    def of(
+        self,
+        instance: Instance,
+        place: Place | None,
+        name: str | None,
+        unit: Unit | None,
+        units: re.Pattern[str],
+        beside: str | None = None,
+    ) -> Observation:
         """Return container, patroni, pacemaker, systemd or none, or `unknown`.
 
         `place` is None for a stopped instance; `name` is that of its unit, `unit` what systemd says
-        of it.
+        of it; `units` are the names of its engine's, and `beside` another server in the same unit.
         """
         if place and place.namespace == "container":
             return Observation("container", f"{place.container or 'a namespace of its own'} {place.cgroup}")
         found = self._patroni(instance, name) if instance.engine == "postgresql" else None
-        return found or self._cluster(name) or self._systemd(place, name, unit)
+        return found or self._cluster(name) or self._systemd(instance, place, name, unit, units, beside)
 
     def _patroni(self, instance: Instance, unit: str | None) -> Observation | None:
         if unit and re.fullmatch(r"patroni([@-].*)?\.service", unit):
@@ -79,12 +89,33 @@ class Managers:
             return unknown(f"process {self._pacemaker.pid}", why)
         return None
 
-    def _systemd(self, place: Place | None, name: str | None, unit: Unit | None) -> Observation:
+    def _systemd(
+        self,
+        instance: Instance,
+        place: Place | None,
+        name: str | None,
+        unit: Unit | None,
+        units: re.Pattern[str],
+        beside: str | None,
+    ) -> Observation:
         if name and not place and unit is None:
             return unknown(name, "whether systemd knows it could not be asked")
+        if name and place:
+            if beside:
+                return Observation("none", f"{name}: {beside} is in it as well, and a restart would end both")
+            if not units.fullmatch(name) and not self._is_main(instance.processes[0], unit):
+                return Observation("none", f"{name}: what it starts is not this server, which is only in it")
         if name and (place or (unit and unit.load != "not-found")):
             state = f"{unit.active}, {unit.enabled or 'no unit file'}" if unit else "not asked"
             return Observation("systemd", f"{name}: {state}")
         if place and "/user@" in place.cgroup:
             return unknown(place.cgroup, "a user's own systemd runs it, which was not asked")
         return Observation("none", place.cgroup if place else "no unit starts it")
+
+    def _is_main(self, main: Process, unit: Unit | None) -> bool:
+        """Tell whether a process is what a unit starts, or was started by its wrapper."""
+        if unit is None:
+            return False
+        parent = self.processes.all.get(main.ppid)
+        wrapped = parent is not None and parent.name in _WRAPPERS and parent.pid == unit.main
+        return main.pid == unit.main or wrapped or (main.exe is not None and unit.program == main.exe)

@@ -33,6 +33,7 @@ _PROPERTIES = (
     "TimeoutStopUSec",
     "WorkingDirectory",
     "ExecStart",
+    "MainPID",
 )
 _PROGRAM = re.compile(r"(?:^|[{;]) path=(?P<path>.*?) ; argv\[\]=(?P<argv>.*?) ; ignore_errors=")
 #: systemd's units of time in seconds: systemd.time(7).
@@ -52,7 +53,8 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|min|h|d|w|month|y)", re.ASCII)
 
 class Unit(NamedTuple):
     """One service. `load`, `active` and `enabled` are systemd's words; `argv` is that of its first
-    command, as systemd prints it (words are not told apart any more)."""
+    command, as systemd prints it (words are not told apart any more). `main` is the process that systemd
+    takes for the service, 0 where it knows none."""
 
     name: str
     names: tuple[str, ...]
@@ -63,6 +65,7 @@ class Unit(NamedTuple):
     directory: str
     program: str
     argv: str
+    main: int
 
 
 def listed(host: Host) -> list[str]:
@@ -134,6 +137,7 @@ def seconds(text: str) -> str:
 def _unit(fields: dict[str, str]) -> Unit:
     program = _PROGRAM.search(fields.get("ExecStart", ""))
     name, said = fields["Id"], fields.get("TimeoutStopUSec", "")
+    main = fields.get("MainPID", "")
     source = f"systemctl show {name}"
     try:
         timeout = Observation(seconds(said), source)
@@ -149,6 +153,7 @@ def _unit(fields: dict[str, str]) -> Unit:
         directory=fields.get("WorkingDirectory", ""),
         program=program["path"] if program else "",
         argv=program["argv"] if program else "",
+        main=int(main) if re.fullmatch(r"\d{1,9}", main, re.ASCII) else 0,
     )
 
 

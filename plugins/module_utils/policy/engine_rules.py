@@ -14,7 +14,7 @@ from typing import NamedTuple
 class Rule(NamedTuple):
     """What one setting has to be.
 
-    `accepts`: the words that will do, () for all but those in `refuses` (all of them when that is () too). `value`: what a run sets.
+    `accepts`: the words that will do, () for all but those in `refuses`. `value`: what a run sets.
     `means`: what any other word means, in plain words. `loses`: with another word, commits that were
     acknowledged can vanish. `live`: a running server takes a change of it. `phase`: loosen, where setting it
     waits until all that it rests on is true. `unless`: another setting

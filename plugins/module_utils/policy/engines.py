@@ -234,6 +234,8 @@ def _remedy(instance: dict[str, Any], verdict: str, phase: str | None) -> str:
     if verdict == "pending":
         if manager == "pacemaker":
             return "restart it through the cluster: pcs resource restart"
+        if manager != "systemd":
+            return "restart the server: no unit of its own is known that could be restarted"
         return "restart the server, or give durable_allow: [restart_engines]"
     if manager in _OWNERS:
         return _OWNERS[manager]

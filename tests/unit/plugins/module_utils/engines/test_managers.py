@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines, collect
 
 from ..fake_proc import FakeProcess, ProcHost
 
 PG = "/usr/lib/postgresql/15/bin/postgres"
-UNIT = "some.service"
+UNIT = "postgresql.service"
 PACEMAKER = FakeProcess(9, "/usr/sbin/pacemakerd", cgroup="0::/system.slice/pacemaker.service\n")
 PATRONI = FakeProcess(
     8,
@@ -45,7 +45,7 @@ def with_file(host: ProcHost, path: str, text: str = "") -> ProcHost:
 @pytest.mark.parametrize(
     ("cgroup", "word", "said"),
     [
-        ("/system.slice/some.service", "systemd", "some.service: active"),
+        ("/system.slice/postgresql.service", "systemd", "postgresql.service: active"),
         ("/user.slice/user-0.slice/session-3.scope", "none", "session-3.scope"),
         ("/user.slice/user-5.slice/user@5.service/app.slice/pg.service", "unknown", "a user's own systemd"),
         ("/", "none", "/"),
@@ -56,6 +56,53 @@ def test_systemd_or_nobody(cgroup: str, word: str, said: str) -> None:
     host.units = {UNIT: {"UnitFileState": "enabled"}}
     found, how = manager(host)
     assert (found, said in how) == (word, True)
+
+
+START = "{{ path={} ; argv[]={} ; ignore_errors=no ; start_time=[n/a] }}"
+SAFE = FakeProcess(40, "/bin/dash", name="mysqld_safe", cgroup="0::/system.slice/own.service\n")
+
+
+@pytest.mark.parametrize(
+    ("unit", "said", "ppid", "word"),
+    [
+        ("own.service", {"MainPID": "50"}, 1, "systemd"),
+        ("own.service", {"MainPID": "40"}, 40, "systemd"),
+        ("own.service", {"MainPID": "0", "ExecStart": START.format(PG, PG)}, 1, "systemd"),
+        ("own.service", {"MainPID": "40"}, 1, "none"),
+        ("own.service", {"MainPID": "1"}, 1, "none"),
+        ("own.service", {"ExecStart": START.format("/usr/bin/agent", f"/usr/bin/agent {PG}")}, 1, "none"),
+        ("own.service", {"MainPID": "\u0665\u0660"}, 1, "none"),
+        ("cron.service", {"MainPID": "7"}, 1, "none"),
+        ("postgresql@15-main.service", {"MainPID": "7"}, 1, "systemd"),
+        ("mariadb.service", {"MainPID": "7"}, 1, "none"),
+    ],
+)
+def test_a_unit_is_restarted_only_where_it_is_the_servers_own(
+    unit: str, said: dict[str, str], ppid: int, word: str
+) -> None:
+    host = ProcHost(SAFE, postgres(unit, ppid=ppid))
+    host.units = {unit: {"TimeoutStopUSec": "1h", **said}}
+    found, how = manager(host)
+    assert (found, unit in how) == (word, True)
+    (facts,) = collect(host, "now")["engines"]
+    assert (facts["unit"], facts["stop_timeout"]) == (unit, "3600" if word == "systemd" else "unknown")
+
+
+@pytest.mark.parametrize("names", [("postgresql",), ("postgresql", "mariadb")])
+@pytest.mark.parametrize("other", [PG, "/usr/sbin/mariadbd"])
+def test_a_unit_with_two_servers_is_never_restarted(names: tuple[str, ...], other: str) -> None:
+    """Also where only one of the engines is looked at, as a layer does."""
+    second = FakeProcess(60, other, ("y",), cwd="/data/two", cgroup=f"0::/system.slice/{UNIT}\n")
+    host = ProcHost(postgres(), second)
+    host.units = {UNIT: {"MainPID": "50"}}
+    found = [facts for facts in Engines(host, names).instances() if facts["pids"] == [50]]
+    assert [facts["managed_by"] for facts in found] == ["none"]
+    assert "process 60" in found[0]["evidence"]["managed_by"]["source"]
+
+
+def test_the_same_servers_other_processes_are_no_second_one() -> None:
+    worker = FakeProcess(60, PG, ("y",), ppid=50, cwd="/data/pg", cgroup=f"0::/system.slice/{UNIT}\n")
+    assert manager(ProcHost(postgres(), worker))[0] == "systemd"
 
 
 @pytest.mark.fact(28)
@@ -97,7 +144,7 @@ def test_a_process_that_only_calls_itself_pacemaker_manages_nothing() -> None:
     [
         (ProcHost(postgres("patroni.service")), "patroni", "its unit"),
         (ProcHost(postgres("patroni@main.service")), "patroni", "its unit"),
-        (ProcHost(postgres("patroniser.service")), "systemd", "patroniser"),
+        (ProcHost(postgres("patroniser.service")), "none", "patroniser"),
         (ProcHost(PATRONI, postgres(ppid=8)), "patroni", "process 8 started it"),
         (
             with_file(
@@ -133,7 +180,7 @@ def test_patroni(host: ProcHost, word: str, said: str) -> None:
 
 
 def test_patroni_manages_nothing_but_postgresql() -> None:
-    assert manager(ProcHost(PATRONI, postgres(exe="/usr/sbin/mariadbd")))[0] == "systemd"
+    assert manager(ProcHost(PATRONI, postgres("mariadb.service", exe="/usr/sbin/mariadbd")))[0] == "systemd"
 
 
 def test_on_the_other_node_of_a_cluster_nothing_is_known_of_a_stopped_one() -> None:

@@ -179,6 +179,7 @@ def test_settings_that_another_keeps_are_not_changed(manager: str, word: str) ->
         ("systemd", [], False, "restart_engines"),
         ("systemd", ["restart_engines"], True, "run harden-db"),
         ("pacemaker", ["restart_engines"], False, "pcs resource restart"),
+        ("none", ["restart_engines"], False, "no unit of its own"),
     ],
 )
 def test_a_setting_that_waits_for_a_restart_waits_for_permission(
