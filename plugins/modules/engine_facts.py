@@ -138,6 +138,7 @@ ansible_facts:
             managed_by:
               description:
                 - Who starts and stops it. V(systemd), V(pacemaker), V(patroni), V(container), V(none) or V(unknown).
+                - V(galera) or V(group_replication) for a node of such a cluster, which is set and never restarted.
                 - V(systemd) only where its unit is the engine's own, or has started it, and no other server is in it.
                 - Where Pacemaker runs, and nothing tells whether the instance is one of its resources, it is V(unknown).
               type: str

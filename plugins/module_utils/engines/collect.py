@@ -163,6 +163,9 @@ class Engines:
                 beside = self._beside(found, name) if place and name else None
                 pattern = _UNITS[found.engine]
                 seen["managed_by"] = self.managers.of(found, place, facts["unit"], unit, pattern, beside)
+                # Of a cluster's node systemd may not be told to restart it: the others have to be up.
+                if "cluster" in seen and seen["managed_by"].value in ("systemd", "none"):
+                    seen["managed_by"] = seen["cluster"]
                 seen["stop_timeout"] = _stop_timeout(seen["managed_by"].value, name, unit, why)
                 self._add_paths(facts, seen, found, place)
                 if place:

@@ -237,9 +237,36 @@ def _evidence(seen: Sight, found: Instance) -> list[tuple[str, Observation]]:
                 evidence.append((name, Observation("absent", seen.version_source, why)))
         if seen.version.is_mariadb:
             evidence += _told_as_override(seen)
+    member = _member(seen)
+    if member:
+        evidence.append(("cluster", member))
     if found.processes and seen.silence:
         evidence.append(("settings", unknown("the server", seen.silence)))
     return evidence
+
+
+def _member(seen: Sight) -> Observation | None:
+    """Return galera or group_replication for a node of such a cluster, None where nothing says so.
+
+    Options count as well: a node can have wsrep_on switched off for a while.
+    """
+    source = f"SHOW GLOBAL VARIABLES at {seen.socket}"
+    # Percona XtraDB Cluster has wsrep_on=ON without any cluster as well, and no provider then.
+    provider = seen.answers.get("wsrep_provider", UNKNOWN)
+    if seen.answers.get("wsrep_on", "").upper() in ("ON", "1") and provider.lower() not in ("", "none"):
+        return Observation("galera", f"{source}: wsrep_on")
+    if seen.answers.get("group_replication_group_name"):
+        return Observation("group_replication", f"{source}: group_replication_group_name")
+    if seen.begun is None or seen.version is None:
+        return None
+    try:
+        found = options.effective(seen.files, seen.begun, seen.version)
+        galera = options.said("wsrep_on", seen.begun, found)
+        if galera and options.is_on(galera):
+            return Observation("galera", f"{galera[1]}: wsrep_on")
+    except Unobservable:
+        return None
+    return None
 
 
 def _told_as_override(seen: Sight) -> list[tuple[str, Observation]]:

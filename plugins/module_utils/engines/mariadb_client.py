@@ -39,6 +39,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "0": "\0", "\\": "\\"}
 VARIABLES = (
     "aria_log_dir_path",
     "datadir",
+    "group_replication_group_name",
     "innodb_data_file_path",
     "innodb_data_home_dir",
     "innodb_doublewrite",
@@ -51,6 +52,8 @@ VARIABLES = (
     "log_bin_basename",
     "sync_binlog",
     "version",
+    "wsrep_on",
+    "wsrep_provider",
 )
 _QUOTED = ", ".join(f"'{name}'" for name in VARIABLES)
 QUESTION = (

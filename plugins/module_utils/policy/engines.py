@@ -24,6 +24,8 @@ _OWNERS = {
     UNKNOWN: "find out who manages this server, and set it there",
 }
 
+#: Nodes of these are restarted by their owner only: their settings are set, and wait.
+_CLUSTERS = ("galera", "group_replication")
 #: Fields of an instance without which nothing can be promised for it, and what each tells.
 _NEEDED = {
     "directories": "where it keeps its files",
@@ -234,6 +236,10 @@ def _remedy(instance: dict[str, Any], verdict: str, phase: str | None) -> str:
     if verdict == "pending":
         if manager == "pacemaker":
             return "restart it through the cluster: pcs resource restart"
+        if manager in _CLUSTERS:
+            return (
+                "rolling restart, one node at a time: each once the one before has joined the cluster again"
+            )
         if manager != "systemd":
             return "restart the server: no unit of its own is known that could be restarted"
         return "restart the server, or give durable_allow: [restart_engines]"

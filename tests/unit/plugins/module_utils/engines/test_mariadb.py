@@ -488,3 +488,42 @@ def test_our_own_file_is_read_as_any_other() -> None:
     host.files[DROP_IN] = "[mariadb]\nloose_innodb_flush_log_at_trx_commit=1\nsync_binlog=1\n"
     assert setting(host, LOG)[1:] == ("1", f"{DROP_IN} line 2")
     assert setting(host, BINLOG)[1:] == ("1", f"{DROP_IN} line 3")
+
+
+GALERA = {"wsrep_on": "ON", "wsrep_provider": "/usr/lib/galera/libgalera_smm.so"}
+GROUP = {"group_replication_group_name": "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "line", "word"),
+    [
+        (GALERA, "", "galera"),
+        ({"wsrep_on": "ON"}, "", "galera"),
+        # Switched off for a while, it is a node all the same.
+        ({**GALERA, "wsrep_on": "OFF"}, "wsrep-on = 1\n", "galera"),
+        ({"wsrep_on": "ON", "wsrep_provider": "none"}, "", "systemd"),
+        ({"wsrep_on": "OFF", "wsrep_provider": "none"}, "wsrep_on = OFF\n", "systemd"),
+        (GROUP, "", "group_replication"),
+        ({"group_replication_group_name": ""}, "", "systemd"),
+    ],
+)
+def test_a_node_of_a_cluster_is_not_systemds_alone(variables: dict[str, str], line: str, word: str) -> None:
+    host = MariaHost()
+    host.variables.update(variables)
+    host.files[LATER] = f"[mysqld]\n{line}"
+    found = seen(host)
+    assert (found["managed_by"], found["unit"]) == (word, "mariadb.service")
+    assert found["evidence"]["managed_by"]["value"] == word
+
+
+def test_a_stopped_node_is_known_by_its_options() -> None:
+    host = MariaHost(running=False)
+    host.files[LATER] = "[galera]\nwsrep_on = ON\n"
+    assert seen(host)["managed_by"] == "galera"
+
+
+def test_a_node_that_pacemaker_manages_stays_its_own() -> None:
+    host = MariaHost()
+    host.variables.update(GALERA)
+    host.files["/run/systemd/system/mariadb.service.d/50-pacemaker.conf"] = ""
+    assert seen(host)["managed_by"] == "pacemaker"

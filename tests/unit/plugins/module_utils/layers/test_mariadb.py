@@ -374,3 +374,20 @@ def test_release_finds_our_file_without_any_server_and_where_it_was_edited() -> 
 )
 def test_our_file_says_what_was_written(groups: drop_in.Groups) -> None:
     assert drop_in.parse(drop_in.render(groups)) == groups
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {"wsrep_on": "ON", "wsrep_provider": "/usr/lib/galera/libgalera_smm.so"},
+        {"group_replication_group_name": "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"},
+    ],
+)
+def test_a_node_of_a_cluster_is_set_and_never_restarted(cluster: dict[str, str]) -> None:
+    host = exposed()
+    host.variables.update(cluster)
+    work = layer.plan(host, targets(), restart=True)
+    layer.apply(host, work, targets())
+    assert host.restarts == 0
+    assert (host.variables[LOG], host.variables[DOUBLEWRITE]) == ("1", "OFF")
+    assert "innodb_doublewrite" in host.files[DROP_IN]

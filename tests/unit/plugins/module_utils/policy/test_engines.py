@@ -172,6 +172,14 @@ def test_settings_that_another_keeps_are_not_changed(manager: str, word: str) ->
     assert found["verdict"] == "at_risk"
 
 
+@pytest.mark.parametrize("manager", ["galera", "group_replication"])
+def test_a_node_of_a_cluster_is_set_like_any_other(manager: str) -> None:
+    off = {"sync_binlog": "0", "innodb_doublewrite": "OFF"}
+    found = judged(instance("mariadb", managed_by=manager, running=off, persisted=off))
+    (target,) = found["plan"]["tighten"]["mariadb"]
+    assert target["settings"] == {"sync_binlog": "1", "innodb_doublewrite": "ON"}
+
+
 @pytest.mark.fact(28)
 @pytest.mark.parametrize(
     ("manager", "allow", "planned", "remedy"),
@@ -180,6 +188,8 @@ def test_settings_that_another_keeps_are_not_changed(manager: str, word: str) ->
         ("systemd", ["restart_engines"], True, "run harden-db"),
         ("pacemaker", ["restart_engines"], False, "pcs resource restart"),
         ("none", ["restart_engines"], False, "no unit of its own"),
+        ("galera", ["restart_engines"], False, "rolling restart, one node at a time"),
+        ("group_replication", ["restart_engines"], False, "rolling restart, one node at a time"),
     ],
 )
 def test_a_setting_that_waits_for_a_restart_waits_for_permission(
