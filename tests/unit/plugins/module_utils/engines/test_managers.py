@@ -69,6 +69,9 @@ SAFE = FakeProcess(40, "/bin/dash", name="mysqld_safe", cgroup="0::/system.slice
         ("own.service", {"MainPID": "40"}, 40, "systemd"),
         ("own.service", {"MainPID": "0", "ExecStart": START.format(PG, PG)}, 1, "systemd"),
         ("own.service", {"MainPID": "40"}, 1, "none"),
+        # A wrapper, which another one has started; and what is no wrapper.
+        ("own.service", {"MainPID": "7"}, 40, "none"),
+        ("cron.service", {"MainPID": "41"}, 41, "none"),
         ("own.service", {"MainPID": "1"}, 1, "none"),
         ("own.service", {"ExecStart": START.format("/usr/bin/agent", f"/usr/bin/agent {PG}")}, 1, "none"),
         ("own.service", {"MainPID": "\u0665\u0660"}, 1, "none"),
@@ -80,7 +83,8 @@ SAFE = FakeProcess(40, "/bin/dash", name="mysqld_safe", cgroup="0::/system.slice
 def test_a_unit_is_restarted_only_where_it_is_the_servers_own(
     unit: str, said: dict[str, str], ppid: int, word: str
 ) -> None:
-    host = ProcHost(SAFE, postgres(unit, ppid=ppid))
+    cron = FakeProcess(41, "/usr/sbin/cron", cgroup="0::/system.slice/cron.service\n")
+    host = ProcHost(SAFE, cron, postgres(unit, ppid=ppid))
     host.units = {unit: {"TimeoutStopUSec": "1h", **said}}
     found, how = manager(host)
     assert (found, unit in how) == (word, True)
