@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..engines import ctsrvr, faircom, startfile
+from ..engines import bounded, ctsrvr, faircom
 from ..engines.textfile import MARK, Malformed
 from ..host import ChangeFailed, Host, Unobservable
 from ..policy.faircom import WRITE_THROUGH, writes_through
@@ -158,7 +158,7 @@ def _read(host: Host, facts: dict[str, Any]) -> str:
 
 def _text(host: Host, path: str) -> str | None:
     try:
-        return startfile.read(host, path)
+        return bounded.read(host, path)
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..engines import mssql, startfile
+from ..engines import bounded, mssql
 from ..host import ChangeFailed, Host, Unobservable
 from . import originals, servers
 from .layer import Change, verify
@@ -187,7 +187,7 @@ def _arguments(name: str, word: str) -> list[str]:
 def _owner(host: Host) -> str | None:
     """Return user, group and mode of the configuration file, None where there is none."""
     try:
-        if startfile.read(host, mssql.CONFIG) is None:
+        if bounded.read(host, mssql.CONFIG) is None:
             return None
         result = host.run(["stat", "--dereference", "--format=%u:%g %a", "--", mssql.CONFIG])
     except Unobservable as error:
