@@ -122,7 +122,7 @@ def _macros(host: Host, root: str, directory: str) -> dict[str, str]:
 
 
 def _debian_home(host: Host, root: str, version: str) -> str:
-    for name in host.names(f"{root}/usr/lib") if look(host, f"{root}/usr/lib") else ():
+    for name in bounded.names(host, f"{root}/usr/lib") if look(host, f"{root}/usr/lib") else ():
         home = f"/usr/lib/{name}/firebird/{version}"
         if "-linux-" in name and look(host, root + home):
             return home

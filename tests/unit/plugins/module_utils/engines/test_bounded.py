@@ -107,6 +107,19 @@ def test_postgresql_s_directories_may_lie_on_a_disk_that_hangs(where: str) -> No
     assert "no answer within 10 s" in str(found["evidence"]) + str(found["settings"])
 
 
+def test_of_a_container_no_directory_is_listed_without_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = "/proc/60/root"
+    host = FirebirdHost()
+    host.files[f"{root}/etc/firebird/4.0/firebird.conf"] = "ServerMode = Classic\n"
+    host.files[f"{root}/usr/lib/x86_64-linux-gnu/firebird/4.0/x"] = ""
+    listed: list[str] = []
+    names = host.names
+    monkeypatch.setattr(host, "names", lambda path: listed.append(path) or names(path))
+    seen = setup(host, root, "/etc/firebird/4.0/firebird.conf")
+    assert seen.settings["ServerMode"]["persisted"] == "Classic"
+    assert {("find", f"{path}/") for path in listed} <= {argv[:2] for argv in host.asked}
+
+
 def test_firebird_s_directories_may_lie_on_a_disk_that_hangs() -> None:
     host = FirebirdHost()
     host.files["/opt/firebird/firebird.conf"] = "include /srv/conf/*.conf\n"
