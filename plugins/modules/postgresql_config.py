@@ -15,8 +15,9 @@ description:
     settings back from the server.
   - The file goes into the last C(include_dir) of C(postgresql.conf), else beside it. Where it would not be read last, a
     marked line at the end of C(postgresql.conf) includes it.
-  - Fails, before anything is changed, where something beats that file (C(postgresql.auto.conf), which ALTER SYSTEM writes, or
+  - Fails, with the cluster as it was, where something beats that file (C(postgresql.auto.conf), which ALTER SYSTEM writes, or
     the command line), where the server cannot be asked, and where somebody else owns the settings (Patroni, a container).
+    Other clusters are set all the same.
   - Where C(fsync) or C(full_page_writes) was off and comes on, a checkpoint is made, and for C(fsync) the data directory is
     flushed by C(initdb --sync-only). Until both are done the setting counts as V(unflushed), also for a later run.
   - A reload also takes what others have written into the configuration and not loaded yet.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
 from ..paths import normal
-from . import ctsrvr, startfile, units
+from . import bounded, ctsrvr, startfile, units
 from .instance import Instance, Observed, of_mains
 from .places import Place, Places, look
 from .processes import Process, Processes, argv_of
@@ -230,7 +230,7 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
             return "", [], None  # Everything was looked at: it runs with its defaults.
         return "", None, str(dict(found.evidence)["config"].reason)
     try:
-        text = startfile.read(host, root + found.config)
+        text = bounded.read(host, root + found.config)
         if text is None:
             return "", None, f"{found.config}: No such file or directory"
         return text, ctsrvr.parse(text, found.config), None

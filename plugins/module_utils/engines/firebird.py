@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ..host import Host, Unobservable
 from ..observation import Observation, unknown
-from . import firebird_databases, firebird_setup
+from . import bounded, firebird_databases, firebird_setup
 from .firebird_files import Files
 from .instance import Instance, Observed, of_mains
 from .places import Place, Places, look, resolve
@@ -163,7 +163,7 @@ def _config(
     if home and look(host, f"{root}{home}/{_CONFIG}"):
         return f"{home}/{_CONFIG}", None
     try:
-        names = host.names(root + _ETC) if look(host, root + _ETC) else []
+        names = bounded.names(host, root + _ETC) if look(host, root + _ETC) else []
     except Unobservable as error:
         return None, unknown(_ETC, str(error))
     paths = [f"{_ETC}/{_CONFIG}"] if _CONFIG in names else []

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN
 from ..paths import normal
-from . import databases_conf, firebird_conf
+from . import bounded, databases_conf, firebird_conf
 from .firebird_files import Files
 from .instance import setting
 from .places import look, resolve
@@ -86,12 +86,12 @@ class _Files:
         status = Files(self.host, self.root).statuses([real])[real]
         if isinstance(status, str) or not status.is_readable:
             raise Unobservable(f"{path}: {status if isinstance(status, str) else 'not a file'}")
-        return self.host.read(self.root + real)
+        return bounded.read(self.host, self.root + real)
 
     def names(self, path: str) -> list[str] | None:
         if not look(self.host, self.root + path):
             return None
-        return self.host.names(self.root + resolve(self.host, self.root, path))
+        return bounded.names(self.host, self.root + resolve(self.host, self.root, path))
 
 
 def _macros(host: Host, root: str, directory: str) -> dict[str, str]:
@@ -122,7 +122,7 @@ def _macros(host: Host, root: str, directory: str) -> dict[str, str]:
 
 
 def _debian_home(host: Host, root: str, version: str) -> str:
-    for name in host.names(f"{root}/usr/lib") if look(host, f"{root}/usr/lib") else ():
+    for name in bounded.names(host, f"{root}/usr/lib") if look(host, f"{root}/usr/lib") else ():
         home = f"/usr/lib/{name}/firebird/{version}"
         if "-linux-" in name and look(host, root + home):
             return home

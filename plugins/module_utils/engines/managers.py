@@ -9,9 +9,11 @@ import re
 
 from ..host import Host, Unobservable
 from ..observation import Observation, unknown
+from . import bounded
 from .instance import Instance
 from .places import Place
 from .processes import Process, Processes
+from .textfile import LIMIT
 from .units import Unit
 
 #: Pacemaker leaves this in the directory of drop-ins of a unit that it has started.
@@ -65,7 +67,7 @@ class Managers:
         source = f"/proc/{patroni.pid}/cmdline"
         try:
             files = [word for word in self.processes.argv(patroni)[1:] if word.endswith((".yml", ".yaml"))]
-            texts = [self.host.read(path) for path in files if path.startswith("/")]
+            texts = [self._text(path) for path in files if path.startswith("/")]
         except Unobservable as error:
             if self.processes.is_gone(patroni):
                 return None
@@ -77,6 +79,14 @@ class Managers:
             if any(re.search(pattern, text) for text in texts):
                 return Observation("patroni", f"{', '.join(files)} names {directory}")
         return None
+
+    def _text(self, path: str) -> str:
+        text = bounded.read(self.host, path)
+        if text is None:
+            raise Unobservable(f"{path}: No such file or directory")
+        if len(text) > LIMIT:
+            raise Unobservable(f"{path}: longer than {LIMIT} bytes")
+        return text
 
     def _cluster(self, unit: str | None) -> Observation | None:
         if unit in _PACEMAKER_UNITS:

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN
 from ..paths import normal
+from . import bounded, my_cnf
 from . import mariadb_words as words
-from . import my_cnf
 from .places import look, resolve
 from .textfile import Effective, Malformed
 
@@ -137,7 +137,7 @@ class Files:
     def names(self, path: str) -> list[str] | None:
         """Return the names in a directory, None when it is not there. Raises Unobservable."""
         real = self._real(path)
-        found = set(self.host.names(real)) if self.host.exists(real) else None
+        found = set(bounded.names(self.host, real)) if look(self.host, real) else None
         planned = {posixpath.basename(new) for new in self.overlay if posixpath.dirname(new) == normal(path)}
         return sorted(found | planned) if found is not None else None
 
@@ -151,14 +151,12 @@ class Files:
         return self.root + resolve(self.host, self.root, path) if self.root else path
 
     def _read(self, path: str) -> str | None:
-        # What lies elsewhere may lie on a disk that hangs.
-        here = not self.root and path.startswith("/etc/")
-        if not (self.host.exists(path) if here else look(self.host, self.root + path)):
+        if not look(self.host, self.root + path):
             return None
         real = self._real(path)
         try:
             mode = self.host.mode(real)
-            text = self.host.read(real)
+            text = bounded.read(self.host, real) or ""
         except Unobservable:
             if self._is_directory(real):
                 return None
@@ -169,7 +167,7 @@ class Files:
 
     def _is_directory(self, path: str) -> bool:
         try:
-            self.host.names(path)
+            bounded.names(self.host, path)
         except Unobservable:
             return False
         return True
@@ -323,7 +321,7 @@ def _persisted_variables(
     if not look(files.host, files.root + path):
         return {}
     try:
-        tree = json.loads(files.host.read(files.root + path))
+        tree = json.loads(bounded.read(files.host, files.root + path) or "")
         values = dict(_values(tree))
     except (ValueError, RecursionError):
         raise Unobservable(f"{path}: not the JSON that SET PERSIST writes") from None

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
-from . import mssql_conf, startfile
+from . import bounded, mssql_conf, startfile
 from .instance import Instance, Observed, of_mains
 from .places import Place, look
 from .processes import Process, Processes, argv_of, variables
@@ -175,7 +175,7 @@ def read_log(host: Host, root: str, path: str, main: Process | None) -> Log:
 
 def _lines(host: Host, path: str) -> tuple[list[Line] | None, str | None]:
     try:
-        return mssql_conf.parse(startfile.read(host, path) or "", CONFIG), None
+        return mssql_conf.parse(bounded.read(host, path) or "", CONFIG), None
     except (Unobservable, Malformed) as error:
         return None, str(error)
 

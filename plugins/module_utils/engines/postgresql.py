@@ -13,7 +13,7 @@ from typing import Any
 from ..host import Host, Unobservable
 from ..observation import Observation, unknown
 from ..paths import normal
-from . import postgresql_cluster, postgresql_server
+from . import bounded, postgresql_cluster, postgresql_server
 from .instance import Instance, Observed, of_mains, setting
 from .places import Place, look, resolve
 from .postgresql_cluster import DEBIAN, WORDS, Cluster, Files
@@ -187,7 +187,7 @@ def _directories(host: Host, root: str, data: str | None) -> tuple[tuple[str, ..
         spaces = f"{data}/pg_tblspc"
         where = root + resolve(host, root, spaces)
         if look(host, where):
-            places += [f"{spaces}/{name}" for name in host.names(where)]
+            places += [f"{spaces}/{name}" for name in bounded.names(host, where)]
         return (data, *(path for path in places if resolve(host, root, path) != path)), None
     except Unobservable as error:
         return (data,), str(error)

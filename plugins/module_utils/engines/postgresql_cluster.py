@@ -18,9 +18,9 @@ from urllib.parse import quote
 
 from ..host import Host, Unobservable
 from ..paths import normal
-from . import postgresql_conf
+from . import bounded, postgresql_conf
 from .places import look, resolve
-from .textfile import LIMIT, Effective, Malformed
+from .textfile import Effective, Malformed
 
 AUTO = "postgresql.auto.conf"
 #: What pg_lsclusters(1) calls version/cluster.
@@ -103,7 +103,7 @@ class Files:
         where = self._where(path)
         if not look(self.host, f"{where}/."):
             return None
-        names = {name for name in self.host.names(where) if postgresql_conf.is_conf_file(name)}
+        names = {name for name in bounded.names(self.host, where) if postgresql_conf.is_conf_file(name)}
         names = {name for name in names if not look(self.host, f"{self._where(f'{path}/{name}')}/.")}
         return sorted(
             names | {posixpath.basename(new) for new in self.written if posixpath.dirname(new) == path}
@@ -119,13 +119,7 @@ class Files:
         return self.root + resolve(self.host, self.root, path)
 
     def _read(self, path: str) -> str | None:
-        where = self._where(path)
-        if not look(self.host, where):
-            return None
-        result = self.host.run(["head", "-c", str(LIMIT + 1), "--", where])
-        if result.rc != 0:
-            raise Unobservable(" ".join(result.stderr.split()) or f"{where}: exit {result.rc}")
-        return result.stdout
+        return bounded.read(self.host, self._where(path))
 
 
 def options(argv: Iterable[str]) -> list[tuple[str, str]]:

@@ -72,7 +72,7 @@ def login(host: Host, pid: int, data: str) -> Login:
     programs = posixpath.dirname(exe)
     # The client of the same version; Debian's /usr/bin/psql would choose one by files of the user's.
     beside = posixpath.join(programs, "psql")
-    return Login(user_name(host, uid[1]), programs, data, beside if host.exists(beside) else "psql")
+    return Login(user_name(host, uid[1]), programs, data, beside if look(host, beside) else "psql")
 
 
 def user_name(host: Host, uid: str) -> str:

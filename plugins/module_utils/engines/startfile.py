@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN
+from .bounded import output
 from .instance import setting
 from .places import look
 from .processes import Process
-from .textfile import LIMIT
 
 #: What ran before a file was changed. Gone with the boot, as the processes are.
 NOTES = "/run/durable-dbhost/running"
@@ -44,24 +44,14 @@ class Word(NamedTuple):
     reason: str | None = None
 
 
-def read(host: Host, path: str) -> str | None:
-    """Return a file's text, one byte over LIMIT at most; None where there is no such file.
-
-    Raises Unobservable, also where its disk does not answer in time.
-    """
-    if not look(host, path):
-        return None
-    return _output(host, ["head", f"--bytes={LIMIT + 1}", "--", path])
-
-
 def head(host: Host, path: str, size: int) -> str:
     """Return the first bytes of a file. Raises Unobservable."""
-    return _output(host, ["head", f"--bytes={size}", "--", path])
+    return output(host, ["head", f"--bytes={size}", "--", path])
 
 
 def tail(host: Host, path: str, size: int) -> str:
     """Return the last bytes of a file. Raises Unobservable."""
-    return _output(host, ["tail", f"--bytes={size}", "--", path])
+    return output(host, ["tail", f"--bytes={size}", "--", path])
 
 
 def start_of(host: Host, process: Process) -> Start:
@@ -74,7 +64,7 @@ def start_of(host: Host, process: Process) -> Start:
     try:
         ticks = host.read(source).rpartition(")")[2].split()[_START_FIELD]
         up = float(host.read("/proc/uptime").split()[0])
-        now = float(_output(host, ["date", "+%s.%N"]))
+        now = float(output(host, ["date", "+%s.%N"]))
         return Start(process.pid, ticks, now - up + int(ticks) / _TICKS)
     except (IndexError, ValueError) as error:
         raise Unobservable(f"{source}: when it began is not known: {error}") from error
@@ -165,15 +155,8 @@ def _note_of(engine: str, start: Start) -> str:
 
 
 def _time(host: Host, what: str, path: str) -> float:
-    said = _output(host, ["stat", "--dereference", f"--format={what}", "--", path])
+    said = output(host, ["stat", "--dereference", f"--format={what}", "--", path])
     try:
         return float(said)
     except ValueError as error:
         raise Unobservable(f"{path}: stat says {said[:40]!r}") from error
-
-
-def _output(host: Host, argv: list[str]) -> str:
-    result = host.run(argv)
-    if result.rc != 0:
-        raise Unobservable(" ".join(result.stderr.split()) or f"{' '.join(argv)}: exit {result.rc}")
-    return result.stdout

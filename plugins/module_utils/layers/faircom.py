@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..engines import ctsrvr, faircom, startfile
+from ..engines import bounded, ctsrvr, faircom
 from ..engines.textfile import MARK, Malformed
 from ..host import ChangeFailed, Host, Unobservable
 from ..policy.faircom import WRITE_THROUGH, writes_through
 from . import originals, servers
-from .layer import Change, each, verify
+from .layer import Change, each, expect_some, verify
 
 #: `FILE SETTING` -> what it was before us: on or off, a value, or absent.
 ORIGINALS = "/var/lib/durable-dbhost/originals-faircom.json"
@@ -29,11 +29,15 @@ class Target(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What there is to do, and by instance: its facts, and the text of its file before and after."""
+    """What there is to do, and by instance: its facts, and the text of its file before and after.
+
+    `failures`: {instance: why it stays as it is}.
+    """
 
     changes: tuple[Change, ...]
     facts: dict[str, dict[str, Any]]
     texts: dict[str, tuple[str, str]]
+    failures: dict[str, str]
 
 
 class Release(NamedTuple):
@@ -54,26 +58,41 @@ def target_of(row: dict[str, Any]) -> Target:
 def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     """Return the work that brings the instances to their settings; reads only.
 
-    Raises ChangeFailed, before anything changes, where an instance is not there, its file cannot be
-    understood or is not what counts, and for builds whose write-through does nothing.
+    Raises ChangeFailed, before anything changes, where an instance is not there. One whose file cannot
+    be understood or is not what counts, and builds whose write-through does nothing, are failures of
+    their own.
     """
-    work = Work((), {}, {})
+    work = Work((), {}, {}, {})
     found = servers.instances(host, faircom) if targets else {}
     for target in targets:
-        facts = servers.choose(found, faircom.NAME, target.instance)
-        _check(facts, target.wanted)
-        changes = servers.changes(facts, target.wanted, restart)
-        written = {change.setting: change.after for change in changes if change.when == "persisted"}
-        before = _read(host, facts) if written else ""
-        work.facts[target.instance] = facts
-        if written:
-            work.texts[target.instance] = (before, _edit(before, facts["config"], written))
+        servers.expect_there(found, faircom.NAME, target.instance)
+    for target in targets:
+        try:
+            changes = _plan_one(host, work, found[target.instance], target, restart)
+        except ChangeFailed as error:
+            work.failures[target.instance] = str(error)
+            continue
         work = work._replace(changes=(*work.changes, *changes))
+    expect_some(work.changes, work.failures)
     return work
+
+
+def _plan_one(host: Host, work: Work, facts: dict[str, Any], target: Target, restart: bool) -> list[Change]:
+    """Add one instance to the work, and return its changes. Raises ChangeFailed."""
+    servers.expect_ours(facts)
+    _check(facts, target.wanted)
+    changes = servers.changes(facts, target.wanted, restart)
+    written = {change.setting: change.after for change in changes if change.when == "persisted"}
+    if written:
+        before = _read(host, facts)
+        work.texts[target.instance] = (before, _edit(before, facts["config"], written))
+    work.facts[target.instance] = facts
+    return changes
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read it back. Raises ChangeFailed."""
+    targets = [target for target in targets if target.instance not in work.failures]
     each(work.texts, lambda name: _write(host, work, name))
     if work.texts:
         verify(plan(host, targets).changes)
@@ -158,7 +177,7 @@ def _read(host: Host, facts: dict[str, Any]) -> str:
 
 def _text(host: Host, path: str) -> str | None:
     try:
-        return startfile.read(host, path)
+        return bounded.read(host, path)
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
 

@@ -21,7 +21,7 @@ from ..engines.processes import Processes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
 from . import originals
-from .layer import Change, each, verify
+from .layer import Change, each, expect_some, verify
 
 #: {database: the word before the first change, and when it was created}
 ORIGINALS = "/var/lib/durable-dbhost/firebird.json"
@@ -65,12 +65,17 @@ class Access(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What there is to do, and what is left as it is because it is in use."""
+    """What there is to do, and what is left as it is because it is in use.
+
+    `failures`: {path: why it stays as it is}; `wanted`: {database: word}.
+    """
 
     changes: tuple[Change, ...]
     databases: dict[str, Database]
     access: Access
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
+    failures: dict[str, str]
+    wanted: dict[str, str]
 
 
 class Release(NamedTuple):
@@ -92,28 +97,37 @@ def plan(
 ) -> Work:
     """Return the work that brings the databases to their words; reads only.
 
-    A database in use is left as it is, with a warning. Raises ChangeFailed, before anything changes,
-    for one that is not there, cannot be read, or takes no change.
+    A database in use is left as it is, with a warning. One that is not there, cannot be read, or takes
+    no change is a failure of its own. Raises ChangeFailed, before anything changes, for targets that
+    contradict each other.
     """
+    wanted, failures = _wanted(host, targets)
+    return _plan(host, wanted, failures, Access(user, password or None, server))
+
+
+def _plan(host: Host, wanted: dict[str, str], failures: dict[str, str], access: Access) -> Work:
     try:
-        wanted = _wanted(host, targets)
         found = {database.path: database for database in look_at(host, "", [], wanted)}
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
     changes, warnings = [], []
     for path, word in wanted.items():
         database = found.get(path)
-        if database is None:
-            raise ChangeFailed(f"{path}: seen a part or a shadow of a database; wanted its first file")
-        if database.forced_writes == word:
-            warnings += _left_behind(database, word)
-        elif _is_to_change(database, word, bool(password)):
-            changes.append(Change(path, "forced_writes", "persisted", database.forced_writes, word))
-        else:
-            warnings.append(
-                f"{path}: forced writes are {database.forced_writes}, wanted {word}: {_why(database)}"
-            )
-    return Work(tuple(changes), found, Access(user, password or None, server), tuple(warnings))
+        try:
+            if database is None:
+                raise ChangeFailed(f"{path}: seen a part or a shadow of a database; wanted its first file")
+            if database.forced_writes == word:
+                warnings += _left_behind(database, word)
+            elif _is_to_change(database, word, bool(access.password)):
+                changes.append(Change(path, "forced_writes", "persisted", database.forced_writes, word))
+            else:
+                warnings.append(
+                    f"{path}: forced writes are {database.forced_writes}, wanted {word}: {_why(database)}"
+                )
+        except ChangeFailed as error:
+            failures[path] = str(error)
+    expect_some(changes, failures)
+    return Work(tuple(changes), found, access, tuple(warnings), failures, wanted)
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
@@ -124,7 +138,8 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
         kept.setdefault(change.target, f"{change.before} {header.created if header else ''}")
     originals.save(host, kept, ORIGINALS)
     _change_all(host, work.changes, work.databases, work.access)
-    verify(plan(host, targets).changes)
+    done = {path: word for path, word in work.wanted.items() if path not in work.failures}
+    verify(_plan(host, done, {}, work.access).changes)
 
 
 def plan_release(
@@ -158,20 +173,30 @@ def apply_release(host: Host, work: Release) -> None:
     originals.save(host, work.kept, ORIGINALS)
 
 
-def _wanted(host: Host, targets: Iterable[Target]) -> dict[str, str]:
-    """Return {database: word}, links followed. Raises ChangeFailed, Unobservable."""
+def _wanted(host: Host, targets: Iterable[Target]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return {database: word}, links followed, and {path: why it cannot be looked at}. Raises ChangeFailed."""
     wanted: dict[str, str] = {}
+    failures: dict[str, str] = {}
     for target in targets:
-        if not look(host, target.path):
-            raise ChangeFailed(f"{target.path}: nothing is there; wanted a Firebird database; run again")
-        path = resolve(host, "", target.path)
-        paths = [path]
-        if target.is_directory:
-            paths = [database.path for database in look_at(host, "", Files(host).search(path), ())]
+        try:
+            paths = _paths(host, target)
+        except Unobservable as error:
+            failures[target.path] = str(error)
+            continue
         for path in paths:
             if wanted.setdefault(path, target.forced_writes) != target.forced_writes:
                 raise ChangeFailed(f"{path}: seen forced writes wanted on and off; wanted one of them")
-    return wanted
+    return wanted, failures
+
+
+def _paths(host: Host, target: Target) -> list[str]:
+    """Return the databases that a target means. Raises Unobservable."""
+    if not look(host, target.path):
+        raise Unobservable(f"{target.path}: nothing is there; wanted a Firebird database; run again")
+    path = resolve(host, "", target.path)
+    if not target.is_directory:
+        return [path]
+    return [database.path for database in look_at(host, "", Files(host).search(path), ())]
 
 
 def _is_free(database: Database) -> bool:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..host import ChangeFailed
@@ -37,6 +37,15 @@ def each(targets: Iterable[str], act: Callable[[str], None]) -> None:
             failures.append(str(error))
     if failures:
         raise ChangeFailed("; ".join(failures))
+
+
+def expect_some(changes: Sequence[Change], failures: Mapping[str, str]) -> None:
+    """Raise ChangeFailed with all that failed in a plan, unless there is something to do for other targets.
+
+    Those are not to stay less safe for it: the runner fails once they are done.
+    """
+    if failures and not changes:
+        raise ChangeFailed("; ".join(failures.values()))
 
 
 def verify(left: Iterable[Change]) -> None:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..engines import mariadb_client as client
@@ -17,13 +18,12 @@ from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
 from ..policy.engine_rules import FULL
 from . import mariadb_drop_in as drop_in
-from .layer import Change, each, verify
+from .layer import Change, each, expect_some, verify
+from .servers import restart_limit
 
 NAME = "mariadb"
 #: What can be set.
 SETTINGS = (words.LOG, words.BINLOG, words.DOUBLEWRITE, words.METHOD, words.REDO)
-#: Seconds that a restart may take beyond its unit's limit for stopping, and what infinity stands for.
-_MARGIN, _ENDLESS = 900.0, 86400.0
 #: Writes what is in the log's buffer, and flushes it only where a commit would: at 1.
 _FLUSH = (f"SET GLOBAL {words.LOG} = 1", "FLUSH NO_WRITE_TO_BINLOG ENGINE LOGS")
 
@@ -50,12 +50,16 @@ class Step(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What there is to do: server by server, and {path: text} of the option files that result."""
+    """What there is to do: server by server, and {path: text} of the option files that result.
+
+    `failures`: {server: why it stays as it is}.
+    """
 
     changes: tuple[Change, ...]
     steps: dict[str, Step]
     files: dict[str, str]
     restart: bool
+    failures: Mapping[str, str] = MappingProxyType({})
 
 
 class Release(NamedTuple):
@@ -77,8 +81,9 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     """Return the work that brings the servers to their settings; reads only.
 
     `restart`: whether a server may be restarted for a setting that waits for it. Raises ChangeFailed,
-    before anything changes, when a server is not there, belongs to somebody else, does not know a
-    setting, or when something would go on beating what is written.
+    before anything changes, when a server is not there or when targets contradict each other. A server
+    that cannot be asked, belongs to somebody else, does not know a setting, or where something would go
+    on beating what is written, is a failure of its own.
     """
     names = [target.instance for target in targets]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -89,21 +94,26 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     engines, found = _servers(host) if targets else (None, {})
     work = Work((), {}, {}, restart)
     checked: list[tuple[str, Sight, dict[str, str]]] = []
+    failures: dict[str, str] = {}
     for target in targets:
-        facts = _choose(found, target.instance)
-        seen = _look(host, engines, facts)
-        wanted = _words(target, seen)
+        _expect_there(found, target.instance)
+    for target in targets:
         try:
-            work, stale = _plan_one(work, facts, seen, wanted)
+            facts = found[target.instance]
+            _expect_ours(facts)
+            seen = _look(host, engines, facts)
+            work, stale = _plan_one(work, facts, seen, _words(target, seen))
         except ChangeFailed as error:
-            raise ChangeFailed(f"{target.instance}: {error}") from error
+            failures[target.instance] = f"{target.instance}: {error}"
+            continue
         checked.append((target.instance, seen, stale))
     for name, seen, stale in checked:
         # Servers may share files: what the one needs must not undo what the other does.
         left = drop_in.beaten(seen, stale, work.files) if stale else ""
         if left:
             raise ChangeFailed(f"{name}: {left}")
-    return work
+    expect_some(work.changes, failures)
+    return work._replace(failures=failures)
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
@@ -115,7 +125,8 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
         for path, text in work.files.items():
             host.write_file(path, text.encode("utf-8", "surrogateescape"))
     each(work.steps, lambda name: _restart(host, work.steps[name]))
-    verify(plan(host, targets, work.restart).changes)
+    done = [target for target in targets if target.instance not in work.failures]
+    verify(plan(host, done, work.restart).changes)
 
 
 def plan_release(host: Host) -> Release:
@@ -158,26 +169,27 @@ def _servers(host: Host) -> tuple[Engines, dict[str, dict[str, Any]]]:
     return engines, found
 
 
-def _choose(found: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
-    """Return the facts of a server whose settings are ours to change. Raises ChangeFailed."""
-    facts = found.get(name)
-    if facts is None:
+def _expect_there(found: dict[str, dict[str, Any]], name: str) -> None:
+    if name not in found:
         there = ", ".join(sorted(found)) or "none"
         raise ChangeFailed(
             f"{name}: no MariaDB or MySQL server of that name; wanted one of those that are here: {there};"
             " run again to collect the facts anew"
         )
+
+
+def _expect_ours(facts: dict[str, Any]) -> None:
+    """Raise ChangeFailed where the settings of a server are not ours to change."""
     if facts["managed_by"] in ("container", UNKNOWN) or facts["root"] or facts["namespace"] == UNKNOWN:
         raise ChangeFailed(
-            f"{name}: managed by {facts['managed_by']}, namespace {facts['namespace']}; wanted a server of this host"
+            f"managed by {facts['managed_by']}, namespace {facts['namespace']}; wanted a server of this host"
             " whose manager is known; set it where it is managed"
         )
-    return facts
 
 
 def _look(host: Host, engines: Engines | None, facts: dict[str, Any]) -> Sight:
     if engines is None:
-        raise ChangeFailed(f"{facts['name']}: no engines were looked for; run again")
+        raise ChangeFailed("no engines were looked for; run again")
     found = Instance(NAME, facts["name"], unit=facts["unit"], flavour=facts.get("flavour"))
     main = engines.processes.all.get(facts["pids"][0]) if facts["pids"] else None
     if main is None:
@@ -186,27 +198,25 @@ def _look(host: Host, engines: Engines | None, facts: dict[str, Any]) -> Sight:
         directories = (engines.processes.directory(main),)
         place = engines.places.of(main)
     except Unobservable as error:
-        raise ChangeFailed(f"{facts['name']}: {error}; run again") from error
+        raise ChangeFailed(f"{error}; run again") from error
     return examine(host, found._replace(processes=(main,), directories=directories), place)
 
 
 def _words(target: Target, seen: Sight) -> dict[str, str]:
     """Return the wanted settings in the server's own words. Raises ChangeFailed."""
     if seen.version is None:
-        raise ChangeFailed(f"{target.instance}: {seen.reason or 'its version is not known'}")
+        raise ChangeFailed(seen.reason or "its version is not known")
     wanted = {}
     for name, word in target.wanted.items():
         if name not in SETTINGS or name not in words.names(seen.version):
             why = words.why_absent(seen.version, name)
-            raise ChangeFailed(f"{target.instance}: {name}: {why}; wanted {', '.join(SETTINGS)}")
+            raise ChangeFailed(f"{name}: {why}; wanted {', '.join(SETTINGS)}")
         try:
             wanted[name] = words.word(seen.version, name, word)
         except ValueError as error:
-            raise ChangeFailed(f"{target.instance}: {name}: {error}") from error
+            raise ChangeFailed(f"{name}: {error}") from error
         if name == words.REDO and wanted[name] != "ON":
-            raise ChangeFailed(
-                f"{target.instance}: {name}: seen {word}; wanted ON: it is never switched off here"
-            )
+            raise ChangeFailed(f"{name}: seen {word}; wanted ON: it is never switched off here")
     return wanted
 
 
@@ -235,7 +245,7 @@ def _plan_one(
             client=seen.client,
             statements=tuple(_statements(facts, now)),
             unit=unit,
-            limit=_limit(facts),
+            limit=restart_limit(facts),
             flush=tuple(facts["directories"]) if tightened else (),
         )
     planned = work._replace(changes=(*work.changes, *changes), steps=steps, files={**work.files, **files})
@@ -299,11 +309,6 @@ def _restart(host: Host, step: Step) -> None:
 def _flush(host: Host, step: Step) -> None:
     if step.flush:
         host.change(["sync", "--file-system", "--", *step.flush])
-
-
-def _limit(facts: dict[str, Any]) -> float:
-    said = facts["stop_timeout"]
-    return (_ENDLESS if said in ("infinity", UNKNOWN) else float(said)) + _MARGIN
 
 
 def _seen(facts: dict[str, Any], name: str, when: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..engines import mssql, startfile
+from ..engines import bounded, mssql
 from ..host import ChangeFailed, Host, Unobservable
 from . import originals, servers
 from .layer import Change, verify
@@ -126,8 +126,18 @@ def apply_release(host: Host, work: Release) -> None:
 
 
 def _before(facts: dict[str, Any]) -> dict[str, str]:
-    """Return what the file says of each setting: a switch that stands nowhere is absent."""
+    """Return what the file says of each setting: a switch that stands nowhere is absent.
+
+    Raises ChangeFailed where the instance could not be observed.
+    """
     rows = facts["settings"]
+    if not all(name in rows for name in _ORDER):
+        failed = facts["evidence"].get("observation") or facts["evidence"].get("namespace") or {}
+        why = failed.get("reason") or "they were not read"
+        raise ChangeFailed(
+            f"mssql {facts['name']}: seen no settings ({why}), wanted those of {mssql.CONFIG}; mend that, then run"
+            " again"
+        )
     return {
         name: _ABSENT
         if name in mssql.SWITCHES and rows[name]["from"] is None
@@ -187,7 +197,7 @@ def _arguments(name: str, word: str) -> list[str]:
 def _owner(host: Host) -> str | None:
     """Return user, group and mode of the configuration file, None where there is none."""
     try:
-        if startfile.read(host, mssql.CONFIG) is None:
+        if bounded.read(host, mssql.CONFIG) is None:
             return None
         result = host.run(["stat", "--dereference", "--format=%u:%g %a", "--", mssql.CONFIG])
     except Unobservable as error:

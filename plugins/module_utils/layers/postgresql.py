@@ -14,11 +14,11 @@ from ..engines.collect import Engines
 from ..engines.postgresql_cluster import UNFLUSHED, WORDS, Cluster, Files
 from ..engines.postgresql_server import Login
 from ..engines.processes import argv_of
-from ..engines.textfile import Malformed
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
 from . import postgresql_files
-from .layer import Change, each, verify
+from .layer import Change, each, expect_some, verify
+from .servers import restart_limit
 
 #: Settings that wait for a restart.
 _WAITING = ("data_sync_retry",)
@@ -49,7 +49,7 @@ class Step(NamedTuple):
 
     `writes`: {path: (text before or None, text after)}, in order. `login` is None for a stopped one.
     `shown`: the settings that the running server has to show. `flush`: those that were off until now.
-    `restart`: the unit to restart, or None.
+    `restart`: the unit to restart, or None; `limit`: the seconds that this may take.
     """
 
     instance: str
@@ -61,22 +61,31 @@ class Step(NamedTuple):
     reload: bool
     flush: tuple[str, ...]
     restart: str | None
+    limit: float
 
 
 class Work(NamedTuple):
-    """What there is to do, cluster by cluster, and whether servers may be restarted for it."""
+    """What there is to do, cluster by cluster, and whether servers may be restarted for it.
+
+    `failures`: {cluster: why it stays as it is}.
+    """
 
     changes: tuple[Change, ...]
     steps: dict[str, Step]
     restart: bool
+    failures: dict[str, str]
 
 
 class Release(NamedTuple):
-    """What release changes: {configuration: its text without our line}, and the files that go."""
+    """What release changes: {configuration: its text without our line}, and the files that go.
+
+    `failures`: {cluster: why what is ours stays there}.
+    """
 
     changes: tuple[Change, ...]
     writes: dict[str, str]
     files: tuple[str, ...]
+    failures: dict[str, str]
 
 
 def target_of(row: dict[str, Any]) -> Target:
@@ -90,32 +99,37 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     """Return the work that brings the clusters to their settings; reads only.
 
     `restart`: whether a server may be restarted for a setting that waits for it. Raises ChangeFailed,
-    before anything changes, when a cluster is not there, cannot be asked, belongs to somebody else, or
-    when something would go on beating what is written.
+    before anything changes, when a cluster is not there. One that cannot be asked, belongs to somebody
+    else, or where something would go on beating what is written, is a failure of its own.
     """
     found = _clusters(host) if targets else {}
     changes: list[Change] = []
     steps: dict[str, Step] = {}
+    failures: dict[str, str] = {}
     for target in targets:
         if target.instance not in found:
             raise ChangeFailed(
                 f"{target.instance}: no cluster of that name is there; wanted one of"
                 f" {', '.join(sorted(found)) or 'none that is here'}; run again to collect the facts anew"
             )
+    for target in targets:
         try:
             step, own = _step(host, found[target.instance], target, restart)
-        except (Unobservable, Malformed, ValueError) as error:
-            raise ChangeFailed(f"{target.instance}: {error}") from error
+        except (ChangeFailed, Unobservable, ValueError) as error:
+            failures[target.instance] = f"{target.instance}: {error}"
+            continue
         changes += own
         if own:
             steps[target.instance] = step
-    return Work(tuple(changes), steps, restart)
+    expect_some(changes, failures)
+    return Work(tuple(changes), steps, restart, failures)
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read it back. Raises ChangeFailed."""
     each(work.steps, lambda name: _do(host, work.steps[name]))
-    verify(plan(host, targets, work.restart).changes)
+    done = [target for target in targets if target.instance not in work.failures]
+    verify(plan(host, done, work.restart).changes)
 
 
 def plan_release(host: Host) -> Release:
@@ -127,6 +141,7 @@ def plan_release(host: Host) -> Release:
     changes: list[Change] = []
     writes: dict[str, str] = {}
     gone: list[str] = []
+    failures: dict[str, str] = {}
     for name, facts in _clusters(host).items():
         if facts["root"] or not facts["config"]:
             continue
@@ -136,8 +151,9 @@ def plan_release(host: Host) -> Release:
                 continue
             ours = postgresql_files.ours(files, facts["config"])
             text = postgresql_files.without_line(files, facts["config"])
-        except (Unobservable, Malformed) as error:
-            raise ChangeFailed(f"{name}: {error}") from error
+        except (ChangeFailed, Unobservable, ValueError) as error:
+            failures[name] = f"{name}: {error}"
+            continue
         for path, settings in ours.items():
             changes.append(Change(path, "drop_in", "persisted", "present", "absent"))
             changes += [Change(name, key, "persisted", value, "unset") for key, value in settings.items()]
@@ -145,7 +161,8 @@ def plan_release(host: Host) -> Release:
         if text != files.read(facts["config"]):
             changes.append(Change(facts["config"], "include", "persisted", "present", "absent"))
             writes[facts["config"]] = text
-    return Release(tuple(changes), writes, tuple(gone))
+    expect_some(changes, failures)
+    return Release(tuple(changes), writes, tuple(gone), failures)
 
 
 def apply_release(host: Host, work: Release) -> None:
@@ -207,26 +224,24 @@ def _step(host: Host, facts: dict[str, Any], target: Target, restart: bool) -> t
         reload=_reloads(settings, shown, waiting) or bool(running and waiting and stale and not unit),
         flush=flush,
         restart=unit,
+        limit=restart_limit(facts),
     )
     return step, changes
 
 
 def _refuse(facts: dict[str, Any], target: Target) -> None:
     """Raise ChangeFailed where a cluster is not ours to write, or is not understood."""
-    name = target.instance
     manager = facts["managed_by"]
     if manager in _OWNERS or facts["root"]:
         why = facts["evidence"].get("managed_by", {}).get("reason")
-        raise ChangeFailed(
-            f"{name}: {_OWNERS.get(manager, _OWNERS['container'])}{f' ({why})' if why else ''}"
-        )
+        raise ChangeFailed(f"{_OWNERS.get(manager, _OWNERS['container'])}{f' ({why})' if why else ''}")
     if "observation" in facts["evidence"]:
-        raise ChangeFailed(f"{name}: {facts['evidence']['observation']['reason']}")
+        raise ChangeFailed(str(facts["evidence"]["observation"]["reason"]))
     for setting in target.wanted:
         seen = facts["settings"].get(setting)
         if seen is None or UNKNOWN in (seen["running"], seen["persisted"]):
             why = seen["reason"] if seen else "it was not read"
-            raise ChangeFailed(f"{name}: {setting} cannot be read, so it is not set: {why}")
+            raise ChangeFailed(f"{setting} cannot be read, so it is not set: {why}")
 
 
 def _waiting(wrong: dict[str, str], argv: list[str] | None) -> list[str]:
@@ -247,7 +262,7 @@ def _expect_no_pin(
     for name, word in wrong.items():
         if name in pinned and unit is None:
             raise ChangeFailed(
-                f"{facts['name']}: {name} is {pinned[name]} on the command line of process {facts['pids'][0]},"
+                f"{name} is {pinned[name]} on the command line of process {facts['pids'][0]},"
                 f" which beats every file; wanted {word}; take it out of what starts the server, and restart it"
             )
 
@@ -284,7 +299,7 @@ def _do(host: Host, step: Step) -> None:
     if step.login and step.reload:
         _tell(host, step.login, "SELECT pg_catalog.pg_reload_conf()")
     if step.restart:
-        host.change(["systemctl", "restart", "--", step.restart])
+        host.change(["systemctl", "restart", "--", step.restart], step.limit)
     if step.login and step.shown:
         _await_settings(host, step)
     if step.flush:

@@ -21,7 +21,7 @@ def run(
     A layer has target_of, plan, apply, plan_release and apply_release; a plan has `changes`.
     `restarts`: its plan takes `restart`, whether it may restart a server that needs it. `shared` is the
     spec of options for all targets, which plan and plan_release take. A plan may have `warnings`: what
-    is left as it is, and why.
+    is left as it is, and why; and `failures`, {target: reason}: the others are done, then the module fails.
     """
     spec: dict[str, Any] = {
         "targets": {"type": "list", "elements": "dict", "default": [], "options": target},
@@ -38,15 +38,21 @@ def run(
         targets = [layer.target_of(row) for row in module.params["targets"]]
         released = module.params["state"] == "released"
         work = layer.plan_release(host, **common) if released else layer.plan(host, targets, **options)
+    except (ChangeFailed, Unobservable) as error:
+        module.fail_json(msg=str(error))
+    failures = list(getattr(work, "failures", {}).values())
+    try:
         if work.changes and not module.check_mode:
             if released:
                 layer.apply_release(host, work)
             else:
                 layer.apply(host, work, targets)
     except (ChangeFailed, Unobservable) as error:
-        module.fail_json(msg=str(error))
+        failures.insert(0, str(error))
     for warning in getattr(work, "warnings", ()):
         module.warn(warning)
+    if failures:
+        module.fail_json(msg="; ".join(failures))
     module.exit_json(
         changed=bool(work.changes),
         changes=[change._asdict() for change in work.changes],

@@ -13,12 +13,12 @@ from ..engines.collect import Engines
 from ..engines.processes import Processes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
-from .layer import Change, verify
+from .layer import Change, each, verify
 
 #: Looks, a second apart, that a server gets after a restart to be up and say what it runs with.
 _LOOKS = 120
 #: Seconds beyond a unit's own limit that a stop and start may take, and what infinity stands for.
-_MARGIN, _ENDLESS = 300.0, 86400.0
+_MARGIN, _ENDLESS = 900.0, 86400.0
 
 
 def instances(host: Host, engine: Any) -> dict[str, dict[str, Any]]:
@@ -28,19 +28,28 @@ def instances(host: Host, engine: Any) -> dict[str, dict[str, Any]]:
 
 def choose(found: dict[str, dict[str, Any]], engine: str, name: str) -> dict[str, Any]:
     """Return the facts of an instance whose files are ours to change. Raises ChangeFailed."""
-    facts = found.get(name)
-    if facts is None:
+    expect_there(found, engine, name)
+    expect_ours(found[name])
+    return found[name]
+
+
+def expect_there(found: dict[str, dict[str, Any]], engine: str, name: str) -> None:
+    """Raise ChangeFailed where there is no instance of that name."""
+    if name not in found:
         there = ", ".join(sorted(found)) or "none"
         raise ChangeFailed(
             f"{engine} {name}: no such instance; wanted one of those that are here: {there};"
             " run again to collect the facts anew"
         )
+
+
+def expect_ours(facts: dict[str, Any]) -> None:
+    """Raise ChangeFailed where the files of an instance are not ours to change."""
     if facts["managed_by"] in ("container", UNKNOWN) or facts["root"] or facts["namespace"] == UNKNOWN:
         raise ChangeFailed(
-            f"{engine} {name}: managed by {facts['managed_by']}, namespace {facts['namespace']}; wanted a server"
-            " of this host whose manager is known; set it where it is managed"
+            f"{facts['engine']} {facts['name']}: managed by {facts['managed_by']}, namespace {facts['namespace']}; wanted a"
+            " server of this host whose manager is known; set it where it is managed"
         )
-    return facts
 
 
 def changes(facts: dict[str, Any], wanted: dict[str, str], restart: bool) -> list[Change]:
@@ -77,12 +86,16 @@ def keep_running(host: Host, engine: str, facts: dict[str, Any]) -> None:
         raise ChangeFailed(f"{engine} {facts['name']}: {error}") from error
 
 
+def restart_limit(facts: dict[str, Any]) -> float:
+    """Return the seconds that a restart may take: what the unit gives to a stop, and a margin to start."""
+    said = facts["stop_timeout"]
+    return (_ENDLESS if said in ("infinity", UNKNOWN) else float(said)) + _MARGIN
+
+
 def restart(host: Host, facts: Iterable[dict[str, Any]]) -> None:
     """Stop servers cleanly and start them again, by their units. Raises ChangeFailed."""
-    for instance in facts:
-        said = instance["stop_timeout"]
-        limit = _ENDLESS if said in ("infinity", UNKNOWN) else float(said)
-        host.change(["systemctl", "restart", "--", instance["unit"]], timeout=limit + _MARGIN)
+    limits = {instance["unit"]: restart_limit(instance) for instance in facts}
+    each(limits, lambda unit: host.change(["systemctl", "restart", "--", unit], timeout=limits[unit]))
 
 
 def settle(host: Host, left: Callable[[], Iterable[Change]]) -> None:

@@ -13,6 +13,9 @@ import pytest
 
 pytest.importorskip("ansible")
 
+import jinja2
+import yaml
+
 from ansible_collections.durable.dbhost.plugins.action import assess as action
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
@@ -93,6 +96,29 @@ def test_a_host_that_is_lost_after_its_engines_were_found() -> None:
         profile="strict", shipped=shipped(), storage=storage, engines={"unreachable": True, "msg": "gone"}
     )
     assert (found["verdict"], found["why"]) == ("unreachable", ["unreachable: gone"])
+
+
+def test_a_host_that_is_unreachable_is_waited_for_once() -> None:
+    engines = {"unreachable": True, "msg": "no route"}
+    found = run(profile="strict", shipped=shipped(), storage={"skipped": True}, engines=engines)
+    assert (found["verdict"], found["why"]) == ("unreachable", ["unreachable: no route"])
+
+
+@pytest.mark.parametrize(
+    ("engines", "asked"),
+    [
+        ({"unreachable": True, "msg": "no route"}, False),
+        ({"unreachable": False}, True),
+        ({"failed": True}, True),
+        ({"ansible_facts": {}}, True),
+    ],
+)
+def test_the_disks_are_asked_unless_the_host_was_unreachable(engines: dict[str, Any], asked: bool) -> None:
+    path = Path(action.__file__).parents[2] / "playbooks/tasks/assess.yml"
+    tasks = yaml.safe_load(path.read_text(encoding="utf-8"))[0]["block"]
+    (task,) = [task for task in tasks if "durable.dbhost.storage_facts" in task]
+    condition = jinja2.Environment(autoescape=True).compile_expression(task["when"])
+    assert condition(durable_engines_result=engines) is asked
 
 
 def test_bad_input_is_a_verdict_and_no_failure() -> None:

@@ -119,9 +119,9 @@ class FirebirdHost(ProcHost):
             raise Unobservable(f"{' '.join(argv)}: no answer within {timeout:g} s")
         if argv[0] == "stat" and argv[1] == "--dereference":
             return self._stat(argv, paths)
-        if argv[0] == "head":
+        if argv[0] == "head" and not (paths[0] in self.files and paths[0] not in self.databases):
             return self._head(argv, paths)
-        if argv[0] == "find":
+        if argv[0] == "find" and "-print0" in argv:
             self.asked.append(tuple(argv))
             found = [path for path in self.databases if path.startswith(f"{argv[2].rstrip('/')}/")]
             return Result(0, "".join(f"{path}\0" for path in found), "")

@@ -64,7 +64,8 @@ class FakeHost(Host):
     """Reads from dicts; `effects` says what a change does.
 
     `files`: path -> content; `links`: path -> target, absolute; `commands`: argv -> output, or a
-    whole Result; `modes`: path -> permission bits, where they are not 0644; `block_devices`: paths;
+    whole Result; `modes`: path -> permission bits, where they are not 0644; `block_devices`: paths; `pipes`: paths of
+    `files` that are none;
     `environment`: what the last change was given; `stop`: what is raised at mutation number `stop_at`
     (from 1), instead of its effect.
     """
@@ -75,6 +76,7 @@ class FakeHost(Host):
         self.commands: dict[tuple[str, ...], Outcome] = {}
         self.modes: dict[str, int] = {}
         self.block_devices: set[str] = set()
+        self.pipes: set[str] = set()
         self.mutations: list[Mutation] = []
         self.environment: dict[str, str] = {}
         self.asked: list[tuple[str, ...]] = []
@@ -84,6 +86,7 @@ class FakeHost(Host):
 
     def read(self, path: str) -> str:
         path = self.resolve(path)
+        assert path not in self.pipes, f"{path}: whoever reads a pipe waits for ever"
         if path in self.files:
             text = said(self.files[path])
             assert isinstance(text, str)
@@ -123,10 +126,25 @@ class FakeHost(Host):
         self.asked.append(tuple(argv))
         if tuple(argv) not in self.commands and argv[:2] == ["test", "-e"]:
             return Result(0 if self.exists(argv[2]) else 1, "", "")
+        if tuple(argv) not in self.commands and argv[:2] == ["test", "-f"]:
+            path = self.resolve(argv[2])
+            return Result(0 if path in self.files and path not in self.pipes else 1, "", "")
+        if tuple(argv) not in self.commands and argv[0] in ("head", "find"):
+            return self._bounded(argv)
         if tuple(argv) not in self.commands:
             raise Unobservable(f"{argv[0]}: No such file or directory")
         outcome = said(self.commands[tuple(argv)])
         return outcome if isinstance(outcome, Result) else Result(0, outcome, "")
+
+    def _bounded(self, argv: list[str]) -> Result:
+        """Say what `head` says of a file, or `find` of the names in a directory."""
+        try:
+            if argv[0] == "head":
+                return Result(0, self.read(argv[-1])[: int(argv[1].partition("=")[2])], "")
+            assert argv[2:] == ["-mindepth", "1", "-maxdepth", "1", "-printf", "%f\\0"], argv
+            return Result(0, "".join(f"{name}\0" for name in self.names(argv[1].rstrip("/"))), "")
+        except Unobservable as error:
+            return Result(1, "", f"{argv[0]}: {error}\n")
 
     def change(
         self,

@@ -14,16 +14,22 @@ pytest.importorskip("ansible")
 
 import yaml
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect as engines_of
 from ansible_collections.durable.dbhost.plugins.modules import engine_facts
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_firebird import (
     FakeDatabase,
     FirebirdHost,
 )
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_postgresql import FakePostgresql
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_proc import (
     BOOT_ID,
     RDWR,
     FakeProcess,
     ProcHost,
+)
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.vendor_host import (
+    with_faircom,
+    with_mssql,
 )
 
 from .run_module import run_module
@@ -89,3 +95,16 @@ def test_databases_are_looked_for_where_the_inventory_names_them(
     rows = documented["contains"]["engines"]["contains"]["databases"]["contains"]
     assert set(facts["databases"][0]) == set(rows)
     assert not any("/log" in word for argv in host.asked for word in argv)
+
+
+@pytest.mark.parametrize(
+    "host", [FakePostgresql(), FirebirdHost(a=FakeDatabase()), with_mssql(), with_faircom()]
+)
+def test_the_commands_that_are_run_are_required(host: ProcHost) -> None:
+    host.start(FIREBIRD)
+    engines_of(host, "now")
+    needed = " ".join(yaml.safe_load(engine_facts.DOCUMENTATION)["requirements"])
+    words = set(re.findall(r"[a-z]+", needed))
+    run = {argv[0].rpartition("/")[2] for argv in host.asked}
+    assert len(run) > 2
+    assert run <= words

@@ -67,6 +67,22 @@ def test_release_takes_back_what_was_written(monkeypatch: pytest.MonkeyPatch, ca
 
 
 @pytest.mark.parametrize("check", [False, True])
+def test_what_fails_does_not_stop_the_others(
+    check: bool, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    host = drifting()
+    host.files["/etc/postgresql/15/other/postgresql.conf"] = "data_directory = '/data/other'\n"
+    host.units["postgresql@15-other.service"] = {}
+    host.refused = REFUSED
+    other = {"instance": "15/other", "settings": {"synchronous_commit": "local"}}
+    arguments = {"targets": [*ARGUMENTS["targets"], other]}
+    result = run_module(module, host, monkeypatch, capsys, check, **arguments)
+    assert result["failed"] is True
+    assert "Peer authentication failed" in result["msg"]
+    assert bool(host.mutations) is not check
+
+
+@pytest.mark.parametrize("check", [False, True])
 def test_what_cannot_be_done_fails_in_check_mode_too(
     check: bool, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

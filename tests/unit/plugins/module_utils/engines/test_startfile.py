@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import startfile
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import bounded, startfile
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.processes import Process, Processes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.startfile import Word
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import LIMIT
@@ -109,14 +109,14 @@ def test_a_disk_that_hangs_is_a_reason() -> None:
     seen = running(host)
     assert (seen.words, seen.reason) == ({}, "test: no answer within 10 s")
     with pytest.raises(Unobservable, match="no answer"):
-        startfile.read(host, CONF)
+        bounded.read(host, CONF)
 
 
 def test_reading_is_bounded() -> None:
     host = with_mssql("x" * (LIMIT + 100))
-    assert len(startfile.read(host, CONF) or "") == LIMIT + 1
+    assert len(bounded.read(host, CONF) or "") == LIMIT + 1
     assert startfile.head(host, CONF, 3) == startfile.tail(host, CONF, 3) == "xxx"
-    assert startfile.read(host, "/not/there") is None
+    assert bounded.read(host, "/not/there") is None
     with pytest.raises(Unobservable, match="No such file"):
         startfile.head(host, "/not/there", 3)
 

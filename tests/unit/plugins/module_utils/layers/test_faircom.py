@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,7 +25,17 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layers.faircom impo
 )
 
 from ..fake_host import Killed
-from ..vendor_host import BOOT, CFG, CTSRVR_CFG, FAIRCOM_UNIT, STATUS, VendorHost, status, with_faircom
+from ..vendor_host import (
+    BOOT,
+    CFG,
+    CTSRVR_CFG,
+    FAIRCOM_UNIT,
+    STATUS,
+    VendorHost,
+    faircom,
+    status,
+    with_faircom,
+)
 
 NAME = "/opt/faircom"
 ON = dict.fromkeys(("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU"), "on")
@@ -213,3 +224,18 @@ def test_a_target_of_a_plan() -> None:
     row = {"instance": NAME, "settings": {"COMMIT_DELAY": 2, "SYNC_LOG": None}}
     assert target_of(row) == Target(NAME, {"COMMIT_DELAY": "2"})
     assert set(SETTINGS) == {*engine.OPTIONS, *engine.KEYWORDS}
+
+
+def test_an_instance_that_is_not_understood_does_not_stop_the_others() -> None:
+    host = with_faircom()
+    host.start(replace(faircom(), pid=61, exe="/srv/two/server/faircom", cwd="/srv/two/server"))
+    cfg = CFG.replace("/opt/faircom", "/srv/two")
+    host.write(cfg, "SUBSYSTEM X {\n", at=BOOT)
+    name = next(f["name"] for f in Engines(host, (engine.NAME,)).instances() if f["config"] == cfg)
+    targets = [Target(name, {"COMMIT_DELAY": "2"}), Target(NAME, {"COMMIT_DELAY": "2"})]
+    work = plan(host, targets)
+    apply(host, work, targets)
+    assert "COMMIT_DELAY 2" in host.read(CFG)
+    assert list(work.failures) == [name]
+    with pytest.raises(ChangeFailed, match="no such instance"):
+        plan(host, [*targets, Target("none", {"COMMIT_DELAY": "3"})])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -135,11 +136,27 @@ def test_a_read_only_database_needs_nothing() -> None:
         (FakeDatabase(kind=0o010660), "neither a file nor a disk"),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_anything_changes(database: FakeDatabase, why: str) -> None:
+def test_what_cannot_be_done_is_refused_and_the_others_are_done(database: FakeDatabase, why: str) -> None:
     host = FirebirdHost(a=off(), b=database)
     with pytest.raises(ChangeFailed, match=why):
-        run(host, A, B)
+        run(host, B)
     assert host.mutations == []
+    targets = [target_of({"database": path, "forced_writes": "on"}) for path in (B, A)]
+    work = plan(host, targets)
+    apply(host, work, targets)
+    assert [change.target for change in work.changes] == [A]
+    assert list(work.failures) == [B]
+    assert re.search(why, work.failures[B])
+
+
+@pytest.mark.parametrize("lost", ["/srv/gone.fdb", "/hung/x.fdb"])
+def test_a_target_that_is_gone_or_hangs_does_not_stop_the_others(lost: str) -> None:
+    host = FirebirdHost(a=off())
+    host.hung = ("/hung",)
+    targets = [target_of({"database": path, "forced_writes": "on"}) for path in (lost, A)]
+    work = plan(host, targets)
+    apply(host, work, targets)
+    assert (list(work.failures), [change.target for change in work.changes]) == ([lost], [A])
 
 
 @pytest.mark.parametrize(

@@ -268,6 +268,28 @@ def test_servers_that_share_their_files_cannot_be_set_apart() -> None:
     assert host.files[DROP_IN] == f"{HEADER}[mariadb]\nloose_{LOG}=1\n{BINLOG}=1\n"
 
 
+def test_a_server_that_is_not_understood_does_not_stop_the_others() -> None:
+    host = exposed()
+    host.start(
+        replace(
+            host.process,
+            pid=81,
+            cwd="/srv/two",
+            argv=(host.program, f"--{LOG}=0"),
+            cgroup="0::/system.slice/two.service\n",
+        )
+    )
+    host.units["two.service"] = {"TimeoutStopUSec": "infinity"}
+    both = [*targets("/srv/two", **{LOG: "1"}), *targets(**{LOG: "1"})]
+    work = layer.plan(host, both)
+    layer.apply(host, work, both)
+    assert host.files[DROP_IN] == f"{HEADER}[mariadb]\nloose_{LOG}=1\n"
+    assert list(work.failures) == ["/srv/two"]
+    assert work.failures["/srv/two"].startswith("/srv/two: ")
+    with pytest.raises(ChangeFailed, match=r"^other: no MariaDB"):
+        layer.plan(host, [*both, *targets("other")])
+
+
 def test_somebody_else_s_file_of_our_name_is_left_alone() -> None:
     host = exposed()
     host.files[DROP_IN] = "[mariadb]\n# mine\n"

@@ -11,8 +11,8 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import mssql as engine
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import startfile
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import _OBSERVERS, Engines
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.mssql import (
     ORIGINALS,
     Target,
@@ -152,7 +152,7 @@ def test_a_restart_has_the_time_that_its_unit_gives() -> None:
     change = host.change
     host.change = lambda argv, timeout=300.0: (limits.append((argv[0], timeout)), change(argv, timeout))[1]  # type: ignore[method-assign,assignment]
     run(host, FLUSH, restart=True)
-    assert ("systemctl", 1800 + 300) in limits
+    assert ("systemctl", 1800 + 900) in limits
 
 
 def test_a_restart_that_does_not_help_is_said() -> None:
@@ -278,6 +278,20 @@ def test_release_puts_back_what_was_there() -> None:
     assert settings(host, "persisted") == before
     assert not host.exists(ORIGINALS)
     assert plan_release(host).changes == ()
+
+
+def test_release_of_what_cannot_be_observed_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = with_mssql(WRONG)
+    run(host, FLUSH)
+    host.mutations.clear()
+
+    def fail(*_given: object) -> None:
+        raise Unobservable("its place cannot be read")
+
+    monkeypatch.setitem(_OBSERVERS, engine.NAME, fail)
+    with pytest.raises(ChangeFailed, match=r"mssql: seen no settings .*its place cannot be read.*, wanted"):
+        plan_release(host)
+    assert host.mutations == []
 
 
 def test_release_unsets_what_was_not_set() -> None:

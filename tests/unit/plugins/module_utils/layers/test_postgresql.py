@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layers.postgresql i
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.postgresql_files import HEADER, NAME
 
 from ..fake_host import Killed
-from ..fake_postgresql import AUTO, BIN, CONF, DATA, ETC, MAIN, OURS, REFUSED, FakePostgresql
+from ..fake_postgresql import AUTO, BIN, CONF, DATA, ETC, MAIN, OURS, REFUSED, UNIT, FakePostgresql
 from ..fake_proc import FakeProcess
 
 SAFE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
@@ -359,7 +359,8 @@ def test_release_leaves_what_others_wrote() -> None:
     assert layer.plan_release(host).changes == ()
 
 
-def test_two_clusters_and_one_that_refuses() -> None:
+def two() -> FakePostgresql:
+    """Return a host with a second cluster, that is stopped."""
     host = unsafe()
     other = "/data/other"
     host.files.update(
@@ -370,7 +371,11 @@ def test_two_clusters_and_one_that_refuses() -> None:
     )
     host.commands[("stat", "-c", "%u", "--", other)] = "26\n"
     host.units["postgresql@15-other.service"] = {}
-    host.refused = ""
+    return host
+
+
+def test_two_clusters_and_one_that_refuses() -> None:
+    host = two()
     targets = [
         Target("15/main", {"synchronous_commit": "on"}),
         Target("15/other", {"full_page_writes": "off"}),
@@ -380,6 +385,57 @@ def test_two_clusters_and_one_that_refuses() -> None:
     with pytest.raises(ChangeFailed, match="15/main: synchronous_commit"):
         layer.apply(host, work, targets)
     assert host.files[f"/etc/postgresql/15/other/{NAME}"] == f"{HEADER}full_page_writes = off\n"
+
+
+OTHER = Target("15/other", {"full_page_writes": "off"})
+
+
+def test_one_that_cannot_be_asked_does_not_stop_the_others() -> None:
+    host = two()
+    host.refused = REFUSED
+    targets = [Target("15/main", SAFE), OTHER]
+    work = layer.plan(host, targets)
+    assert {change.target for change in work.changes} == {"15/other"}
+    layer.apply(host, work, targets)
+    assert host.files[f"/etc/postgresql/15/other/{NAME}"] == f"{HEADER}full_page_writes = off\n"
+    assert list(work.failures) == ["15/main"]
+    assert work.failures["15/main"].startswith("15/main: fsync cannot be read, ")
+    with pytest.raises(ChangeFailed, match="Peer authentication"):
+        layer.plan(host, targets)
+    with pytest.raises(ChangeFailed, match="15/none: no cluster"):
+        layer.plan(host, [OTHER, Target("15/none", SAFE)])
+
+
+def test_release_of_one_that_is_malformed_does_not_stop_the_others() -> None:
+    host = two()
+    layer.apply(host, layer.plan(host, [OTHER]), [OTHER])
+    host.files[CONF] = "'\n"
+    work = layer.plan_release(host)
+    layer.apply_release(host, work)
+    assert f"/etc/postgresql/15/other/{NAME}" not in host.files
+    assert list(work.failures) == ["15/main"]
+    assert CONF in work.failures["15/main"]
+    with pytest.raises(ChangeFailed, match=CONF):
+        layer.plan_release(host)
+
+
+@pytest.mark.parametrize(("said", "seconds"), [("1h", 4500.0), ("infinity", 87300.0)])
+def test_a_restart_has_the_time_that_its_unit_gives(
+    said: str, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, limits = unsafe(), []
+    host.units[UNIT] = {"TimeoutStopUSec": said}
+    change = host.change
+
+    def note(argv: list[str], timeout: float = 300.0) -> None:
+        limits.append((argv[0], timeout))
+        change(argv, timeout)
+
+    monkeypatch.setattr(host, "change", note)
+    host.files[CONF] = f"data_sync_retry = on\n{MAIN}"
+    host.start_server()
+    run(host, {"data_sync_retry": "off"}, restart=True)
+    assert ("systemctl", seconds) in limits
 
 
 def test_targets_name_settings() -> None:
