@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import posixpath
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from ..engines import ctsrvr, faircom, startfile
 from ..engines.textfile import MARK, Malformed
 from ..host import ChangeFailed, Host, Unobservable
 from ..policy.faircom import WRITE_THROUGH, writes_through
-from . import originals, servers
+from . import originals, ownership, servers
 from .layer import Change, each, verify
 
 #: `FILE SETTING` -> what it was before us: on or off, a value, or absent.
@@ -29,19 +31,23 @@ class Target(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What there is to do, and by instance: its facts, and the text of its file before and after."""
+    """What there is to do, and by instance: its facts, the text of its file before and after, and as
+    whom that is written."""
 
     changes: tuple[Change, ...]
     facts: dict[str, dict[str, Any]]
     texts: dict[str, tuple[str, str]]
+    owners: dict[str, int]
 
 
 class Release(NamedTuple):
-    """What release changes, the texts that files get, and the facts of the servers that read them."""
+    """What release changes, the texts that files get, the facts of the servers that read them, and as
+    whom each file is written."""
 
     changes: tuple[Change, ...]
     texts: dict[str, str]
     facts: tuple[dict[str, Any], ...]
+    owners: dict[str, int]
 
 
 def target_of(row: dict[str, Any]) -> Target:
@@ -57,7 +63,7 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     Raises ChangeFailed, before anything changes, where an instance is not there, its file cannot be
     understood or is not what counts, and for builds whose write-through does nothing.
     """
-    work = Work((), {}, {})
+    work = Work((), {}, {}, {})
     found = servers.instances(host, faircom) if targets else {}
     for target in targets:
         facts = servers.choose(found, faircom.NAME, target.instance)
@@ -67,6 +73,7 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
         before = _read(host, facts) if written else ""
         work.facts[target.instance] = facts
         if written:
+            work.owners[target.instance] = _writer(host, facts["config"], facts["pids"])
             work.texts[target.instance] = (before, _edit(before, facts["config"], written))
         work = work._replace(changes=(*work.changes, *changes))
     return work
@@ -90,7 +97,7 @@ def plan_release(host: Host) -> Release:
     """
     kept = originals.load(host, ORIGINALS)
     if not kept:
-        return Release((), {}, ())
+        return Release((), {}, (), {})
     texts: dict[str, str] = {}
     changes = []
     for key, word in kept.items():
@@ -104,7 +111,11 @@ def plan_release(host: Host) -> Release:
         texts[path] = text if now == word else _edit(text, path, {name: word})
     texts = {path: _unmarked(text) for path, text in texts.items()}
     facts = [facts for facts in servers.instances(host, faircom).values() if facts["config"] in texts]
-    return Release(tuple(changes), texts, tuple(facts))
+    pids = {one["config"]: one["pids"] for one in facts}
+    owners = {
+        path: _writer(host, path, pids.get(path, ())) for path in texts if texts[path] != _text(host, path)
+    }
+    return Release(tuple(changes), texts, tuple(facts), owners)
 
 
 def apply_release(host: Host, work: Release) -> None:
@@ -112,8 +123,8 @@ def apply_release(host: Host, work: Release) -> None:
     for facts in work.facts:
         servers.keep_running(host, faircom.NAME, facts)
     for path, text in work.texts.items():
-        if text != _text(host, path):
-            host.write_file(path, text.encode("utf-8", "surrogateescape"))
+        if path in work.owners:
+            host.write_file(path, text.encode("utf-8", "surrogateescape"), owner=work.owners[path])
     originals.save(host, {}, ORIGINALS)
 
 
@@ -141,7 +152,7 @@ def _write(host: Host, work: Work, name: str) -> None:
     }
     servers.keep_running(host, faircom.NAME, facts)
     originals.save(host, {**new, **kept}, ORIGINALS)
-    host.write_file(path, after.encode("utf-8", "surrogateescape"))
+    host.write_file(path, after.encode("utf-8", "surrogateescape"), owner=work.owners[name])
 
 
 def _read(host: Host, facts: dict[str, Any]) -> str:
@@ -154,6 +165,14 @@ def _read(host: Host, facts: dict[str, Any]) -> str:
     if text is None:
         raise ChangeFailed(f"{facts['config']}: not there any more; run again to collect the facts anew")
     return text
+
+
+def _writer(host: Host, path: str, pids: Collection[int]) -> int:
+    try:
+        user = ownership.user_of(host, pids, path)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    return ownership.writer(host, path, user, [posixpath.dirname(path)], ("ctsrvr.cfg",))
 
 
 def _text(host: Host, path: str) -> str | None:

@@ -79,6 +79,7 @@ class FakeHost(Host):
         self.commands: dict[tuple[str, ...], Outcome] = {}
         self.modes: dict[str, int] = {}
         self.uids: dict[str, int] = {}
+        self.written_as: dict[str, int] = {}
         self.block_devices: set[str] = set()
         self.mutations: list[Mutation] = []
         self.environment: dict[str, str] = {}
@@ -147,8 +148,9 @@ class FakeHost(Host):
     def write_attribute(self, path: str, value: str) -> None:
         self._mutate(("attribute", path, value), lambda: self.on_attribute(path, value))
 
-    def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+    def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         text = content.decode("utf-8", "surrogateescape")
+        self.written_as[path] = owner
         self._mutate(("file", path, content), lambda: self._write(path, text))
 
     def remove_file(self, path: str) -> None:
@@ -180,8 +182,7 @@ class FakeHost(Host):
     def _status(self, paths: list[str]) -> Result:
         """Say owner and mode, links not followed; what is not there has none."""
         lines = []
-        for path in paths:
-            path = self._resolve_directory(path)
+        for path in map(self._resolve_directory, paths):
             if not self.exists(path):
                 return Result(1, "", f"stat: cannot statx '{path}': {os.strerror(2)}\n")
             is_directory = path == "/" or (path not in self.files and path not in self.links)

@@ -213,3 +213,31 @@ def test_a_target_of_a_plan() -> None:
     row = {"instance": NAME, "settings": {"COMMIT_DELAY": 2, "SYNC_LOG": None}}
     assert target_of(row) == Target(NAME, {"COMMIT_DELAY": "2"})
     assert set(SETTINGS) == {*engine.OPTIONS, *engine.KEYWORDS}
+
+
+@pytest.mark.parametrize("path", [CFG, CFG.rpartition("/")[0], "/opt"])
+def test_a_file_that_somebody_else_may_change_is_left(path: str) -> None:
+    host = with_faircom()
+    host.uids[path] = 1000
+    with pytest.raises(ChangeFailed, match="1000"):
+        run(host, ON)
+    assert host.mutations == []
+
+
+def test_a_link_to_a_file_is_left() -> None:
+    host = with_faircom()
+    host.files["/etc/some.conf"] = host.files.pop(CFG)
+    host.links[CFG] = "/etc/some.conf"
+    with pytest.raises(ChangeFailed, match="seen a link"):
+        run(host, ON)
+    assert host.mutations == []
+
+
+def test_its_file_is_written_as_the_server_s_user() -> None:
+    host = with_faircom()
+    host.uids.update({CFG.rpartition("/")[0]: 26, CFG: 26})
+    run(host, ON)
+    assert host.written_as[CFG] == 26
+    apply_release(host, plan_release(host))
+    assert host.read(CFG) == CTSRVR_CFG
+    assert host.written_as[CFG] == 26

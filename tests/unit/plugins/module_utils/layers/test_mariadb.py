@@ -374,3 +374,25 @@ def test_release_finds_our_file_without_any_server_and_where_it_was_edited() -> 
 )
 def test_our_file_says_what_was_written(groups: drop_in.Groups) -> None:
     assert drop_in.parse(drop_in.render(groups)) == groups
+
+
+def test_a_link_in_our_place_is_refused() -> None:
+    """The server passes over what it may not read: it is there all the same."""
+    host = exposed()
+    host.files["/etc/shadow"], host.modes["/etc/shadow"] = "root:secret\n", 0o640
+    host.owners[DROP_IN] = ("640", "0", "42")
+    host.links[DROP_IN] = "/etc/shadow"
+    with pytest.raises(ChangeFailed, match="seen a link to"):
+        layer.plan(host, targets(**{LOG: "1"}))
+    assert host.mutations == []
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o666])
+@pytest.mark.parametrize("text", ["[mysqld]\nsync_binlog = 7\n", f"{HEADER}[mariadb]\nsync_binlog=7\n"])
+def test_a_file_that_the_server_passes_over_is_not_taken_for_none(mode: int, text: str) -> None:
+    host = exposed()
+    host.files[DROP_IN], host.modes[DROP_IN] = text, mode
+    host.owners[DROP_IN] = (f"{mode:o}", "0", "0")
+    with pytest.raises(ChangeFailed, match="move it away"):
+        layer.plan(host, targets(**{LOG: "1"}))
+    assert host.mutations == []
