@@ -396,3 +396,21 @@ def test_a_file_that_the_server_passes_over_is_not_taken_for_none(mode: int, tex
     with pytest.raises(ChangeFailed, match="move it away"):
         layer.plan(host, targets(**{LOG: "1"}))
     assert host.mutations == []
+
+
+@pytest.mark.parametrize("path", ["/etc/mysql/mariadb.conf.d", "/etc/mysql", DROP_IN])
+def test_nothing_is_written_where_somebody_else_may_change_it(path: str) -> None:
+    host = exposed()
+    host.files[DROP_IN] = f"{HEADER}[mariadb]\nsync_binlog=7\n"
+    host.uids[path] = 104
+    with pytest.raises(ChangeFailed, match="user 104"):
+        layer.plan(host, targets(**{LOG: "1"}))
+
+
+def test_a_directory_of_others_that_a_server_includes_gets_no_file() -> None:
+    """Any user can run a server, and include any directory there."""
+    host = exposed()
+    host.files["/etc/profile.d/x.cnf"] = ""
+    host.files[MAIN] = "!includedir /etc/mysql/mariadb.conf.d\n!includedir /etc/profile.d\n"
+    with pytest.raises(ChangeFailed, match="neither of its configuration nor of its data"):
+        layer.plan(host, targets(**{LOG: "1"}))
