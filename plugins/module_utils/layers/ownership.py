@@ -79,7 +79,7 @@ def _writer(host: Host, path: str, uid: int, inside: Iterable[str], names: Colle
         owner = uid
         why = trust.weakness(host, directory, {0, uid})
     status = trust.statuses(host, [directory])[directory]
-    if why or status.owner not in (0, owner) or (owner and status.owner != owner):
+    if why or status.owner != owner:
         seen = why or f"{directory} belongs to user {status.owner}"
         raise _refused(
             path, f"that others than root or its server may change it ({seen})", "chown and chmod it"

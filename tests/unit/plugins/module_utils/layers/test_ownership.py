@@ -93,3 +93,9 @@ def test_a_server_with_its_file_beside_everybody_s_has_no_place_of_its_own(
 ) -> None:
     host.files["/etc/cron.d/x"] = ""
     assert not ownership.is_inside(host, "/etc/cron.d", [shared])
+
+
+def test_a_directory_of_root_s_below_one_of_the_server_s_gets_no_new_file(host: FakeHost) -> None:
+    host.uids["/data/db"] = 26
+    with pytest.raises(ChangeFailed, match="belongs to user 0"):
+        writer(host, f"{BASE}/ours.conf")
