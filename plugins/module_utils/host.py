@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import selectors
 import signal
 import stat
@@ -125,14 +126,18 @@ class Host:
         except OSError as error:
             raise ChangeFailed(f"{path}: writing {value!r}: {error.strerror}") from error
 
-    def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+    def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         """Replace a file so that a power cut leaves the old or the new one, whole and named.
 
         An existing file keeps its owner and mode; `mode` is for a new one. A link is followed, so
-        that it stays a link. Raises ChangeFailed.
+        that it stays a link. `owner`: as whom it is written, where that user may change what lies on
+        the way to it; 0 is this process's own user. Raises ChangeFailed.
         """
         try:
-            _write_durably(os.path.realpath(path), content, mode)
+            if owner:
+                _write_as(owner, path, content, mode)
+            else:
+                _write_durably(os.path.realpath(path), content, mode)
         except OSError as error:
             raise ChangeFailed(f"{path}: {error.strerror}") from error
 
@@ -208,6 +213,42 @@ def _abandon(child: subprocess.Popen[bytes]) -> None:
     except ProcessLookupError:
         pass
     child.poll()
+
+
+def _write_as(owner: int, path: str, content: bytes, mode: int) -> None:
+    """Write a file durably in a child process that has no more rights than a user. Raises OSError."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        number = errno.EIO
+        try:
+            _become(owner)
+            _write_durably(os.path.realpath(path), content, mode)
+            number = 0
+        except OSError as error:
+            number = error.errno or errno.EIO
+        finally:
+            # Whatever happens, the child does not go on with what its parent was at.
+            os.write(writer, str(number).encode("ascii"))
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as handle:
+        said = handle.read()
+    os.waitpid(child, 0)
+    number = int(said) if said.isdigit() else errno.EIO
+    if number:
+        raise OSError(number, f"{os.strerror(number)}, as user {owner}")
+
+
+def _become(owner: int) -> None:
+    """Give up all rights but those of a user. Raises OSError."""
+    try:
+        entry = pwd.getpwuid(owner)
+    except KeyError:
+        raise OSError(errno.EINVAL, f"user {owner} has no name") from None
+    os.initgroups(entry.pw_name, entry.pw_gid)
+    os.setresgid(entry.pw_gid, entry.pw_gid, entry.pw_gid)
+    os.setresuid(owner, owner, owner)
 
 
 def _write_durably(path: str, content: bytes, mode: int) -> None:

@@ -15,8 +15,8 @@ description:
     file of its own, C(zz-durable-dbhost.cnf), in the last directory of option files that the server includes.
   - Fails before it changes anything where something else would have the last word, such as the command line, SET PERSIST of
     MySQL, or a later file, and says where that stands.
-  - Logs in as root over the server's socket, with the user and password of C(/root/.my.cnf) where that file is there and the
-    server runs as one of the system's users. No option file's content is shown.
+  - Logs in as root over the server's socket. Where that is refused, with the user and password of C(/root/.my.cnf), if the
+    server is a service of the system whose program only root may change. No option file's content is shown.
   - A server in a container is left alone.
 extends_documentation_fragment:
   - durable.dbhost.attributes

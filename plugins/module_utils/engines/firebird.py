@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ..host import Host, Unobservable
 from ..observation import Observation, unknown
-from . import bounded, firebird_databases, firebird_setup
+from . import bounded, firebird_databases, firebird_setup, trust
 from .firebird_files import Files
 from .instance import Instance, Observed, of_mains
 from .places import Place, Places, look, resolve
@@ -125,6 +125,7 @@ def _version(host: Host, found: Instance, root: str) -> Observation:
     if not trusted or (exe and exe != trusted[0]):
         return unknown("firebird -z", f"{exe or 'the program'} is not where packages put it, and is not run")
     try:
+        trust.expect_program(host, trusted[0])
         said = host.run([trusted[0], "-z"])
     except Unobservable as error:
         return unknown(f"{trusted[0]} -z", str(error))

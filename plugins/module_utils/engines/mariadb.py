@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Mapping, Sequence
 
 from ..host import Host, Unobservable
@@ -23,7 +22,7 @@ from .processes import Process, Processes
 NAME = "mariadb"
 #: mysqld_safe and mariadbd-safe start a server, and are none.
 PROGRAMS = ("mariadbd", "mysqld", "mysqld-debug")
-UNITS = re.compile(r"(rh-[^/]*-)?(mariadb|mysqld?)(@.+)?\.service")
+UNITS = words.UNITS
 #: Where servers look for options, the first first.
 _CONFIGS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 

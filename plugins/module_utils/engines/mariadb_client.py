@@ -4,25 +4,26 @@
 """Talking to a running MariaDB or MySQL server over its socket, with its own client.
 
 As root, and so with care: a server may be anybody's process. The client reads no option file but
-root's own, and that one only for servers of system users, because it holds a password; it hands
-over no files, and no program outside the system's directories is started.
+root's own, and that one only for a service of the system, because it holds a password; it hands
+over no files, and no program that others than root may change is started.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..host import Host, Result, Unobservable
+from . import mariadb_words as words
+from . import trust
 from .instance import Instance
 from .places import Place, look, resolve
 
-#: root's option file: where it is, its user and password are tried first.
+#: root's option file: where it is, its user and password are tried last.
 PASSWORDS = "/root/.my.cnf"
-#: Where programs lie that only root can change.
-_TRUSTED = ("/usr/", "/opt/")
 _CLIENTS = ("mariadb", "mysql")
 _PREFIXES = ("/usr", "/usr/local")
 #: Users below are the system's: login.defs(5).
@@ -70,24 +71,19 @@ class Server(NamedTuple):
     logins: tuple[tuple[str, ...], ...]
 
 
-def is_trusted(path: str) -> bool:
-    """Tell whether only root can have put a program there, so that it may be run as root."""
-    return path.startswith(_TRUSTED) and ".." not in path.split("/")
-
-
 def server(host: Host, found: Instance, place: Place, uid: str, said: str | None, data: str) -> Server:
     """Return how to ask an instance. `said` is the socket that its options name, or None.
 
     Raises Unobservable where no socket is found.
     """
     main = found.processes[0]
-    plain = ("--no-defaults", "--user=root")
-    logins: tuple[tuple[str, ...], ...] = (plain,)
-    if uid.isdigit() and int(uid) < _FIRST_PERSON and host.exists(PASSWORDS):
-        logins = ((f"--defaults-file={PASSWORDS}",), plain)
+    logins: tuple[tuple[str, ...], ...] = (("--no-defaults", "--user=root"),)
     # A service may have a /tmp of its own.
     root = f"/proc/{main.pid}/root" if place.namespace == "private" else ""
-    return Server(_client(host, main.exe or ""), root + _socket(host, root, said, data), logins)
+    socket = root + _socket(host, root, said, data)
+    if host.exists(PASSWORDS) and _may_have_password(host, main.exe or "", place, uid, socket):
+        logins = (*logins, (f"--defaults-file={PASSWORDS}",))
+    return Server(_client(host, main.exe or ""), socket, logins)
 
 
 def ask(host: Host, server: Server) -> tuple[list[str], dict[str, str]]:
@@ -149,13 +145,40 @@ def _argv(server: Server, login: tuple[str, ...]) -> list[str]:
     ]
 
 
+def _may_have_password(host: Host, program: str, place: Place, uid: str, socket: str) -> bool:
+    """Tell whether a server may be offered root's password: one of the system's services, with a program
+    that only root can change, at a socket that is its own and that nobody can replace."""
+    is_service = place.cgroup.startswith("/system.slice/") and words.UNITS.fullmatch(place.unit or "")
+    if not (is_service and uid.isdigit() and int(uid) < _FIRST_PERSON):
+        return False
+    try:
+        trust.expect_program(host, program)
+        status = trust.statuses(host, [socket])[socket]
+        above = trust.statuses(host, [posixpath.dirname(socket)])[posixpath.dirname(socket)]
+    except Unobservable:
+        return False
+    # In /tmp, only the owner can put another one in its place.
+    is_safe = above.owner in (0, int(uid)) and (not above.mode & 0o022 or bool(above.mode & stat.S_ISVTX))
+    return is_safe and status.owner == int(uid) and not stat.S_ISLNK(status.mode)
+
+
 def _client(host: Host, program: str) -> str:
-    """Return the client that came with a server, or the system's. Raises Unobservable."""
-    own = [posixpath.dirname(posixpath.dirname(program))] if is_trusted(program) else []
-    paths = [f"{prefix}/bin/{name}" for prefix in (*own, *_PREFIXES) for name in _CLIENTS]
+    """Return the client that came with a server, or the system's, the first that only root can change.
+
+    Raises Unobservable.
+    """
+    own = [posixpath.dirname(posixpath.dirname(program))] if program.startswith("/") else []
+    paths = [f"{prefix.rstrip('/')}/bin/{name}" for prefix in (*own, *_PREFIXES) for name in _CLIENTS]
+    why = ""
     for path in paths:
-        if host.exists(path):
-            return path
+        if look(host, path):
+            try:
+                trust.expect_program(host, path)
+                return path
+            except Unobservable as error:
+                why = why or str(error)
+    if why:
+        raise Unobservable(why)
     raise Unobservable(f"no client is installed: wanted one of {', '.join(dict.fromkeys(paths))}")
 
 

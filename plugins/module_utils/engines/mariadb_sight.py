@@ -14,6 +14,7 @@ from ..host import Host, Unobservable
 from . import mariadb_client as client
 from . import mariadb_options as options
 from . import mariadb_words as words
+from . import trust
 from .instance import Instance
 from .places import Place
 from .processes import argv_of, variables
@@ -120,8 +121,7 @@ def _look_up_version(host: Host, found: Instance, place: Place | None, seen: Sig
 def _program_version(host: Host, found: Instance) -> tuple[str, str]:
     running = found.processes[0].exe if found.processes else None
     path = running or next((path for path in BINARIES if host.exists(path)), "")
-    if not client.is_trusted(path):
-        raise Unobservable(f"{path or 'its program'}: not where the system's programs are, so it is not run")
+    trust.expect_program(host, path)
     result = host.run([path, "--no-defaults", "--version"])
     if result.rc != 0:
         raise Unobservable(f"{path} --version: exit {result.rc}")

@@ -27,6 +27,8 @@ NO_SYNC = "debug_no_sync"
 #: Those that a running server takes.
 LIVE = (LOG, BINLOG, REDO)
 NO_FSYNC = "O_DIRECT_NO_FSYNC"
+#: The services that start servers.
+UNITS = re.compile(r"(rh-[^/]*-)?(mariadb|mysqld?)(@.+)?\.service")
 _METHODS = ("fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", NO_FSYNC)
 _OLD_METHODS = ("ALL_O_DIRECT",)
 _VERSION = re.compile(r"(?:\bVer\s+)?(?P<text>(\d+)\.(\d+)\.(\d+)\S*)")

@@ -110,7 +110,7 @@ def resolve(host: Host, root: str, path: str) -> str:
     path = normal(path)
     for _link in range(_MOST_LINKS):
         look(host, root + path)
-        followed = _follow_first(host, root, path)
+        followed = follow_first(host, root, path)
         if followed == path:
             return path
         path = followed
@@ -194,7 +194,7 @@ def _join(directory: str, rest: str) -> str:
     return directory.rstrip("/") + rest or "/"
 
 
-def _follow_first(host: Host, root: str, path: str) -> str:
+def follow_first(host: Host, root: str, path: str) -> str:
     """Return a path with the first link in it replaced by where it leads, or as it is."""
     parts = path.split("/")
     for count in range(2, len(parts) + 1):

@@ -67,6 +67,8 @@ def login(host: Host, pid: int, data: str) -> Login:
     uid = re.search(r"^Uid:\s+\d+\s+(\d+)", status, re.M)
     if not uid:
         raise Unobservable(f"/proc/{pid}/status: names no user")
+    if int(uid[1]) == 0:
+        raise Unobservable(f"process {pid} runs as root, as which PostgreSQL refuses to run: it is not asked")
     exe = host.link(f"/proc/{pid}/exe")
     exe = exe[: -len(DELETED)] if exe.endswith(DELETED) else exe
     programs = posixpath.dirname(exe)

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import posixpath
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from ..engines import bounded, ctsrvr, faircom
 from ..engines.textfile import MARK, Malformed
 from ..host import ChangeFailed, Host, Unobservable
 from ..policy.faircom import WRITE_THROUGH, writes_through
-from . import originals, servers
+from . import originals, ownership, servers
 from .layer import Change, each, expect_some, verify
 
 #: `FILE SETTING` -> what it was before us: on or off, a value, or absent.
@@ -29,7 +31,8 @@ class Target(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What there is to do, and by instance: its facts, and the text of its file before and after.
+    """What there is to do, and by instance: its facts, the text of its file before and after, and as
+    whom that is written.
 
     `failures`: {instance: why it stays as it is}.
     """
@@ -37,15 +40,18 @@ class Work(NamedTuple):
     changes: tuple[Change, ...]
     facts: dict[str, dict[str, Any]]
     texts: dict[str, tuple[str, str]]
+    owners: dict[str, int]
     failures: dict[str, str]
 
 
 class Release(NamedTuple):
-    """What release changes, the texts that files get, and the facts of the servers that read them."""
+    """What release changes, the texts that files get, the facts of the servers that read them, and as
+    whom each file is written."""
 
     changes: tuple[Change, ...]
     texts: dict[str, str]
     facts: tuple[dict[str, Any], ...]
+    owners: dict[str, int]
 
 
 def target_of(row: dict[str, Any]) -> Target:
@@ -62,7 +68,7 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     be understood or is not what counts, and builds whose write-through does nothing, are failures of
     their own.
     """
-    work = Work((), {}, {}, {})
+    work = Work((), {}, {}, {}, {})
     found = servers.instances(host, faircom) if targets else {}
     for target in targets:
         servers.expect_there(found, faircom.NAME, target.instance)
@@ -85,6 +91,7 @@ def _plan_one(host: Host, work: Work, facts: dict[str, Any], target: Target, res
     written = {change.setting: change.after for change in changes if change.when == "persisted"}
     if written:
         before = _read(host, facts)
+        work.owners[target.instance] = _writer(host, facts["config"], facts["pids"])
         work.texts[target.instance] = (before, _edit(before, facts["config"], written))
     work.facts[target.instance] = facts
     return changes
@@ -109,7 +116,7 @@ def plan_release(host: Host) -> Release:
     """
     kept = originals.load(host, ORIGINALS)
     if not kept:
-        return Release((), {}, ())
+        return Release((), {}, (), {})
     texts: dict[str, str] = {}
     changes = []
     for key, word in kept.items():
@@ -123,7 +130,11 @@ def plan_release(host: Host) -> Release:
         texts[path] = text if now == word else _edit(text, path, {name: word})
     texts = {path: _unmarked(text) for path, text in texts.items()}
     facts = [facts for facts in servers.instances(host, faircom).values() if facts["config"] in texts]
-    return Release(tuple(changes), texts, tuple(facts))
+    pids = {one["config"]: one["pids"] for one in facts}
+    owners = {
+        path: _writer(host, path, pids.get(path, ())) for path in texts if texts[path] != _text(host, path)
+    }
+    return Release(tuple(changes), texts, tuple(facts), owners)
 
 
 def apply_release(host: Host, work: Release) -> None:
@@ -131,8 +142,8 @@ def apply_release(host: Host, work: Release) -> None:
     for facts in work.facts:
         servers.keep_running(host, faircom.NAME, facts)
     for path, text in work.texts.items():
-        if text != _text(host, path):
-            host.write_file(path, text.encode("utf-8", "surrogateescape"))
+        if path in work.owners:
+            host.write_file(path, text.encode("utf-8", "surrogateescape"), owner=work.owners[path])
     originals.save(host, {}, ORIGINALS)
 
 
@@ -160,7 +171,7 @@ def _write(host: Host, work: Work, name: str) -> None:
     }
     servers.keep_running(host, faircom.NAME, facts)
     originals.save(host, {**new, **kept}, ORIGINALS)
-    host.write_file(path, after.encode("utf-8", "surrogateescape"))
+    host.write_file(path, after.encode("utf-8", "surrogateescape"), owner=work.owners[name])
 
 
 def _read(host: Host, facts: dict[str, Any]) -> str:
@@ -173,6 +184,14 @@ def _read(host: Host, facts: dict[str, Any]) -> str:
     if text is None:
         raise ChangeFailed(f"{facts['config']}: not there any more; run again to collect the facts anew")
     return text
+
+
+def _writer(host: Host, path: str, pids: Collection[int]) -> int:
+    try:
+        user = ownership.user_of(host, pids, path)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    return ownership.writer(host, path, user, [posixpath.dirname(path)], ("ctsrvr.cfg",))
 
 
 def _text(host: Host, path: str) -> str | None:

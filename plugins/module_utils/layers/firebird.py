@@ -9,7 +9,7 @@ header, and they go on writing as they did. So who has it open is looked up firs
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
 from ..engines.firebird import PROGRAMS
@@ -29,7 +29,10 @@ _WORDS = {"on": "sync", "off": "async"}
 _GFIX = ("/opt/firebird/bin/gfix", "/usr/bin/gfix")
 #: Files of one database that are followed: it may be split over several.
 _MOST_FILES = 100
-_NOBODY = ("--reuid=65534", "--regid=65534", "--clear-groups", "--")
+#: Users that nothing is given to: https://systemd.io/UIDS-GIDS, "unused".
+_STRANGERS = range(60706, 61184)
+#: getent(1): no such key.
+_NOT_FOUND = 2
 _ROOTS = (
     "seen root as its owner; wanted the user of the server, as whom gfix would run: as root it leaves lock files"
     " that shut the server out; chown it, or give a password, so that the server does it"
@@ -281,11 +284,38 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
                 " the server does it"
             ) from error
         environment["ISC_PASSWORD"] = access.password
-        remote = ["setpriv", *_NOBODY, *argv, f"{access.server}:{database.path}"]
+        ids = _as_stranger(host)
+        remote = [*ids, *argv, f"{access.server}:{database.path}"]
         try:
             host.change(remote, environment=environment)
         except ChangeFailed as second:
             raise ChangeFailed(f"{error}; and by the server: {second}") from second
+
+
+def _as_stranger(host: Host) -> list[str]:
+    """Return what runs a command as a user that nobody is: another process of the same user could read
+    the password in its environment. Raises ChangeFailed."""
+    try:
+        taken = set(_users(Processes(host)))
+        for uid in map(str, _STRANGERS):
+            if uid not in taken and host.run(["getent", "passwd", uid]).rc == _NOT_FOUND:
+                return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--"]
+    except Unobservable as error:
+        raise ChangeFailed(f"a user that nobody is, as whom gfix gets the password: {error}") from error
+    raise ChangeFailed(
+        f"seen accounts for all users from {_STRANGERS[0]} to {_STRANGERS[-1]}; wanted one that nobody is, as whom gfix"
+        " gets the password"
+    )
+
+
+def _users(processes: Processes) -> Iterator[str]:
+    """Yield the users of all processes but those that end meanwhile. Raises Unobservable."""
+    for process in processes.all.values():
+        try:
+            yield processes.user(process)
+        except Unobservable:
+            if not processes.is_gone(process):
+                raise
 
 
 def _version(host: Host, header: Header) -> dict[str, str]:

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Mapping
 
 from ..engines import mariadb_options as options
 from ..engines import my_cnf
 from ..engines.mariadb_sight import Sight
+from ..engines.places import look
 from ..engines.textfile import Malformed
 from ..host import ChangeFailed, Host, Unobservable
+from . import ownership
 
 #: Sorts after others' files: the last word on an option wins.
 NAME = "zz-durable-dbhost.cnf"
@@ -70,6 +73,8 @@ def write(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) ->
     for place in reversed(directories(seen)):
         path = f"{place.rstrip('/')}/{NAME}"
         groups = _existing(seen, path, planned)
+        # Only root may change the way there: it is written as root.
+        ownership.writer(seen.files.host, path, 0, _own(seen), (NAME,))
         groups.setdefault(group(seen), {}).update(wanted)
         text = {path: render(groups)}
         left = beaten(seen, wanted, {**planned, **text})
@@ -129,12 +134,35 @@ def ours(host: Host, places: Iterable[str]) -> dict[str, Groups]:
 
 
 def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
+    """Return what our file says, {} where nothing is there. Raises ChangeFailed for anything else there."""
+    host = seen.files.host
     seen.files.overlay = dict(planned)
     try:
-        text = seen.files.read(path)
-        return parse(text) if text is not None else {}
+        if path in planned:
+            return parse(planned[path])
+        _expect_no_link(host, path)
+        if not look(host, path):
+            return {}
+        found = parse(host.read(path))
+        if seen.files.read(path) is None:
+            raise ValueError("the server passes over it: it may not read it, or everyone may write to it")
+        return found
     except (Unobservable, ValueError) as error:
         raise ChangeFailed(f"{path}: {error}; move it away, then run again") from error
+
+
+def _expect_no_link(host: Host, path: str) -> None:
+    try:
+        target = host.link(path)
+    except Unobservable:
+        return
+    raise ValueError(f"seen a link to {target}; wanted nothing, or the file that was written here")
+
+
+def _own(seen: Sight) -> list[str]:
+    """Return the directories below which its option files, or those of packages, lie."""
+    mains = seen.begun.mains if seen.begun else ()
+    return [*PLACES, *(posixpath.dirname(path) for path in mains)]
 
 
 def _remedy(origin: str) -> str:

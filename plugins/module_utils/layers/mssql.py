@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..engines import bounded, mssql
+from ..engines import bounded, mssql, trust
 from ..host import ChangeFailed, Host, Unobservable
 from . import originals, servers
 from .layer import Change, verify
@@ -170,6 +170,10 @@ def _check(facts: dict[str, Any], wanted: dict[str, str]) -> None:
 
 def _write(host: Host, wanted: dict[str, str]) -> None:
     """Set what is wanted by mssql-conf, see owner and mode kept, and bring the file to the disk."""
+    try:
+        trust.expect_program(host, TOOL)
+    except Unobservable as error:
+        raise ChangeFailed(f"{error}; give it, and the directories above it, back to root") from error
     before = _owner(host)
     for name in _ORDER:
         if name in wanted:

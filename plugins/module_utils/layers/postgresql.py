@@ -16,7 +16,7 @@ from ..engines.postgresql_server import Login
 from ..engines.processes import argv_of
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
-from . import postgresql_files
+from . import ownership, postgresql_files
 from .layer import Change, each, expect_some, verify
 from .servers import restart_limit
 
@@ -47,7 +47,7 @@ class Target(NamedTuple):
 class Step(NamedTuple):
     """What is done to one cluster.
 
-    `writes`: {path: (text before or None, text after)}, in order. `login` is None for a stopped one.
+    `writes`: {path: (text before or None, text after)}, in order, as the users of `owners`. `login` is None for a stopped one.
     `shown`: the settings that the running server has to show. `flush`: those that were off until now.
     `restart`: the unit to restart, or None; `limit`: the seconds that this may take.
     """
@@ -57,6 +57,7 @@ class Step(NamedTuple):
     login: Login | None
     initdb: list[str]
     writes: dict[str, tuple[str | None, str]]
+    owners: dict[str, int]
     shown: dict[str, str]
     reload: bool
     flush: tuple[str, ...]
@@ -77,13 +78,15 @@ class Work(NamedTuple):
 
 
 class Release(NamedTuple):
-    """What release changes: {configuration: its text without our line}, and the files that go.
+    """What release changes: {configuration: its text without our line}, as whom that is written, and the
+    files that go.
 
     `failures`: {cluster: why what is ours stays there}.
     """
 
     changes: tuple[Change, ...]
     writes: dict[str, str]
+    owners: dict[str, int]
     files: tuple[str, ...]
     failures: dict[str, str]
 
@@ -140,6 +143,7 @@ def plan_release(host: Host) -> Release:
     """
     changes: list[Change] = []
     writes: dict[str, str] = {}
+    owners: dict[str, int] = {}
     gone: list[str] = []
     failures: dict[str, str] = {}
     for name, facts in _clusters(host).items():
@@ -151,6 +155,11 @@ def plan_release(host: Host) -> Release:
                 continue
             ours = postgresql_files.ours(files, facts["config"])
             text = postgresql_files.without_line(files, facts["config"])
+            if text != files.read(facts["config"]):
+                user = ownership.user_of(host, facts["pids"], facts["config"])
+                owners[facts["config"]] = postgresql_files.writer(
+                    host, facts["config"], facts["config"], user
+                )
         except (ChangeFailed, Unobservable, ValueError) as error:
             failures[name] = f"{name}: {error}"
             continue
@@ -162,13 +171,13 @@ def plan_release(host: Host) -> Release:
             changes.append(Change(facts["config"], "include", "persisted", "present", "absent"))
             writes[facts["config"]] = text
     expect_some(changes, failures)
-    return Release(tuple(changes), writes, tuple(gone), failures)
+    return Release(tuple(changes), writes, owners, tuple(gone), failures)
 
 
 def apply_release(host: Host, work: Release) -> None:
     """Take our lines and files away. Raises ChangeFailed."""
     for path, text in work.writes.items():
-        host.write_file(path, _bytes(text))
+        host.write_file(path, _bytes(text), owner=work.owners[path])
     for path in work.files:
         host.remove_file(path)
 
@@ -214,12 +223,15 @@ def _step(host: Host, facts: dict[str, Any], target: Target, restart: bool) -> t
         kept["fsync"] = "on"
     changes += [Change(name, s, "persisted", settings[s]["persisted"], w) for s, w in kept.items()]
     login = postgresql_server.login(host, pid, cluster.data) if pid else None
+    writes = postgresql_files.writes(files, cluster, stale) if stale else {}
+    user = ownership.user_of(host, facts["pids"], cluster.data) if writes else 0
     step = Step(
         instance=name,
         data=cluster.data,
         login=login,
         initdb=_initdb(host, cluster, login) if "fsync" in flush else [],
-        writes=postgresql_files.writes(files, cluster, stale) if stale else {},
+        writes=writes,
+        owners={path: postgresql_files.writer(host, path, cluster.config, user) for path in writes},
         shown=shown,
         reload=_reloads(settings, shown, waiting) or bool(running and waiting and stale and not unit),
         flush=flush,
@@ -295,7 +307,7 @@ def _do(host: Host, step: Step) -> None:
     for path, (before, after) in step.writes.items():
         if Files(host, "").read(path) != before:
             raise ChangeFailed(f"{path}: somebody else changed it meanwhile; run again")
-        host.write_file(path, _bytes(after))
+        host.write_file(path, _bytes(after), owner=step.owners[path])
     if step.login and step.reload:
         _tell(host, step.login, "SELECT pg_catalog.pg_reload_conf()")
     if step.restart:

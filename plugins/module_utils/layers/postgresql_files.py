@@ -10,7 +10,8 @@ import posixpath
 from ..engines import postgresql_cluster, postgresql_conf
 from ..engines.postgresql_cluster import AUTO, WORDS, Cluster, Files, Won
 from ..engines.textfile import MARK, Line, insert, is_marked, remove
-from ..host import Unobservable
+from ..host import Host, Unobservable
+from . import ownership
 
 #: It sorts behind what packages and people put there.
 NAME = "zz-durable-dbhost.conf"
@@ -63,13 +64,20 @@ def writes(files: Files, cluster: Cluster, wanted: dict[str, str]) -> dict[str, 
     return {name: (before[name], after) for name, after in changed.items() if before[name] != after}
 
 
+def writer(host: Host, path: str, config: str, uid: int) -> int:
+    """Return the user as whom one of these files is written. Raises ChangeFailed."""
+    return ownership.writer(host, path, uid, [posixpath.dirname(config)], ("postgresql.conf", NAME))
+
+
 def _places(files: Files, config: str) -> list[str]:
     """Return where our file can lie, best first."""
     base = posixpath.dirname(config)
     lines = postgresql_conf.parse(files.read(config) or "", config)
     said = [line.value or "" for line in lines if line.name == "include_dir"]
     paths = [posixpath.normpath(posixpath.join(base, path)) for path in reversed(said)]
-    return [posixpath.join(path, NAME) for path in dict.fromkeys([*paths, base])]
+    # Any user's cluster can name any directory.
+    own = [path for path in paths if ownership.is_inside(files.host, path, [base])]
+    return [posixpath.join(path, NAME) for path in dict.fromkeys([*own, base])]
 
 
 def _expect_free(files: Files, path: str, existing: dict[str, dict[str, str]]) -> None:

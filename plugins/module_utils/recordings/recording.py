@@ -44,7 +44,7 @@ class _LooksOnly(Host):
     def write_attribute(self, path: str, value: str) -> None:
         raise LooksOnly(f"write {value!r} to {path}")
 
-    def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+    def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         raise LooksOnly(f"write {path}")
 
     def remove_file(self, path: str) -> None:

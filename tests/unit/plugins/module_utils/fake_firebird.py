@@ -74,7 +74,7 @@ class FirebirdHost(ProcHost):
     """The machine. `databases`: path -> file; `hung`: directories on a disk that does not answer.
 
     `locks`: (pid, path); `lie`: gfix says that it did, and did not; `opened_by`: a process that opens
-    a database while gfix changes it.
+    a database while gfix changes it; `accounts`: numbers of users that have a name.
     """
 
     def __init__(self, *processes: FakeProcess, **databases: FakeDatabase) -> None:
@@ -84,6 +84,7 @@ class FirebirdHost(ProcHost):
         self.locks: list[tuple[int, str]] = []
         self.server = Server()
         self.lie = False
+        self.accounts: set[str] = set()
         self.opened_by: FakeProcess | None = None
         self.add(**{f"/data/{name}.fdb": database for name, database in databases.items()})
 
@@ -125,6 +126,9 @@ class FirebirdHost(ProcHost):
             self.asked.append(tuple(argv))
             found = [path for path in self.databases if path.startswith(f"{argv[2].rstrip('/')}/")]
             return Result(0, "".join(f"{path}\0" for path in found), "")
+        if argv[:2] == ["getent", "passwd"]:
+            self.asked.append(tuple(argv))
+            return Result(0 if argv[2] in self.accounts else 2, "", "")
         if argv[0] == "setpriv" or argv[-1] == "-z":
             self.asked.append(tuple(argv))
             raise Unobservable(f"{argv[0]}: No such file or directory")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections import UserDict
 from collections.abc import Callable, Mapping
 from typing import Any, Union
@@ -26,6 +27,8 @@ Outcome = Union[str, Exception, Result, Callable[[], Union[str, Result]]]
 #: One change, in the order in which it was asked: ("change", *argv), ("attribute", path, value),
 #: ("file", path, content), ("remove", path).
 Mutation = tuple[Any, ...]
+#: How owner and mode are asked for.
+STATUS = ["stat", "--format=%u %f", "--"]
 
 
 class Killed(BaseException):
@@ -64,8 +67,8 @@ class FakeHost(Host):
     """Reads from dicts; `effects` says what a change does.
 
     `files`: path -> content; `links`: path -> target, absolute; `commands`: argv -> output, or a
-    whole Result; `modes`: path -> permission bits, where they are not 0644; `block_devices`: paths; `pipes`: paths of
-    `files` that are none;
+    whole Result; `modes`: path -> permission bits, where they are not 0644; `uids`: path -> owner, where
+    that is not root; `block_devices`: paths; `pipes`: paths of `files` that are none;
     `environment`: what the last change was given; `stop`: what is raised at mutation number `stop_at`
     (from 1), instead of its effect.
     """
@@ -75,6 +78,8 @@ class FakeHost(Host):
         self.links = Tree()
         self.commands: dict[tuple[str, ...], Outcome] = {}
         self.modes: dict[str, int] = {}
+        self.uids: dict[str, int] = {}
+        self.written_as: dict[str, int] = {}
         self.block_devices: set[str] = set()
         self.pipes: set[str] = set()
         self.mutations: list[Mutation] = []
@@ -124,6 +129,8 @@ class FakeHost(Host):
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
         self.asked.append(tuple(argv))
+        if tuple(argv) not in self.commands and argv[:3] == STATUS:
+            return self._status(argv[3:])
         if tuple(argv) not in self.commands and argv[:2] == ["test", "-e"]:
             return Result(0 if self.exists(argv[2]) else 1, "", "")
         if tuple(argv) not in self.commands and argv[:2] == ["test", "-f"]:
@@ -158,8 +165,9 @@ class FakeHost(Host):
     def write_attribute(self, path: str, value: str) -> None:
         self._mutate(("attribute", path, value), lambda: self.on_attribute(path, value))
 
-    def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+    def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         text = content.decode("utf-8", "surrogateescape")
+        self.written_as[path] = owner
         self._mutate(("file", path, content), lambda: self._write(path, text))
 
     def remove_file(self, path: str) -> None:
@@ -187,6 +195,20 @@ class FakeHost(Host):
         if self.resolve(path) == "/dev/null":
             raise ChangeFailed(f"{path}: not a regular file; somebody has masked or replaced it")
         self.files[path] = text
+
+    def _status(self, paths: list[str]) -> Result:
+        """Say owner and mode, links not followed; what is not there has none."""
+        lines = []
+        for path in map(self._resolve_directory, paths):
+            if not self.exists(path):
+                return Result(1, "", f"stat: cannot statx '{path}': {os.strerror(2)}\n")
+            is_directory = path == "/" or (path not in self.files and path not in self.links)
+            usual = stat.S_IFDIR | 0o755 if is_directory else stat.S_IFREG | 0o644
+            mode = stat.S_IFMT(usual) | self.modes.get(path, stat.S_IMODE(usual))
+            if path in self.links:
+                mode = stat.S_IFLNK | 0o777
+            lines.append(f"{self.uids.get(path, 0)} {mode:x}\n")
+        return Result(0, "".join(lines), "")
 
     def _children(self, path: str) -> set[str]:
         directory = path.rstrip("/")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import READ_TIMEOUT, Result, Unobservable
 
-from .fake_host import FakeHost, Tree
+from .fake_host import STATUS, FakeHost, Tree
 
 BOOT_ID = "11111111-2222-3333-4444-555555555555"
 OURS, PRIVATE, OTHER = "4026531841", "4026532999", "4026533111"
@@ -149,13 +149,18 @@ class ProcHost(FakeHost):
         return self.magic[path] if path in self.magic else super().link(path)
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
-        if tuple(argv) in self.commands or argv[0] not in (
-            "uname",
-            "systemctl",
-            "stat",
-            "cat",
-            "grep",
-            "head",
+        if (
+            tuple(argv) in self.commands
+            or argv[:3] == STATUS
+            or argv[0]
+            not in (
+                "uname",
+                "systemctl",
+                "stat",
+                "cat",
+                "grep",
+                "head",
+            )
         ):
             return super().run(argv, timeout)
         self.asked.append(tuple(argv))

@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
+import tempfile
 import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -274,3 +277,42 @@ def _running(marker: str) -> list[str]:
         if marker.encode() in environment and state != "Z":
             found.append(directory.name)
     return found
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can write as others")
+class TestWriteFileAs:
+    NOBODY = 65534
+
+    @pytest.fixture
+    def theirs(self) -> Iterator[Path]:
+        """A directory of nobody's, which others reach."""
+        path = Path(tempfile.mkdtemp(dir="/tmp"))
+        path.chmod(0o755)
+        (path / "theirs").mkdir()
+        os.chown(path / "theirs", self.NOBODY, -1)
+        yield path / "theirs"
+        shutil.rmtree(path)
+
+    def test_the_file_is_that_user_s(self, theirs: Path) -> None:
+        path = theirs / "x"
+        HOST.write_file(str(path), b"new", owner=self.NOBODY)
+        HOST.write_file(str(path), b"newer", owner=self.NOBODY)
+        assert path.read_bytes() == b"newer"
+        assert path.stat().st_uid == self.NOBODY
+        assert os.getuid() == 0
+
+    @pytest.mark.parametrize("linked", ["file", "directory"])
+    def test_a_link_leads_nowhere_that_user_may_not_write(self, theirs: Path, linked: str) -> None:
+        outside = theirs.parent / "x"
+        outside.write_bytes(b"root's")
+        (theirs / "x").symlink_to(outside)
+        (theirs / "up").symlink_to(theirs.parent)
+        path = theirs / "x" if linked == "file" else theirs / "up/x"
+        with pytest.raises(ChangeFailed, match="Permission denied, as user 65534"):
+            HOST.write_file(str(path), b"new", owner=self.NOBODY)
+        assert outside.read_bytes() == b"root's"
+
+    def test_a_user_without_a_name_writes_nothing(self, theirs: Path) -> None:
+        with pytest.raises(ChangeFailed, match="Invalid argument"):
+            HOST.write_file(str(theirs / "x"), b"new", owner=60999)
+        assert os.listdir(theirs) == []

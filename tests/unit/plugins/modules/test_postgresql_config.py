@@ -72,6 +72,7 @@ def test_what_fails_does_not_stop_the_others(
 ) -> None:
     host = drifting()
     host.files["/etc/postgresql/15/other/postgresql.conf"] = "data_directory = '/data/other'\n"
+    host.files["/data/other/PG_VERSION"] = "15\n"
     host.units["postgresql@15-other.service"] = {}
     host.refused = REFUSED
     other = {"instance": "15/other", "settings": {"synchronous_commit": "local"}}

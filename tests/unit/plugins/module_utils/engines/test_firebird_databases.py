@@ -285,8 +285,13 @@ def test_a_program_from_anywhere_is_not_run(exe: str) -> None:
 def test_its_version(said: Any, version: str) -> None:
     host = machine(FakeProcess(50, "/usr/lib/firebird/4.0/bin/firebird"))
     host.files["/usr/lib/firebird/4.0/firebird.conf"] = ""
+    host.files["/usr/lib/firebird/4.0/bin/firebird"] = ""
     host.commands[("/usr/lib/firebird/4.0/bin/firebird", "-z")] = said
     assert told(host)["version"] == version
+    host.uids["/usr/lib/firebird/4.0"] = 150
+    before = len(host.asked)
+    assert told(host)["version"] == "unknown"
+    assert not [argv for argv in host.asked[before:] if argv[-1] == "-z"]
 
 
 def test_debian_has_one_name_and_configuration_for_a_version_running_or_stopped() -> None:

@@ -315,15 +315,55 @@ def test_a_login_that_is_refused_leaves_running_unknown() -> None:
     assert found["evidence"]["settings"]["value"] == "unknown"
 
 
-def test_root_s_option_file_is_tried_first_and_then_the_socket_alone() -> None:
+def with_password(**process: Any) -> MariaHost:
+    """Return a host with root's option file, whose server lets in nobody else."""
     host = MariaHost()
     host.files["/root/.my.cnf"] = "[client]\npassword = secret-word\n"
+    host.uids[SOCKET] = 26
     host.login = "--defaults-file=/root/.my.cnf"
+    if process:
+        host.start(replace(host.process, **process))
+        host.files[f"/proc/{PID}/status"] = "Uid:\t0\t26\t0\t0\nGid:\t0\t27\t0\t0\nGroups:\t30 \n"
+    return host
+
+
+def test_the_socket_alone_is_tried_first_and_then_root_s_option_file() -> None:
+    host = with_password()
     assert setting(host, LOG)[0] == "1"
-    assert len(clients(host)) == 1
+    assert len(clients(host)) == 2
     host.login = "--user=root"
     assert setting(host, LOG)[0] == "1"
     assert len(clients(host)) == 3
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        {"cgroup": "0::/system.slice/cron.service\n"},
+        {"cgroup": "0::/user.slice/user-26.slice/session-1.scope\n"},
+        {"cgroup": "0::/mariadb.service\n"},
+        {"exe": "/home/eve/mariadbd"},
+    ],
+)
+def test_no_password_is_handed_to_what_is_no_service_of_the_system(process: dict[str, str]) -> None:
+    host = with_password(**process)
+    host.files["/home/eve/mariadbd"] = ""
+    host.uids["/home/eve"] = 1000
+    assert setting(host, LOG)[0] == "unknown"
+    assert clients(host)
+    assert not any("/root" in word for argv in clients(host) for word in argv)
+
+
+@pytest.mark.parametrize(
+    ("uids", "modes"),
+    [({SOCKET: 99}, {}), ({"/run/mysqld": 99}, {}), ({}, {"/run/mysqld": 0o777})],
+)
+def test_no_password_is_handed_to_a_socket_of_others(uids: dict[str, int], modes: dict[str, int]) -> None:
+    host = with_password()
+    host.uids.update(uids)
+    host.modes.update(modes)
+    assert setting(host, LOG)[0] == "unknown"
+    assert not any("/root" in word for argv in clients(host) for word in argv)
 
 
 def test_no_password_is_handed_to_a_server_that_a_person_started() -> None:
@@ -338,12 +378,29 @@ def test_programs_from_elsewhere_are_not_run() -> None:
     """Who may start a process chooses its path, and root must not run what lies there."""
     host = MariaHost()
     host.start(replace(host.process, exe="/home/eve/bin/mariadbd"))
-    host.files["/home/eve/bin/mariadb"] = ""
+    host.files.update(dict.fromkeys(["/home/eve/bin/mariadbd", "/home/eve/bin/mariadb"], ""))
+    host.uids["/home/eve"] = 1000
     host.login = "nobody"
     found = seen(host)
     assert not [argv for argv in host.asked if argv[0].startswith("/home")]
     assert (found["version"], found["settings"][LOG]["persisted"]) == ("unknown", "unknown")
-    assert "not where the system's programs are" in found["evidence"]["version"]["reason"]
+    reason = found["evidence"]["version"]["reason"]
+    assert "program /home/eve/bin/mariadbd may be changed by others than root" in reason
+
+
+def test_a_client_that_others_may_change_is_not_run() -> None:
+    host = MariaHost()
+    host.start(replace(host.process, exe="/opt/db/bin/mariadbd"))
+    host.files.update(dict.fromkeys(["/opt/db/bin/mariadbd", "/opt/db/bin/mariadb"], ""))
+    host.modes["/opt/db/bin"] = 0o775
+    assert setting(host, LOG)[0] == "1"
+    assert {argv[0] for argv in clients(host)} == {"/usr/bin/mariadb"}
+    host.uids["/usr/bin"] = 1000
+    host.files["/opt/db/bin/mariadb"] = ""
+    before = len(clients(host))
+    assert setting(host, LOG)[0] == "unknown"
+    assert len(clients(host)) == before
+    assert not [argv for argv in host.asked if argv[0].startswith("/opt")]
 
 
 def test_the_answer_of_another_server_is_not_taken_for_this_one_s() -> None:

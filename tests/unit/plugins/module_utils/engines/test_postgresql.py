@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import postgresql_server
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql_cluster import owed_path
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
@@ -267,3 +268,13 @@ def test_a_relative_data_directory_is_where_it_works() -> None:
 
 def test_the_unit_is_known() -> None:
     assert told(FakePostgresql())["unit"] == UNIT
+
+
+def test_a_process_of_root_is_no_server_to_ask() -> None:
+    """PostgreSQL refuses to run as root; its client would be run as root then."""
+    host = FakePostgresql()
+    host.files["/proc/50/status"] = "Name:\tx\nUid:\t1000\t0\t0\t0\n"
+    host.commands[("getent", "passwd", "0")] = "root:x:0:0::/root:/bin/sh\n"
+    with pytest.raises(Unobservable, match="runs as root"):
+        postgresql_server.login(host, 50, DATA)
+    assert asked(host) == 0

@@ -239,3 +239,31 @@ def test_an_instance_that_is_not_understood_does_not_stop_the_others() -> None:
     assert list(work.failures) == [name]
     with pytest.raises(ChangeFailed, match="no such instance"):
         plan(host, [*targets, Target("none", {"COMMIT_DELAY": "3"})])
+
+
+@pytest.mark.parametrize("path", [CFG, CFG.rpartition("/")[0], "/opt"])
+def test_a_file_that_somebody_else_may_change_is_left(path: str) -> None:
+    host = with_faircom()
+    host.uids[path] = 1000
+    with pytest.raises(ChangeFailed, match="1000"):
+        run(host, ON)
+    assert host.mutations == []
+
+
+def test_a_link_to_a_file_is_left() -> None:
+    host = with_faircom()
+    host.files["/etc/some.conf"] = host.files.pop(CFG)
+    host.links[CFG] = "/etc/some.conf"
+    with pytest.raises(ChangeFailed, match="seen a link"):
+        run(host, ON)
+    assert host.mutations == []
+
+
+def test_its_file_is_written_as_the_server_s_user() -> None:
+    host = with_faircom()
+    host.uids.update({CFG.rpartition("/")[0]: 26, CFG: 26})
+    run(host, ON)
+    assert host.written_as[CFG] == 26
+    apply_release(host, plan_release(host))
+    assert host.read(CFG) == CTSRVR_CFG
+    assert host.written_as[CFG] == 26

@@ -36,7 +36,7 @@ from ..fake_proc import DSYNC, PRIVATE, RDWR, FakeProcess
 
 A, B = "/data/a.fdb", "/data/b.fdb"
 OWNER = ["setpriv", "--reuid=150", "--regid=150", "--clear-groups", "--"]
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+STRANGER = ["setpriv", "--reuid=60706", "--regid=60706", "--clear-groups", "--"]
 
 
 def off(**given: Any) -> FakeDatabase:
@@ -209,7 +209,7 @@ def test_a_password_is_for_databases_that_their_owner_cannot_change() -> None:
     gfix = ["gfix", "-write", "sync"]
     assert [argv for argv in commands(host) if "gfix" in argv] == [
         ["setpriv", "--reuid=1000", "--regid=150", "--clear-groups", "--", *gfix, A],
-        [*NOBODY, *gfix, f"localhost/3051:{A}"],
+        [*STRANGER, *gfix, f"localhost/3051:{A}"],
     ]
     # It is nowhere but in the environment, and there only when it is needed.
     environments = [said[2] for said in host.server.said]
@@ -222,7 +222,26 @@ def test_gfix_never_runs_as_root() -> None:
     host = FirebirdHost(a=off(owner=0))
     host.server.answers = True
     assert run(host, A, password=PASSWORD) == [(A, "off", "on")]
-    assert [argv[:5] for argv in commands(host) if "gfix" in argv] == [NOBODY]
+    assert [argv[:5] for argv in commands(host) if "gfix" in argv] == [STRANGER]
+
+
+def test_the_password_is_given_to_a_user_that_nobody_is() -> None:
+    """Whoever runs as the same user could read it in the environment of gfix."""
+    host = FirebirdHost(FakeProcess(90, "/usr/bin/daemon"), a=off(owner=0))
+    host.files["/proc/90/status"] = "Name:\tx\nUid:\t0\t60707\t0\t0\n"
+    host.accounts = {"60706"}
+    host.server.answers = True
+    assert run(host, A, password=PASSWORD) == [(A, "off", "on")]
+    assert [argv[1:3] for argv in commands(host) if "gfix" in argv] == [["--reuid=60708", "--regid=60708"]]
+
+
+def test_without_such_a_user_the_password_is_given_to_none() -> None:
+    host = FirebirdHost(a=off(owner=0))
+    host.accounts = {str(uid) for uid in range(60706, 61184)}
+    host.server.answers = True
+    with pytest.raises(ChangeFailed, match="wanted one that nobody is"):
+        run(host, A, password=PASSWORD)
+    assert host.server.said == []
 
 
 @pytest.mark.parametrize(

@@ -413,3 +413,43 @@ def test_a_node_of_a_cluster_is_set_and_never_restarted(cluster: dict[str, str])
     assert host.restarts == 0
     assert (host.variables[LOG], host.variables[DOUBLEWRITE]) == ("1", "OFF")
     assert "innodb_doublewrite" in host.files[DROP_IN]
+
+
+def test_a_link_in_our_place_is_refused() -> None:
+    """The server passes over what it may not read: it is there all the same."""
+    host = exposed()
+    host.files["/etc/shadow"], host.modes["/etc/shadow"] = "root:secret\n", 0o640
+    host.owners[DROP_IN] = ("640", "0", "42")
+    host.links[DROP_IN] = "/etc/shadow"
+    with pytest.raises(ChangeFailed, match="seen a link to"):
+        layer.plan(host, targets(**{LOG: "1"}))
+    assert host.mutations == []
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o666])
+@pytest.mark.parametrize("text", ["[mysqld]\nsync_binlog = 7\n", f"{HEADER}[mariadb]\nsync_binlog=7\n"])
+def test_a_file_that_the_server_passes_over_is_not_taken_for_none(mode: int, text: str) -> None:
+    host = exposed()
+    host.files[DROP_IN], host.modes[DROP_IN] = text, mode
+    host.owners[DROP_IN] = (f"{mode:o}", "0", "0")
+    with pytest.raises(ChangeFailed, match="move it away"):
+        layer.plan(host, targets(**{LOG: "1"}))
+    assert host.mutations == []
+
+
+@pytest.mark.parametrize("path", ["/etc/mysql/mariadb.conf.d", "/etc/mysql", DROP_IN])
+def test_nothing_is_written_where_somebody_else_may_change_it(path: str) -> None:
+    host = exposed()
+    host.files[DROP_IN] = f"{HEADER}[mariadb]\nsync_binlog=7\n"
+    host.uids[path] = 104
+    with pytest.raises(ChangeFailed, match="user 104"):
+        layer.plan(host, targets(**{LOG: "1"}))
+
+
+def test_a_directory_of_others_that_a_server_includes_gets_no_file() -> None:
+    """Any user can run a server, and include any directory there."""
+    host = exposed()
+    host.files["/etc/profile.d/x.cnf"] = ""
+    host.files[MAIN] = "!includedir /etc/mysql/mariadb.conf.d\n!includedir /etc/profile.d\n"
+    with pytest.raises(ChangeFailed, match="neither of its configuration nor of its data"):
+        layer.plan(host, targets(**{LOG: "1"}))

@@ -316,3 +316,11 @@ def test_release_of_a_server_that_is_gone_forgets() -> None:
 def test_a_target_of_a_plan() -> None:
     row = {"instance": "mssql", "settings": {"writethrough": "1", "traceflag3979": None}}
     assert target_of(row) == Target("mssql", {"writethrough": "1"})
+
+
+def test_a_tool_that_others_may_change_is_not_run() -> None:
+    host = with_mssql(WRONG, "3979")
+    host.uids["/opt/mssql/bin"] = 998
+    with pytest.raises(ChangeFailed, match="mssql-conf may be changed by others than root"):
+        run(host, FLUSH)
+    assert commands(host) == []

@@ -144,11 +144,11 @@ def test_it_has_the_last_word(arrange: Any, last: str) -> None:
 
 def test_of_two_include_directories_the_last_one_is_taken() -> None:
     host = unsafe()
-    host.directories.add("/srv/it's")
-    host.write(CONF, f"fsync = off\n{MAIN}include_dir '/srv/it''s'\nfsync = off\n")
+    host.directories.add("/etc/postgresql/15/main/it's")
+    host.write(CONF, f"fsync = off\n{MAIN}include_dir '/etc/postgresql/15/main/it''s'\nfsync = off\n")
     run(host, {"fsync": "on"})
-    assert written(host) == [f"/srv/it's/{NAME}", CONF]
-    assert host.files[CONF].endswith(f"include_if_exists '/srv/it''s/{NAME}'\n")
+    assert written(host) == [f"/etc/postgresql/15/main/it's/{NAME}", CONF]
+    assert host.files[CONF].endswith(f"include_if_exists 'it''s/{NAME}'\n")
 
 
 def linked(host: FakePostgresql) -> None:
@@ -481,3 +481,35 @@ def test_what_somebody_undoes_meanwhile_is_a_failure() -> None:
     host.load = load  # type: ignore[method-assign]
     with pytest.raises(ChangeFailed, match=r"synchronous_commit \(persisted\): seen on, wanted off"):
         layer.apply(host, work, targets)
+
+
+def test_an_include_directory_that_is_not_the_server_s_own_gets_nothing() -> None:
+    """Any user can run a cluster, and name any directory there."""
+    host = unsafe()
+    host.files["/etc/profile.d/x"] = ""
+    host.links[f"{ETC}/mine"] = "/etc/profile.d"
+    host.directories |= {f"{ETC}/mine", "/etc/profile.d"}
+    host.write(CONF, f"fsync = off\n{MAIN}include_dir '/etc/profile.d'\ninclude_dir 'mine'\n")
+    run(host, {"fsync": "on"})
+    assert set(written(host)) == {f"{ETC}/conf.d/{NAME}"} | ({CONF} & set(written(host)))
+
+
+def test_files_are_written_as_who_may_write_there() -> None:
+    host = unsafe()
+    host.uids.update(dict.fromkeys([ETC, f"{ETC}/conf.d", CONF], 26))
+    host.write(CONF, str(host.files[CONF]) + "fsync = off\n")
+    run(host, {"fsync": "on"})
+    assert {path: host.written_as[path] for path in written(host)} == {f"{ETC}/conf.d/{NAME}": 26, CONF: 26}
+    host.written_as.clear()
+    layer.apply_release(host, layer.plan_release(host))
+    assert host.written_as == {CONF: 26}
+
+
+@pytest.mark.parametrize("path", [ETC, CONF, f"{ETC}/conf.d"])
+def test_files_that_somebody_else_may_change_are_left(path: str) -> None:
+    host = unsafe()
+    host.write(CONF, str(host.files[CONF]) + "fsync = off\n")
+    host.uids[path] = 1000
+    with pytest.raises(ChangeFailed, match="user 1000"):
+        run(host, {"fsync": "on"})
+    assert host.mutations == []

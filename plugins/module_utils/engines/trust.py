@@ -1,0 +1,79 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who may change a path: a program is run as root, or trusted with a password, only where root alone may."""
+
+from __future__ import annotations
+
+import posixpath
+import stat
+from collections.abc import Collection
+from typing import NamedTuple
+
+from ..host import Host, Unobservable
+from ..paths import normal
+from .places import follow_first
+
+ROOT = frozenset({0})
+_MOST_LINKS = 40
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Status(NamedTuple):
+    """The owner's number and the whole mode (st_mode) of a file, links not followed."""
+
+    owner: int
+    mode: int
+
+
+def statuses(host: Host, paths: Collection[str]) -> dict[str, Status]:
+    """Return owner and mode of each path, links not followed. Raises Unobservable, also for a disk that
+    does not answer in time."""
+    result = host.run(["stat", "--format=%u %f", "--", *paths])
+    lines = [line.split() for line in result.stdout.splitlines()]
+    if result.rc != 0 or len(lines) != len(paths) or any(len(line) != 2 for line in lines):
+        why = " ".join(result.stderr.split()) or f"exit {result.rc}"
+        raise Unobservable(f"who may change {', '.join(paths)} cannot be told: {why}")
+    try:
+        return {path: Status(int(uid), int(mode, 16)) for path, (uid, mode) in zip(paths, lines)}
+    except ValueError as error:
+        raise Unobservable(f"who may change {', '.join(paths)} cannot be told: {error}") from error
+
+
+def weakness(host: Host, path: str, owners: Collection[int] = ROOT) -> str:
+    """Return what lets others than `owners` change what a path leads to, '' where nothing does.
+
+    Every directory and link on the way counts. Where access lists are, the group's bits are their
+    mask. Raises Unobservable.
+    """
+    for part, status in statuses(host, _ways(host, path)).items():
+        if status.owner not in owners:
+            return f"{part} belongs to user {status.owner}"
+        if status.mode & _OTHERS and not stat.S_ISLNK(status.mode):
+            return f"{part} has mode {stat.S_IMODE(status.mode):04o}"
+    return ""
+
+
+def expect_program(host: Host, path: str) -> None:
+    """Raise Unobservable for a program that others than root may change: it is not run as root."""
+    if not path.startswith("/"):
+        raise Unobservable(f"program {path!r}: wanted an absolute path")
+    why = weakness(host, path)
+    if why:
+        raise Unobservable(f"program {path} may be changed by others than root ({why}), so it is not run")
+
+
+def _ways(host: Host, path: str) -> list[str]:
+    """Return everything that is passed on the way to a path: directories, links, and what it leads to."""
+    found: dict[str, None] = {}
+    path = normal(path)
+    for _link in range(_MOST_LINKS):
+        parts = path.split("/")
+        # Directories first: behind one of others, a link may change while it is looked at.
+        found.update(dict.fromkeys("/".join(parts[:count]) or "/" for count in range(1, len(parts) + 1)))
+        host.run(["test", "-e", path])
+        followed = follow_first(host, "", path)
+        if followed == path:
+            return list(found)
+        path = followed
+    raise Unobservable(f"{posixpath.basename(path)}: too many levels of symbolic links")
