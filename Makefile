@@ -42,7 +42,7 @@ sanity: ## the built collection as Galaxy and ansible-test see it
 lab-test: ## behaviour on the lab's machines
 	@$(PYTHON) tools/run_tests.py lab
 
-bench: ## what the facts cost with 256 disks and with disks that hang; about an hour, emulated
+bench: ## what the facts cost with 256 disks and with disks that hang; a quarter to half an hour, emulated
 	@$(PYTHON) tools/venvs.py run
 	@$(RUN)/python -m lab doctor --install
 	@$(RUN)/python -m benchmarks.storage_facts

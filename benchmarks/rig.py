@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lab import layout
+from lab import archive, layout
 from lab.machine import Machine
 from lab.progress import say
 
@@ -35,10 +35,6 @@ DEAF = 5000
 DELAY = "/sys/bus/pseudo/drivers/scsi_debug/delay"
 
 
-def _source(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if "__pycache__" in member.name else member
-
-
 class Rig:
     """One machine of the lab with this collection's code on it."""
 
@@ -51,11 +47,11 @@ class Rig:
         """Boot it, with the code as it is now."""
         self.machine.up(layout.load(ROOT / "benchmarks/layout.yml"), self.release)
         with tempfile.TemporaryDirectory() as scratch:
-            archive = Path(scratch, "bench.tar")
-            with tarfile.open(archive, "w") as tar:
+            packed = Path(scratch, "bench.tar")
+            with tarfile.open(packed, "w") as tar:
                 tar.add(ROOT / "benchmarks/guest.py", "guest.py")
-                tar.add(ROOT / "plugins/module_utils", PACKAGE, filter=_source)
-            self.machine.put(archive, "/root/bench.tar")
+                archive.add_module_utils(tar, PACKAGE)
+            self.machine.put(packed, "/root/bench.tar")
         self.shell(f"mkdir -p {HOME} && tar -C {HOME} -xf /root/bench.tar")
         return self
 

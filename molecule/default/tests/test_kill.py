@@ -20,6 +20,7 @@ from support import truth
 from support.layout import TARGETS
 from support.runs import ROOT
 
+from lab.archive import add_module_utils
 from lab.machine import Machine
 
 PROFILES = ("strict", "flush", "disposable")
@@ -51,15 +52,11 @@ def inputs_for(profile: str) -> dict[str, Any]:
     }
 
 
-def _source(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if "__pycache__" in member.name else member
-
-
 def install(machine: Machine, scratch: Path) -> None:
     """Put policy, layers and harness on the machine as the package durable."""
     archive = scratch / "durable.tar"
     with tarfile.open(archive, "w") as tar:
-        tar.add(ROOT / "plugins/module_utils", "durable", filter=_source)
+        add_module_utils(tar, "durable")
         tar.add(ROOT / "molecule/support/kill_harness.py", "durable/kill_harness.py")
         for profile in PROFILES:
             text = json.dumps(inputs_for(profile)).encode()

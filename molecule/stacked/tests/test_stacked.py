@@ -154,6 +154,9 @@ def test_after_sleep_the_caches_are_off_again(machine: Machine) -> None:
     )
     disks = truth.read(machine)["disks"]
     assert (disks["SATA0001"]["cache"], disks["NVME0001"]["cache"]) == ("on", "on")
+    # The unit that each sleep target starts when the machine wakes.
+    wanted = sh(machine, "systemctl show -P Wants suspend.target hibernate.target")
+    assert wanted.count("durable-dbhost-resume.service") == 2
     machine.sleep_and_wake()
     said = "journalctl --quiet --boot --unit durable-dbhost-resume.service"
     sh(machine, f"until {said} | grep -q Finished; do sleep 1; done; udevadm settle")

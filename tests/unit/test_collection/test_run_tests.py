@@ -57,3 +57,14 @@ def test_stops_at_the_first_failure_and_shows_its_output(
 def test_names_what_this_machine_cannot_run(runner: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(runner, ("absent", ""), ("here", "")) == (1, 0, 1, 0)
     assert "NOT RUN: needs what is not here" in capsys.readouterr().out
+
+
+def test_a_long_stage_repeats_at_its_end_what_says_why(
+    runner: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = "print('FAILED tests/test_x.py::test_y'); print('a word'); exit(1)"
+    stage = runner.Stage("lab", "long", "here", (sys.executable, "-c", code), Path.cwd(), live=True)
+    assert runner.run_all([stage]).failed == 1
+    after = capsys.readouterr().out.rpartition("FAILED (exit code")[2]
+    assert "FAILED tests/test_x.py::test_y" in after
+    assert "a word" not in after

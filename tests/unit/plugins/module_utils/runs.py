@@ -24,6 +24,15 @@ from .small_host import SmallHost
 
 NOW = "2026-01-31T12:00:00Z"
 MOUNTS = ("/srv/pgdata", "/srv/mssql", "/srv/maria")
+#: A profile as a user writes one.
+OWN = {
+    "summary": "Ours.",
+    "write_cache": "enabled",
+    "barrier": "on",
+    "data_mode": "ordered",
+    "atime": "keep",
+    "rests_on": "flush",
+}
 PROFILES = ("strict", "flush", "protected", "ups", "disposable")
 
 

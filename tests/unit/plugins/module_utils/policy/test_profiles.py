@@ -20,16 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles imp
     rank,
 )
 
-from ..runs import PROFILES, shipped
-
-OWN = {
-    "summary": "Ours.",
-    "write_cache": "enabled",
-    "barrier": "on",
-    "data_mode": "ordered",
-    "atime": "keep",
-    "rests_on": "flush",
-}
+from ..runs import OWN, PROFILES, shipped
 
 
 def own(**changes: Any) -> dict[str, Any]:

@@ -13,17 +13,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts import schedu
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import BadInput, Profile, choose
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.scheduling import wanted_scheduler
 
-from ..runs import enforce, look, settled, shipped
+from ..runs import OWN, enforce, look, settled, shipped
 from ..small_host import BigHost, SmallHost
-
-OWN = {
-    "summary": "Ours.",
-    "write_cache": "enabled",
-    "barrier": "on",
-    "data_mode": "ordered",
-    "atime": "keep",
-    "rests_on": "flush",
-}
 
 
 def profile(**changes: Any) -> Profile:
