@@ -258,10 +258,8 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
         if mount["barrier"] == "off" and mount["disks"] != UNKNOWN:
             for name in mount["disks"]:
                 bare.setdefault(name, []).append(mount["target"])
-    unheard: dict[str, dict[str, None]] = {}
-    for layer in (layer for mount in mounts for layer in deaf.layers(mount)):
-        for name in layer.disks if layer.belief != UNKNOWN else ():
-            unheard.setdefault(name, {})[layer.label] = None
+    unheard = _labels(layer for mount in mounts for layer in deaf.layers(mount) if layer.belief != UNKNOWN)
+    hasty = _labels(layer for mount in mounts for layer in deaf.hasty(mount))
     for disk in disks:
         cache = disk["write_cache"]
         survives = cache["device"] in ("none", "disabled") or attestations.find(
@@ -276,7 +274,20 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
             found.append(f"{held}: the kernel believes that it caches nothing and never flushes it")
         found += [f"{held}: {target} is mounted without barriers" for target in bare.get(disk["name"], ())]
         found += [f"{held}: {layer} passes no flush on" for layer in unheard.get(disk["name"], ())]
+        found += [
+            f"commits can be acknowledged before {disk['name']} has flushed them: {layer} has a partial parity log"
+            for layer in hasty.get(disk["name"], ())
+        ]
     return found
+
+
+def _labels(layers: Iterable[deaf.Deaf]) -> dict[str, list[str]]:
+    """Return {disk: the layers above it}, each once."""
+    found: dict[str, dict[str, None]] = {}
+    for layer in layers:
+        for name in layer.disks:
+            found.setdefault(name, {})[layer.label] = None
+    return {name: list(labels) for name, labels in found.items()}
 
 
 def _verdict(found: Findings) -> str:

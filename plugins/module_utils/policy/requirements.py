@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from ..facts import mountwords
+from ..facts import deaf, mountwords
 from ..observation import UNKNOWN
 from . import attestations
 from .attestations import Attestation
@@ -43,6 +43,7 @@ def of_host(
     if profile.promises_durability:
         found += [_lasting(disk) for disk in disks if disk["kind"] in _NOT_LASTING]
         found += [_write_hole(mount, hole) for mount in mounts for hole in mount["write_hole"]]
+        found += _flush_awaited(profile, mounts, disks, words)
     if profile.rests_on == "ups":
         found.append(_ups())
     if not profile.promises_durability:
@@ -193,9 +194,40 @@ def _write_hole(mount: dict[str, Any], hole: str) -> Requirement:
         "unmet",
         hole,
         "a crash between the writes of data and of parity can cost older data when a disk fails later",
-        "add a journal (mdadm --add-journal), a partial parity log (RAID 5: mdadm --grow"
-        " --consistency-policy=ppl), or mirror instead",
+        "add a journal (mdadm --add-journal), over disks without a cache a partial parity log (RAID 5:"
+        " mdadm --grow --consistency-policy=ppl), or mirror instead",
     )
+
+
+def _flush_awaited(
+    profile: Profile,
+    mounts: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+    words: list[Attestation],
+) -> list[Requirement]:
+    """Return a need for each array that acknowledges a flush too early, over disks that are to cache."""
+    caching = {
+        disk["name"]
+        for disk in disks
+        if profile.write_cache != "disabled"
+        and disk["write_cache"]["device"] not in ("none", "disabled")
+        and attestations.find(words, ("power_loss_protection",), disk["id"]) is None
+    }
+    return [
+        Requirement(
+            "flush_awaited",
+            mount["target"],
+            "unmet",
+            f"{layer.label} has a partial parity log, over the caches of {', '.join(cached)}",
+            "the kernel acknowledges a flush of such an array before its disks have done it",
+            "turn those caches off (profile strict), use a journal instead (mdadm --grow"
+            " --consistency-policy=resync, then mdadm --add-journal), or mirror",
+        )
+        for mount in mounts
+        for layer in deaf.hasty(mount)
+        for cached in [[name for name in layer.disks if name in caching]]
+        if cached
+    ]
 
 
 def _ups() -> Requirement:

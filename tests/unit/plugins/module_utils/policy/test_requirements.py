@@ -136,6 +136,31 @@ def test_the_write_hole_is_a_requirement_of_its_own(layer: Any, profile: str, ex
     assert states(host, profile, "/srv/x", accept=True).get("no_write_hole") == expected
 
 
+@pytest.mark.parametrize(
+    ("policy", "cache", "profile", "expected"),
+    [
+        ("ppl", "enabled", "flush", "unmet"),
+        ("ppl", "enabled", "strict", None),
+        ("ppl", "disabled", "flush", None),
+        ("journal", "enabled", "flush", None),
+    ],
+)
+@pytest.mark.fact(47)
+def test_a_partial_parity_log_over_a_cache_does_not_hold_a_promise_of_flushes(
+    policy: str, cache: str, profile: str, expected: str | None
+) -> None:
+    host = SmallHost()
+    host.disk("sda").cache = cache
+    host.add_layer(
+        md("md9", "raid5", ("sda1",), "9:9", consistency_policy=policy, journal_mode="[write-through]")
+    )
+    host.add_mount(FakeMount("/srv/x", "ext4", "9:9", "/dev/md9", "md9"))
+    assert states(host, profile, "/srv/x", accept=True).get("flush_awaited") == expected
+    found = look(host, profile, mounts=["/srv/x"])
+    told = [why for why in found["why"] if "before sda has flushed them: md9 has a partial parity log" in why]
+    assert bool(told) == (policy == "ppl" and cache == "enabled")
+
+
 def neighbour(barrier: str, cache: str, profile: str = "flush", line: str = "") -> list[str]:
     """Return the requirements that are about /srv/other, beside /srv/mssql on one disk."""
     host = SmallHost()
