@@ -54,7 +54,7 @@ def lint_stages() -> Iterator[Stage]:
         "codespell": ("codespell",),
         "reuse": ("reuse", "lint", "--lines"),
         "changelog": ("antsibull-changelog", "lint"),
-        "mypy tools, lab and benchmarks": (*mypy, "tools", "lab", "benchmarks"),
+        "mypy tools, lab, benchmarks and proof": (*mypy, "tools", "lab", "benchmarks", "proof"),
     }
     for name, command in commands.items():
         yield Stage("lint", name, "lint", command)
