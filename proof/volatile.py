@@ -53,7 +53,7 @@ POLICIES = {policy.name: policy for policy in (DROP, KEEP, SECTORS, BLOCKS)}
 
 @dataclass(frozen=True)
 class WriteBack:
-    """When the cache writes back by itself: above so many bytes, and what is older than so many writes."""
+    """When the cache writes back by itself: above so many bytes, and, at a write, what is older than so many events."""
 
     bytes: int = 4 << 20
     age: int = 2048

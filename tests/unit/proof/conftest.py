@@ -11,5 +11,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+for place in (ROOT, Path(__file__).parent):
+    if str(place) not in sys.path:
+        sys.path.insert(0, str(place))

@@ -1,0 +1,100 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Images of one disk at one cut after another, in one sparse file.
+
+The file holds what is durable. A cut is laid over it, looked at and taken back, so the work of a step follows
+what changed since the last one and what waited in the cache, never the size of the disk.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from proof.errors import ProofError
+from proof.volatile import Piece
+
+STEP = 1 << 20
+ZEROS = memoryview(bytes(STEP))
+
+
+class Image:
+    """One file that holds a disk. `written` counts bytes, to show what a sweep costs."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file that holds what was durable at first."""
+        self.path = path
+        self.written = 0
+        self._file = os.open(path, os.O_RDWR)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def make_durable(self, pieces: Iterable[Piece]) -> None:
+        """Write what the disk has made durable."""
+        for piece in pieces:
+            self._put(piece)
+
+    @contextmanager
+    def at_cut(self, pieces: Iterable[Piece]) -> Iterator[Path]:
+        """Lay over it what a cut keeps, and take that back at the end. Nobody may write to the file meanwhile."""
+        undo = list[tuple[int, bytes]]()
+        try:
+            for piece in pieces:
+                undo.append((piece.offset, self._get(piece)))
+                self._put(piece)
+            yield self.path
+        finally:
+            for offset, old in reversed(undo):
+                self._put(Piece(offset, len(old), memoryview(old)))
+
+    def _get(self, piece: Piece) -> bytes:
+        old = os.pread(self._file, piece.length, piece.offset)
+        if len(old) != piece.length:
+            raise ProofError(f"{self.path} ends before {piece.offset + piece.length}")
+        return old
+
+    def _put(self, piece: Piece) -> None:
+        self.written += piece.length
+        offset, end = piece.offset, piece.offset + piece.length
+        while offset < end:
+            data = ZEROS if piece.data is None else piece.data[offset - piece.offset :]
+            offset += os.pwrite(self._file, data[: end - offset], offset)
+
+
+def copy_sparse(source: Path, target: Path) -> None:
+    """Copy a file, without its holes."""
+    with source.open("rb") as read, target.open("wb") as write:
+        size = os.fstat(read.fileno()).st_size
+        os.truncate(write.fileno(), size)
+        for begin, end in _extents(read.fileno(), size):
+            _copy(read.fileno(), write.fileno(), begin, end)
+
+
+def _extents(file: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield where data lies."""
+    end = 0
+    while end < size:
+        try:
+            begin = os.lseek(file, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # only a hole is left
+                return
+            raise
+        end = os.lseek(file, begin, os.SEEK_HOLE)
+        yield begin, end
+
+
+def _copy(read: int, write: int, begin: int, end: int) -> None:
+    os.lseek(write, begin, os.SEEK_SET)
+    while begin < end:
+        done = os.sendfile(write, read, begin, end - begin)
+        if not done:
+            raise ProofError("a file got shorter while it was copied")
+        begin += done

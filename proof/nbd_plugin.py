@@ -1,0 +1,186 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The volatile disk as a plugin of nbdkit: it serves the newest data and logs all that it is told.
+
+One process has two exports: "disk", and "ack", a disk of ACK_SIZE to which the guest writes its acknowledgements.
+Requests are taken one at a time, of both exports, so the log has one order. The plugin keeps nothing volatile
+apart: it is not what fails. What a power cut leaves is rebuilt from the log.
+
+    nbdkit python proof/nbd_plugin.py directory=DIR
+
+DIR holds the disk's data, `newest.img`, and gets the log. PYTHONPATH has to lead to this package.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import nbdkit
+
+from proof.log import Kind, Writer
+
+API_VERSION = 2
+NEWEST = "newest.img"
+ACK_SIZE = 1 << 20
+
+
+class Export:
+    """What a client opened."""
+
+    def __init__(self, name: str) -> None:
+        """Open an export by its name."""
+        if name not in ("disk", "ack"):
+            raise RuntimeError(f"there is no export {name!r}, only disk and ack")
+        self.is_disk = name == "disk"
+
+
+class State:
+    """The one disk of this process."""
+
+    directory = Path()
+    image = -1
+    acks = bytearray(ACK_SIZE)
+    log: Writer
+
+
+def config(key: str, value: str) -> None:
+    """Take a parameter of the command line."""
+    if key != "directory":
+        raise RuntimeError(f"unknown parameter {key!r}, only directory is known")
+    State.directory = Path(value)
+
+
+def config_complete() -> None:
+    """Refuse to begin without a disk."""
+    if not (State.directory / NEWEST).is_file():
+        raise RuntimeError(f"there is no {NEWEST} in the directory {State.directory}")
+
+
+def get_ready() -> None:
+    """Open the disk and begin its log."""
+    State.image = os.open(State.directory / NEWEST, os.O_RDWR)
+    State.log = Writer(State.directory, os.fstat(State.image).st_size)
+
+
+def thread_model() -> int:
+    """One request at a time: that makes the order."""
+    return int(nbdkit.THREAD_MODEL_SERIALIZE_ALL_REQUESTS)
+
+
+def list_exports(readonly: int, is_tls: int) -> list[tuple[str, str]]:
+    """Name the exports."""
+    return [("disk", "a disk with a volatile cache"), ("ack", "where acknowledgements go")]
+
+
+def default_export(readonly: int, is_tls: int) -> str:
+    """Leave no client in doubt which export it has."""
+    return "disk"
+
+
+def open(readonly: int) -> Export:
+    """Note who came."""
+    export = Export(nbdkit.export_name())
+    State.log.append(Kind.NOTE, data=f"opened {'disk' if export.is_disk else 'ack'}".encode())
+    return export
+
+
+def get_size(export: Export) -> int:
+    """Return the size in bytes."""
+    return os.fstat(State.image).st_size if export.is_disk else ACK_SIZE
+
+
+def block_size(export: Export) -> tuple[int, int, int]:
+    """Whole sectors only; larger requests are split by the client."""
+    return (512, 4096, 32 << 20)
+
+
+def can_write(export: Export) -> bool:
+    """Both."""
+    return True
+
+
+def can_flush(export: Export) -> bool:
+    """Say that there is a volatile cache."""
+    return True
+
+
+def can_fua(export: Export) -> int:
+    """FUA is an event of its own, not a write and a flush."""
+    return int(nbdkit.FUA_NATIVE)
+
+
+def can_zero(export: Export) -> bool:
+    """Zeros are logged without their bytes."""
+    return True
+
+
+def can_fast_zero(export: Export) -> bool:
+    """Nothing is refused."""
+    return False
+
+
+def can_trim(export: Export) -> bool:
+    """The disk forgets what is trimmed, and reads as zeros there."""
+    return export.is_disk
+
+
+def can_multi_conn(export: Export) -> bool:
+    """A flush on one connection covers them all; no client needs to know."""
+    return False
+
+
+def pread(export: Export, buffer: Any, offset: int, flags: int) -> None:
+    """Serve the newest data, flushed or not."""
+    if not export.is_disk:
+        buffer[:] = State.acks[offset : offset + len(buffer)]
+        return
+    done = os.preadv(State.image, [buffer], offset)
+    if done != len(buffer):
+        raise OSError(f"{NEWEST} ends at {offset + done}")
+
+
+def pwrite(export: Export, buffer: Any, offset: int, flags: int) -> None:
+    """Log first: what is answered is in the log."""
+    data = bytes(buffer)
+    if not export.is_disk:
+        State.log.append(Kind.ACK, offset, data=data)
+        State.acks[offset : offset + len(data)] = data
+        return
+    State.log.append(Kind.WRITE, offset, fua=bool(flags & nbdkit.FLAG_FUA), data=data)
+    _write_all(memoryview(data), offset)
+
+
+def zero(export: Export, count: int, offset: int, flags: int) -> None:
+    """Write zeros, cached like any write."""
+    if not export.is_disk:
+        pwrite(export, bytes(count), offset, flags)
+        return
+    _clear(Kind.ZERO, count, offset, flags)
+
+
+def trim(export: Export, count: int, offset: int, flags: int) -> None:
+    """Forget data, cached like any write."""
+    _clear(Kind.TRIM, count, offset, flags)
+
+
+def flush(export: Export, flags: int) -> None:
+    """Log it. The export of acknowledgements has nothing to flush."""
+    if export.is_disk:
+        State.log.append(Kind.FLUSH)
+
+
+def _clear(kind: Kind, count: int, offset: int, flags: int) -> None:
+    State.log.append(kind, offset, count, fua=bool(flags & nbdkit.FLAG_FUA))
+    step = 1 << 20
+    for at in range(offset, offset + count, step):
+        _write_all(memoryview(bytes(min(step, offset + count - at))), at)
+
+
+def _write_all(data: memoryview, offset: int) -> None:
+    while data:
+        done = os.pwrite(State.image, data, offset)
+        data, offset = data[done:], offset + done
