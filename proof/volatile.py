@@ -81,6 +81,11 @@ class Disk:
         self._queue: deque[Event] = deque()
         self._flushes = 0
 
+    @property
+    def pending_bytes(self) -> int:
+        """How much a power cut could take."""
+        return len(self.pending) * SECTOR
+
     def apply(self, event: Event) -> list[Piece]:
         """Take one event and return what it made durable, to be written in this order."""
         if event.kind is Kind.FLUSH:

@@ -1,0 +1,235 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From one log to thousands of power cuts: rebuild the disk at each, recover it, and look for the commits."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from proof import bounds
+from proof.checks import Check, scratch_directory
+from proof.edits import EDITS
+from proof.errors import ProofError
+from proof.images import Image, copy_sparse
+from proof.log import Event, Kind
+from proof.verify import Acknowledged, Records
+from proof.volatile import BLOCKS, DROP, KEEP, POLICIES, SECTORS, Disk, Faults, WriteBack
+from proof.writer import Job
+
+#: Of ten cuts. Keeping all loses nothing by itself: it is there for recovery.
+MIX = (*[DROP] * 4, *[SECTORS] * 3, *[BLOCKS] * 2, KEEP)
+#: Acknowledgements after an edit at which a disk is looked at.
+NEAR = 12
+
+
+class Cut(NamedTuple):
+    """A power cut after the event with this sequence; the seed chooses what a random policy keeps."""
+
+    sequence: int
+    policy: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """One recorded run: what the disk held at first, what it was told, what the guest wrote.
+
+    `directory` is where the job's files lie inside the file system, seen from its root.
+    """
+
+    base: Path
+    events: Sequence[Event]
+    job: Job
+    directory: str = "/"
+
+
+@dataclass(frozen=True)
+class Model:
+    """The disk that the run is taken to have had."""
+
+    write_back: WriteBack = field(default_factory=WriteBack)
+    faults: Faults = field(default_factory=Faults)
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one cut left. `volatile` and `kept` are bytes in the cache, and those of them that survived."""
+
+    cut: Cut
+    volatile: int
+    kept: int
+    acknowledged: int
+    missing: int
+    torn: int
+    clean: bool
+    said: str = ""
+
+    @property
+    def lost(self) -> bool:
+        """Whether an acknowledged commit is lost."""
+        return self.missing + self.torn > 0
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Counts over the cuts that had volatile data; `bound` is the 95 % bound of the share that loses commits."""
+
+    cuts: int
+    without_volatile: int
+    losing: int
+    damaged: int
+    commits_lost: int
+    bound: float | None
+
+
+def schedule(events: Sequence[Event], count: int, seed: int) -> list[Cut]:
+    """Choose cuts: half of them at acknowledgements, evenly spread, half anywhere between the first and the last.
+
+    It depends on the seed, and on acknowledgements by their number: a control that commits as often gets the same.
+    """
+    acks = [place for place, event in enumerate(events) if event.kind is Kind.ACK]
+    if not acks:
+        raise ProofError("the log has no acknowledgement")
+    chance = random.Random(f"schedule {seed}")
+    at_acks = (count + 1) // 2
+    places = [acks[int((number + chance.random()) * len(acks) / at_acks)] for number in range(at_acks)]
+    places += [_between(chance, acks) for _ in range(count - at_acks)]
+    cuts = [
+        Cut(
+            events[place].sequence,
+            MIX[int(chance.random() * len(MIX))].name,
+            int(chance.random() * (1 << 32)),
+        )
+        for place in places
+    ]
+    return sorted(cuts)
+
+
+def every_ack(events: Sequence[Event], seed: int) -> list[Cut]:
+    """Choose a cut after each acknowledgement."""
+    chance = random.Random(f"every {seed}")
+    return [
+        Cut(event.sequence, MIX[int(chance.random() * len(MIX))].name, int(chance.random() * (1 << 32)))
+        for event in events
+        if event.kind is Kind.ACK
+    ]
+
+
+def sweep(run: Run, cuts: Iterable[Cut], check: Check, model: Model | None = None) -> Iterator[Outcome]:
+    """Yield the outcome of each cut, in the order of the log. A cut with nothing volatile is not looked at."""
+    model = model or Model()
+    waiting = sorted(cuts, reverse=True)
+    disk = Disk(model.write_back, model.faults, model.seed)
+    acknowledged = Acknowledged(run.job)
+    records = Records(run.job)
+    with scratch_directory() as name:
+        scratch = Path(name)
+        copy_sparse(run.base, scratch / "cut.img")
+        image = Image(scratch / "cut.img")
+        for event in run.events:
+            image.make_durable(disk.apply(event))
+            if event.kind is Kind.ACK:
+                acknowledged.take(event)
+            while waiting and waiting[-1].sequence <= event.sequence:
+                yield _outcome(waiting.pop(), disk, image, acknowledged, run, records, check, scratch)
+            if not waiting:
+                break
+        image.close()
+    if waiting:
+        raise ProofError(f"the log ends before event {waiting[-1].sequence}")
+
+
+def sweep_in_parts(run: Run, cuts: Sequence[Cut], check: Check, model: Model, jobs: int) -> list[Outcome]:
+    """Sweep with several processes; each goes through the log for its part. The outcomes are the same."""
+    ordered = sorted(cuts)
+    size = -(-len(ordered) // jobs)
+    parts = [ordered[begin : begin + size] for begin in range(0, len(ordered), size)]
+    picklable = replace(run, events=[_held(event) for event in run.events])
+    with ProcessPoolExecutor(jobs) as pool:
+        futures = [pool.submit(_part, picklable, part, check, model) for part in parts]
+        return [outcome for future in futures for outcome in future.result()]
+
+
+def summary(outcomes: Iterable[Outcome]) -> Summary:
+    """Count."""
+    everything = list(outcomes)
+    counted = [outcome for outcome in everything if outcome.volatile]
+    losing = sum(outcome.lost for outcome in counted)
+    return Summary(
+        cuts=len(counted),
+        without_volatile=len(everything) - len(counted),
+        losing=losing,
+        damaged=sum(not outcome.clean for outcome in counted),
+        commits_lost=sum(outcome.missing + outcome.torn for outcome in counted),
+        bound=bounds.upper(losing, len(counted)) if counted else None,
+    )
+
+
+class Trial(NamedTuple):
+    """One edit of a safe log: what was taken, how many cuts could show it, and whether one did."""
+
+    taken: int
+    cuts: int
+    caught: bool
+
+
+def sensitivity(run: Run, edit: str, seed: int, check: Check, model: Model | None = None) -> Trial:
+    """Take one "flush" or "fua" from a log and look at the disk where that can matter: at the next acknowledgements.
+
+    Where the next flush comes before any acknowledgement there is no such cut, and nothing to catch.
+    """
+    edited = EDITS[edit](run.events, seed)
+    near = [
+        event.sequence
+        for event in edited.events
+        if event.kind is Kind.ACK and edited.taken < event.sequence <= edited.until
+    ][:NEAR]
+    cuts = [Cut(sequence, policy.name, seed) for sequence in near for policy in (DROP, SECTORS, BLOCKS)]
+    outcomes = sweep(replace(run, events=edited.events), cuts, check, model)
+    caught = any(outcome.lost or not outcome.clean for outcome in outcomes)
+    return Trial(edited.taken, len(cuts), caught)
+
+
+def _between(chance: random.Random, acks: list[int]) -> int:
+    return acks[0] + int(chance.random() * (acks[-1] - acks[0] + 1))
+
+
+def _outcome(
+    cut: Cut,
+    disk: Disk,
+    image: Image,
+    acknowledged: Acknowledged,
+    run: Run,
+    records: Records,
+    check: Check,
+    scratch: Path,
+) -> Outcome:
+    volatile = disk.pending_bytes
+    if not volatile:
+        return Outcome(cut, 0, 0, sum(acknowledged.counts), 0, 0, True)
+    pieces = disk.cut(POLICIES[cut.policy], cut.seed)
+    paths = {name: f"{run.directory.rstrip('/')}/{name}" for name in records.files}
+    with image.at_cut(pieces) as path:
+        checked = check(path, list(paths.values()), scratch)
+    files = {name: checked.files[path] for name, path in paths.items()}
+    losses = records.losses(files, acknowledged.counts)
+    kept = sum(piece.length for piece in pieces)
+    found = (losses.acknowledged, len(losses.missing), len(losses.torn))
+    return Outcome(cut, volatile, kept, *found, checked.clean, checked.said)
+
+
+def _part(run: Run, cuts: list[Cut], check: Check, model: Model) -> list[Outcome]:
+    return list(sweep(run, cuts, check, model))
+
+
+def _held(event: Event) -> Event:
+    """Return the event with bytes of its own, which another process can be given."""
+    return replace(event, data=bytes(event.data))

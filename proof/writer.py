@@ -1,0 +1,252 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs in the guest: commits as an engine writes its log, and acknowledges each commit once the call returned.
+
+    python3 writer.py prepare JOB    make the files, written in full and durable
+    python3 writer.py run JOB        write; print the figures as JSON
+
+JOB is a Job as JSON. One file, Python 3.9, nothing but the standard library: it is copied into machines.
+
+An acknowledgement is one direct write of 512 bytes to the disk of acknowledgements, at 512 x client. It goes to the
+same process as the commit did, so whatever made the commit durable has been seen there before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import random
+import struct
+import sys
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+SECTOR = 512
+BLOCK = 4096
+NOISE = "noise"
+NOISE_BLOCKS = 1024
+RECORD = struct.Struct("<8sIQ")
+RECORD_MAGIC = b"DBHCOMIT"
+ACK_MAGIC = b"DBHACKED"
+#: What pwritev2(2) knows as RWF_DSYNC; Python has the name on Linux only.
+RWF_DSYNC = getattr(os, "RWF_DSYNC", 2)
+
+
+class Pattern(NamedTuple):
+    """How one commit is written: flags of open(2) and pwritev2(2), the call that follows, and whether files grow."""
+
+    flags: int
+    then: str = ""
+    with_flags: int = 0
+    appends: bool = False
+
+
+O_DIRECT = getattr(os, "O_DIRECT", 0)
+PATTERNS = {
+    "direct_dsync": Pattern(O_DIRECT | os.O_DSYNC),
+    "direct_fdatasync": Pattern(O_DIRECT, "fdatasync"),
+    "direct": Pattern(O_DIRECT),
+    "rwf_dsync": Pattern(O_DIRECT, with_flags=RWF_DSYNC),
+    "osync": Pattern(os.O_SYNC),
+    "dsync": Pattern(os.O_DSYNC),
+    "append_fsync": Pattern(0, "fsync", appends=True),
+    "no_sync": Pattern(0),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to write, and where.
+
+    `device` is the block device below the directory: `prepare` flushes it by itself, for a file system without
+    barriers would not. `ack` is the disk of acknowledgements; without one nothing is acknowledged.
+    `seconds` ends the run early; 0 is no limit. `noise` is how many blocks of 4 KiB each client writes before each
+    commit, directly and never synced, as an engine writes its data files between checkpoints: so that a disk that
+    honours FUA has something volatile to lose.
+    """
+
+    directory: str
+    pattern: str
+    clients: int = 4
+    commits: int = 250
+    size: int = 512
+    seed: int = 0
+    ack: str = ""
+    device: str = ""
+    seconds: float = 0.0
+    noise: int = 0
+
+    def file_of(self, client: int) -> str:
+        """Return the name of the file that has a client's commits: one log for all, or one each that grows."""
+        return f"commits.{client}" if PATTERNS[self.pattern].appends else "commits"
+
+    def offset_of(self, client: int, number: int) -> int:
+        """Return where a commit lies in its file: clients take turns in the log."""
+        slot = number if PATTERNS[self.pattern].appends else number * self.clients + client
+        return slot * self.size
+
+
+def record(job: Job, client: int, number: int) -> bytes:
+    """Return the bytes of one commit: who, which, and a checksum of both and the seed that fills the rest."""
+    head = RECORD.pack(RECORD_MAGIC, client, number)
+    digest = hashlib.sha256(head + str(job.seed).encode()).digest()
+    return (head + digest * (job.size // len(digest) + 1))[: job.size]
+
+
+def acknowledgement(client: int, number: int) -> bytes:
+    """Return the sector that says that a commit's call has returned."""
+    return RECORD.pack(ACK_MAGIC, client, number).ljust(SECTOR, b"\0")
+
+
+def prepare(job: Job) -> None:
+    """Make the files of a job, in full unless they are to grow, and wait until the disk has them."""
+    directory = Path(job.directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    pattern = PATTERNS[job.pattern]
+    for name in sorted({job.file_of(client) for client in range(job.clients)}):
+        with (directory / name).open("wb") as file:
+            if not pattern.appends:
+                _fill(file, job.clients * job.commits * job.size)
+            file.flush()
+            os.fsync(file.fileno())
+    if job.noise:
+        with (directory / NOISE).open("wb") as file:
+            _fill(file, NOISE_BLOCKS * BLOCK)
+            file.flush()
+            os.fsync(file.fileno())
+    for place in (directory, directory.parent, job.device):
+        if place:
+            descriptor = os.open(place, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Write as all clients at once; return the job, the commits of each and the seconds that each commit took."""
+    clients = [_Client(job, number) for number in range(job.clients)]
+    threads = [threading.Thread(target=client.work) for client in clients]
+    started = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.monotonic() - started
+    for client in clients:
+        if client.error:
+            raise client.error
+    took = sorted(moment for client in clients for moment in client.took)
+    return {
+        "job": asdict(job),
+        "commits": [len(client.took) for client in clients],
+        "seconds": round(seconds, 6),
+        "commit_seconds": {name: _quantile(took, share) for name, share in QUANTILES.items()},
+    }
+
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+
+
+class _Client:
+    """One client, for a thread of its own."""
+
+    def __init__(self, job: Job, number: int) -> None:
+        self.took: list[float] = []
+        self.error: OSError | None = None
+        self._job = job
+        self._number = number
+        self._pattern = PATTERNS[job.pattern]
+
+    def work(self) -> None:
+        try:
+            self._work()
+        except OSError as error:
+            self.error = error
+
+    def _work(self) -> None:
+        job, end = self._job, time.monotonic() + (self._job.seconds or 1e9)
+        path = Path(job.directory, job.file_of(self._number))
+        flags = os.O_WRONLY | self._pattern.flags | (os.O_APPEND if self._pattern.appends else 0)
+        file = os.open(path, flags)
+        acks = os.open(job.ack, os.O_WRONLY | O_DIRECT) if job.ack else -1
+        # Direct writes want aligned memory; a mapping is aligned to a page.
+        commit, ack = mmap.mmap(-1, job.size), mmap.mmap(-1, SECTOR)
+        noise = _Noise(job, self._number)
+        for number in range(job.commits):
+            if time.monotonic() > end:
+                break
+            noise.write()
+            commit[:] = record(job, self._number, number)
+            started = time.monotonic()
+            self._commit(file, commit, number)
+            self.took.append(time.monotonic() - started)
+            if job.ack:
+                ack[:] = acknowledgement(self._number, number)
+                _all_of(os.pwrite(acks, ack, self._number * SECTOR), SECTOR)
+
+    def _commit(self, file: int, data: mmap.mmap, number: int) -> None:
+        if self._pattern.appends:
+            done = os.write(file, data)
+        else:
+            offset = self._job.offset_of(self._number, number)
+            done = os.pwritev(file, [data], offset, self._pattern.with_flags)
+        _all_of(done, self._job.size)
+        if self._pattern.then:
+            SYNCS[self._pattern.then](file)
+
+
+class _Noise:
+    """Writes of a client that nobody waits for; their places depend on the seed alone."""
+
+    def __init__(self, job: Job, client: int) -> None:
+        self._count = job.noise
+        self._chance = random.Random(f"{job.seed} {client}")
+        self._file = os.open(Path(job.directory, NOISE), os.O_WRONLY | O_DIRECT) if job.noise else -1
+        self._block = mmap.mmap(-1, BLOCK)
+
+    def write(self) -> None:
+        for _ in range(self._count):
+            place = int(self._chance.random() * NOISE_BLOCKS)
+            self._block[:] = bytes([int(self._chance.random() * 256)]) * BLOCK
+            _all_of(os.pwrite(self._file, self._block, place * BLOCK), BLOCK)
+
+
+SYNCS: dict[str, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
+
+
+def _all_of(done: int, wanted: int) -> None:
+    if done != wanted:
+        raise OSError(f"only {done} of {wanted} bytes were written")
+
+
+def _fill(file: Any, size: int) -> None:
+    step = 1 << 20
+    for start in range(0, size, step):
+        file.write(bytes(min(step, size - start)))
+
+
+def _quantile(took: list[float], share: float) -> float:
+    return round(took[min(len(took) - 1, int(share * len(took)))], 6) if took else 0.0
+
+
+def main() -> int:
+    """Do what the command line says."""
+    if len(sys.argv) != 3 or sys.argv[1] not in ("prepare", "run"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    job = Job(**json.loads(sys.argv[2]))
+    if sys.argv[1] == "prepare":
+        prepare(job)
+    else:
+        print(json.dumps(run(job)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
