@@ -28,19 +28,20 @@ class VolatileDisk:
     is in the log, and the power cut itself lies in the log, anywhere.
     """
 
-    def __init__(self, directory: Path) -> None:
-        """Take a directory that holds a disk."""
+    def __init__(self, directory: Path, flush: float = 0.0) -> None:
+        """Take a directory that holds a disk, and the seconds that its flush takes."""
         self.directory = directory
+        self.flush = flush
         self._sockets: tempfile.TemporaryDirectory[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def made(cls, directory: Path, base: Path) -> VolatileDisk:
+    def made(cls, directory: Path, base: Path, flush: float = 0.0) -> VolatileDisk:
         """Make a disk that begins with an image."""
         directory.mkdir(parents=True)
         for name in (BASE, NEWEST):
             copy_sparse(base, directory / name)
-        return cls(directory)
+        return cls(directory, flush)
 
     @property
     def base(self) -> Path:
@@ -58,7 +59,12 @@ class VolatileDisk:
         """Start nbdkit and return when it answers."""
         self._sockets = tempfile.TemporaryDirectory(prefix="dbhost-nbd-")
         argv = ["nbdkit", "--foreground", "--unix", str(self.socket), "--threads", "1"]
-        plugin = ["python", str(ROOT / "proof/nbd_plugin.py"), f"directory={self.directory.absolute()}"]
+        plugin = [
+            "python",
+            str(ROOT / "proof/nbd_plugin.py"),
+            f"directory={self.directory.absolute()}",
+            f"flush={self.flush}",
+        ]
         environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
         with self.complaints.open("wb") as errors:
             self._process = subprocess.Popen([*argv, *plugin], env=environment, stderr=errors)

@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from proof.errors import ProofError
-from proof.log import CHANGES, Event, Kind
+from proof.log import CHANGES, SECTOR, Event, Kind
+from proof.writer import RECORD, RECORD_MAGIC, Job
 
 
 class Edit(NamedTuple):
@@ -37,6 +39,43 @@ def without_fua(events: Sequence[Event], seed: object) -> Edit:
     at = _drawn([place for place, event in enumerate(events) if _is_fua(event)], events, seed, "FUA write")
     plain = replace(events[at], fua=False)
     return Edit([*events[:at], plain, *events[at + 1 :]], events[at].sequence, _until(events, at))
+
+
+def needed(events: Sequence[Event], job: Job) -> set[int]:
+    """Return the sequences of all that some acknowledged commit rests upon alone, by its own bytes in the log.
+
+    That is the FUA write that holds it, or the only flush between the write that holds it and its acknowledgement.
+    With more clients most commits have two: the kernel waits for a flush that begins after the write, and another
+    one ended in between. Metadata is not looked at, so there may be more.
+    """
+    found = set[int]()
+    flushes = list[int]()
+    holds: dict[tuple[int, int], Event] = {}
+    for event in events:
+        if event.kind is Kind.FLUSH:
+            flushes.append(event.sequence)
+        elif event.kind is Kind.WRITE:
+            holds.update(dict.fromkeys(_commits(event, job), event))
+        elif event.kind is Kind.ACK:
+            _, client, number = RECORD.unpack_from(event.data)
+            write = holds.get((client, number))
+            if write is None:
+                continue
+            after = flushes[bisect(flushes, write.sequence) :]
+            if write.fua and not after:
+                found.add(write.sequence)
+            elif not write.fua and len(after) == 1:
+                found.add(after[0])
+    return found
+
+
+def _commits(event: Event, job: Job) -> Iterator[tuple[int, int]]:
+    """Yield the commits that a write holds; they begin at multiples of their size, or of a sector."""
+    step = min(SECTOR, job.size)
+    for at in range(0, len(event.data) - RECORD.size + 1, step):
+        magic, client, number = RECORD.unpack_from(event.data, at)
+        if magic == RECORD_MAGIC:
+            yield client, number
 
 
 def _drawn(places: list[int], events: Sequence[Event], seed: object, what: str) -> int:

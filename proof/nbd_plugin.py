@@ -5,17 +5,25 @@
 """The volatile disk as a plugin of nbdkit: it serves the newest data and logs all that it is told.
 
 One process has two exports: "disk", and "ack", a disk of ACK_SIZE to which the guest writes its acknowledgements.
-Requests are taken one at a time, of both exports, so the log has one order. The plugin keeps nothing volatile
-apart: it is not what fails. What a power cut leaves is rebuilt from the log.
+The log has one order, that in which requests were carried out. The plugin keeps nothing volatile apart: it is not
+what fails. What a power cut leaves is rebuilt from the log.
 
-    nbdkit python proof/nbd_plugin.py directory=DIR
+    nbdkit python proof/nbd_plugin.py directory=DIR [flush=SECONDS]
 
 DIR holds the disk's data, `newest.img`, and gets the log. PYTHONPATH has to lead to this package.
+
+`flush` is how long a flush or a FUA write takes. It counts, and is logged, at its end, just before the answer: as late
+as a disk may do it. Acknowledgements go on meanwhile, and what else is sent to the disk waits and gathers, so more is
+volatile at a cut.
 """
 
 from __future__ import annotations
 
 import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +52,19 @@ class State:
     directory = Path()
     image = -1
     acks = bytearray(ACK_SIZE)
+    flush = 0.0
     log: Writer
+    order = threading.Lock()
 
 
 def config(key: str, value: str) -> None:
     """Take a parameter of the command line."""
-    if key != "directory":
-        raise RuntimeError(f"unknown parameter {key!r}, only directory is known")
-    State.directory = Path(value)
+    if key == "directory":
+        State.directory = Path(value)
+    elif key == "flush":
+        State.flush = float(value)
+    else:
+        raise RuntimeError(f"unknown parameter {key!r}; known are directory and flush")
 
 
 def config_complete() -> None:
@@ -67,8 +80,8 @@ def get_ready() -> None:
 
 
 def thread_model() -> int:
-    """One request at a time: that makes the order."""
-    return int(nbdkit.THREAD_MODEL_SERIALIZE_ALL_REQUESTS)
+    """One request of each connection at a time; a lock makes one order of them all."""
+    return int(nbdkit.THREAD_MODEL_SERIALIZE_REQUESTS)
 
 
 def list_exports(readonly: int, is_tls: int) -> list[tuple[str, str]]:
@@ -84,7 +97,8 @@ def default_export(readonly: int, is_tls: int) -> str:
 def open(readonly: int) -> Export:
     """Note who came."""
     export = Export(nbdkit.export_name())
-    State.log.append(Kind.NOTE, data=f"opened {'disk' if export.is_disk else 'ack'}".encode())
+    with State.order:
+        State.log.append(Kind.NOTE, data=f"opened {'disk' if export.is_disk else 'ack'}".encode())
     return export
 
 
@@ -147,11 +161,13 @@ def pwrite(export: Export, buffer: Any, offset: int, flags: int) -> None:
     """Log first: what is answered is in the log."""
     data = bytes(buffer)
     if not export.is_disk:
-        State.log.append(Kind.ACK, offset, data=data)
-        State.acks[offset : offset + len(data)] = data
+        with State.order:
+            State.log.append(Kind.ACK, offset, data=data)
+            State.acks[offset : offset + len(data)] = data
         return
-    State.log.append(Kind.WRITE, offset, fua=bool(flags & nbdkit.FLAG_FUA), data=data)
-    _write_all(memoryview(data), offset)
+    with _in_order(_is_fua(flags)):
+        State.log.append(Kind.WRITE, offset, fua=_is_fua(flags), data=data)
+        _write_all(memoryview(data), offset)
 
 
 def zero(export: Export, count: int, offset: int, flags: int) -> None:
@@ -170,14 +186,29 @@ def trim(export: Export, count: int, offset: int, flags: int) -> None:
 def flush(export: Export, flags: int) -> None:
     """Log it. The export of acknowledgements has nothing to flush."""
     if export.is_disk:
-        State.log.append(Kind.FLUSH)
+        with _in_order(True):
+            State.log.append(Kind.FLUSH)
 
 
 def _clear(kind: Kind, count: int, offset: int, flags: int) -> None:
-    State.log.append(kind, offset, count, fua=bool(flags & nbdkit.FLAG_FUA))
     step = 1 << 20
-    for at in range(offset, offset + count, step):
-        _write_all(memoryview(bytes(min(step, offset + count - at))), at)
+    with _in_order(_is_fua(flags)):
+        State.log.append(kind, offset, count, fua=_is_fua(flags))
+        for at in range(offset, offset + count, step):
+            _write_all(memoryview(bytes(min(step, offset + count - at))), at)
+
+
+def _is_fua(flags: int) -> bool:
+    return bool(flags & nbdkit.FLAG_FUA)
+
+
+@contextmanager
+def _in_order(reaches_the_medium: bool) -> Iterator[None]:
+    """Take the time that the medium takes, then the turn."""
+    if reaches_the_medium and State.flush:
+        time.sleep(State.flush)
+    with State.order:
+        yield
 
 
 def _write_all(data: memoryview, offset: int) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from proof import bounds
 from proof.checks import Check, scratch_directory
-from proof.edits import EDITS
+from proof.edits import EDITS, needed
 from proof.errors import ProofError
 from proof.images import Image, copy_sparse
 from proof.log import Event, Kind
@@ -174,18 +174,18 @@ def summary(outcomes: Iterable[Outcome]) -> Summary:
 
 
 class Trial(NamedTuple):
-    """One edit of a safe log: what was taken, how many cuts could show it, and whether one did."""
+    """One edit of a safe log: what was taken, whether a commit rests on it alone, and whether a cut showed it.
+
+    What is needed must be caught. What is not may be harmless.
+    """
 
     taken: int
-    cuts: int
+    needed: bool
     caught: bool
 
 
 def sensitivity(run: Run, edit: str, seed: int, check: Check, model: Model | None = None) -> Trial:
-    """Take one "flush" or "fua" from a log and look at the disk where that can matter: at the next acknowledgements.
-
-    Where the next flush comes before any acknowledgement there is no such cut, and nothing to catch.
-    """
+    """Take one "flush" or "fua" from a log and look at the disk where that can matter: at the next acknowledgements."""
     edited = EDITS[edit](run.events, seed)
     near = [
         event.sequence
@@ -195,7 +195,7 @@ def sensitivity(run: Run, edit: str, seed: int, check: Check, model: Model | Non
     cuts = [Cut(sequence, policy.name, seed) for sequence in near for policy in (DROP, SECTORS, BLOCKS)]
     outcomes = sweep(replace(run, events=edited.events), cuts, check, model)
     caught = any(outcome.lost or not outcome.clean for outcome in outcomes)
-    return Trial(edited.taken, len(cuts), caught)
+    return Trial(edited.taken, edited.taken in needed(run.events, run.job), caught)
 
 
 def _between(chance: random.Random, acks: list[int]) -> int:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import pytest
 
-from proof.edits import without_flush, without_fua
+from proof import writer
+from proof.edits import needed, without_flush, without_fua
 from proof.errors import ProofError
 from proof.log import SECTOR, Event, Kind
+from proof.writer import Job
 
 
 def events(*words: str) -> list[Event]:
@@ -47,6 +49,38 @@ def test_one_fua_bit_is_taken() -> None:
         changed = [new for new, old in zip(edit.events, log, strict=True) if new != old]
         assert [(event.sequence, event.fua) for event in changed] == [(edit.taken, False)]
         assert edit.until == 6
+
+
+def test_what_a_commit_rests_upon_alone_is_needed() -> None:
+    """A commit that two flushes cover needs neither; the FUA write of one that a flush covers too, neither."""
+    job = Job("/d", "dsync", clients=1)
+    log = list[Event]()
+
+    def commit(number: int, *words: str) -> None:
+        for word in words:
+            data = writer.record(job, 0, number) if word in ("w", "fua") else b""
+            data = writer.acknowledgement(0, number) if word == "ack" else data
+            kind = {"f": Kind.FLUSH, "ack": Kind.ACK}.get(word, Kind.WRITE)
+            log.append(Event(len(log), kind, 0, len(data), word == "fua", data))
+
+    commit(0, "w", "f", "ack")
+    commit(1, "w", "f", "f", "ack")
+    commit(2, "fua", "ack")
+    commit(3, "fua", "f", "ack")
+    commit(4, "w", "ack")
+    assert needed(log, job) == {1, 7}
+
+
+def test_a_commit_inside_a_larger_write_is_found() -> None:
+    """A page that was written again for another commit in it rests on the flush after that."""
+    job = Job("/d", "dsync", clients=1)
+    page = writer.record(job, 0, 0) + writer.record(job, 0, 1)
+    log = [
+        Event(0, Kind.WRITE, 0, 1024, False, page),
+        Event(1, Kind.FLUSH),
+        Event(2, Kind.ACK, 0, 512, False, writer.acknowledgement(0, 1)),
+    ]
+    assert needed(log, job) == {1}
 
 
 def test_the_seed_decides() -> None:

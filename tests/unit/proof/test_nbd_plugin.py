@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import random
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbd
@@ -35,13 +37,13 @@ def disk(tmp_path: Path) -> VolatileDisk:
     return a_disk(tmp_path)
 
 
-def a_disk(directory: Path) -> VolatileDisk:
+def a_disk(directory: Path, flush: float = 0.0) -> VolatileDisk:
     """Make an empty disk."""
     base = directory / "empty.img"
     base.touch()
     with base.open("r+b") as file:
         file.truncate(SIZE)
-    return VolatileDisk.made(directory / "disk", base)
+    return VolatileDisk.made(directory / "disk", base, flush)
 
 
 def events(disk: VolatileDisk) -> list[log.Event]:
@@ -100,6 +102,23 @@ def test_what_was_answered_is_in_the_log_of_a_killed_process(disk: VolatileDisk)
     read = log.read(disk.directory)
     assert not read.torn
     assert [e.data[0] for e in read.events if e.kind is Kind.WRITE] == list(range(200))
+
+
+def test_a_flush_counts_at_its_end(tmp_path: Path) -> None:
+    """An acknowledgement that comes meanwhile is before it in the log; a write waits."""
+    with a_disk(tmp_path, flush=0.3) as disk:
+        data, ack = nbd.Client(disk.socket, "disk"), nbd.Client(disk.socket, "ack")
+        for make_durable in (data.flush, lambda: data.write(512, b"f" * 512, fua=True)):
+            data.write(0, b"a" * 512)
+            with ThreadPoolExecutor(1) as pool:
+                started = time.monotonic()
+                waiting = pool.submit(make_durable)
+                time.sleep(0.1)
+                ack.write(0, b"1" * 512)
+                waiting.result()
+                assert time.monotonic() - started >= 0.3
+    kinds = [event.kind for event in events(disk)]
+    assert kinds == [Kind.WRITE, Kind.ACK, Kind.FLUSH, Kind.WRITE, Kind.ACK, Kind.WRITE]
 
 
 def test_a_log_is_not_overwritten(disk: VolatileDisk) -> None:

@@ -72,12 +72,23 @@ def test_a_lying_disk_is_caught(tmp_path: Path, by: str) -> None:
 
 @pytest.mark.parametrize(("edit", "share"), [("flush", 0.3), ("fua", 0.9)])
 def test_one_flush_or_fua_bit_less_is_caught(tmp_path: Path, edit: str, share: float) -> None:
-    """A flush less is harmless if another client's comes before the acknowledgement; a FUA bit has no stand-in."""
+    """Always if a commit rests on it alone. Another client's flush may stand in for a flush, nothing for a FUA bit."""
     run = raw_run(tmp_path, JOB, Setup(edit))
     trials = [sensitivity(run, edit, seed, raw_check(JOB)) for seed in range(40)]
     assert len({trial.taken for trial in trials}) > 25
     assert sum(trial.caught for trial in trials) >= share * len(trials)
-    assert not any(trial.caught for trial in trials if not trial.cuts)
+    assert all(trial.caught == trial.needed for trial in trials)
+
+
+@pytest.mark.parametrize("edit", ["flush", "fua"])
+def test_with_one_client_every_flush_or_fua_bit_is_needed(tmp_path: Path, edit: str) -> None:
+    """So a run of one client is what shows that the rig sees each."""
+    job = replace(JOB, clients=1)
+    run = raw_run(tmp_path, job, Setup(edit))
+    trials = [sensitivity(run, edit, seed, raw_check(job)) for seed in range(20)]
+    assert all(trial.caught for trial in trials)
+    model = Model(faults=Faults(ignore_flush_every=50, ignore_fua=True))
+    assert any(outcome.lost for outcome in sweep(run, every_ack(run.events, 1), raw_check(job), model))
 
 
 def test_the_same_log_and_seed_give_the_same_outcomes(tmp_path: Path) -> None:
