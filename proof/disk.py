@@ -58,7 +58,8 @@ class VolatileDisk:
     def __enter__(self) -> VolatileDisk:
         """Start nbdkit and return when it answers."""
         self._sockets = tempfile.TemporaryDirectory(prefix="dbhost-nbd-")
-        argv = ["nbdkit", "--foreground", "--unix", str(self.socket), "--threads", "1"]
+        ready = self.socket.with_name("ready")
+        argv = ["nbdkit", "--foreground", "--unix", str(self.socket), "--pidfile", str(ready)]
         plugin = [
             "python",
             str(ROOT / "proof/nbd_plugin.py"),
@@ -69,15 +70,18 @@ class VolatileDisk:
         with self.complaints.open("wb") as errors:
             self._process = subprocess.Popen([*argv, *plugin], env=environment, stderr=errors)
         try:
-            self._wait()
+            self._wait(ready)
         except BaseException:
             self.stop()
             raise
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stop serving it."""
+        """Stop serving it; ProofError if nbdkit had ended by itself."""
+        ended = self._process is not None and self._process.poll() is not None
         self.stop()
+        if ended:
+            raise ProofError(f"nbdkit ended before it was stopped: {self.complaints.read_text().strip()}")
 
     @property
     def complaints(self) -> Path:
@@ -103,9 +107,10 @@ class VolatileDisk:
         address = f"file.driver=nbd,file.server.type=unix,file.server.path={self.socket},file.export={export}"
         return f"if=none,id={identity},format=raw,cache=writeback,discard=unmap,{address}"
 
-    def _wait(self) -> None:
+    def _wait(self, ready: Path) -> None:
+        # nbdkit writes the file once it accepts connections
         deadline = time.monotonic() + LIMIT
-        while not self.socket.exists():
+        while not ready.exists():
             ended = self._process is None or self._process.poll() is not None
             if ended or time.monotonic() > deadline:
                 raise ProofError(

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,15 +40,48 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """One recorded run: what the disk held at first, what it was told, what the guest wrote.
-
-    `directory` is where the job's files lie inside the file system, seen from its root.
-    """
+    """One recorded run: what the disk held at first, what it was told, what the guest wrote."""
 
     base: Path
     events: Sequence[Event]
     job: Job
+
+
+class Verdict(NamedTuple):
+    """Whether recovery went well, what was said otherwise, and how many acknowledged commits it did not bring back."""
+
+    clean: bool
+    said: str
+    missing: int
+    torn: int
+
+
+#: Takes an image that it must not change, the acknowledged commits of each client, and a directory for scratch files.
+Judge = Callable[[Path, Sequence[int], Path], Verdict]
+
+
+@dataclass(frozen=True)
+class Files:
+    """The judge of what the writer wrote: recovers the file system and compares files.
+
+    `directory` is where the job's files lie, seen from the root of their file system.
+    """
+
+    check: Check
+    job: Job
     directory: str = "/"
+
+    def __call__(self, image: Path, counts: Sequence[int], scratch: Path) -> Verdict:
+        """Judge one image."""
+        paths = {name: f"{self.directory.rstrip('/')}/{name}" for name in self._records.files}
+        checked = self.check(image, list(paths.values()), scratch)
+        files = {name: checked.files[path] for name, path in paths.items()}
+        losses = self._records.losses(files, counts)
+        return Verdict(checked.clean, checked.said, len(losses.missing), len(losses.torn))
+
+    @cached_property
+    def _records(self) -> Records:
+        return Records(self.job)
 
 
 @dataclass(frozen=True)
@@ -123,13 +157,12 @@ def every_ack(events: Sequence[Event], seed: int) -> list[Cut]:
     ]
 
 
-def sweep(run: Run, cuts: Iterable[Cut], check: Check, model: Model | None = None) -> Iterator[Outcome]:
+def sweep(run: Run, cuts: Iterable[Cut], judge: Judge, model: Model | None = None) -> Iterator[Outcome]:
     """Yield the outcome of each cut, in the order of the log. A cut with nothing volatile is not looked at."""
     model = model or Model()
     waiting = sorted(cuts, reverse=True)
     disk = Disk(model.write_back, model.faults, model.seed)
     acknowledged = Acknowledged(run.job)
-    records = Records(run.job)
     with scratch_directory() as name:
         scratch = Path(name)
         copy_sparse(run.base, scratch / "cut.img")
@@ -139,7 +172,7 @@ def sweep(run: Run, cuts: Iterable[Cut], check: Check, model: Model | None = Non
             if event.kind is Kind.ACK:
                 acknowledged.take(event)
             while waiting and waiting[-1].sequence <= event.sequence:
-                yield _outcome(waiting.pop(), disk, image, acknowledged, run, records, check, scratch)
+                yield _outcome(waiting.pop(), disk, image, acknowledged.counts, judge, scratch)
             if not waiting:
                 break
         image.close()
@@ -147,15 +180,33 @@ def sweep(run: Run, cuts: Iterable[Cut], check: Check, model: Model | None = Non
         raise ProofError(f"the log ends before event {waiting[-1].sequence}")
 
 
-def sweep_in_parts(run: Run, cuts: Sequence[Cut], check: Check, model: Model, jobs: int) -> list[Outcome]:
+def sweep_in_parts(run: Run, cuts: Sequence[Cut], judge: Judge, model: Model, jobs: int) -> list[Outcome]:
     """Sweep with several processes; each goes through the log for its part. The outcomes are the same."""
     ordered = sorted(cuts)
     size = -(-len(ordered) // jobs)
     parts = [ordered[begin : begin + size] for begin in range(0, len(ordered), size)]
     picklable = replace(run, events=[_held(event) for event in run.events])
     with ProcessPoolExecutor(jobs) as pool:
-        futures = [pool.submit(_part, picklable, part, check, model) for part in parts]
+        futures = [pool.submit(_part, picklable, part, judge, model) for part in parts]
         return [outcome for future in futures for outcome in future.result()]
+
+
+def rebuild(run: Run, cut: Cut, target: Path, model: Model | None = None) -> list[int]:
+    """Write the image that one cut leaves, to boot from; return the acknowledged commits of each client."""
+    model = model or Model()
+    disk = Disk(model.write_back, model.faults, model.seed)
+    acknowledged = Acknowledged(run.job)
+    copy_sparse(run.base, target)
+    image = Image(target)
+    for event in run.events:
+        if event.sequence > cut.sequence:
+            break
+        image.make_durable(disk.apply(event))
+        if event.kind is Kind.ACK:
+            acknowledged.take(event)
+    image.make_durable(disk.cut(POLICIES[cut.policy], cut.seed))
+    image.close()
+    return acknowledged.counts
 
 
 def summary(outcomes: Iterable[Outcome]) -> Summary:
@@ -184,7 +235,7 @@ class Trial(NamedTuple):
     caught: bool
 
 
-def sensitivity(run: Run, edit: str, seed: int, check: Check, model: Model | None = None) -> Trial:
+def sensitivity(run: Run, edit: str, seed: int, judge: Judge, model: Model | None = None) -> Trial:
     """Take one "flush" or "fua" from a log and look at the disk where that can matter: at the next acknowledgements."""
     edited = EDITS[edit](run.events, seed)
     near = [
@@ -193,7 +244,7 @@ def sensitivity(run: Run, edit: str, seed: int, check: Check, model: Model | Non
         if event.kind is Kind.ACK and edited.taken < event.sequence <= edited.until
     ][:NEAR]
     cuts = [Cut(sequence, policy.name, seed) for sequence in near for policy in (DROP, SECTORS, BLOCKS)]
-    outcomes = sweep(replace(run, events=edited.events), cuts, check, model)
+    outcomes = sweep(replace(run, events=edited.events), cuts, judge, model)
     caught = any(outcome.lost or not outcome.clean for outcome in outcomes)
     return Trial(edited.taken, edited.taken in needed(run.events, run.job), caught)
 
@@ -203,31 +254,22 @@ def _between(chance: random.Random, acks: list[int]) -> int:
 
 
 def _outcome(
-    cut: Cut,
-    disk: Disk,
-    image: Image,
-    acknowledged: Acknowledged,
-    run: Run,
-    records: Records,
-    check: Check,
-    scratch: Path,
+    cut: Cut, disk: Disk, image: Image, counts: Sequence[int], judge: Judge, scratch: Path
 ) -> Outcome:
     volatile = disk.pending_bytes
     if not volatile:
-        return Outcome(cut, 0, 0, sum(acknowledged.counts), 0, 0, True)
+        return Outcome(cut, 0, 0, sum(counts), 0, 0, True)
     pieces = disk.cut(POLICIES[cut.policy], cut.seed)
-    paths = {name: f"{run.directory.rstrip('/')}/{name}" for name in records.files}
     with image.at_cut(pieces) as path:
-        checked = check(path, list(paths.values()), scratch)
-    files = {name: checked.files[path] for name, path in paths.items()}
-    losses = records.losses(files, acknowledged.counts)
+        verdict = judge(path, counts, scratch)
     kept = sum(piece.length for piece in pieces)
-    found = (losses.acknowledged, len(losses.missing), len(losses.torn))
-    return Outcome(cut, volatile, kept, *found, checked.clean, checked.said)
+    return Outcome(
+        cut, volatile, kept, sum(counts), verdict.missing, verdict.torn, verdict.clean, verdict.said
+    )
 
 
-def _part(run: Run, cuts: list[Cut], check: Check, model: Model) -> list[Outcome]:
-    return list(sweep(run, cuts, check, model))
+def _part(run: Run, cuts: list[Cut], judge: Judge, model: Model) -> list[Outcome]:
+    return list(sweep(run, cuts, judge, model))
 
 
 def _held(event: Event) -> Event:

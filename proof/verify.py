@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,7 +64,7 @@ class Records:
         """The names of all files with commits."""
         return sorted({self.job.file_of(client) for client in range(self.job.clients)})
 
-    def losses(self, files: Mapping[str, bytes | None], counts: list[int]) -> Losses:
+    def losses(self, files: Mapping[str, bytes | None], counts: Sequence[int]) -> Losses:
         """Compare files, None for one that is gone, with what was acknowledged."""
         missing = list[tuple[int, int]]()
         torn = list[tuple[int, int]]()

@@ -14,7 +14,7 @@ from pathlib import Path
 from proof import writer
 from proof.checks import Checked
 from proof.log import Event, Kind
-from proof.sweep import Run
+from proof.sweep import Files, Run
 from proof.writer import BLOCK, SECTOR, Job
 
 #: Where noise goes on a raw disk: behind all commits.
@@ -84,6 +84,6 @@ class Raw:
             return Checked(True, "", dict.fromkeys(paths, file.read(self.size)))
 
 
-def raw_check(job: Job) -> Raw:
-    """Return the check for a job."""
-    return Raw(job.clients * job.commits * job.size)
+def raw_judge(job: Job) -> Files:
+    """Return the judge for a job on a raw disk."""
+    return Files(Raw(job.clients * job.commits * job.size), job)

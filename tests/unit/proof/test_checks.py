@@ -16,7 +16,7 @@ from simulated import Setup, events
 
 from proof import checks, writer
 from proof.errors import ProofError
-from proof.sweep import Run, every_ack, schedule, summary, sweep
+from proof.sweep import Files, Run, every_ack, schedule, summary, sweep
 from proof.writer import Job
 
 PATH = f"{os.environ['PATH']}:{checks.SBIN}"
@@ -100,7 +100,9 @@ def test_a_sweep_over_ext4(ext4: Path, by: str, losing: int) -> None:
     """Direct writes into full files change no metadata: their blocks are where debugfs says."""
     setup = Setup(by, first_block(ext4, "/commits"), 1, first_block(ext4, "/noise"))
     run = Run(ext4, events(JOB, setup), JOB)
-    found = summary(sweep(run, [*every_ack(run.events, 1)[::8], *schedule(run.events, 16, 1)], checks.ext4))
+    found = summary(
+        sweep(run, [*every_ack(run.events, 1)[::8], *schedule(run.events, 16, 1)], Files(checks.ext4, JOB))
+    )
     assert found.damaged == 0
     assert found.cuts >= 8
     assert (found.losing >= 0.5 * found.cuts) if losing else found.losing == 0

@@ -121,6 +121,14 @@ def test_a_flush_counts_at_its_end(tmp_path: Path) -> None:
     assert kinds == [Kind.WRITE, Kind.ACK, Kind.FLUSH, Kind.WRITE, Kind.ACK, Kind.WRITE]
 
 
+def test_an_nbdkit_that_ended_by_itself_is_told(disk: VolatileDisk) -> None:
+    """Its log would look like a power cut."""
+    with pytest.raises(ProofError, match="nbdkit ended before it was stopped"), disk:
+        assert disk._process is not None
+        disk._process.kill()
+        disk._process.wait()
+
+
 def test_a_log_is_not_overwritten(disk: VolatileDisk) -> None:
     """A second start on the same directory is refused, with nbdkit's own words."""
     with disk:

@@ -6,21 +6,25 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from simulated import Setup, raw_check, raw_run
+from simulated import Setup, raw_judge, raw_run
 
 from proof.checks import Checked
 from proof.errors import ProofError
 from proof.log import Event, Kind
 from proof.sweep import (
     Cut,
+    Files,
     Model,
     Outcome,
+    Verdict,
     every_ack,
+    rebuild,
     schedule,
     sensitivity,
     summary,
@@ -40,7 +44,7 @@ DISHONEST = {
 def swept(directory: Path, setup: Setup, model: Model | None = None, count: int = 400) -> list[Outcome]:
     """Sweep a simulated run on a raw disk."""
     run = raw_run(directory, JOB, setup)
-    return list(sweep(run, schedule(run.events, count, 3), raw_check(JOB), model))
+    return list(sweep(run, schedule(run.events, count, 3), raw_judge(JOB), model))
 
 
 @pytest.mark.parametrize("by", ["flush", "fua"])
@@ -65,16 +69,16 @@ def test_an_unsafe_run_loses_commits_in_most_cuts(tmp_path: Path) -> None:
 def test_a_lying_disk_is_caught(tmp_path: Path, by: str) -> None:
     """One that ignores every 50th flush, at the acknowledgements alone; one that ignores FUA."""
     run = raw_run(tmp_path, JOB, Setup(by))
-    outcomes = list(sweep(run, every_ack(run.events, 1), raw_check(JOB), DISHONEST[by]))
+    outcomes = list(sweep(run, every_ack(run.events, 1), raw_judge(JOB), DISHONEST[by]))
     assert any(outcome.lost for outcome in outcomes)
-    assert not any(outcome.lost for outcome in sweep(run, every_ack(run.events, 1), raw_check(JOB)))
+    assert not any(outcome.lost for outcome in sweep(run, every_ack(run.events, 1), raw_judge(JOB)))
 
 
 @pytest.mark.parametrize(("edit", "share"), [("flush", 0.3), ("fua", 0.9)])
 def test_one_flush_or_fua_bit_less_is_caught(tmp_path: Path, edit: str, share: float) -> None:
     """Always if a commit rests on it alone. Another client's flush may stand in for a flush, nothing for a FUA bit."""
     run = raw_run(tmp_path, JOB, Setup(edit))
-    trials = [sensitivity(run, edit, seed, raw_check(JOB)) for seed in range(40)]
+    trials = [sensitivity(run, edit, seed, raw_judge(JOB)) for seed in range(40)]
     assert len({trial.taken for trial in trials}) > 25
     assert sum(trial.caught for trial in trials) >= share * len(trials)
     assert all(trial.caught == trial.needed for trial in trials)
@@ -85,21 +89,21 @@ def test_with_one_client_every_flush_or_fua_bit_is_needed(tmp_path: Path, edit: 
     """So a run of one client is what shows that the rig sees each."""
     job = replace(JOB, clients=1)
     run = raw_run(tmp_path, job, Setup(edit))
-    trials = [sensitivity(run, edit, seed, raw_check(job)) for seed in range(20)]
+    trials = [sensitivity(run, edit, seed, raw_judge(job)) for seed in range(20)]
     assert all(trial.caught for trial in trials)
     model = Model(faults=Faults(ignore_flush_every=50, ignore_fua=True))
-    assert any(outcome.lost for outcome in sweep(run, every_ack(run.events, 1), raw_check(job), model))
+    assert any(outcome.lost for outcome in sweep(run, every_ack(run.events, 1), raw_judge(job), model))
 
 
 def test_the_same_log_and_seed_give_the_same_outcomes(tmp_path: Path) -> None:
     """In one process or in several."""
     run = raw_run(tmp_path, replace(JOB, commits=25), Setup("nothing"))
     cuts = schedule(run.events, 60, 3)
-    model, check = Model(WriteBack(64 << 10, 100), seed=4), raw_check(run.job)
-    first = list(sweep(run, cuts, check, model))
-    assert first == list(sweep(run, cuts, check, model))
-    assert first == sweep_in_parts(run, cuts, check, model, 2)
-    assert first != list(sweep(run, cuts, check, replace(model, seed=5)))
+    model, judge = Model(WriteBack(64 << 10, 100), seed=4), raw_judge(run.job)
+    first = list(sweep(run, cuts, judge, model))
+    assert first == list(sweep(run, cuts, judge, model))
+    assert first == sweep_in_parts(run, cuts, judge, model, 2)
+    assert first != list(sweep(run, cuts, judge, replace(model, seed=5)))
     assert cuts == schedule(run.events, 60, 3) != schedule(run.events, 60, 4)
 
 
@@ -133,9 +137,9 @@ def test_cuts_without_volatile_data_are_neither_counted_nor_looked_at(tmp_path: 
     """They prove nothing: one client, FUA, no noise."""
     job = replace(JOB, clients=1)
     run = raw_run(tmp_path, job, Setup("fua", noise=0))
-    check = raw_check(job)
-    found = summary(sweep(run, every_ack(run.events, 0), check))
-    assert (found.cuts, found.without_volatile, found.bound, check.asked) == (0, 100, None, 0)
+    judge = raw_judge(job)
+    found = summary(sweep(run, every_ack(run.events, 0), judge))
+    assert (found.cuts, found.without_volatile, found.bound, judge.check.asked) == (0, 100, None, 0)
 
 
 def test_damage_is_counted(tmp_path: Path) -> None:
@@ -145,17 +149,33 @@ def test_damage_is_counted(tmp_path: Path) -> None:
     def broken(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
         return Checked(False, "Inode 12 is broken", dict.fromkeys(paths))
 
-    outcomes = list(sweep(run, schedule(run.events, 10, 0), broken))
+    outcomes = list(sweep(run, schedule(run.events, 10, 0), Files(broken, JOB)))
     counted = [outcome for outcome in outcomes if outcome.volatile]
     assert summary(outcomes).damaged == len(counted) > 0
     assert all(outcome.missing == outcome.acknowledged for outcome in counted)
     assert {outcome.said for outcome in counted} == {"Inode 12 is broken"}
 
 
+def test_an_image_can_be_rebuilt_for_one_cut(tmp_path: Path) -> None:
+    """The same bytes that the sweep judged."""
+    run = raw_run(tmp_path, replace(JOB, commits=10), Setup("nothing"), 33 << 20)
+    cuts = schedule(run.events, 12, 3)
+    seen = list[tuple[bytes, list[int]]]()
+
+    def judge(image: Path, counts: Sequence[int], scratch: Path) -> Verdict:
+        seen.append((hashlib.sha256(image.read_bytes()).digest(), list(counts)))
+        return Verdict(True, "", 0, 0)
+
+    assert len(list(sweep(run, cuts, judge))) == len(seen)
+    for cut, (digest, counts) in zip(cuts, seen, strict=True):
+        assert rebuild(run, cut, tmp_path / "one.img") == counts
+        assert hashlib.sha256((tmp_path / "one.img").read_bytes()).digest() == digest
+
+
 def test_a_cut_behind_the_end_of_the_log_is_an_error(tmp_path: Path) -> None:
     """It belongs to another log."""
     run = raw_run(tmp_path, JOB, Setup())
     with pytest.raises(ProofError, match="the log ends before event 99999"):
-        list(sweep(run, [Cut(99999, "drop all", 0)], raw_check(JOB)))
+        list(sweep(run, [Cut(99999, "drop all", 0)], raw_judge(JOB)))
     with pytest.raises(ProofError, match="no acknowledgement"):
         schedule([Event(0, Kind.FLUSH)], 1, 0)
