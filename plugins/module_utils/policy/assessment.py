@@ -151,7 +151,8 @@ def rate(case: Case) -> dict[str, Any]:
 class Findings(NamedTuple):
     """What holding facts against a profile found, before it is summed up.
 
-    `may_loosen`: every requirement is met, so that something may become less strict.
+    `may_loosen`: every requirement is met, so that something may become less strict. `lasting`: the
+    servers that will lose commits, or may, whatever this run sets.
     """
 
     profile: Profile
@@ -161,6 +162,7 @@ class Findings(NamedTuple):
     unknowns: list[str]
     warnings: tuple[str, ...]
     may_loosen: bool
+    lasting: tuple[str, ...] = ()
 
     def withholds(self, row: Setting) -> bool:
         """Tell whether a row's loosening waits for a requirement."""
@@ -195,7 +197,8 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         [*risks, *found.risks],
         unknowns,
         found.warnings,
-        met and not unknowns,
+        met and not unknowns and not found.lasting,
+        found.lasting,
     )
 
 
@@ -282,11 +285,10 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
 def _verdict(found: Findings) -> str:
     states = {need.state for need in found.needed}
     seen = {row.verdict for row in found.rows}
-    safety = {row.verdict for row in found.rows if row.klass == "safety"}
     checks = (
         ("at_risk", bool(found.risks)),
         ("blocked", "unmet" in states or any(map(found.withholds, found.rows))),
-        (UNKNOWN, bool(found.unknowns) or UNKNOWN in safety),
+        (UNKNOWN, bool(found.unknowns) or any(map(_is_half_known, found.rows))),
         ("drifted", bool(seen - {"ok", "pending"})),
         ("pending", "pending" in seen),
         ("accepted_loss", not found.profile.promises_durability),
@@ -296,23 +298,35 @@ def _verdict(found: Findings) -> str:
     return next((verdict for verdict, holds in checks if holds), "durable")
 
 
+def _is_half_known(row: Setting) -> bool:
+    """Tell whether a safety setting could not be read: what is known to drift hides nothing."""
+    seen = (row.verdict, row.running, row.persisted)
+    return row.klass == "safety" and row.verdict != "ok" and UNKNOWN in seen
+
+
 def _reasons(found: Findings) -> list[str]:
     return [
         *found.risks,
         *found.unknowns,
         *_missing(found.needed, "unmet"),
         *(
-            f"{row.target} {row.setting}: {row.wanted_running} is withheld until the requirements are met"
+            f"{plan.named(row.layer, row.target)} {row.setting}: {row.wanted_running} is withheld until {_awaited(found)}"
             for row in found.rows
             if found.withholds(row)
         ),
         *(
-            f"{row.target} {row.setting} {row.verdict}: {row.why}"
+            f"{plan.named(row.layer, row.target)} {row.setting} {row.verdict}: {row.why}"
             for row in found.rows
             if row.verdict != "ok"
         ),
         *_missing(found.needed, "unverified"),
     ]
+
+
+def _awaited(found: Findings) -> str:
+    if found.lasting:
+        return f"{', '.join(found.lasting)} is known to keep commits: see to its settings first"
+    return "the requirements are met"
 
 
 def _missing(needed: list[Requirement], state: str) -> list[str]:

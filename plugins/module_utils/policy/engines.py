@@ -47,13 +47,15 @@ class Engines(NamedTuple):
     """What the policy finds of a host's engines.
 
     `risks`: ways in which acknowledged commits can vanish now; `unknowns`: what is not understood;
-    `warnings`: what is right as far as settings go, and should be known.
+    `warnings`: what is right as far as settings go, and should be known. `lasting`: the servers that
+    will still lose commits, or may, when this run has set all that it may.
     """
 
     rows: tuple[Setting, ...] = ()
     risks: tuple[str, ...] = ()
     unknowns: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    lasting: tuple[str, ...] = ()
 
 
 def assess(
@@ -71,12 +73,15 @@ def assess(
     rows: list[Setting] = []
     risks: list[str] = []
     warnings: list[str] = []
+    lasting: list[str] = []
     unknowns = [_unattributed(process) for process in found["unattributed"]]
     for instance in found["engines"]:
         own = list(_rows(instance, profile, storage, honoured, may_restart))
         rows += own
         exposed = list(_risks(instance, own)) if profile.promises_durability else []
         risks += exposed
+        if profile.promises_durability and _is_lasting(instance, own, exposed, may_restart):
+            lasting.append(_label(instance))
         unknowns += _unknowns(instance)
         if instance["engine"] == "mssql":
             warnings += mssql.warnings(instance)
@@ -88,7 +93,7 @@ def assess(
             warnings.append(
                 f"{_label(instance)} was exposed: when it is mended, look for damage with {check}"
             )
-    return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings))
+    return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting))
 
 
 def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
@@ -378,6 +383,34 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
         yield from mssql.risks(instance, label)
     if instance["engine"] == "faircom":
         yield from faircom.risks(instance, label)
+
+
+def _is_lasting(instance: dict[str, Any], rows: list[Setting], exposed: list[str], may_restart: bool) -> bool:
+    """Tell whether an instance loses commits, or may, also after this run has set what it may.
+
+    Then nothing below it becomes less strict: a cache that is off may be all that keeps its commits.
+    """
+    if instance["state"] != "running":
+        return False
+    if instance["preloads"]:
+        return True
+    restarts = may_restart and instance["managed_by"] == "systemd"
+    wrong = [row for row in rows if row.verdict != "ok" and _loses(instance, row)]
+    return bool(exposed and not wrong) or any(_stays(instance, row, restarts) for row in wrong)
+
+
+def _loses(instance: dict[str, Any], row: Setting) -> bool:
+    """Tell whether a setting that is wrong may lose commits."""
+    rule = _rule_of(instance, row)
+    return row.klass == "safety" and (rule.loses if rule else row.setting in mssql.LOSES)
+
+
+def _stays(instance: dict[str, Any], row: Setting, restarts: bool) -> bool:
+    """Tell whether a setting is wrong, or may be, also when this run has set it."""
+    if row.phase is None or row.running == UNKNOWN:
+        return True
+    rule = _rule_of(instance, row)
+    return row.running != row.wanted_running and not restarts and not (rule and rule.live)
 
 
 def _rule_of(instance: dict[str, Any], row: Setting) -> Rule | None:

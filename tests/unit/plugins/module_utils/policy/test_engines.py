@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.engine_rules import FULL
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 
 from ..runs import NOW, inputs
 from ..small_host import SmallHost
@@ -150,6 +151,13 @@ def test_what_is_known_to_be_wrong_is_mended_though_the_other_half_is_unknown() 
     found = judged(instance(running={"fsync": "unknown"}, persisted={"fsync": "off"}))
     assert row(found, "fsync")["verdict"] == "drift_persisted"
     assert found["plan"]["tighten"]["postgresql"]
+
+
+def test_what_is_half_known_is_not_milder_than_what_is_not_known() -> None:
+    found = judged(instance(running={"fsync": "unknown"}, persisted={"fsync": "off"}))
+    assert found["verdict"] == "unknown"
+    known = judged(instance(persisted={"fsync": "off"}))
+    assert known["verdict"] == "drifted"
 
 
 def test_of_a_stopped_server_only_the_next_start_counts() -> None:
@@ -356,6 +364,83 @@ def test_after_an_exposed_time_the_engines_own_check_is_named() -> None:
     found = judged(instance(running={"fsync": "off"}))
     assert any("pg_amcheck" in warning for warning in found["warnings"])
     assert not judged(instance())["warnings"]
+
+
+class TestLoosening:
+    """A cache that is off may be all that keeps the commits of a server that does not flush."""
+
+    @staticmethod
+    def found(given: dict[str, Any], **more: Any) -> dict[str, Any]:
+        host = SmallHost()
+        host.disk("sda").cache = "disabled"
+        storage = collect(host, NOW)
+        engines = {"time": NOW, "engines": [given], "unattributed": []}
+        given = {"profile": "flush", "mounts": ["/srv/pgdata"], **more}
+        return assess(inputs(**given), storage, NOW, engines)
+
+    @pytest.mark.parametrize(
+        ("engine", "given", "restart", "loosened"),
+        [
+            ("postgresql", {}, False, True),
+            # A running server takes it, before any cache is turned on.
+            ("postgresql", {"running": {"fsync": "off"}}, False, True),
+            ("postgresql", {"running": {"fsync": "off"}, "managed_by": "patroni"}, False, False),
+            ("postgresql", {"running": {"fsync": "unknown"}}, False, False),
+            ("postgresql", {"running": {"fsync": "unknown"}, "persisted": {"fsync": "off"}}, False, False),
+            ("postgresql", {"persisted": {"fsync": "off"}, "managed_by": "container"}, False, False),
+            # It loses nothing, and waits for a restart.
+            ("postgresql", {"running": {"data_sync_retry": "on"}}, False, True),
+            ("postgresql", {"running": {"wal_sync_method": "unknown"}}, False, True),
+            ("postgresql", {"preloads": ["libeatmydata.so"]}, True, False),
+            # Only a restart brings it.
+            ("mariadb", {"running": {"innodb_flush_method": "O_DIRECT_NO_FSYNC"}}, False, False),
+            ("mariadb", {"running": {"innodb_flush_method": "O_DIRECT_NO_FSYNC"}}, True, True),
+            (
+                "mariadb",
+                {
+                    "running": {"innodb_flush_method": "nosync"},
+                    "persisted": {"innodb_flush_method": "nosync"},
+                },
+                False,
+                False,
+            ),
+            (
+                "mariadb",
+                {"running": {"innodb_flush_method": "nosync"}, "managed_by": "pacemaker"},
+                True,
+                False,
+            ),
+            ("faircom", {"running": {"DELAYED_DURABILITY": "3"}}, False, False),
+            ("faircom", {"running": {"LOG_WRITETHRU": "off"}}, False, True),
+        ],
+    )
+    def test_no_cache_is_turned_on_under_a_server_that_loses_commits(
+        self, engine: str, given: dict[str, Any], restart: bool, loosened: bool
+    ) -> None:
+        allow = ["restart_engines"] if restart else []
+        found = self.found(instance(engine, **given), allow=allow)
+        assert ("write_cache" in found["plan"]["loosen"]) == loosened
+        said = f"is withheld until {engine} main is known to keep commits"
+        assert any(said in why for why in found["why"]) != loosened
+
+    def test_a_stopped_server_writes_nothing(self) -> None:
+        stopped = instance(state="stopped", persisted={"fsync": "off"})
+        assert "write_cache" in self.found(stopped)["plan"]["loosen"]
+
+    def test_where_loss_is_accepted_nothing_waits_for_it(self) -> None:
+        off = instance(running={"fsync": "off"}, managed_by="patroni")
+        found = self.found(off, profile="disposable", accept_data_loss=True)
+        assert "write_cache" in found["plan"]["loosen"]
+
+
+def test_reasons_and_changes_name_the_engine() -> None:
+    found = judged(instance(running={"fsync": "off"}))
+    assert any(why.startswith("postgresql main fsync drift_running") for why in found["why"])
+    (change,) = [change for change in found["changes"] if change["setting"] == "fsync"]
+    assert change_line(change) == "postgresql main fsync: now off -> on"
+    stopped = judged(instance(state="stopped", persisted={"fsync": "off"}))
+    (change,) = [change for change in stopped["changes"] if change["setting"] == "fsync"]
+    assert "stopped" not in change_line({**change, "running": "stopped"})
 
 
 class TestMounts:
