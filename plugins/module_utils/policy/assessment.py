@@ -196,10 +196,21 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         needed,
         [*risks, *found.risks],
         unknowns,
-        found.warnings,
+        (*found.warnings, *_not_found(case)),
         met and not unknowns and not found.lasting,
         found.lasting,
     )
+
+
+def _not_found(case: Case) -> Iterator[str]:
+    """Yield the engines that the inventory names and this host does not have, or that nobody asked for any."""
+    if case.engines is _NO_ENGINES:
+        yield "nobody looked for database engines: how they commit is not part of this verdict"
+        return
+    here = {instance["engine"] for instance in case.engines["engines"]}
+    for name in dict.fromkeys(managed.engines_in(case.inputs.databases)):
+        if {"mysql": "mariadb"}.get(name, name) not in here:
+            yield f"durable_databases names {name}, and none was found: nothing is known of its settings"
 
 
 def _unplaced(case: Case) -> Iterator[str]:
@@ -213,7 +224,8 @@ def _unplaced(case: Case) -> Iterator[str]:
         yield from (f"{label}: {reason}" for reason in where.unknown)
         for mount in where.mounts:
             if mount["device"] not in managed_devices:
-                yield f"{label} keeps files on {mount['target']}, which is not managed: list it in durable_mounts"
+                held = f"files on {mount['target']} ({where.examples[mount['device']]})"
+                yield f"{label} keeps {held}, which is not managed: list it in durable_mounts"
 
 
 def _summary(case: Case, found: Findings) -> dict[str, Any]:

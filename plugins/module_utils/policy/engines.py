@@ -34,6 +34,9 @@ _NEEDED = {
     "preloads": "whether a library takes its flushes away",
 }
 
+#: Engines whose databases may lie outside of every directory that they are configured to.
+_ANYWHERE = ("mssql", "faircom", "firebird")
+
 #: What stands for a setting of the rules of which an instance tells nothing.
 _NOT_TOLD = {
     "running": UNKNOWN,
@@ -105,7 +108,8 @@ def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
         yield f"{label}: nothing is known of its settings"
     lost = {field for field in _NEEDED if evidence.get(field, {}).get("value") == UNKNOWN}
     incomplete = evidence.get("files", {}).get("value") == "partial"
-    if incomplete and ("directories" in lost or not instance["directories"]):
+    nowhere = "directories" in lost or not instance["directories"]
+    if incomplete and (nowhere or instance["engine"] in _ANYWHERE):
         lost.add("files")
     if instance["state"] == "stopped":
         # It has no process, and so no open files, libraries and namespace.

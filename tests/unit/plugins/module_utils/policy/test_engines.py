@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.engine_rules import FULL
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.placement import place
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 
 from ..runs import NOW, inputs
@@ -337,6 +338,15 @@ def test_open_files_are_all_needed_where_nothing_else_tells_the_places() -> None
         assert any("which files it has open is not known" in why for why in found["why"])
 
 
+@pytest.mark.fact(46)
+@pytest.mark.parametrize(
+    ("engine", "needed"), [("postgresql", False), ("mariadb", False), ("firebird", True), ("faircom", True)]
+)
+def test_open_files_are_all_needed_where_databases_may_lie_anywhere(engine: str, needed: bool) -> None:
+    found = judged(instance(engine, evidence=unread("files", "partial"), databases=[]))
+    assert any("which files it has open is not known" in why for why in found["why"]) == needed
+
+
 @pytest.mark.parametrize(
     ("engine", "name"), [(engine, name) for engine, words in GOOD.items() for name in FULL[engine]]
 )
@@ -470,13 +480,67 @@ class TestMounts:
     def test_files_on_a_mount_that_is_not_managed_are_not_forgotten(self) -> None:
         found = judged(instance(directories=["/srv/pgdata", "/srv/mssql/wal"]))
         assert found["verdict"] == "unknown"
-        assert any("/srv/mssql, which is not managed" in why for why in found["why"])
+        assert any(
+            "files on /srv/mssql (/srv/mssql/wal), which is not managed" in why for why in found["why"]
+        )
+
+    def test_an_open_file_on_a_mount_that_is_not_managed_is_named_by_its_directory(self) -> None:
+        log = {"directory": "/var/log/pg", "device": "254:1", "opened": "buffered", "count": 1}
+        found = judged(instance(files=[log]))
+        assert found["verdict"] == "unknown"
+        assert any("files on / (/var/log/pg), which is not managed" in why for why in found["why"])
+
+    @pytest.mark.fact(46)
+    @pytest.mark.parametrize(
+        ("engine", "directory", "path", "known"),
+        [
+            ("firebird", "/tmp/firebird", "/srv/pgdata/a.fdb", True),
+            ("firebird", "/tmp/firebird", "/tmp/firebird/a.fdb", False),
+            ("firebird", "/tmp", "/srv/pgdata/a.fdb", False),
+            ("firebird", "/tmp/firebird/x", "/srv/pgdata/a.fdb", False),
+            ("postgresql", "/tmp/firebird", "", False),
+        ],
+    )
+    def test_locks_of_firebird_are_no_data(self, engine: str, directory: str, path: str, known: bool) -> None:
+        """They lie on a tmpfs on many hosts, which keeps nothing."""
+        database = {
+            "path": path,
+            "forced_writes": "on",
+            "running": "closed",
+            "in_use": "no",
+            "mode": "read_write",
+            "owner": "150",
+            "reason": None,
+        }
+        row_of_files = {"directory": directory, "device": "0:35", "opened": "buffered", "count": 3}
+        found = judged(instance(engine, files=[row_of_files], databases=[database]))
+        assert any("0:35" in why for why in found["why"]) != known
+        assert (found["verdict"] == "unknown") != known
 
     def test_files_on_a_device_that_nothing_is_known_of(self) -> None:
         lost = {"directory": "/x", "device": "99:1", "opened": "direct", "count": 1}
         found = judged(instance(files=[lost]))
         assert found["verdict"] == "unknown"
         assert any("99:1" in why for why in found["why"])
+
+    @pytest.mark.parametrize(
+        ("engine", "state", "missed"),
+        [
+            ("postgresql", "stopped", True),
+            ("mssql", "stopped", True),
+            ("postgresql", "running", False),
+            ("firebird", "stopped", False),
+        ],
+    )
+    def test_of_a_stopped_server_a_directory_that_is_not_there_is_missed(
+        self, engine: str, state: str, missed: bool
+    ) -> None:
+        storage = collect(SmallHost(), NOW)
+        storage["resolved"] = {"/srv/pgdata": "/srv/pgdata", "/srv/pgdata/wal": None}
+        given = instance(engine, state=state, directories=list(storage["resolved"]), databases=[])
+        where = place(given, storage)
+        assert [mount["target"] for mount in where.mounts] == ["/srv/pgdata"]
+        assert any("/srv/pgdata/wal is not there" in why for why in where.unknown) == missed
 
     @pytest.mark.parametrize("engine", ["postgresql", "firebird"])
     @pytest.mark.parametrize("state", ["running", "stopped"])
@@ -488,6 +552,24 @@ class TestMounts:
         found = judged(lost, mounts=mounts)
         assert found["verdict"] == "unknown"
         assert any("main: where it keeps its files is not known" in why for why in found["why"])
+
+    def test_a_host_without_engine_has_its_mounts_judged(self) -> None:
+        found = judged()
+        assert found["verdict"] == "drifted"
+        assert found["warnings"] == []
+
+    def test_an_engine_that_is_named_and_not_found_is_told(self) -> None:
+        named = [
+            {"engine": "mysql", "paths": ["/srv/pgdata"]},
+            {"engine": "faircom", "paths": ["/srv/pgdata"]},
+        ]
+        found = judged(instance("mariadb"), databases=named)
+        (told,) = [warning for warning in found["warnings"] if "durable_databases" in warning]
+        assert "faircom, and none was found" in told
+
+    def test_where_nobody_looked_for_engines_the_verdict_is_not_about_them(self) -> None:
+        found = assess(inputs(mounts=["/srv/pgdata"]), collect(SmallHost(), NOW), NOW)
+        assert any("nobody looked for database engines" in warning for warning in found["warnings"])
 
     def test_a_host_without_engine_and_mount_is_not_applicable(self) -> None:
         found = judged(mounts=None)

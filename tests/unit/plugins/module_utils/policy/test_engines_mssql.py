@@ -331,6 +331,16 @@ def test_what_is_a_risk(runs: dict[str, str], risky: bool) -> None:
 
 
 @pytest.mark.fact(28)
+@pytest.mark.parametrize(("runs", "turned_on"), [("0", False), ("unknown", False), ("1", True)])
+def test_no_cache_is_turned_on_before_write_through_runs(runs: str, turned_on: bool) -> None:
+    """Its file is right, and counts from the next start."""
+    host = machine(fua=False)
+    host.disk("sdb").cache = "disabled"
+    found = judged(server({**DEFAULT, "writethrough": runs}, DEFAULT), host)
+    assert ("write_cache" in found["plan"]["loosen"]) == turned_on
+
+
+@pytest.mark.fact(28)
 def test_of_a_stopped_server_nothing_is_a_risk_and_its_next_start_counts() -> None:
     kept = words("on", "off", "0", "0")
     found = judged(server(dict.fromkeys(kept, "stopped"), kept, state="stopped", pids=[]))
