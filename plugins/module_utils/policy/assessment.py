@@ -114,7 +114,8 @@ def _assess(
         reasons = ["no durable_profile is pinned: nothing is changed"]
         if not ratings:
             reasons.append("nothing to rate: no file system on a block device is mounted for writing")
-        return {**_empty(inputs, "not_managed", reasons), "ratings": ratings}
+        told = [engines.told(instance, storage) for instance in found_engines["engines"]]
+        return {**_empty(inputs, "not_managed", reasons), "ratings": ratings, "engines": told}
     profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])

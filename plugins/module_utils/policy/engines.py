@@ -173,8 +173,10 @@ def _rows(
         if instance["settings"] and not _is_absent(instance, name) and not _is_moot(instance, rule):
             yield _row(instance, name, rule, seen, may_restart)
     for override in instance.get("overrides", ()):
-        broken = wanted.get(override["setting"])
-        if broken and not broken.allows(override["value"]):
+        broken, full = (of.get(override["setting"]) for of in (wanted, FULL[_kind(instance)]))
+        # Where loss is accepted, a role that keeps its commits may.
+        is_strict = full is not None and full.allows(override["value"])
+        if broken and not broken.allows(override["value"]) and not is_strict:
             yield _override(instance, override, broken)
 
 
@@ -184,7 +186,11 @@ def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], 
     persisted = seen["persisted"]
     runs, kept = stopped or rule.allows(running), rule.allows(persisted)
     verdict = _judge(running, persisted, runs, kept, rule.live)
-    ours = instance["managed_by"] not in _OWNERS and persisted != UNKNOWN
+    ours = (
+        instance["managed_by"] not in _OWNERS
+        and persisted != UNKNOWN
+        and seen.get("from") != mssql.COMMAND_LINE
+    )
     phase = None
     if verdict.startswith("drift") and ours:
         phase = rule.phase
@@ -208,7 +214,7 @@ def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], 
         phase=phase,
         evidence={"running": source, "persisted": {**source, "value": persisted, "source": seen.get("from")}},
         why=_why(verdict, name, running, persisted, rule, seen),
-        remedy=_remedy(instance, verdict, phase),
+        remedy=_remedy(instance, verdict, phase, seen.get("from")),
     )
 
 
@@ -236,7 +242,7 @@ def _why(verdict: str, name: str, running: str, persisted: str, rule: Rule, seen
     return f"at its next start {name} will be {persisted}{place}: {rule.meaning(persisted)}"
 
 
-def _remedy(instance: dict[str, Any], verdict: str, phase: str | None) -> str:
+def _remedy(instance: dict[str, Any], verdict: str, phase: str | None, where: str | None) -> str:
     if verdict == "ok":
         return ""
     if phase:
@@ -254,6 +260,8 @@ def _remedy(instance: dict[str, Any], verdict: str, phase: str | None) -> str:
         return "restart the server, or give durable_allow: [restart_engines]"
     if manager in _OWNERS:
         return _OWNERS[manager]
+    if where == mssql.COMMAND_LINE:
+        return "take it out of the command line in the server's unit, then restart it"
     return "mend what could not be read, then run again"
 
 

@@ -81,7 +81,7 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
     }
 
 
-def judged(*instances: dict[str, Any], profile: str = "strict", **given: Any) -> dict[str, Any]:
+def judged(*instances: dict[str, Any], profile: str | None = "strict", **given: Any) -> dict[str, Any]:
     """Return the assessment of a host with these engines on /srv/pgdata."""
     unattributed = given.pop("unattributed", [])
     engines = {"time": NOW, "engines": list(instances), "unattributed": unattributed}
@@ -251,6 +251,18 @@ def test_a_role_that_goes_its_own_way_is_named_and_not_touched() -> None:
     assert (named["verdict"], found["verdict"]) == ("drift_running", "at_risk")
     assert "ALTER ROLE bob" in named["remedy"]
     assert "postgresql" not in found["plan"]["tighten"]
+
+
+@pytest.mark.parametrize("value", ["on", "remote_apply", "off"])
+def test_where_loss_is_accepted_a_role_may_keep_its_commits(value: str) -> None:
+    own = {"scope": "role bob", "setting": "synchronous_commit", "value": value, "source": "x", "remedy": "y"}
+    found = judged(instance(overrides=[own]), profile="disposable", accept_data_loss=True)
+    assert all(row["target"] != "main role bob" for row in found["settings"])
+
+
+def test_a_host_without_a_profile_shows_its_engines() -> None:
+    found = judged(instance(), profile=None)
+    assert (found["verdict"], [one["name"] for one in found["engines"]]) == ("not_managed", ["main"])
 
 
 @pytest.mark.fact(50)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import COMMAND_LINE
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
@@ -298,6 +299,19 @@ def test_a_contradiction_does_not_keep_write_through_away(fua: bool) -> None:
     wanted = planned(found)["tighten"]
     assert wanted["writethrough"] == "1"
     assert wanted["traceflag3982" if fua else "traceflag3979"] == "off"
+
+
+@pytest.mark.fact(28)
+@pytest.mark.parametrize(("fua", "flag"), [(True, "traceflag3982"), (False, "traceflag3979")])
+def test_a_flag_on_the_command_line_does_not_keep_write_through_away(fua: bool, flag: str) -> None:
+    """mssql-conf does not reach it, and the layer would refuse the whole step."""
+    given = server(words("on", "on", "0", "0"))
+    given["settings"][flag]["from"] = COMMAND_LINE
+    found = judged(given, machine(fua), attestations=[FUA_OF_HOST])
+    wanted = planned(found)["tighten"]
+    assert wanted["writethrough"] == "1"
+    assert flag not in wanted
+    assert "out of the command line" in row(found, flag)["remedy"]
 
 
 @pytest.mark.fact(26)
