@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 #: Where Firebird's processes find each other by files of locks and events, which are empty at each start.
@@ -24,36 +25,55 @@ class Placement(NamedTuple):
 
 def place(instance: dict[str, Any], storage: dict[str, Any]) -> Placement:
     """Return where an instance's open files and configured directories lie."""
-    by_device = {mount["device"]: mount for mount in storage["mounts"]}
-    by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
     found: dict[str, dict[str, Any]] = {}
     unknown = []
     examples: dict[str, str] = {}
-    for row in instance["files"]:
-        if _is_lock(instance, row["directory"]):
-            continue
-        mount = by_device.get(row["device"])
-        if mount is None:
-            unknown.append(f"{row['directory']} lies on device {row['device']}, of which nothing is known")
+    for path, where in (*_of_files(instance, storage), *_of_directories(instance, storage)):
+        if isinstance(where, str):
+            unknown.append(where)
         else:
-            found[mount["device"]] = mount
-            examples.setdefault(mount["device"], row["directory"])
-    for path in instance["directories"]:
-        if path in storage["unresolved"]:
-            unknown.append(f"{path} cannot be looked at: {storage['unresolved'][path]}")
-            continue
-        real = storage["resolved"].get(path, path)
-        target = holder(real, (*by_target, *storage["elsewhere"])) if real else None
-        if target in by_target:
-            mount = by_target[target]
-            found[mount["device"]] = mount
-            examples.setdefault(mount["device"], path)
-        elif real is None and _is_missed(instance):
-            unknown.append(f"{path} is not there: what it lies on may not be mounted")
-        elif real:
-            where = storage["elsewhere"].get(target or "", "no file system that is known")
-            unknown.append(f"{path} lies on {where}")
+            found[where["device"]] = where
+            examples.setdefault(where["device"], path)
     return Placement(tuple(found.values()), tuple(unknown), examples)
+
+
+def _of_files(
+    instance: dict[str, Any], storage: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    """Yield each directory of open files with its mount, or why there is none."""
+    by_device = {mount["device"]: mount for mount in storage["mounts"]}
+    for row in instance["files"]:
+        path, device = row["directory"], row["device"]
+        if not _is_lock(instance, path):
+            lost = f"{path} lies on device {device}, of which nothing is known"
+            yield path, by_device.get(device, lost)
+
+
+def _of_directories(
+    instance: dict[str, Any], storage: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    """Yield each configured directory with its mount, or why there is none."""
+    by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
+    for path in instance["directories"]:
+        real = storage["resolved"].get(path, path)
+        if path.startswith("/proc/"):
+            # Followed here, that link leads to this host's own file of the same name: another one.
+            if not _all_open_files_are_known(instance):
+                yield path, f"{path} lies in a root directory of its own, on no file system that is known"
+        elif path in storage["unresolved"]:
+            yield path, f"{path} cannot be looked at: {storage['unresolved'][path]}"
+        elif real is None:
+            if _is_missed(instance):
+                yield path, f"{path} is not there: what it lies on may not be mounted"
+        else:
+            target = holder(real, (*by_target, *storage["elsewhere"])) or ""
+            kind = storage["elsewhere"].get(target, "no file system that is known")
+            yield path, by_target.get(target, f"{path} lies on {kind}")
+
+
+def _all_open_files_are_known(instance: dict[str, Any]) -> bool:
+    """Tell whether the open files of a running instance say where its data lies."""
+    return bool(instance["files"]) and instance["evidence"].get("files", {}).get("value") == "complete"
 
 
 def _is_missed(instance: dict[str, Any]) -> bool:
@@ -62,7 +82,7 @@ def _is_missed(instance: dict[str, Any]) -> bool:
     The open files of a running server tell better. Firebird's configuration names examples that many
     hosts do not have.
     """
-    return instance["state"] == "stopped" and instance["engine"] != "firebird"
+    return (instance["state"], instance["engine"] == "firebird") == ("stopped", False)
 
 
 def _is_lock(instance: dict[str, Any], directory: str) -> bool:

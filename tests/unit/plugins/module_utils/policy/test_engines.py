@@ -554,6 +554,35 @@ class TestMounts:
         assert [mount["target"] for mount in where.mounts] == ["/srv/pgdata"]
         assert any("/srv/pgdata/wal is not there" in why for why in where.unknown) == missed
 
+    @pytest.mark.fact(46)
+    @pytest.mark.parametrize(
+        ("device", "word", "why"),
+        [
+            ("8:17", "complete", None),
+            ("8:17", "partial", "root directory of its own"),
+            (None, "complete", "root directory of its own"),
+            ("0:50", "complete", "0:50"),
+        ],
+    )
+    def test_a_directory_of_a_container_is_not_the_hosts_of_the_same_name(
+        self, device: str | None, word: str, why: str | None
+    ) -> None:
+        storage = collect(SmallHost(), NOW)
+        inside = "/proc/77/root/srv/pgdata"
+        storage["resolved"] = {inside: "/srv/pgdata"}
+        opened = [{"directory": "/srv/pgdata", "device": device, "opened": "direct", "count": 1}]
+        given = instance(
+            namespace="container",
+            directories=[inside],
+            files=opened if device else [],
+            evidence={"files": {"value": word, "source": "/proc", "reason": None}},
+        )
+        where = place(given, storage)
+        assert "/srv/pgdata" not in [mount["target"] for mount in where.mounts]
+        assert [mount["target"] for mount in where.mounts] == (["/srv/mssql"] if device == "8:17" else [])
+        assert len(where.unknown) == (why is not None)
+        assert why is None or why in where.unknown[0]
+
     @pytest.mark.parametrize("engine", ["postgresql", "firebird"])
     @pytest.mark.parametrize("state", ["running", "stopped"])
     @pytest.mark.parametrize("mounts", [None, ["/srv/pgdata"]])
