@@ -150,7 +150,9 @@ def _check(facts: dict[str, Any], wanted: dict[str, str]) -> None:
     """Refuse what no profile may leave behind."""
     after = {name: wanted.get(name, row["persisted"]) for name, row in facts["settings"].items()}
     label = f"mssql {facts['name']}"
-    if after["traceflag3979"] == after["traceflag3982"] == "on":
+    # One that was there before is not ours to mend here, and keeps nothing else from being mended.
+    adds = "on" in (wanted.get("traceflag3979"), wanted.get("traceflag3982"))
+    if adds and after["traceflag3979"] == after["traceflag3982"] == "on":
         raise ChangeFailed(
             f"{label}: seen trace flags 3979 and 3982 both on at the next start, wanted one of them at most;"
             " they contradict each other: set the other one to off in the same call"

@@ -218,6 +218,12 @@ def test_a_flag_on_the_command_line_is_not_ours_to_take_away() -> None:
     assert host.mutations == []
 
 
+@pytest.mark.fact(28)
+def test_a_contradiction_that_was_there_keeps_nothing_else_from_being_mended() -> None:
+    host = with_mssql(WRONG, argv=("-T3982",))
+    assert run(host, {"writethrough": "1"}) == [("writethrough", "persisted", "0", "1")]
+
+
 def test_an_instance_that_is_not_there() -> None:
     with pytest.raises(ChangeFailed, match="no such instance; wanted one of those that are here: none"):
         plan(VendorHost(), [Target("mssql", FLUSH)])

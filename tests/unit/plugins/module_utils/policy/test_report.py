@@ -17,7 +17,14 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
     worst_first,
 )
 
-CHANGE = {"target": "/srv", "setting": "barrier", "running": "off", "persisted": "on", "wanted": "on"}
+CHANGE = {
+    "layer": "mount_options",
+    "target": "/srv",
+    "setting": "barrier",
+    "running": "off",
+    "persisted": "on",
+    "wanted": "on",
+}
 
 
 def report(host: str, verdict: str, **changes: Any) -> dict[str, Any]:
