@@ -129,9 +129,9 @@ class Host:
     def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         """Replace a file so that a power cut leaves the old or the new one, whole and named.
 
-        An existing file keeps its owner and mode; `mode` is for a new one. A link is followed, so
-        that it stays a link. `owner`: as whom it is written, where that user may change what lies on
-        the way to it; 0 is this process's own user. Raises ChangeFailed.
+        An existing file keeps its owner, mode, access list and SELinux label; `mode` is for a new one.
+        A link is followed, so that it stays a link. `owner`: as whom it is written, where that user may
+        change what lies on the way to it; 0 is this process's own user. Raises ChangeFailed.
         """
         try:
             if owner:
@@ -272,12 +272,35 @@ def _write_durably(path: str, content: bytes, mode: int) -> None:
             if owner is not None:
                 os.fchown(handle.fileno(), *owner)
             os.fchmod(handle.fileno(), mode)
+            if owner is not None:
+                _keep_attributes(path, handle.fileno())
             os.fsync(handle.fileno())
         os.rename(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
     _sync_directory(directory)
+
+
+def _keep_attributes(path: str, descriptor: int) -> None:
+    """Give a new file the access list, label and users' attributes of the one that it replaces.
+
+    Raises OSError.
+    """
+    try:
+        names = os.listxattr(path)
+    except OSError as error:
+        if error.errno == errno.ENOTSUP:
+            return
+        raise
+    for name in names:
+        if name == "system.posix_acl_access" or name.startswith("user."):
+            os.setxattr(descriptor, name, os.getxattr(path, name))
+        elif name == "security.selinux":
+            try:
+                os.setxattr(descriptor, name, os.getxattr(path, name))
+            except OSError:
+                pass  # It has the label that its directory gives to new files; restorecon knows better.
 
 
 def _sync_directory(path: str) -> None:

@@ -100,7 +100,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
             running[name].value,
             kept[name].word,
             running[name].source if found.processes else (kept[name].origin or "option files"),
-            running[name].reason or kept[name].reason,
+            "; ".join(dict.fromkeys(filter(None, (running[name].reason, kept[name].reason)))) or None,
             kept[name].origin,
         )
         for name in names

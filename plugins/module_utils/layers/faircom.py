@@ -106,7 +106,7 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
     waiting = dict.fromkeys(change.target for change in work.changes if change.when == "running")
     if waiting:
         servers.restart(host, [work.facts[name] for name in waiting])
-        servers.settle(host, lambda: plan(host, targets, restart=True).changes)
+        servers.settle(host, faircom, waiting, lambda: plan(host, targets, restart=True).changes)
 
 
 def plan_release(host: Host) -> Release:

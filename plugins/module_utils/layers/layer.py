@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..host import ChangeFailed
+from ..host import ChangeFailed, Unobservable
 
 
 class Change(NamedTuple):
@@ -33,7 +33,7 @@ def each(targets: Iterable[str], act: Callable[[str], None]) -> None:
     for target in targets:
         try:
             act(target)
-        except ChangeFailed as error:
+        except (ChangeFailed, Unobservable) as error:
             failures.append(str(error))
     if failures:
         raise ChangeFailed("; ".join(failures))

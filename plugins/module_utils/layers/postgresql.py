@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import time
 from typing import Any, NamedTuple
 
@@ -176,9 +177,13 @@ def plan_release(host: Host) -> Release:
 
 def apply_release(host: Host, work: Release) -> None:
     """Take our lines and files away. Raises ChangeFailed."""
-    for path, text in work.writes.items():
-        host.write_file(path, _bytes(text), owner=work.owners[path])
-    for path in work.files:
+    each([*work.writes, *work.files], lambda path: _release(host, work, path))
+
+
+def _release(host: Host, work: Release, path: str) -> None:
+    if path in work.writes:
+        host.write_file(path, _bytes(work.writes[path]), owner=work.owners[path])
+    else:
         host.remove_file(path)
 
 
@@ -285,9 +290,14 @@ def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
         user, places = login.user, [login.programs]
     else:
         version = (Files(host, "").read(f"{cluster.data}/PG_VERSION") or "").strip()
+        # Whoever owns the directory can write anything there, and it leads to a program.
+        if not re.fullmatch(r"[0-9.]{1,20}", version, re.ASCII):
+            raise Unobservable(f"{cluster.data}/PG_VERSION: it names no version")
         owner = host.run(["stat", "-c", "%u", "--", cluster.data])
         if owner.rc != 0:
             raise Unobservable(" ".join(owner.stderr.split()) or f"{cluster.data}: its owner is not known")
+        if owner.stdout.strip() == "0":
+            raise Unobservable(f"{cluster.data}: seen root as its owner; wanted the user of the server")
         user = postgresql_server.user_name(host, owner.stdout.strip())
         places = [f"/usr/lib/postgresql/{version}/bin", f"/usr/pgsql-{version}/bin", "/usr/bin"]
     for place in places:

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
+import struct
 import sys
 import tempfile
 import time
@@ -83,6 +85,32 @@ class TestWriteFile:
         os.chown(path, 1234, 5678)
         HOST.write_file(str(path), b"new")
         assert (path.stat().st_uid, path.stat().st_gid) == (1234, 5678)
+
+    def test_access_list_and_attributes_stay(self, tmp_path: Path) -> None:
+        path = tmp_path / "x"
+        path.write_bytes(b"old")
+        # acl(5) as the kernel keeps it: the owner rw, user 1 r, the group r, mask r, others nothing.
+        entries = ((1, 6, 2**32 - 1), (2, 4, 1), (4, 4, 2**32 - 1), (16, 4, 2**32 - 1), (32, 0, 2**32 - 1))
+        access = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+        kept = {"system.posix_acl_access": access, "user.note": b"\0ours"}
+        try:
+            for name, value in kept.items():
+                os.setxattr(path, name, value)
+        except OSError as error:
+            pytest.skip(f"this file system has none: {error}")
+        HOST.write_file(str(path), b"new")
+        assert path.read_bytes() == b"new"
+        assert {name: os.getxattr(path, name) for name in kept} == kept
+
+    def test_a_file_system_without_attributes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def none(_path: str) -> list[str]:
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+        monkeypatch.setattr(os, "listxattr", none)
+        path = tmp_path / "x"
+        path.write_bytes(b"old")
+        HOST.write_file(str(path), b"new")
+        assert path.read_bytes() == b"new"
 
     @pytest.mark.parametrize("umask", [0o000, 0o077])
     def test_a_new_file_has_the_mode_asked_for_whatever_the_umask(self, tmp_path: Path, umask: int) -> None:

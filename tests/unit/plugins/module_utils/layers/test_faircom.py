@@ -267,3 +267,11 @@ def test_its_file_is_written_as_the_server_s_user() -> None:
     apply_release(host, plan_release(host))
     assert host.read(CFG) == CTSRVR_CFG
     assert host.written_as[CFG] == 26
+
+
+def test_a_server_that_ends_after_its_restart_is_a_failure() -> None:
+    host = with_faircom()
+    host.files[f"/lib/systemd/system/{FAIRCOM_UNIT}"] = ""
+    host.ends = 1
+    with pytest.raises(ChangeFailed, match="faircom /opt/faircom: not running after a restart"):
+        run(host, ON, restart=True)

@@ -453,3 +453,57 @@ def test_a_directory_of_others_that_a_server_includes_gets_no_file() -> None:
     host.files[MAIN] = "!includedir /etc/mysql/mariadb.conf.d\n!includedir /etc/profile.d\n"
     with pytest.raises(ChangeFailed, match="neither of its configuration nor of its data"):
         layer.plan(host, targets(**{LOG: "1"}))
+
+
+def test_a_restart_is_over_when_the_server_says_what_it_runs_with() -> None:
+    host = exposed()
+    host.silent = 7
+    bring(host, targets(), True)
+    assert (host.silent, host.variables[DOUBLEWRITE]) == (0, "ON")
+    host = exposed()
+    host.silent = 1000
+    with pytest.raises(ChangeFailed, match=f"{DOUBLEWRITE} .running.: seen unknown, wanted ON"):
+        bring(host, targets(), True)
+
+
+def test_a_server_that_ends_after_its_restart_is_a_failure() -> None:
+    host = exposed()
+    host.ends = True
+    with pytest.raises(ChangeFailed, match="mariadb: not running after a restart"):
+        bring(host, targets(), True)
+
+
+def test_a_server_that_refuses_keeps_no_other_from_its_restart() -> None:
+    host = exposed()
+    work = layer.plan(host, targets(), True)
+    work = work._replace(
+        steps={"refuses": work.steps["mariadb"]._replace(client=("nobody",), unit=None), **work.steps}
+    )
+    on_change = host.on_change
+
+    def refuse(argv: list[str]) -> None:
+        if argv[0] == "nobody":
+            raise ChangeFailed("refused")
+        on_change(argv)
+
+    host.on_change = refuse  # type: ignore[method-assign]
+    with pytest.raises(ChangeFailed, match=r"^refused$"):
+        layer.apply(host, work, targets())
+    assert (host.restarts, host.variables[DOUBLEWRITE]) == (1, "ON")
+
+
+def test_nothing_is_restarted_where_its_file_could_not_be_written() -> None:
+    host = exposed()
+    host.links[DROP_IN] = "/dev/null"
+    work = layer.plan(exposed(), targets(), True)
+    with pytest.raises(ChangeFailed, match="masked"):
+        layer.apply(host, work, targets())
+    assert host.restarts == 0
+
+
+def test_a_line_that_no_server_can_read_is_named() -> None:
+    host = exposed()
+    host.files[SERVER_CNF] = "[mysqld\n"
+    host.login = "nobody"
+    with pytest.raises(ChangeFailed, match=f"{SERVER_CNF} line 1"):
+        layer.plan(host, targets(**{LOG: "1"}))

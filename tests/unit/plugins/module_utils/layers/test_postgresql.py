@@ -513,3 +513,42 @@ def test_files_that_somebody_else_may_change_are_left(path: str) -> None:
     with pytest.raises(ChangeFailed, match="user 1000"):
         run(host, {"fsync": "on"})
     assert host.mutations == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "why"),
+    [
+        (f"{DATA}/PG_VERSION", "../../../tmp/x\n", "PG_VERSION: it names no version"),
+        ("owner", "0\n", f"{DATA}: seen root as its owner"),
+    ],
+)
+def test_a_stopped_cluster_does_not_say_which_program_is_run(path: str, text: str, why: str) -> None:
+    host = unsafe()
+    host.files[CONF] = f"data_directory = '{DATA}'\n{host.files[CONF]}"
+    host.stop_server()
+    host.files["/usr/lib/postgresql/../../../tmp/x/bin/initdb"] = ""
+    if path == "owner":
+        host.commands[("stat", "-c", "%u", "--", DATA)] = text
+        host.commands[("getent", "passwd", "0")] = "root:x:0:0:root:/root:/bin/bash\n"
+    else:
+        host.files[path] = text
+    with pytest.raises(ChangeFailed, match=why):
+        run(host, SAFE)
+    assert host.mutations == []
+
+
+def test_release_that_fails_for_one_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = two()
+    targets = [Target("15/main", SAFE), OTHER]
+    layer.apply(host, layer.plan(host, targets), targets)
+    remove = host.remove_file
+
+    def refuse(path: str) -> None:
+        if path == OURS:
+            raise ChangeFailed(f"{path}: Read-only file system")
+        remove(path)
+
+    monkeypatch.setattr(host, "remove_file", refuse)
+    with pytest.raises(ChangeFailed, match="Read-only"):
+        layer.apply_release(host, layer.plan_release(host))
+    assert [path for path in host.files if NAME in path] == [OURS]
