@@ -151,7 +151,8 @@ def rate(case: Case) -> dict[str, Any]:
 class Findings(NamedTuple):
     """What holding facts against a profile found, before it is summed up.
 
-    `may_loosen`: every requirement is met, so that something may become less strict.
+    `exposed`: the checks for damage that may be there already; `may_loosen`: every requirement is met,
+    so that something may become less strict.
     """
 
     profile: Profile
@@ -160,6 +161,7 @@ class Findings(NamedTuple):
     risks: list[str]
     unknowns: list[str]
     warnings: tuple[str, ...]
+    exposed: tuple[str, ...]
     may_loosen: bool
 
     def withholds(self, row: Setting) -> bool:
@@ -185,6 +187,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         storage,
         lambda disk: requirements.fua_honoured(disk, words),
         "restart_engines" in inputs.allow,
+        bool(risks),
     )
     unknowns += [*found.unknowns, *_unplaced(case)]
     met = all(need.state in ("met", "attested") for need in needed)
@@ -195,6 +198,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         [*risks, *found.risks],
         unknowns,
         found.warnings,
+        found.exposed,
         met and not unknowns,
     )
 
@@ -225,6 +229,7 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "changes": plan.changes(steps, found.rows),
         "files": sorted(_files(steps, found.rows)),
         "warnings": list(found.warnings),
+        "exposed": list(found.exposed),
         "engines": [engines.told(instance, case.storage) for instance in case.engines["engines"]],
     }
 
@@ -390,6 +395,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "changes": [],
         "ratings": {},
         "warnings": [],
+        "exposed": [],
         "engines": [],
         "steps": [list(step) for step in plan.STEPS],
     }

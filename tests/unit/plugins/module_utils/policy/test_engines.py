@@ -354,8 +354,32 @@ def test_a_setting_that_this_version_does_not_have_is_left_out() -> None:
 @pytest.mark.fact(53)
 def test_after_an_exposed_time_the_engines_own_check_is_named() -> None:
     found = judged(instance(running={"fsync": "off"}))
-    assert any("pg_amcheck" in warning for warning in found["warnings"])
-    assert not judged(instance())["warnings"]
+    assert any("pg_amcheck" in check for check in found["exposed"])
+    assert not judged(instance())["exposed"]
+
+
+#: How people write each engine's check.
+CHECKS = {
+    "mssql": "DBCC CHECKDB",
+    "faircom": "ctvfyfil",
+    "firebird": "gfix -v",
+    "postgresql": "pg_amcheck",
+    "mariadb": "mariadb-check",
+}
+
+
+@pytest.mark.fact(53)
+@pytest.mark.parametrize("engine", sorted(CHECKS))
+def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str) -> None:
+    """Its own settings are as they should be."""
+    host = SmallHost()
+    engines = {"time": NOW, "engines": [instance(engine, databases=[])], "unattributed": []}
+    given = inputs("strict", mounts=["/srv/pgdata"])
+    assert assess(given, collect(host, NOW), NOW, engines)["exposed"] == []
+    host.mounts["/srv/pgdata"].barrier = "off"
+    (told,) = assess(given, collect(host, NOW), NOW, engines)["exposed"]
+    assert told.startswith(f"{engine} main was exposed: ")
+    assert CHECKS[engine] in told
 
 
 class TestMounts:
