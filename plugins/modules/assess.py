@@ -167,7 +167,7 @@ assessment:
       elements: str
       returned: always
     exposed:
-      description: Engines that run, or ran until now, over or with something that loses commits, and the check of each for damage.
+      description: Engines whose settings, disks or mounts lose commits, and the check of each for damage.
       type: list
       elements: str
       returned: always
