@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -319,3 +320,24 @@ def test_where_loss_is_accepted_nothing_is_asked_of_it() -> None:
     given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
     found = assess(given, collect(machine(fua=False), NOW), NOW, engines)
     assert not [row for row in found["settings"] if row["layer"] == "mssql"]
+
+
+#: Trace flags 3979 and 3982, writethrough, alternatewritethrough.
+COMBINATIONS = list(itertools.product(("on", "off"), ("on", "off"), ("0", "1"), ("0", "1")))
+
+
+@pytest.mark.fact(26)
+@pytest.mark.fact(28)
+@pytest.mark.parametrize("fua", [False, True], ids=["no FUA below", "FUA below"])
+@pytest.mark.parametrize("seen", COMBINATIONS, ids="-".join)
+def test_every_combination_ends_in_one_of_the_two_safe_ways(
+    fua: bool, seen: tuple[str, str, str, str]
+) -> None:
+    """One run with its restart; only without write-through were commits at risk before it."""
+    before = words(*seen)
+    found = judged(server(before), machine(fua), attestations=[FUA_OF_HOST], allow=["restart_engines"])
+    assert (found["verdict"] == "at_risk") == (before["writethrough"] == "0")
+    after = {**before, **{name: word for done in planned(found).values() for name, word in done.items()}}
+    flush = words("off", before["traceflag3982"], "1", "1")
+    assert after == (words("on", "off", "1", "0") if fua else flush)
+    assert planned(judged(server(after), machine(fua), attestations=[FUA_OF_HOST])) == {}
