@@ -124,6 +124,29 @@ def test_what_runs_wrongly_is_drift_and_mended(engine: str, setting: str, word: 
     assert any("main can vanish" in why and setting in why for why in found["why"]) == risky
 
 
+@pytest.mark.parametrize(
+    ("engine", "setting", "wrong", "verdicts"),
+    [
+        ("postgresql", "fsync", "off", ("drift_running", "drift_persisted", "drift_running")),
+        ("postgresql", "data_sync_retry", "on", ("pending", "drift_persisted", "drift_persisted")),
+        ("mariadb", "sync_binlog", "0", ("drift_running", "drift_persisted", "drift_running")),
+        ("mariadb", "innodb_doublewrite", "OFF", ("pending", "drift_persisted", "drift_persisted")),
+        ("faircom", "LOG_WRITETHRU", "off", ("pending", "drift_persisted", "drift_persisted")),
+        ("faircom", "DELAYED_DURABILITY", "5", ("pending", "drift_persisted", "drift_persisted")),
+    ],
+)
+def test_running_persisted_and_pending_are_told_apart(
+    engine: str, setting: str, wrong: str, verdicts: tuple[str, str, str]
+) -> None:
+    """Wrong now alone, at the next start alone, and both."""
+    word = {setting: wrong}
+    found = [
+        row(judged(instance(engine, **given)), setting)["verdict"]
+        for given in ({"running": word}, {"persisted": word}, {"running": word, "persisted": word})
+    ]
+    assert tuple(found) == verdicts
+
+
 def test_what_the_next_start_would_do_is_drift_as_well() -> None:
     found = judged(instance(persisted={"fsync": "off"}))
     assert row(found, "fsync")["verdict"] == "drift_persisted"
