@@ -205,6 +205,13 @@ def _flush() -> Any:
 
 
 @pytest.mark.fact(26)
+def test_2017_cu6_is_the_first_that_may_go_the_fua_way() -> None:
+    storage = collect(machine(fua=True), NOW)
+    for version, fits in (("14.0.3025.34", True), ("14.0.3025.33", False), ("14.0.3025", False)):
+        assert (not mssql.against_fua(server(version=version), storage, lambda disk: True)) == fits
+
+
+@pytest.mark.fact(26)
 def test_ext4_and_data_journal() -> None:
     """The direct writes of data=journal are buffered ones; ext4 as it comes is well from 5.6."""
     host = SmallHost()
