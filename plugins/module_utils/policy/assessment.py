@@ -152,8 +152,9 @@ def rate(case: Case) -> dict[str, Any]:
 class Findings(NamedTuple):
     """What holding facts against a profile found, before it is summed up.
 
-    `may_loosen`: every requirement is met, so that something may become less strict. `lasting`: the
-    servers that will lose commits, or may, whatever this run sets.
+    `exposed`: the checks for damage that may be there already; `may_loosen`: every requirement is met,
+    so that something may become less strict. `lasting`: the servers that will lose commits, or may,
+    whatever this run sets.
     """
 
     profile: Profile
@@ -162,6 +163,7 @@ class Findings(NamedTuple):
     risks: list[str]
     unknowns: list[str]
     warnings: tuple[str, ...]
+    exposed: tuple[str, ...]
     may_loosen: bool
     lasting: tuple[str, ...] = ()
 
@@ -188,6 +190,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         storage,
         lambda disk: requirements.fua_honoured(disk, words),
         "restart_engines" in inputs.allow,
+        bool(risks),
     )
     unknowns += [*found.unknowns, *_unplaced(case)]
     met = all(need.state in ("met", "attested") for need in needed)
@@ -198,6 +201,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         [*risks, *found.risks],
         unknowns,
         (*found.warnings, *_not_found(case)),
+        found.exposed,
         met and not unknowns and not found.lasting,
         found.lasting,
     )
@@ -241,6 +245,7 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "changes": plan.changes(steps, found.rows),
         "files": sorted(_files(steps, found.rows)),
         "warnings": list(found.warnings),
+        "exposed": list(found.exposed),
         "engines": [engines.told(instance, case.storage) for instance in case.engines["engines"]],
     }
 
@@ -428,6 +433,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "changes": [],
         "ratings": {},
         "warnings": [],
+        "exposed": [],
         "engines": [],
         "steps": [list(step) for step in plan.STEPS],
     }

@@ -50,8 +50,9 @@ class Engines(NamedTuple):
     """What the policy finds of a host's engines.
 
     `risks`: ways in which acknowledged commits can vanish now; `unknowns`: what is not understood;
-    `warnings`: what is right as far as settings go, and should be known. `lasting`: the servers that
-    will still lose commits, or may, when this run has set all that it may.
+    `warnings`: what is right as far as settings go, and should be known; `lasting`: the servers that
+    will still lose commits, or may, when this run has set all that it may; `exposed`: the engines' own
+    checks for damage, of those that ran over or with something that loses commits.
     """
 
     rows: tuple[Setting, ...] = ()
@@ -59,6 +60,7 @@ class Engines(NamedTuple):
     unknowns: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     lasting: tuple[str, ...] = ()
+    exposed: tuple[str, ...] = ()
 
 
 def assess(
@@ -67,23 +69,26 @@ def assess(
     storage: dict[str, Any],
     honoured: mssql.Honoured,
     may_restart: bool,
+    storage_loses: bool = False,
 ) -> Engines:
     """Return what is to be said of all engines of a host.
 
     `found`: durable_engines; `honoured` tells whether a disk's FUA may be relied on; `may_restart`:
-    whether this run may restart servers.
+    whether this run may restart servers; `storage_loses`: whether the disks and mounts below lose
+    commits, so that no engine was safe.
     """
     rows: list[Setting] = []
     risks: list[str] = []
     warnings: list[str] = []
     lasting: list[str] = []
+    checks: list[str] = []
     unknowns = [_unattributed(process) for process in found["unattributed"]]
     for instance in found["engines"]:
         own = list(_rows(instance, profile, storage, honoured, may_restart))
         rows += own
-        exposed = list(_risks(instance, own)) if profile.promises_durability else []
-        risks += exposed
-        if profile.promises_durability and _is_lasting(instance, own, exposed, may_restart):
+        own_risks = list(_risks(instance, own)) if profile.promises_durability else []
+        risks += own_risks
+        if profile.promises_durability and _is_lasting(instance, own, own_risks, may_restart):
             lasting.append(_label(instance))
         unknowns += _unknowns(instance)
         if instance["engine"] == "mssql":
@@ -91,12 +96,12 @@ def assess(
         if instance["engine"] == "faircom":
             warnings += faircom.warnings(instance, _label(instance))
             unknowns += faircom.unknowns(instance, _label(instance)) if profile.promises_durability else []
-        if exposed:
+        if own_risks or storage_loses:
             check = CHECKS[_kind(instance)]
-            warnings.append(
-                f"{_label(instance)} was exposed: when it is mended, look for damage with {check}"
-            )
-    return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting))
+            checks.append(f"{_label(instance)} was exposed: when it is mended, look for damage with {check}")
+    return Engines(
+        tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks)
+    )
 
 
 def _unknowns(instance: dict[str, Any]) -> Iterator[str]:

@@ -55,8 +55,9 @@ def _details(report: dict[str, Any]) -> list[str]:
         lines += [f"  - {change_line(change)}" for change in report["changes"]]
     if report["why"]:
         lines += ["  why:", *(f"  - {reason}" for reason in report["why"])]
-    if report["warnings"]:
-        lines += ["  note:", *(f"  - {warning}" for warning in report["warnings"])]
+    notes = [*report["warnings"], *report["exposed"]]
+    if notes:
+        lines += ["  note:", *(f"  - {note}" for note in notes)]
     for name, rating in report["ratings"].items():
         lines += [f"  {name}: {rating['verdict']}", *(f"    - {what}" for what in _takes(rating))]
     return ["", f"{report['host']}: {report['verdict']}", *lines] if lines else []

@@ -126,6 +126,29 @@ def test_what_runs_wrongly_is_drift_and_mended(engine: str, setting: str, word: 
     assert any("main can vanish" in why and setting in why for why in found["why"]) == risky
 
 
+@pytest.mark.parametrize(
+    ("engine", "setting", "wrong", "verdicts"),
+    [
+        ("postgresql", "fsync", "off", ("drift_running", "drift_persisted", "drift_running")),
+        ("postgresql", "data_sync_retry", "on", ("pending", "drift_persisted", "drift_persisted")),
+        ("mariadb", "sync_binlog", "0", ("drift_running", "drift_persisted", "drift_running")),
+        ("mariadb", "innodb_doublewrite", "OFF", ("pending", "drift_persisted", "drift_persisted")),
+        ("faircom", "LOG_WRITETHRU", "off", ("pending", "drift_persisted", "drift_persisted")),
+        ("faircom", "DELAYED_DURABILITY", "5", ("pending", "drift_persisted", "drift_persisted")),
+    ],
+)
+def test_running_persisted_and_pending_are_told_apart(
+    engine: str, setting: str, wrong: str, verdicts: tuple[str, str, str]
+) -> None:
+    """Wrong now alone, at the next start alone, and both."""
+    word = {setting: wrong}
+    found = [
+        row(judged(instance(engine, **given)), setting)["verdict"]
+        for given in ({"running": word}, {"persisted": word}, {"running": word, "persisted": word})
+    ]
+    assert tuple(found) == verdicts
+
+
 def test_what_the_next_start_would_do_is_drift_as_well() -> None:
     found = judged(instance(persisted={"fsync": "off"}))
     assert row(found, "fsync")["verdict"] == "drift_persisted"
@@ -384,8 +407,32 @@ def test_a_setting_that_this_version_does_not_have_is_left_out() -> None:
 @pytest.mark.fact(53)
 def test_after_an_exposed_time_the_engines_own_check_is_named() -> None:
     found = judged(instance(running={"fsync": "off"}))
-    assert any("pg_amcheck" in warning for warning in found["warnings"])
-    assert not judged(instance())["warnings"]
+    assert any("pg_amcheck" in check for check in found["exposed"])
+    assert not judged(instance())["exposed"]
+
+
+#: How people write each engine's check.
+CHECKS = {
+    "mssql": "DBCC CHECKDB",
+    "faircom": "ctvfyfil",
+    "firebird": "gfix -v",
+    "postgresql": "pg_amcheck",
+    "mariadb": "mariadb-check",
+}
+
+
+@pytest.mark.fact(53)
+@pytest.mark.parametrize("engine", sorted(CHECKS))
+def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str) -> None:
+    """Its own settings are as they should be."""
+    host = SmallHost()
+    engines = {"time": NOW, "engines": [instance(engine, databases=[])], "unattributed": []}
+    given = inputs("strict", mounts=["/srv/pgdata"])
+    assert assess(given, collect(host, NOW), NOW, engines)["exposed"] == []
+    host.mounts["/srv/pgdata"].barrier = "off"
+    (told,) = assess(given, collect(host, NOW), NOW, engines)["exposed"]
+    assert told.startswith(f"{engine} main was exposed: ")
+    assert CHECKS[engine] in told
 
 
 class TestLoosening:

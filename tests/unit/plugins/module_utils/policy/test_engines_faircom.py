@@ -49,7 +49,7 @@ def test_an_old_build_that_is_told_to_write_through_loses_commits(name: str) -> 
     found = judged(instance("faircom", version="10.3.1.20000", running=on, persisted=on))
     assert found["verdict"] == "at_risk"
     assert any(f"{name} is on" in why and "V10.3.1.21834" in why for why in found["why"])
-    assert any("ctvfyfil" in warning for warning in found["warnings"])
+    assert any("ctvfyfil" in check for check in found["exposed"])
 
 
 @pytest.mark.fact(32)
@@ -103,7 +103,7 @@ def test_an_exposed_time_names_its_check() -> None:
     harm = {"NO_SYS_FLUSH_ON_CLOSE": "on"}
     found = judged(instance("faircom", running=harm, persisted=harm))
     assert found["verdict"] == "at_risk"
-    assert any("ctvfyfil" in warning for warning in found["warnings"])
+    assert any("ctvfyfil" in check for check in found["exposed"])
     assert row(found, "NO_SYS_FLUSH_ON_CLOSE")["verdict"] == "drift_persisted"
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -213,6 +214,13 @@ def _flush() -> Any:
 
 
 @pytest.mark.fact(26)
+def test_2017_cu6_is_the_first_that_may_go_the_fua_way() -> None:
+    storage = collect(machine(fua=True), NOW)
+    for version, fits in (("14.0.3025.34", True), ("14.0.3025.33", False), ("14.0.3025", False)):
+        assert (not mssql.against_fua(server(version=version), storage, lambda disk: True)) == fits
+
+
+@pytest.mark.fact(26)
 def test_ext4_and_data_journal() -> None:
     """The direct writes of data=journal are buffered ones; ext4 as it comes is well from 5.6."""
     host = SmallHost()
@@ -339,7 +347,7 @@ def test_what_is_a_risk(runs: dict[str, str], risky: bool) -> None:
     protected = attested("power_loss_protection")
     found = judged(server(runs), attestations=[{**protected, "target": "serial:QEMU_HARDDISK_SATA0002"}])
     assert (found["verdict"] == "at_risk") == risky
-    assert any("DBCC CHECKDB" in warning for warning in found["warnings"]) == risky
+    assert any("DBCC CHECKDB" in check for check in found["exposed"]) == risky
     if "false" in runs.values():
         assert row(found, "writethrough")["verdict"].startswith("drift")
 
@@ -387,3 +395,24 @@ def test_where_loss_is_accepted_nothing_is_asked_of_it() -> None:
     given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
     found = assess(given, collect(machine(fua=False), NOW), NOW, engines)
     assert not [row for row in found["settings"] if row["layer"] == "mssql"]
+
+
+#: Trace flags 3979 and 3982, writethrough, alternatewritethrough.
+COMBINATIONS = list(itertools.product(("on", "off"), ("on", "off"), ("0", "1"), ("0", "1")))
+
+
+@pytest.mark.fact(26)
+@pytest.mark.fact(28)
+@pytest.mark.parametrize("fua", [False, True], ids=["no FUA below", "FUA below"])
+@pytest.mark.parametrize("seen", COMBINATIONS, ids="-".join)
+def test_every_combination_ends_in_one_of_the_two_safe_ways(
+    fua: bool, seen: tuple[str, str, str, str]
+) -> None:
+    """One run with its restart; only without write-through were commits at risk before it."""
+    before = words(*seen)
+    found = judged(server(before), machine(fua), attestations=[FUA_OF_HOST], allow=["restart_engines"])
+    assert (found["verdict"] == "at_risk") == (before["writethrough"] == "0")
+    after = {**before, **{name: word for done in planned(found).values() for name, word in done.items()}}
+    flush = words("off", before["traceflag3982"], "1", "1")
+    assert after == (words("on", "off", "1", "0") if fua else flush)
+    assert planned(judged(server(after), machine(fua), attestations=[FUA_OF_HOST])) == {}
