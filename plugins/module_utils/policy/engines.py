@@ -99,9 +99,7 @@ def assess(
         if own_risks or storage_loses:
             check = CHECKS[_kind(instance)]
             checks.append(f"{_label(instance)} was exposed: when it is mended, look for damage with {check}")
-    return Engines(
-        tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks)
-    )
+    return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))
 
 
 def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
