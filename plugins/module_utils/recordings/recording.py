@@ -47,7 +47,7 @@ class _LooksOnly(Host):
     def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         raise LooksOnly(f"write {path}")
 
-    def remove_file(self, path: str) -> None:
+    def remove_file(self, path: str, owner: int = 0) -> None:
         raise LooksOnly(f"remove {path}")
 
 

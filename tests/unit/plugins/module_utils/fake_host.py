@@ -73,6 +73,8 @@ class FakeHost(Host):
     (from 1), instead of its effect.
     """
 
+    until = float("inf")
+
     def __init__(self) -> None:
         self.files = Tree()
         self.links = Tree()
@@ -170,7 +172,8 @@ class FakeHost(Host):
         self.written_as[path] = owner
         self._mutate(("file", path, content), lambda: self._write(path, text))
 
-    def remove_file(self, path: str) -> None:
+    def remove_file(self, path: str, owner: int = 0) -> None:
+        self.written_as[path] = owner
         self._mutate(("remove", path), lambda: (self.links if path in self.links else self.files).pop(path))
 
     def on_change(self, argv: list[str]) -> None:
