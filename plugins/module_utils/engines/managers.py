@@ -75,7 +75,7 @@ class Managers:
         if not texts:
             return unknown(source, "Patroni runs, and its command line names no configuration file")
         for directory in instance.directories:
-            pattern = rf"""(?m)^\s*data_dir:\s*["']?{re.escape(directory)}/?["']?\s*(#.*)?$"""
+            pattern = rf"""(?m)^[ \t]*data_dir:[ \t]*["']?{re.escape(directory)}/?["']?[ \t\r]*(#.*)?$"""
             if any(re.search(pattern, text) for text in texts):
                 return Observation("patroni", f"{', '.join(files)} names {directory}")
         return None

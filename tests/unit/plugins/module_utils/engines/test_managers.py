@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines, collect
@@ -192,3 +194,10 @@ def test_on_the_other_node_of_a_cluster_nothing_is_known_of_a_stopped_one() -> N
     host.files["/lib/systemd/system/mariadb.service"] = ""
     host.units = {"mariadb.service": {"UnitFileState": "disabled"}}
     assert manager(host)[0] == "unknown"
+
+
+def test_a_configuration_that_is_made_to_be_searched_for_ever_is_not() -> None:
+    host = with_file(ProcHost(PATRONI, postgres()), "/etc/patroni.yml", "\n" * 200_000)
+    begun = time.monotonic()
+    assert manager(host)[0] == "systemd"
+    assert time.monotonic() - begun < 5
