@@ -13,6 +13,9 @@ from ..observation import Observation, unknown
 from .openfiles import Opened
 from .processes import Process, Processes
 
+#: Main processes of one engine that are looked at: Firebird may have one for each client.
+MOST = 1000
+
 
 class Instance(NamedTuple):
     """One server that runs, or that is installed and stopped.
@@ -70,10 +73,14 @@ def of_mains(
 ) -> list[Instance]:
     """Return what `build` makes of each main process.
 
-    One that has ended meanwhile is passed over. One that cannot be read is an instance all the same,
+    Any user can start thousands: those of the system's users come first, and no more than MOST are
+    looked at. One that has ended meanwhile is passed over. One that cannot be read is an instance all the same,
     named by its process, and its evidence says why.
     """
     found = []
+    mains = list(mains)
+    if len(mains) > MOST:
+        mains = sorted(mains, key=processes.is_of_a_person)[:MOST]
     for main in mains:
         try:
             found.append(build(main))

@@ -21,6 +21,8 @@ from ..host import Host, Unobservable
 _TICKS = 100.0
 #: What the kernel adds to the path of a file that is gone, such as a program that was upgraded.
 DELETED = " (deleted)"
+#: Users below are the system's: login.defs(5).
+FIRST_PERSON = 1000
 #: Characters of a command line that is looked at. A process can make its own as long as it likes.
 _LONGEST = 128 * 1024
 _BOOT_TIME = re.compile(r"^btime (\d+)$", re.M)
@@ -136,6 +138,13 @@ class Processes:
         if not found:
             raise Unobservable(f"{source}: names no user")
         return found[1]
+
+    def is_of_a_person(self, process: Process) -> bool:
+        """Tell whether a process acts as a user who is none of the system's, or nobody knows as whom."""
+        try:
+            return int(self.user(process)) >= FIRST_PERSON
+        except Unobservable:
+            return True
 
     def preloads(self, process: Process) -> list[str]:
         """Return the libraries in its memory that break fsync. Raises Unobservable."""

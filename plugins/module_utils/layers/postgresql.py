@@ -78,8 +78,8 @@ class Work(NamedTuple):
 
 
 class Release(NamedTuple):
-    """What release changes: {configuration: its text without our line}, as whom that is written, and the
-    files that go.
+    """What release changes: {configuration: its text without our line}, the files that go, and as whom each
+    of all these is changed.
 
     `failures`: {cluster: why what is ours stays there}.
     """
@@ -155,14 +155,13 @@ def plan_release(host: Host) -> Release:
                 continue
             ours = postgresql_files.ours(files, facts["config"])
             text = postgresql_files.without_line(files, facts["config"])
-            if text != files.read(facts["config"]):
-                user = ownership.user_of(host, facts["pids"], facts["config"])
-                owners[facts["config"]] = postgresql_files.writer(
-                    host, facts["config"], facts["config"], user
-                )
+            own = [*ours, *([facts["config"]] if text != files.read(facts["config"]) else [])]
+            user = ownership.user_of(host, facts["pids"], facts["config"]) if own else 0
+            writers = {path: postgresql_files.writer(host, path, facts["config"], user) for path in own}
         except (ChangeFailed, Unobservable, ValueError) as error:
             failures[name] = f"{name}: {error}"
             continue
+        owners.update(writers)
         for path, settings in ours.items():
             changes.append(Change(path, "drop_in", "persisted", "present", "absent"))
             changes += [Change(name, key, "persisted", value, "unset") for key, value in settings.items()]
@@ -179,7 +178,7 @@ def apply_release(host: Host, work: Release) -> None:
     for path, text in work.writes.items():
         host.write_file(path, _bytes(text), owner=work.owners[path])
     for path in work.files:
-        host.remove_file(path)
+        host.remove_file(path, owner=work.owners[path])
 
 
 def _clusters(host: Host) -> dict[str, dict[str, Any]]:

@@ -170,6 +170,8 @@ class FakeHost(Host):
     def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         text = content.decode("utf-8", "surrogateescape")
         self.written_as[path] = owner
+        if owner and not self.exists(path):
+            self.uids[path] = owner
         self._mutate(("file", path, content), lambda: self._write(path, text))
 
     def remove_file(self, path: str, owner: int = 0) -> None:

@@ -128,3 +128,11 @@ def test_firebird_s_directories_may_lie_on_a_disk_that_hangs() -> None:
         Unobservable("find: no answer within 10 s")
     )
     assert "no answer" in setup(host, "", "/opt/firebird/firebird.conf").unread["/opt/firebird/firebird.conf"]
+
+
+def test_option_files_are_never_looked_at_without_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = MariaHost(MYSQL, argv=("--defaults-file=/srv/my.cnf",))
+    host.files["/srv/my.cnf"] = ""
+    monkeypatch.setattr(host, "mode", lambda path: pytest.fail(f"{path}: its disk may hang"))
+    (found,) = collect(host, "now")["engines"]
+    assert found["settings"]["sync_binlog"]["persisted"] == "1"

@@ -181,7 +181,7 @@ def test_what_systemd_does_not_manage_is_never_restarted(way: str) -> None:
 @pytest.mark.fact(28)
 def test_where_a_cluster_may_manage_it_nothing_is_changed() -> None:
     host = with_mssql(WRONG)
-    host.start(FakeProcess(7, "/usr/sbin/pacemakerd"))
+    host.start(FakeProcess(7, "/usr/sbin/pacemakerd", uid=0))
     with pytest.raises(ChangeFailed, match="managed by unknown"):
         run(host, FLUSH)
     assert host.mutations == []
