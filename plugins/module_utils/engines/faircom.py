@@ -20,7 +20,7 @@ from .instance import Instance, Observed, of_mains
 from .places import Place, Places, look
 from .processes import Process, Processes, argv_of
 from .startfile import Word
-from .textfile import Line, Malformed, line_ends
+from .textfile import Line, Malformed, line_ends, without_content
 
 NAME = "faircom"
 PROGRAMS = ("faircom", "ctreesql", "ctsrvr", "ctreeace")
@@ -248,7 +248,7 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
             return "", None, f"{found.config}: No such file or directory"
         return text, ctsrvr.parse(text, found.config), None
     except (Unobservable, Malformed) as error:
-        return "", None, str(error)
+        return "", None, without_content(error)
 
 
 def _argv(host: Host, main: Process | None) -> tuple[list[str], str | None]:

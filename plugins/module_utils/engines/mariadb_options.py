@@ -22,7 +22,7 @@ from ..paths import normal
 from . import bounded, my_cnf
 from . import mariadb_words as words
 from .places import look, resolve
-from .textfile import Effective, Malformed
+from .textfile import Effective, Malformed, without_content
 
 COMMAND_LINE = "its command line"
 #: What MySQL's SET PERSIST writes, in the data directory.
@@ -198,14 +198,7 @@ def effective(files: Files, begun: Start, version: words.Release) -> Effective:
             files.read, files.names, begun.mains, version.flavour, version.text, begun.suffix
         )
     except Malformed as error:
-        raise Unobservable(without_content(str(error))) from None
-
-
-def without_content(message: str) -> str:
-    """Return a parser's message without the line that it shows: it may hold a password."""
-    place, seen, rest = message.partition(": seen ")
-    wanted = rest.rpartition("; wanted ")[2]
-    return f"{place}: wanted {wanted}" if seen else message
+        raise Unobservable(without_content(error)) from None
 
 
 def persisted(

@@ -21,7 +21,7 @@ from .instance import Instance, Observed, of_mains
 from .places import Place, look
 from .processes import Process, Processes, argv_of, variables
 from .startfile import Word
-from .textfile import Line, Malformed
+from .textfile import Line, Malformed, without_content
 
 NAME = "mssql"
 PROGRAMS = ("sqlservr",)
@@ -177,7 +177,7 @@ def _lines(host: Host, path: str) -> tuple[list[Line] | None, str | None]:
     try:
         return mssql_conf.parse(bounded.read(host, path) or "", CONFIG), None
     except (Unobservable, Malformed) as error:
-        return None, str(error)
+        return None, without_content(error)
 
 
 def _flag(lines: list[Line], number: int) -> Word:

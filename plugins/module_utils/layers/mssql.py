@@ -70,6 +70,8 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
         changes += servers.changes(facts, target.wanted, restart)
         before.update(_before(facts))
         _check(facts, target.wanted)
+    if any(change.when == "persisted" for change in changes):
+        _expect_file(host)
     return Work(tuple(changes), before, facts)
 
 
@@ -175,6 +177,7 @@ def _write(host: Host, wanted: dict[str, str]) -> None:
     except Unobservable as error:
         raise ChangeFailed(f"{error}; give it, and the directories above it, back to root") from error
     before = _owner(host)
+    _expect_file(host)
     for name in _ORDER:
         if name in wanted:
             host.change([TOOL, *_arguments(name, wanted[name])])
@@ -188,6 +191,17 @@ def _write(host: Host, wanted: dict[str, str]) -> None:
         )
     # mssql-conf does not: a power cut now would leave the file empty.
     host.change(["sync", mssql.CONFIG])
+
+
+def _expect_file(host: Host) -> None:
+    """Refuse a link: its directory is the server's user's, and mssql-conf would write, as root, where it leads."""
+    try:
+        target = host.link(mssql.CONFIG)
+    except Unobservable:
+        return
+    raise ChangeFailed(
+        f"{mssql.CONFIG}: seen a link to {target}, wanted the file itself; put it there, then run again"
+    )
 
 
 def _arguments(name: str, word: str) -> list[str]:

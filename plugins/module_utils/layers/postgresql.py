@@ -14,6 +14,7 @@ from ..engines.collect import Engines
 from ..engines.postgresql_cluster import UNFLUSHED, WORDS, Cluster, Files
 from ..engines.postgresql_server import Login
 from ..engines.processes import argv_of
+from ..engines.textfile import without_content
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
 from . import ownership, postgresql_files
@@ -119,7 +120,7 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
         try:
             step, own = _step(host, found[target.instance], target, restart)
         except (ChangeFailed, Unobservable, ValueError) as error:
-            failures[target.instance] = f"{target.instance}: {error}"
+            failures[target.instance] = f"{target.instance}: {without_content(error)}"
             continue
         changes += own
         if own:
@@ -159,7 +160,7 @@ def plan_release(host: Host) -> Release:
             user = ownership.user_of(host, facts["pids"], facts["config"]) if own else 0
             writers = {path: postgresql_files.writer(host, path, facts["config"], user) for path in own}
         except (ChangeFailed, Unobservable, ValueError) as error:
-            failures[name] = f"{name}: {error}"
+            failures[name] = f"{name}: {without_content(error)}"
             continue
         owners.update(writers)
         for path, settings in ours.items():

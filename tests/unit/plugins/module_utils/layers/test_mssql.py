@@ -324,3 +324,21 @@ def test_a_tool_that_others_may_change_is_not_run() -> None:
     with pytest.raises(ChangeFailed, match="mssql-conf may be changed by others than root"):
         run(host, FLUSH)
     assert commands(host) == []
+
+
+def test_mssql_conf_is_not_run_where_its_file_is_a_link() -> None:
+    """The directory is the server's user's, and the program writes as root where a link leads."""
+    host = with_mssql()
+    host.files["/etc/x.conf"] = host.files.pop(CONF)
+    host.links[CONF] = "/etc/x.conf"
+    with pytest.raises(ChangeFailed, match="seen a link to /etc/x"):
+        run(
+            host,
+            {
+                "writethrough": "1",
+                "alternatewritethrough": "0",
+                "traceflag3979": "off",
+                "traceflag3982": "on",
+            },
+        )
+    assert commands(host) == []
