@@ -84,13 +84,15 @@ class Engines:
         ]
         asked = {*own.values(), *(found.unit for found in stopped)} - {None}
         shown, why = units.show(self.host, filter(None, asked))
-        told = []
-        for found in running:
+        facts = {}
+        for found in sorted(running, key=lambda found: self._is_foreign(found, places)):
             pid = found.processes[0].pid
             with self._patience():
-                facts = self._told(found, places[pid], own.get(pid), shown, why)
+                said = self._told(found, places[pid], own.get(pid), shown, why)
             if not self.processes.is_gone(found.processes[0]):
-                told.append(facts)
+                facts[pid] = said
+        pids = [found.processes[0].pid for found in running]
+        told = [facts[pid] for pid in pids if pid in facts]
         for found in stopped:
             unit = shown.get(found.unit or "")
             if not any(_is_same(found, unit, other) for other in told):
@@ -111,6 +113,13 @@ class Engines:
                 why = self.failed.get(engine) or _why(process, engine)
                 found.append({"pid": process.pid, "name": process.name, "why": why})
         return found + [{"pid": None, "name": name, "why": why} for name, why in self.failed.items()]
+
+    def _is_foreign(self, found: Instance, places: dict[int, Place | str]) -> bool:
+        """Tell whether an instance is a person's, or a container's: it may not take the time of the others."""
+        main = found.processes[0]
+        place = places[main.pid]
+        in_container = isinstance(place, Place) and place.namespace == "container"
+        return in_container or self.processes.is_of_a_person(main)
 
     @contextlib.contextmanager
     def _patience(self) -> Iterator[None]:

@@ -177,7 +177,7 @@ def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
         return UNKNOWN, str(error)
     said = _ATTRIBUTES.search(result.stdout)
     if result.rc != 0 or not said:
-        words = " ".join(result.stderr.split()) or "it tells no attributes"
+        words = " ".join(result.stderr.split())[:300] or "it tells no attributes"
         return UNKNOWN, f"{tool} -h: exit {result.rc}: {words}"
     return "on" if "force write" in said["words"].split(", ") else "off", None
 

@@ -78,14 +78,11 @@ def of_mains(
     named by its process, and its evidence says why.
     """
     found = []
-    mains = list(mains)
-    if len(mains) > MOST:
-        mains = sorted(mains, key=processes.is_of_a_person)[:MOST]
-    for main in mains:
+    for main in sorted(mains, key=processes.is_of_a_person)[:MOST]:
         try:
             found.append(build(main))
         except Unobservable as error:
             if not processes.is_gone(main):
                 why = unknown(f"/proc/{main.pid}", str(error))
                 found.append(Instance(engine, f"process {main.pid}", (main,), evidence=(("config", why),)))
-    return found
+    return sorted(found, key=lambda instance: instance.processes[0].pid if instance.processes else 0)

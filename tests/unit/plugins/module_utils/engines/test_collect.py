@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
     places,
     postgresql,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import ENGINES, collect
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import ENGINES, Engines, collect
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.processes import Processes
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
 
@@ -386,7 +386,7 @@ def test_servers_of_the_system_s_users_come_before_all_others(monkeypatch: pytes
     monkeypatch.setattr(instance, "MOST", 3)
     host = debian(*(FakeProcess(pid, "/home/u/mysqld", uid=1000) for pid in range(60, 70)), MARIA)
     facts = told(host)
-    assert [found["pids"] for found in facts["engines"] if found["pids"]] == [[80], [60], [61]]
+    assert [found["pids"] for found in facts["engines"] if found["pids"]] == [[60], [61], [80]]
     assert [row["pid"] for row in facts["unattributed"]] == list(range(62, 70))
     assert "belongs to no instance" in facts["unattributed"][0]["why"]
 
@@ -399,3 +399,20 @@ def test_the_same_mounts_are_kept_once_and_too_many_not_at_all(monkeypatch: pyte
     assert found.of(processes[50]).mounts is found.of(processes[51]).mounts is found.mounts
     with pytest.raises(Unobservable, match="/proc/52/mountinfo: more is mounted"):
         found.of(processes[52])
+
+
+def test_servers_of_persons_and_containers_take_nobody_s_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[int] = []
+    tell = Engines._told
+    monkeypatch.setattr(
+        Engines,
+        "_told",
+        lambda self, found, *more: (
+            order.extend(one.pid for one in found.processes) or tell(self, found, *more)
+        ),
+    )
+    cgroup = f"0::/system.slice/docker-{ID}.scope\n"
+    boxed = FakeProcess(71, "/opt/mssql/bin/sqlservr", namespace=OTHER, cgroup=cgroup)
+    host = debian(FakeProcess(70, "/opt/mssql/bin/sqlservr", uid=1000), boxed, MARIA)
+    found = [facts["pids"] for facts in told(host)["engines"] if facts["pids"]]
+    assert (order[0], found) == (80, [[70], [71], [80]])
