@@ -21,7 +21,7 @@ from .instance import Instance, Observed, of_mains
 from .places import Place, look
 from .processes import Process, Processes, argv_of, variables
 from .startfile import Word
-from .textfile import Line, Malformed
+from .textfile import Line, Malformed, without_content
 
 NAME = "mssql"
 PROGRAMS = ("sqlservr",)
@@ -58,7 +58,7 @@ _LOG_LIMIT = 256 * 1024
 _LONGEST = 80
 _VERSION = re.compile(r"Microsoft (?P<name>SQL Server .{0,80}?) - (?P<number>\d+\.\d+\.\d+\.\d+) ")
 _PARAMETERS = re.compile(r"(?:Registry|Command Line) startup parameters:", re.I)
-_PARAMETER = re.compile(r"(?:[\d-]{10} [\d:.]+ Server)?\s+-(?P<option>[A-Za-z])\s*(?P<value>.*?)\s*")
+_PARAMETER = re.compile(r"(?:[\d-]{10} [\d:.]+ Server)?\s+-(?P<option>[A-Za-z])\s*(?P<value>.*)")
 
 
 def find(host: Host, processes: Processes) -> list[Instance]:
@@ -147,7 +147,7 @@ def parse_log(text: str) -> tuple[str | None, str, frozenset[int] | None]:
         if _PARAMETERS.search(line):
             flags, listing = flags or set(), True
             continue
-        parameter = _PARAMETER.fullmatch(line)
+        parameter = _PARAMETER.fullmatch(line.rstrip())
         if listing and parameter:
             number = parameter["value"].strip('"')
             if parameter["option"] == "T" and re.fullmatch(r"[0-9]{1,9}", number):
@@ -177,7 +177,7 @@ def _lines(host: Host, path: str) -> tuple[list[Line] | None, str | None]:
     try:
         return mssql_conf.parse(bounded.read(host, path) or "", CONFIG), None
     except (Unobservable, Malformed) as error:
-        return None, str(error)
+        return None, without_content(error)
 
 
 def _flag(lines: list[Line], number: int) -> Word:

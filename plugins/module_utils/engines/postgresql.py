@@ -18,7 +18,7 @@ from .instance import Instance, Observed, of_mains, setting
 from .places import Place, look, resolve
 from .postgresql_cluster import DEBIAN, WORDS, Cluster, Files
 from .processes import Process, Processes, argv_of
-from .textfile import Malformed
+from .textfile import Malformed, without_content
 
 NAME = "postgresql"
 PROGRAMS = ("postgres", "postmaster", "edb-postgres")
@@ -111,7 +111,7 @@ def _cluster(
             return None, f"the server reads {said}, and its command line leads to {found.config}"
         return postgresql_cluster.read(host, files, found.config, data, argv, found.unit), None
     except (Unobservable, Malformed) as error:
-        return None, str(error)
+        return None, without_content(error)
 
 
 def _answer(

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from ..engines import bounded, ctsrvr, faircom
-from ..engines.textfile import MARK, Malformed
+from ..engines.textfile import MARK, Malformed, without_content
 from ..host import ChangeFailed, Host, Unobservable
 from ..policy.faircom import WRITE_THROUGH, writes_through
 from . import originals, ownership, servers
@@ -208,7 +208,7 @@ def _words(text: str, path: str) -> dict[str, str]:
         flags = ctsrvr.compatibility(lines, path)
         values = {name: ctsrvr.value(lines, name, path) for name in faircom.KEYWORDS}
     except Malformed as error:
-        raise ChangeFailed(str(error)) from error
+        raise ChangeFailed(without_content(error)) from None
     found = {name: "on" if name in flags else "off" for name in faircom.OPTIONS}
     return {**found, **{name: str(where.value) if where else _ABSENT for name, where in values.items()}}
 

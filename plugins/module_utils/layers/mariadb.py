@@ -66,10 +66,14 @@ class Work(NamedTuple):
 
 
 class Release(NamedTuple):
-    """What release changes: our option files go, the servers keep their settings until they start anew."""
+    """What release changes: our option files go, the servers keep their settings until they start anew.
+
+    `failures`: {path: why it stays}.
+    """
 
     changes: tuple[Change, ...]
     files: tuple[str, ...]
+    failures: dict[str, str]
 
 
 def target_of(row: dict[str, Any]) -> Target:
@@ -166,7 +170,7 @@ def plan_release(host: Host) -> Release:
             except ChangeFailed:
                 pass  # Where it includes nothing that can be understood, nothing of ours was written.
     changes = []
-    ours = drop_in.ours(host, places)
+    ours, failures = drop_in.ours(host, places)
     for path, groups in ours.items():
         changes.append(Change(path, "drop_in", "persisted", "present", "absent"))
         changes += [
@@ -174,7 +178,8 @@ def plan_release(host: Host) -> Release:
             for group, settings in groups.items()
             for name, value in settings.items()
         ]
-    return Release(tuple(changes), tuple(ours))
+    expect_some(changes, failures)
+    return Release(tuple(changes), tuple(ours), failures)
 
 
 def apply_release(host: Host, work: Release) -> None:

@@ -69,6 +69,8 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
         changes += servers.changes(facts, target.wanted, restart)
         before.update(_before(facts))
         _check(facts, target.wanted)
+    if any(change.when == "persisted" for change in changes):
+        _expect_file(host)
     return Work(tuple(changes), before, facts)
 
 
@@ -177,6 +179,7 @@ def _write(host: Host, wanted: dict[str, str]) -> None:
     except Unobservable as error:
         raise ChangeFailed(f"{error}; give it, and the directories above it, back to root") from error
     before = _owner(host)
+    _expect_file(host)
     for name in _sequence(wanted):
         host.change([TOOL, *_arguments(name, wanted[name])])
     after = _owner(host)
@@ -197,6 +200,17 @@ def _sequence(wanted: dict[str, str]) -> list[str]:
     return sorted(
         (name for name in _ORDER if name in wanted),
         key=lambda name: name in mssql.FLAGS and wanted[name] == "on",
+    )
+
+
+def _expect_file(host: Host) -> None:
+    """Refuse a link: its directory is the server's user's, and mssql-conf would write, as root, where it leads."""
+    try:
+        target = host.link(mssql.CONFIG)
+    except Unobservable:
+        return
+    raise ChangeFailed(
+        f"{mssql.CONFIG}: seen a link to {target}, wanted the file itself; put it there, then run again"
     )
 
 

@@ -15,6 +15,7 @@ from ..engines.collect import Engines
 from ..engines.postgresql_cluster import UNFLUSHED, WORDS, Cluster, Files
 from ..engines.postgresql_server import Login
 from ..engines.processes import argv_of
+from ..engines.textfile import without_content
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
 from . import ownership, postgresql_files
@@ -79,8 +80,8 @@ class Work(NamedTuple):
 
 
 class Release(NamedTuple):
-    """What release changes: {configuration: its text without our line}, as whom that is written, and the
-    files that go.
+    """What release changes: {configuration: its text without our line}, the files that go, and as whom each
+    of all these is changed.
 
     `failures`: {cluster: why what is ours stays there}.
     """
@@ -120,7 +121,7 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
         try:
             step, own = _step(host, found[target.instance], target, restart)
         except (ChangeFailed, Unobservable, ValueError) as error:
-            failures[target.instance] = f"{target.instance}: {error}"
+            failures[target.instance] = f"{target.instance}: {without_content(error)}"
             continue
         changes += own
         if own:
@@ -156,14 +157,13 @@ def plan_release(host: Host) -> Release:
                 continue
             ours = postgresql_files.ours(files, facts["config"])
             text = postgresql_files.without_line(files, facts["config"])
-            if text != files.read(facts["config"]):
-                user = ownership.user_of(host, facts["pids"], facts["config"])
-                owners[facts["config"]] = postgresql_files.writer(
-                    host, facts["config"], facts["config"], user
-                )
+            own = [*ours, *([facts["config"]] if text != files.read(facts["config"]) else [])]
+            user = ownership.user_of(host, facts["pids"], facts["config"]) if own else 0
+            writers = {path: postgresql_files.writer(host, path, facts["config"], user) for path in own}
         except (ChangeFailed, Unobservable, ValueError) as error:
-            failures[name] = f"{name}: {error}"
+            failures[name] = f"{name}: {without_content(error)}"
             continue
+        owners.update(writers)
         for path, settings in ours.items():
             changes.append(Change(path, "drop_in", "persisted", "present", "absent"))
             changes += [Change(name, key, "persisted", value, "unset") for key, value in settings.items()]
@@ -184,7 +184,7 @@ def _release(host: Host, work: Release, path: str) -> None:
     if path in work.writes:
         host.write_file(path, _bytes(work.writes[path]), owner=work.owners[path])
     else:
-        host.remove_file(path)
+        host.remove_file(path, owner=work.owners[path])
 
 
 def _clusters(host: Host) -> dict[str, dict[str, Any]]:

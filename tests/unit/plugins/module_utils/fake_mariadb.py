@@ -110,7 +110,11 @@ class MariaHost(ProcHost):
             self.asked.append(tuple(argv))
             return Result(0, f"{self.program}  Ver {self.version} for Linux on x86_64\n", "")
         if argv[:2] == ["stat", "--dereference"]:
-            return Result(0, " ".join(self.owners[argv[-1]]) + "\n", "")
+            if not self.exists(argv[-1]):
+                return Result(1, "", f"stat: cannot statx '{argv[-1]}'")
+            path = self.resolve(argv[-1])
+            mode = f"{self.modes.get(path, 0o644):o}"
+            return Result(0, " ".join(self.owners.get(path, (mode, "0", "0"))) + "\n", "")
         return super().run(argv, timeout)
 
     def change(self, argv: list[str], timeout: float = CHANGE_TIMEOUT) -> None:

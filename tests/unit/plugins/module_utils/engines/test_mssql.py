@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -257,3 +258,10 @@ def test_any_text_is_read(text: str) -> None:
     mssql.parse_log(text)
     number, _name, flags = mssql.parse_log(text.replace("\n", " ") + "\n" + errorlog("3979"))
     assert (number, flags) == ("16.0.4185.3", {3979})
+
+
+def test_a_line_of_the_log_that_is_made_to_be_searched_for_ever_is_not() -> None:
+    begun = time.monotonic()
+    number, _name, flags = mssql.parse_log(errorlog("3979") + f" -ab{' ' * 250_000}b\n" * 2)
+    assert (number is None, flags) == (False, {3979})
+    assert time.monotonic() - begun < 5

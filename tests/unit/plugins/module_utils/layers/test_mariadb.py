@@ -507,3 +507,35 @@ def test_a_line_that_no_server_can_read_is_named() -> None:
     host.login = "nobody"
     with pytest.raises(ChangeFailed, match=f"{SERVER_CNF} line 1"):
         layer.plan(host, targets(**{LOG: "1"}))
+
+
+@pytest.mark.parametrize("harm", ["theirs", "link"])
+def test_release_is_not_led_astray_by_who_runs_a_server(harm: str) -> None:
+    """It names directories, and root reads and removes what lies there."""
+    host = exposed()
+    bring(host, targets())
+    place = "/home/u/conf.d"
+    path = f"{place}/{drop_in.NAME}"
+    host.files[MAIN] += f"!includedir {place}\n"
+    host.files[f"{place}/a.cnf"] = ""
+    if harm == "link":
+        host.links[path] = DROP_IN
+    else:
+        host.files[path] = HEADER
+        host.uids[place] = 1000
+    work = layer.plan_release(host)
+    assert (work.files, list(work.failures)) == ((DROP_IN,), [path])
+    assert {"theirs": "user 1000", "link": "a link"}[harm] in work.failures[path]
+    host.mutations.clear()
+    layer.apply_release(host, work)
+    assert host.mutations == [("remove", DROP_IN)]
+
+
+def test_our_file_is_not_waited_for_where_it_is_a_pipe() -> None:
+    host = exposed()
+    host.files[DROP_IN] = ""
+    host.pipes.add(DROP_IN)
+    with pytest.raises(ChangeFailed, match="not a regular file"):
+        layer.plan(host, targets())
+    found, failures = drop_in.ours(host, drop_in.PLACES)
+    assert (found, list(failures)) == ({}, [DROP_IN])

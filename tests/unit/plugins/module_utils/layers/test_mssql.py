@@ -182,7 +182,7 @@ def test_what_systemd_does_not_manage_is_never_restarted(way: str) -> None:
 @pytest.mark.fact(28)
 def test_where_a_cluster_may_manage_it_nothing_is_changed() -> None:
     host = with_mssql(WRONG)
-    host.start(FakeProcess(7, "/usr/sbin/pacemakerd"))
+    host.start(FakeProcess(7, "/usr/sbin/pacemakerd", uid=0))
     with pytest.raises(ChangeFailed, match="managed by unknown"):
         run(host, FLUSH)
     assert host.mutations == []
@@ -379,3 +379,21 @@ def test_originals_are_kept_where_nobody_can_tell_whether_the_server_is_there(
     host.end(50)
     with pytest.raises(Unobservable, match="mssql: looking for its instances failed: no answer"):
         plan_release(host)
+
+
+def test_mssql_conf_is_not_run_where_its_file_is_a_link() -> None:
+    """The directory is the server's user's, and the program writes as root where a link leads."""
+    host = with_mssql()
+    host.files["/etc/x.conf"] = host.files.pop(CONF)
+    host.links[CONF] = "/etc/x.conf"
+    with pytest.raises(ChangeFailed, match="seen a link to /etc/x"):
+        run(
+            host,
+            {
+                "writethrough": "1",
+                "alternatewritethrough": "0",
+                "traceflag3979": "off",
+                "traceflag3982": "on",
+            },
+        )
+    assert commands(host) == []

@@ -199,7 +199,7 @@ def test_an_unknown_cluster_is_refused() -> None:
     ("cgroup", "beside", "message"),
     [
         ("0::/system.slice/patroni.service\n", None, "15/main: Patroni writes its files; .*patronictl"),
-        ("", FakeProcess(9, "/usr/sbin/pacemakerd"), "15/main: nobody can tell .*Pacemaker runs"),
+        ("", FakeProcess(9, "/usr/sbin/pacemakerd", uid=0), "15/main: nobody can tell .*Pacemaker runs"),
         ("0::/user.slice/user@5.service/x.service\n", None, "15/main: nobody can tell .*user's own"),
     ],
 )
@@ -502,7 +502,18 @@ def test_files_are_written_as_who_may_write_there() -> None:
     assert {path: host.written_as[path] for path in written(host)} == {f"{ETC}/conf.d/{NAME}": 26, CONF: 26}
     host.written_as.clear()
     layer.apply_release(host, layer.plan_release(host))
-    assert host.written_as == {CONF: 26}
+    assert host.written_as == {f"{ETC}/conf.d/{NAME}": 26, CONF: 26}
+
+
+@pytest.mark.parametrize("place", [ETC, f"{ETC}/conf.d"])
+def test_release_removes_nothing_where_somebody_else_may_change_it(place: str) -> None:
+    host = unsafe()
+    run(host, {"fsync": "on"})
+    host.uids[place] = 1000
+    host.mutations.clear()
+    with pytest.raises(ChangeFailed, match="user 1000"):
+        layer.plan_release(host)
+    assert host.mutations == []
 
 
 @pytest.mark.parametrize("path", [ETC, CONF, f"{ETC}/conf.d"])
