@@ -554,10 +554,10 @@ def test_release_that_fails_for_one_does_not_stop_the_others(monkeypatch: pytest
     layer.apply(host, layer.plan(host, targets), targets)
     remove = host.remove_file
 
-    def refuse(path: str) -> None:
+    def refuse(path: str, owner: int = 0) -> None:
         if path == OURS:
             raise ChangeFailed(f"{path}: Read-only file system")
-        remove(path)
+        remove(path, owner)
 
     monkeypatch.setattr(host, "remove_file", refuse)
     with pytest.raises(ChangeFailed, match="Read-only"):
