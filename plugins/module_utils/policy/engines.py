@@ -188,7 +188,9 @@ def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], 
     running = "stopped" if stopped else seen["running"]
     persisted = seen["persisted"]
     runs, kept = stopped or rule.allows(running), rule.allows(persisted)
-    verdict = _judge(running, persisted, runs, kept, rule.live)
+    # What the command line fixed waits for a restart, also of a setting that a server takes otherwise.
+    waits = name in instance["pending_restart"]
+    verdict = _judge(running, persisted, runs, kept, rule.live and not waits)
     ours = (
         instance["managed_by"] not in _OWNERS
         and persisted != UNKNOWN
