@@ -42,6 +42,9 @@ def path(mount: dict[str, Any], disks: Iterable[dict[str, Any] | None], kernel: 
 
 
 def _of_disks(disks: Iterable[dict[str, Any] | None], source: str) -> Observation:
+    disks = list(disks)
+    if not disks:
+        return unknown(source, "no disk is known below it")
     for disk in disks:
         if disk is None:
             return unknown(source, "nothing is known of one of its disks")

@@ -74,6 +74,11 @@ def test_what_is_not_known_is_unknown(changes: dict[str, Any]) -> None:
     assert found.reason
 
 
+def test_without_a_disk_nothing_is_known() -> None:
+    found = path(mount(disks=[]), [], "6.1.0")
+    assert (found.value, found.reason) == ("unknown", "no disk is known below it")
+
+
 @pytest.mark.parametrize(
     ("efficient", "expected"),
     [(["yes", "yes"], "yes"), (["yes", "no"], "no"), (["no", "yes"], "no"), (["yes", "unknown"], "unknown")],
