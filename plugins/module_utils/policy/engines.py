@@ -94,7 +94,7 @@ def assess(
         if instance["engine"] == "mssql":
             warnings += mssql.warnings(instance)
         if instance["engine"] == "faircom":
-            warnings += faircom.warnings(instance, _label(instance))
+            warnings += faircom.warnings(instance, _label(instance), profile)
             unknowns += faircom.unknowns(instance, _label(instance)) if profile.promises_durability else []
         if own_risks or storage_loses:
             check = CHECKS[_kind(instance)]
@@ -168,7 +168,7 @@ def _rows(
     if instance["engine"] == "mssql":
         wanted = mssql.rules(instance, profile, storage, honoured)
     if instance["engine"] == "faircom":
-        wanted = faircom.rules(instance, wanted)
+        wanted = faircom.rules(instance, wanted, profile)
     for name, rule in wanted.items():
         why = instance["evidence"].get(name, {}).get("reason") or "it was not told"
         seen = instance["settings"].get(name, {**_NOT_TOLD, "reason": why})

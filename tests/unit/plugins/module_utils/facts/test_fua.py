@@ -108,7 +108,7 @@ def test_the_host_tells_its_distribution() -> None:
     [
         ("ID=debian\nVERSION_ID='13'\n", "debian 13"),
         ("ID=arch\n", ""),
-        ("ID=\"sles\nVERSION_ID=1\n", ""),
+        ('ID="sles\nVERSION_ID=1\n', ""),
         ("", ""),
         ("# ID=x\nID=a\nID=b\nVERSION_ID=1 # one\n", "b 1 # one"),
     ],

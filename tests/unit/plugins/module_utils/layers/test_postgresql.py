@@ -264,7 +264,7 @@ def test_what_the_others_become_is_verified_beside_one_that_is_beaten() -> None:
     host.write(AUTO, "fsync = off\n")
     work = layer.plan(host, [Target("15/main", SAFE)])
     host.deaf = True
-    with pytest.raises(ChangeFailed, match="full_page_writes .*did not follow"):
+    with pytest.raises(ChangeFailed, match=r"full_page_writes .*did not follow"):
         layer.apply(host, work, [])
 
 
