@@ -109,8 +109,8 @@ def _tied(
     distribution: str,
 ) -> dict[str, Any]:
     """Return a mount's facts with what only its devices know."""
-    seen = [by_name.get(name) for name in mount["disks_seen"]]
-    path = fua.path(mount, seen, kernel, distribution)
+    leaves = [by_name.get(name) for name in mount["disks_seen"]]
+    path = fua.path(mount, leaves, kernel, distribution)
     evidence = {**mount["evidence"], "fua_path": path.as_dict()}
     carrier = mount["carrier"]
     readahead = {}
