@@ -17,7 +17,7 @@ description:
   - What cannot be read is the word V(unknown), with its reason under RV(ansible_facts.durable_engines.engines[].evidence);
     it is never taken for safe.
   - A path on a disk that does not answer costs its time limit of ten seconds, and the rest is read all the same.
-  - Changes nothing and writes nothing on the host.
+  - Changes nothing and writes nothing on the host. C(mssql.conf) is flushed to its disk before it counts as persisted.
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
