@@ -93,12 +93,14 @@ class Engines:
                 facts[pid] = said
         pids = [found.processes[0].pid for found in running]
         told = [facts[pid] for pid in pids if pid in facts]
+        first = [*facts.values()]
         for found in stopped:
             unit = shown.get(found.unit or "")
             if not any(_is_same(found, unit, other) for other in told):
                 with self._patience():
                     told.append(self._told(found, None, found.unit, shown, why))
-        _name_apart(told)
+        # The plain name is that of the service, whoever else runs such a program.
+        _name_apart([*first, *told[len(first) :]])
         return told
 
     def unattributed(self) -> list[dict[str, Any]]:

@@ -40,8 +40,8 @@ class Step(NamedTuple):
     """What is done to one server.
 
     `client` is the command that it lets in; `statements` are executed in order, `unit` is restarted, None
-    without need, within `limit` seconds; and in the end the file systems of `flush` are flushed. `shown`:
-    what it has to say of itself then.
+    without need, within `limit` seconds; and in the end the file systems of `flush` are flushed: `owed` is
+    the note that this is to be done, by whoever comes next. `shown`: what it has to say of itself then.
     """
 
     client: tuple[str, ...] = ()
@@ -49,6 +49,7 @@ class Step(NamedTuple):
     unit: str | None = None
     limit: float = 0.0
     flush: tuple[str, ...] = ()
+    owed: str = ""
     shown: Mapping[str, str] = MappingProxyType({})
 
 
@@ -278,6 +279,7 @@ def _plan_one(
             unit=unit,
             limit=restart_limit(facts),
             flush=tuple(facts["directories"]) if tightened else (),
+            owed=mariadb.owed_path(seen.data),
             shown=now,
         )
     planned = work._replace(changes=(*work.changes, *changes), steps=steps, files={**work.files, **files})
@@ -326,16 +328,22 @@ def _statements(facts: dict[str, Any], now: dict[str, str]) -> Iterable[str]:
 
 
 def _tell(host: Host, step: Step) -> None:
+    if step.flush:
+        host.write_file(step.owed, b"")
     if step.statements:
         host.change(client.statements(step.client, step.statements))
     # What was written to binary logs and data files without a flush is in the kernel's memory.
     _flush(host, step)
+    if step.flush and not step.unit:
+        host.remove_file(step.owed)
 
 
 def _restart(host: Host, step: Step) -> None:
     if step.unit:
         host.change(["systemctl", "restart", "--", step.unit], timeout=step.limit)
         _flush(host, step)
+        if step.flush:
+            host.remove_file(step.owed)
 
 
 def _flush(host: Host, step: Step) -> None:

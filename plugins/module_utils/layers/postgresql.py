@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 import time
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..engines import postgresql_cluster, postgresql_server
@@ -70,13 +71,15 @@ class Step(NamedTuple):
 class Work(NamedTuple):
     """What there is to do, cluster by cluster, and whether servers may be restarted for it.
 
-    `failures`: {cluster: why it stays as it is}.
+    `failures`: {cluster: why it, or a setting of it, stays as it is}; `possible`: the clusters that do not
+    stay, each with the settings that can be set.
     """
 
     changes: tuple[Change, ...]
     steps: dict[str, Step]
     restart: bool
     failures: dict[str, str]
+    possible: tuple[Target, ...]
 
 
 class Release(NamedTuple):
@@ -104,13 +107,15 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     """Return the work that brings the clusters to their settings; reads only.
 
     `restart`: whether a server may be restarted for a setting that waits for it. Raises ChangeFailed,
-    before anything changes, when a cluster is not there. One that cannot be asked, belongs to somebody
-    else, or where something would go on beating what is written, is a failure of its own.
+    before anything changes, when a cluster is not there. One that cannot be asked, or belongs to somebody
+    else, is a failure of its own; and so is a setting that cannot be read, or where something would go on
+    beating what is written: the others of its cluster are set all the same.
     """
     found = _clusters(host) if targets else {}
     changes: list[Change] = []
     steps: dict[str, Step] = {}
     failures: dict[str, str] = {}
+    possible: list[Target] = []
     for target in targets:
         if target.instance not in found:
             raise ChangeFailed(
@@ -119,22 +124,24 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
             )
     for target in targets:
         try:
-            step, own = _step(host, found[target.instance], target, restart)
+            step, own, left = _step(host, found[target.instance], target, restart)
         except (ChangeFailed, Unobservable, ValueError) as error:
             failures[target.instance] = f"{target.instance}: {without_content(error)}"
             continue
+        if left:
+            failures[target.instance] = f"{target.instance}: {'; '.join(left.values())}"
+        possible.append(Target(target.instance, _without(target.wanted, left)))
         changes += own
         if own:
             steps[target.instance] = step
     expect_some(changes, failures)
-    return Work(tuple(changes), steps, restart, failures)
+    return Work(tuple(changes), steps, restart, failures, tuple(possible))
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
-    """Do the work and read it back. Raises ChangeFailed."""
+    """Do the work and read back what of the targets can be set. Raises ChangeFailed."""
     each(work.steps, lambda name: _do(host, work.steps[name]))
-    done = [target for target in targets if target.instance not in work.failures]
-    verify(plan(host, done, work.restart).changes)
+    verify(plan(host, list(work.possible), work.restart).changes)
 
 
 def plan_release(host: Host) -> Release:
@@ -199,9 +206,18 @@ def _clusters(host: Host) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _step(host: Host, facts: dict[str, Any], target: Target, restart: bool) -> tuple[Step, list[Change]]:
-    """Return what is to be done to one cluster, and its changes. Raises ChangeFailed, ValueError."""
-    _refuse(facts, target)
+def _step(
+    host: Host, facts: dict[str, Any], target: Target, restart: bool
+) -> tuple[Step, list[Change], dict[str, str]]:
+    """Return what is to be done to one cluster, its changes, and {setting: why it stays as it is}.
+
+    Raises ChangeFailed, ValueError.
+    """
+    _refuse(facts)
+    left = _unread(facts, target.wanted)
+    wanted = _without(target.wanted, left)
+    if left and not wanted:
+        raise ChangeFailed("; ".join(left.values()))
     settings, name = facts["settings"], target.instance
     running = facts["state"] == "running"
     pid = facts["pids"][0] if running else None
@@ -211,16 +227,19 @@ def _step(host: Host, facts: dict[str, Any], target: Target, restart: bool) -> t
     cluster = postgresql_cluster.read(host, files, facts["config"], data, argv, facts["unit"])
     stale = {
         setting: word
-        for setting, word in target.wanted.items()
+        for setting, word in wanted.items()
         if settings[setting]["persisted"] not in (word, *([UNFLUSHED] if word == "on" else []))
     }
-    wrong = {s: w for s, w in target.wanted.items() if running and settings[s]["running"] != w}
-    waiting = _waiting(wrong, argv)
+    writes, beaten = postgresql_files.writes(files, cluster, stale) if stale else ({}, {})
+    left.update(beaten)
+    stale, wanted = _without(stale, beaten), _without(wanted, beaten)
+    wrong = {s: w for s, w in wanted.items() if running and settings[s]["running"] != w}
+    # One that is on already, and unflushed, waits for nothing.
+    waiting = _waiting((s for s in wrong if settings[s]["running"] != UNFLUSHED), argv)
     unit = facts["unit"] if restart and waiting and facts["managed_by"] == "systemd" else None
     shown = {s: w for s, w in wrong.items() if unit or s not in waiting}
-    _expect_no_pin(facts, wrong, unit, argv)
     flush = tuple(s for s in _OWING if shown.get(s) == "on")
-    if not running and settings["fsync"]["persisted"] != "on" == target.wanted.get("fsync"):
+    if not running and settings["fsync"]["persisted"] != "on" == wanted.get("fsync"):
         flush = ("fsync",)
     changes = [Change(name, s, "running", settings[s]["running"], w) for s, w in shown.items()]
     kept = dict(stale)
@@ -228,7 +247,6 @@ def _step(host: Host, facts: dict[str, Any], target: Target, restart: bool) -> t
         kept["fsync"] = "on"
     changes += [Change(name, s, "persisted", settings[s]["persisted"], w) for s, w in kept.items()]
     login = postgresql_server.login(host, pid, cluster.data) if pid else None
-    writes = postgresql_files.writes(files, cluster, stale) if stale else {}
     user = ownership.user_of(host, facts["pids"], cluster.data) if writes else 0
     step = Step(
         instance=name,
@@ -243,10 +261,10 @@ def _step(host: Host, facts: dict[str, Any], target: Target, restart: bool) -> t
         restart=unit,
         limit=restart_limit(facts),
     )
-    return step, changes
+    return step, changes, left
 
 
-def _refuse(facts: dict[str, Any], target: Target) -> None:
+def _refuse(facts: dict[str, Any]) -> None:
     """Raise ChangeFailed where a cluster is not ours to write, or is not understood."""
     manager = facts["managed_by"]
     if manager in _OWNERS or facts["root"]:
@@ -254,14 +272,24 @@ def _refuse(facts: dict[str, Any], target: Target) -> None:
         raise ChangeFailed(f"{_OWNERS.get(manager, _OWNERS['container'])}{f' ({why})' if why else ''}")
     if "observation" in facts["evidence"]:
         raise ChangeFailed(str(facts["evidence"]["observation"]["reason"]))
-    for setting in target.wanted:
+
+
+def _unread(facts: dict[str, Any], wanted: dict[str, str]) -> dict[str, str]:
+    """Return {setting: why it cannot be read} of those that are wanted."""
+    found = {}
+    for setting in wanted:
         seen = facts["settings"].get(setting)
         if seen is None or UNKNOWN in (seen["running"], seen["persisted"]):
             why = seen["reason"] if seen else "it was not read"
-            raise ChangeFailed(f"{setting} cannot be read, so it is not set: {why}")
+            found[setting] = f"{setting} cannot be read, so it is not set: {why}"
+    return found
 
 
-def _waiting(wrong: dict[str, str], argv: list[str] | None) -> list[str]:
+def _without(settings: dict[str, str], left: dict[str, str]) -> dict[str, str]:
+    return {name: word for name, word in settings.items() if name not in left}
+
+
+def _waiting(wrong: Iterable[str], argv: list[str] | None) -> list[str]:
     """Return the settings that only a restart changes: also those that the command line has fixed."""
     pinned = postgresql_cluster.settings_of(argv[1:]) if argv else {}
     return [name for name in wrong if name in _WAITING or name in pinned]
@@ -270,18 +298,6 @@ def _waiting(wrong: dict[str, str], argv: list[str] | None) -> list[str]:
 def _reloads(settings: dict[str, Any], shown: dict[str, str], waiting: list[str]) -> bool:
     """Tell whether a reload changes anything: one that is on and unflushed is there already."""
     return any(name not in waiting and settings[name]["running"] != UNFLUSHED for name in shown)
-
-
-def _expect_no_pin(
-    facts: dict[str, Any], wrong: dict[str, str], unit: str | None, argv: list[str] | None
-) -> None:
-    pinned = postgresql_cluster.settings_of(argv[1:]) if argv else {}
-    for name, word in wrong.items():
-        if name in pinned and unit is None:
-            raise ChangeFailed(
-                f"{name} is {pinned[name]} on the command line of process {facts['pids'][0]},"
-                f" which beats every file; wanted {word}; take it out of what starts the server, and restart it"
-            )
 
 
 def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:

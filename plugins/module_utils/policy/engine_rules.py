@@ -125,7 +125,7 @@ _FAIRCOM = {
         live=False,
     ),
     "DELAYED_DURABILITY": Rule(("0",), "0", _EARLY, loses=True, live=False),
-    # It groups commits and loses none, so that every word will do; policy/faircom.py warns about some.
+    # It groups commits and loses none: which words will do is the profile's to say, in policy/faircom.py.
     "COMMIT_DELAY": Rule(
         (),
         "1",

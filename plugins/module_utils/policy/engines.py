@@ -94,7 +94,7 @@ def assess(
         if instance["engine"] == "mssql":
             warnings += mssql.warnings(instance)
         if instance["engine"] == "faircom":
-            warnings += faircom.warnings(instance, _label(instance))
+            warnings += faircom.warnings(instance, _label(instance), profile)
             unknowns += faircom.unknowns(instance, _label(instance)) if profile.promises_durability else []
         if own_risks or storage_loses:
             check = CHECKS[_kind(instance)]
@@ -168,7 +168,7 @@ def _rows(
     if instance["engine"] == "mssql":
         wanted = mssql.rules(instance, profile, storage, honoured)
     if instance["engine"] == "faircom":
-        wanted = faircom.rules(instance, wanted)
+        wanted = faircom.rules(instance, wanted, profile)
     for name, rule in wanted.items():
         why = instance["evidence"].get(name, {}).get("reason") or "it was not told"
         seen = instance["settings"].get(name, {**_NOT_TOLD, "reason": why})
@@ -188,7 +188,9 @@ def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], 
     running = "stopped" if stopped else seen["running"]
     persisted = seen["persisted"]
     runs, kept = stopped or rule.allows(running), rule.allows(persisted)
-    verdict = _judge(running, persisted, runs, kept, rule.live)
+    # What the command line fixed waits for a restart, also of a setting that a server takes otherwise.
+    waits = name in instance["pending_restart"]
+    verdict = _judge(running, persisted, runs, kept, rule.live and not waits)
     ours = (
         instance["managed_by"] not in _OWNERS
         and persisted != UNKNOWN

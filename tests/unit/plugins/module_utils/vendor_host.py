@@ -60,6 +60,9 @@ class VendorHost(ProcHost):
         if argv[0] in ("head", "tail"):
             size = int(argv[1].partition("=")[2])
             return self._part(argv, size if argv[0] == "head" else -size)
+        if argv[:2] == ["sync", "--"]:
+            self.asked.append(tuple(argv))
+            return Result(0, "", "")
         if argv[0] == "date":
             return Result(0, f"{self.clock:.9f}\n", "")
         if argv[0] == "sleep":

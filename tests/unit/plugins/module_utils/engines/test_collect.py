@@ -308,6 +308,14 @@ def test_several_of_one_name_are_told_apart() -> None:
     assert all("databases" in instance for instance in found)
 
 
+def test_the_plain_name_is_the_services_and_not_a_persons() -> None:
+    person = FakeProcess(50, "/home/u/sqlservr", uid=1000)
+    service = FakeProcess(70, "/opt/mssql/bin/sqlservr", uid=998)
+    names = {found["pids"][0]: found["name"] for found in engines(ProcHost(person, service))}
+    assert names[70] == "mssql"
+    assert names[50].startswith("mssql (")
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_process_of_each_engine_is_found(engine: Any) -> None:
     for program in engine.PROGRAMS:

@@ -83,6 +83,17 @@ def test_what_waits_for_a_restart_is_named() -> None:
     assert words(host, "data_sync_retry") == ("off", "on")
 
 
+def test_what_this_starts_command_line_has_fixed_waits_for_a_restart() -> None:
+    host = FakePostgresql("-F")
+    host.source = "command line"
+    assert words(host) == ("off", "on")
+    assert told(host)["pending_restart"] == ["fsync"]
+    # There the command line is what starts it again.
+    other = FakePostgresql("-F", config=f"{DATA}/postgresql.conf")
+    other.source = "command line"
+    assert told(other)["pending_restart"] == []
+
+
 @pytest.mark.fact(50)
 def test_the_answer_of_a_real_server() -> None:
     host = FakePostgresql()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import owed_path
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.layers import mariadb as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.layers import mariadb_drop_in as drop_in
@@ -119,7 +120,8 @@ def test_no_restart_for_what_a_running_server_takes() -> None:
 def test_a_restart_comes_last_and_is_followed_by_a_flush() -> None:
     host = exposed()
     bring(host, targets(**{METHOD: "O_DIRECT"}), True)
-    assert [mutation[0] for mutation in host.mutations] == ["change", "file", "change", "change"]
+    told = [mutation[0] for mutation in host.mutations]
+    assert told == ["file", "change", "file", "change", "change", "remove"]
     assert commands(host)[1:] == [
         ("systemctl", "restart", "--", "mariadb.service"),
         ("sync", "--file-system", "--", "/var/lib/mysql", "/srv/log"),
@@ -360,6 +362,42 @@ def test_killed_at_any_step_nothing_is_less_safe_and_the_next_run_ends_it(stop_a
     host.stop_at = 0
     layer.apply(host, layer.plan(host, targets(), True), targets())
     assert (host.variables[LOG], host.variables[DOUBLEWRITE]) == ("1", "ON")
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("stop_at", range(1, 9))
+def test_killed_before_the_flush_it_is_never_told_as_safe(stop_at: int, restart: bool) -> None:
+    """What was written to binary logs before SET GLOBAL is in the kernel's memory until then."""
+    host = exposed()
+    work = layer.plan(host, targets(), restart)
+    host.stop_at, host.stop = stop_at, Killed
+    with pytest.raises(Killed):
+        layer.apply(host, work, targets())
+        raise Killed
+    word = layer._servers(host)[1]["mariadb"]["settings"][LOG]["running"]
+    assert word in ("2", "unflushed") or not host.unflushed
+    host.stop_at = 0
+    host.mutations.clear()
+    bring(host, targets(), restart)
+    assert host.unflushed == set()
+    assert layer._servers(host)[1]["mariadb"]["settings"][LOG]["running"] == "1"
+
+
+def test_what_is_owed_is_flushed_by_the_next_run_and_told_until_then() -> None:
+    host = exposed()
+    bring(host, targets())
+    host.mutations.clear()
+    host.files[owed_path("/var/lib/mysql")] = ""
+    host.unflushed = {"log", "binlog"}
+    row = layer._servers(host)[1]["mariadb"]["settings"][LOG]
+    assert (row["running"], "run again" in row["reason"]) == ("unflushed", True)
+    assert changed(bring(host, targets())) == {(LOG, "running", "unflushed", "1")}
+    assert host.unflushed == set()
+    # Where loss is accepted nobody waits for it.
+    host.files[owed_path("/var/lib/mysql")] = ""
+    host.mutations.clear()
+    bring(host, targets(**{LOG: "2"}))
+    assert host.variables[LOG] == "2"
 
 
 def test_release_takes_our_file_away_and_nothing_else() -> None:
