@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # PostgreSQL 15/main on ext4 (/srv/pgdata), 15/second on XFS (/srv/pgxfs) with its log on the first volume;
-# MariaDB on XFS (/srv/maria); Firebird's databases on ext4 (/srv/fbdata): one by alias, one without.
+# MariaDB on XFS (/srv/maria) with its binary log on ext4 (/srv/pgdata); Firebird's databases on ext4
+# (/srv/fbdata): one by alias, one without; and one by alias on XFS (/srv/pgxfs).
 # /srv/mssql and /srv/faircom stay empty.
 set -eu
 
@@ -18,17 +19,17 @@ for cluster in main second; do
 done
 
 systemctl --quiet stop mariadb.service
-install -d -o mysql -g mysql -m 755 /srv/maria/data
-printf '[mariadbd]\ndatadir = /srv/maria/data\ninnodb_buffer_pool_size = 16M\nlog_bin = binlog\n' \
+install -d -o mysql -g mysql -m 755 /srv/maria/data /srv/pgdata/binlog
+printf '[mariadbd]\ndatadir = /srv/maria/data\ninnodb_buffer_pool_size = 16M\nlog_bin = /srv/pgdata/binlog/binlog\n' \
     > /etc/mysql/mariadb.conf.d/60-lab.cnf
 mariadb-install-db --user=mysql --datadir=/srv/maria/data --skip-test-db > /dev/null
 systemctl --quiet enable --now mariadb.service
 
-install -d -o firebird -g firebird -m 770 /srv/fbdata/data
-for name in alias bare; do
-    printf "create database '/srv/fbdata/data/%s.fdb'; create table t (n integer); commit;" "$name" \
+install -d -o firebird -g firebird -m 770 /srv/fbdata/data /srv/pgxfs/firebird
+for path in /srv/fbdata/data/alias.fdb /srv/fbdata/data/bare.fdb /srv/pgxfs/firebird/xfs.fdb; do
+    printf "create database '%s'; create table t (n integer); commit;" "$path" \
         | setpriv --reuid firebird --regid firebird --clear-groups env HOME=/tmp isql-fb -q
 done
-echo 'lab = /srv/fbdata/data/alias.fdb' >> /etc/firebird/3.0/databases.conf
+printf 'lab = /srv/fbdata/data/alias.fdb\nlabxfs = /srv/pgxfs/firebird/xfs.fdb\n' >> /etc/firebird/3.0/databases.conf
 systemctl --quiet enable --now firebird3.0.service
 sync

@@ -11,21 +11,28 @@ The standard library is enough: it runs on a host without Ansible.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import pwd
+import resource
 import selectors
 import signal
 import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 #: Seconds that a single reading command may take before its answer counts as unknown.
 READ_TIMEOUT = 10.0
 #: Seconds that a changing command may take; a sync of a busy disk is slow.
 CHANGE_TIMEOUT = 300.0
+#: Bytes that a file or a command may say: more than any of them has to, and no more than a host can spare.
+MOST_SAID = 64 * 1024 * 1024
+#: Bytes of memory that a reading command may take: what it reads may be somebody's who wants it all taken.
+MOST_MEMORY = 1024 * 1024 * 1024
+_PIECE = 65536
 #: The environment of every command: stable words, and sbin where cron or su left it out.
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
@@ -47,15 +54,29 @@ class Result(NamedTuple):
 
 
 class Host:
-    """The machine itself."""
+    """The machine itself.
+
+    `until`: the time.monotonic() from which on reading commands are not run any more.
+    """
+
+    until = math.inf
 
     def read(self, path: str) -> str:
         """Return a text file's content, byte for byte. Raises Unobservable with the reason."""
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape", newline="") as handle:
-                return handle.read()
+            # In pieces: the kernel refuses to give out one of its own files in a very large one.
+            with open(path, "rb", buffering=0) as handle:
+                content = bytearray()
+                while len(content) <= MOST_SAID:
+                    piece = handle.read(_PIECE)
+                    if not piece:
+                        break
+                    content += piece
         except OSError as error:
             raise Unobservable(f"{path}: {error.strerror}") from error
+        if len(content) > MOST_SAID:
+            raise Unobservable(f"{path}: longer than {MOST_SAID} bytes")
+        return content.decode("utf-8", "surrogateescape")
 
     def names(self, path: str) -> list[str]:
         """Return the sorted names in a directory. Raises Unobservable."""
@@ -94,8 +115,11 @@ class Host:
             return False
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
-        """Run a command that only reads. Raises Unobservable when it is missing or too slow."""
-        return _run(argv, timeout)
+        """Run a command that only reads. Raises Unobservable when it is missing, too slow or says too much."""
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise Unobservable(f"{argv[0]}: not run: the time for all that is asked here was over")
+        return _run(argv, min(timeout, left), memory=MOST_MEMORY)
 
     def change(
         self,
@@ -129,28 +153,32 @@ class Host:
     def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         """Replace a file so that a power cut leaves the old or the new one, whole and named.
 
-        An existing file keeps its owner and mode; `mode` is for a new one. A link is followed, so
-        that it stays a link. `owner`: as whom it is written, where that user may change what lies on
-        the way to it; 0 is this process's own user. Raises ChangeFailed.
+        An existing file keeps its owner, mode, access list and SELinux label; `mode` is for a new one.
+        A link is followed, so that it stays a link. `owner`: as whom it is written, where that user may
+        change what lies on the way to it; 0 is this process's own user. Raises ChangeFailed.
         """
         try:
             if owner:
-                _write_as(owner, path, content, mode)
+                _act_as(owner, lambda: _write_durably(os.path.realpath(path), content, mode))
             else:
                 _write_durably(os.path.realpath(path), content, mode)
         except OSError as error:
             raise ChangeFailed(f"{path}: {error.strerror}") from error
 
-    def remove_file(self, path: str) -> None:
-        """Remove a file durably. Raises ChangeFailed."""
+    def remove_file(self, path: str, owner: int = 0) -> None:
+        """Remove a file durably, `owner` as for write_file. Raises ChangeFailed."""
         try:
-            os.unlink(path)
-            _sync_directory(os.path.dirname(path))
+            if owner:
+                _act_as(owner, lambda: _remove_durably(path))
+            else:
+                _remove_durably(path)
         except OSError as error:
             raise ChangeFailed(f"{path}: {error.strerror}") from error
 
 
-def _run(argv: list[str], timeout: float, environment: Mapping[str, str] | None = None) -> Result:
+def _run(
+    argv: list[str], timeout: float, environment: Mapping[str, str] | None = None, memory: int | None = None
+) -> Result:
     try:
         # A process group of its own: what it starts can be ended with it.
         # Not run_command of AnsibleModule: it has no time limit, and this runs without Ansible.
@@ -164,11 +192,24 @@ def _run(argv: list[str], timeout: float, environment: Mapping[str, str] | None 
         )
     except OSError as error:
         raise Unobservable(f"{argv[0]}: {error.strerror}") from error
-    output = _collect(child, time.monotonic() + timeout)
+    if memory:
+        try:
+            resource.prlimit(child.pid, resource.RLIMIT_AS, (memory, memory))
+        except OSError:
+            pass  # It has ended, or became another user's: what it says is limited all the same.
+    try:
+        output = _collect(child, time.monotonic() + timeout)
+    except _TooMuch:
+        _abandon(child)
+        raise Unobservable(f"{' '.join(argv)}: says more than {MOST_SAID} bytes") from None
     if output is None:
         _abandon(child)
         raise Unobservable(f"{' '.join(argv)}: no answer within {timeout:g} s")
     return Result(child.returncode, *output)
+
+
+class _TooMuch(Exception):
+    """A command said more than MOST_SAID."""
 
 
 def _collect(child: subprocess.Popen[bytes], deadline: float) -> tuple[str, str] | None:
@@ -189,7 +230,8 @@ def _collect(child: subprocess.Popen[bytes], deadline: float) -> tuple[str, str]
 
 
 def _drain(chunks: dict[int, list[bytes]], deadline: float) -> bool:
-    """Read every descriptor to its end; False when the deadline came first."""
+    """Read every descriptor to its end; False when the deadline came first. Raises _TooMuch."""
+    size = 0
     with selectors.DefaultSelector() as selector:
         for descriptor in chunks:
             selector.register(descriptor, selectors.EVENT_READ)
@@ -198,7 +240,10 @@ def _drain(chunks: dict[int, list[bytes]], deadline: float) -> bool:
             if remaining <= 0:
                 return False
             for key, _events in selector.select(remaining):
-                data = os.read(key.fd, 65536)
+                data = os.read(key.fd, _PIECE)
+                size += len(data)
+                if size > MOST_SAID:
+                    raise _TooMuch
                 if data:
                     chunks[key.fd].append(data)
                 else:
@@ -215,15 +260,19 @@ def _abandon(child: subprocess.Popen[bytes]) -> None:
     child.poll()
 
 
-def _write_as(owner: int, path: str, content: bytes, mode: int) -> None:
-    """Write a file durably in a child process that has no more rights than a user. Raises OSError."""
+def _act_as(owner: int, act: Callable[[], None]) -> None:
+    """Change files in a child process that has no more rights than a user. Raises OSError.
+
+    The user may stop that process, or have it wait at a file system of his own: it has a time limit.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         number = errno.EIO
         try:
+            os.close(reader)
             _become(owner)
-            _write_durably(os.path.realpath(path), content, mode)
+            act()
             number = 0
         except OSError as error:
             number = error.errno or errno.EIO
@@ -232,10 +281,14 @@ def _write_as(owner: int, path: str, content: bytes, mode: int) -> None:
             os.write(writer, str(number).encode("ascii"))
             os._exit(0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as handle:
-        said = handle.read()
-    os.waitpid(child, 0)
-    number = int(said) if said.isdigit() else errno.EIO
+    with selectors.DefaultSelector() as selector:
+        selector.register(reader, selectors.EVENT_READ)
+        said = os.read(reader, 16) if selector.select(CHANGE_TIMEOUT) else b""
+    os.close(reader)
+    os.kill(child, signal.SIGKILL)
+    # Without an answer it is not waited for: a process in disk sleep cannot be ended.
+    os.waitpid(child, 0 if said else os.WNOHANG)
+    number = int(said) if said.isdigit() else errno.EIO if said else errno.ETIMEDOUT
     if number:
         raise OSError(number, f"{os.strerror(number)}, as user {owner}")
 
@@ -272,12 +325,40 @@ def _write_durably(path: str, content: bytes, mode: int) -> None:
             if owner is not None:
                 os.fchown(handle.fileno(), *owner)
             os.fchmod(handle.fileno(), mode)
+            if owner is not None:
+                _keep_attributes(path, handle.fileno())
             os.fsync(handle.fileno())
         os.rename(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
     _sync_directory(directory)
+
+
+def _keep_attributes(path: str, descriptor: int) -> None:
+    """Give a new file the access list, label and users' attributes of the one that it replaces.
+
+    Raises OSError.
+    """
+    try:
+        names = os.listxattr(path)
+    except OSError as error:
+        if error.errno == errno.ENOTSUP:
+            return
+        raise
+    for name in names:
+        if name == "system.posix_acl_access" or name.startswith("user."):
+            os.setxattr(descriptor, name, os.getxattr(path, name))
+        elif name == "security.selinux":
+            try:
+                os.setxattr(descriptor, name, os.getxattr(path, name))
+            except OSError:
+                pass  # It has the label that its directory gives to new files; restorecon knows better.
+
+
+def _remove_durably(path: str) -> None:
+    os.unlink(path)
+    _sync_directory(os.path.dirname(path))
 
 
 def _sync_directory(path: str) -> None:

@@ -161,6 +161,21 @@ assessment:
       description: For each profile what it would take; empty unless O(rate) is set or no profile is pinned.
       type: dict
       returned: always
+    warnings:
+      description: What is right as far as settings go, and should be known.
+      type: list
+      elements: str
+      returned: always
+    exposed:
+      description: Engines whose settings, disks or mounts lose commits, and the check of each for damage.
+      type: list
+      elements: str
+      returned: always
+    engines:
+      description: Each database engine, and which files it has on which disks, opened how.
+      type: list
+      elements: dict
+      returned: always
     schema:
       description: Version of this format.
       type: int

@@ -17,7 +17,7 @@ description:
   - What cannot be read is the word V(unknown), with its reason under RV(ansible_facts.durable_engines.engines[].evidence);
     it is never taken for safe.
   - A path on a disk that does not answer costs its time limit of ten seconds, and the rest is read all the same.
-  - Changes nothing and writes nothing on the host.
+  - Changes nothing and writes nothing on the host. C(mssql.conf) is flushed to its disk before it counts as persisted.
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
@@ -27,7 +27,7 @@ options:
       - Files of Firebird's are looked for in and below the paths of its entries, and wherever its configuration leads.
     type: raw
 requirements:
-  - Root, to see other users' processes. cat, date, find, grep, head, stat, tail, test and uname; systemctl for units.
+  - Root, to see other users' processes. cat, date, find, grep, head, stat, sync, tail, test and uname; systemctl for units.
   - Of PostgreSQL, psql, runuser and getent, and that a server lets its own operating system user in through its unix socket.
   - Of MariaDB and MySQL, their client, and that a server lets root in through its unix socket; else what runs is not known.
   - Of Firebird, setpriv, and gstat for databases of a structure that is not known here.

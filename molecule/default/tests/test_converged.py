@@ -73,6 +73,17 @@ def test_a_second_run_changes_nothing_in_at_most_four_executions(
     assert 1 <= executions.count() <= 4
 
 
+def test_without_an_engine_and_a_managed_mount_nothing_is_applicable(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    check = playbooks.run("harden-db", "--check", variables={"durable_mounts": []})
+    assert (check.code, check.recap["dbhost"]["changed"]) == (0, 0)
+    report = check.reports["dbhost"]
+    assert (report["verdict"], report["engines"], report["settings"]) == ("not_applicable", [], [])
+    (why,) = report["why"]
+    assert why.startswith("no database engine was found")
+
+
 def test_the_profile_outlives_a_power_cycle(machine: Machine, playbooks: Playbooks) -> None:
     before = truth.weaknesses(truth.read(machine), TARGETS)
     assert before == set()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -15,6 +16,10 @@ from lab.machine import Machine
 
 HOST = "engines"
 MAIN, SECOND = "15/main", "15/second"
+#: Firebird's databases: on ext4 one with an alias and one without, and one on XFS.
+ALIAS, BARE, XFS = "/srv/fbdata/data/alias.fdb", "/srv/fbdata/data/bare.fdb", "/srv/pgxfs/firebird/xfs.fdb"
+#: How many commits are made where flushes are counted.
+COMMITS = 50
 
 
 def sh(machine: Machine, script: str) -> str:
@@ -24,9 +29,34 @@ def sh(machine: Machine, script: str) -> str:
 
 def psql(machine: Machine, statement: str, cluster: str = MAIN) -> str:
     """Ask PostgreSQL itself."""
-    port = sh(machine, f"pg_lsclusters -h {cluster.replace('/', ' ')} | cut -d' ' -f3")
-    argv = ["runuser", "-u", "postgres", "--", "psql", "-p", port, "-XAtqc", statement]
+    argv = ["runuser", "-u", "postgres", "--", "psql", "-p", port(machine, cluster), "-XAtqc", statement]
     return machine.run(argv).stdout.strip()
+
+
+def port(machine: Machine, cluster: str) -> str:
+    """Return the port of a cluster."""
+    return sh(machine, f"pg_lsclusters -h {cluster.replace('/', ' ')} | cut -d' ' -f3")
+
+
+def await_setting(machine: Machine, name: str, word: str, cluster: str) -> None:
+    """Wait until a cluster has followed a reload, which it does in its own time."""
+    deadline = time.monotonic() + 60
+    while psql(machine, f"show {name}", cluster) != word:
+        assert time.monotonic() < deadline, f"{cluster} does not follow: {name} is not {word}"
+        time.sleep(1)
+
+
+def flushes_of_commits(machine: Machine, cluster: str) -> int:
+    """Return the flushes that the disk below /srv/pgdata gets while a cluster commits COMMITS times."""
+    client = f"runuser -u postgres -- psql -p {port(machine, cluster)} -XAtq -v ON_ERROR_STOP=1"
+    script = f"""
+        disk=$(basename "$(findmnt -no SOURCE /srv/pgdata)")
+        flushes() {{ set -- $(cat "/sys/block/$disk/stat"); echo "${{16}}"; }}
+        before=$(flushes)
+        for number in $(seq {COMMITS}); do echo "insert into flushed values ($number);"; done | {client}
+        echo $(($(flushes) - before))
+    """
+    return int(sh(machine, script))
 
 
 def mariadb(machine: Machine, statement: str) -> str:
@@ -34,9 +64,9 @@ def mariadb(machine: Machine, statement: str) -> str:
     return machine.run(["mariadb", "--batch", "--skip-column-names", "-e", statement]).stdout.strip()
 
 
-def forced(machine: Machine, name: str) -> bool:
+def forced(machine: Machine, path: str) -> bool:
     """Ask Firebird's own tool whether a database's writes are forced."""
-    return "force write" in sh(machine, f"fbstat -h /srv/fbdata/data/{name}.fdb")
+    return "force write" in sh(machine, f"fbstat -h {path}")
 
 
 def as_firebird(machine: Machine, script: str) -> str:
@@ -73,6 +103,10 @@ class TestConverged:
         (maria,) = [one for (engine, _name), one in engines.items() if engine == "mariadb"]
         redo = [row for row in maria["files"] if row["opened"].startswith("direct")]
         assert {row["mount"] for row in redo} == {"/srv/maria"}
+        binlog = [row for row in maria["files"] if "binlog" in row["directory"]]
+        assert {row["mount"] for row in binlog} == {"/srv/pgdata"}
+        databases = {target for target, _setting in rows(check, "firebird")}
+        assert {ALIAS, XFS} <= databases
         assert all(one["version"] not in ("", "unknown") for one in engines.values())
 
     @pytest.mark.parametrize("options", [(), ("--check",)], ids=["run", "check"])
@@ -89,34 +123,79 @@ class TestConverged:
             for name in ("fsync", "full_page_writes", "synchronous_commit"):
                 assert psql(machine, f"show {name}", cluster) == "on"
         assert mariadb(machine, "select @@innodb_flush_log_at_trx_commit, @@sync_binlog") == "1\t1"
-        assert forced(machine, "alias")
-        assert forced(machine, "bare")
+        assert all(forced(machine, path) for path in (ALIAS, BARE, XFS))
 
 
 class TestPostgresql:
+    @pytest.mark.fact(17)
     @pytest.mark.fact(35)
+    @pytest.mark.fact(53)
     def test_drift_in_one_cluster_is_found_named_and_mended_live(
         self, machine: Machine, playbooks: Playbooks
     ) -> None:
+        conf = "/etc/postgresql/15/second/conf.d/fast.conf"
+        psql(machine, "create table flushed (number integer)", SECOND)
+        # Of a setting that only a start takes, the former word is what runs.
+        sh(machine, f"echo 'data_sync_retry = on' > {conf}; systemctl restart postgresql@15-second")
         sh(
             machine,
-            "printf 'fsync = off\\nsynchronous_commit = off\\n' > /etc/postgresql/15/second/conf.d/fast.conf;"
-            "pg_ctlcluster 15 second reload",
+            f"printf 'fsync = off\\nsynchronous_commit = off\\n' > {conf}; pg_ctlcluster 15 second reload",
         )
+        await_setting(machine, "fsync", "off", SECOND)
+        # And what no reload has followed comes with the next one.
+        sh(machine, f"echo 'full_page_writes = off' >> {conf}")
+        # Some come from the journals of the file systems there.
+        assert flushes_of_commits(machine, SECOND) < COMMITS / 2
         started = psql(machine, "select pg_postmaster_start_time()", SECOND)
         check = playbooks.run("harden-db", "--check")
         assert (check.code, check.reports[HOST]["verdict"]) == (2, "at_risk")
         seen = rows(check, "postgresql")
-        wrong = {key for key, row in seen.items() if row["verdict"] != "ok"}
-        assert wrong == {(SECOND, "fsync"), (SECOND, "synchronous_commit")}
+        wrong = {key: row["verdict"] for key, row in seen.items() if row["verdict"] != "ok"}
+        assert wrong == {
+            (SECOND, "fsync"): "drift_running",
+            (SECOND, "synchronous_commit"): "drift_running",
+            (SECOND, "full_page_writes"): "drift_persisted",
+            (SECOND, "data_sync_retry"): "pending",
+        }
         assert psql(machine, "show fsync", SECOND) == "off"  # a check changes nothing
 
         run = playbooks.run("harden-db")
-        assert (run.code, run.reports[HOST]["verdict"]) == (0, "attested")
-        assert psql(machine, "show fsync", SECOND) == "on"
-        assert psql(machine, "show synchronous_commit", SECOND) == "on"
+        assert (run.code, run.reports[HOST]["verdict"]) == (2, "pending")
+        waiting = [(wait["setting"], wait["needs"]) for wait in run.reports[HOST]["pending"]]
+        assert waiting == [("data_sync_retry", "restart")]
+        # Mending brings nothing back: what looks for the damage is named by the run that mends.
+        (exposed,) = run.reports[HOST]["exposed"]
+        assert exposed.startswith(f"postgresql {SECOND} was exposed")
+        assert "pg_amcheck" in exposed
+        assert exposed in run.output
+        for name in ("fsync", "synchronous_commit", "full_page_writes"):
+            assert psql(machine, f"show {name}", SECOND) == "on"
         assert psql(machine, "select pg_postmaster_start_time()", SECOND) == started
-        assert "fsync = off" in sh(machine, "cat /etc/postgresql/15/second/conf.d/fast.conf")
+        assert "fsync = off" in sh(machine, f"cat {conf}")
+        # Each commit has waited for the disk itself.
+        assert flushes_of_commits(machine, SECOND) >= COMMITS
+
+        sh(machine, "systemctl restart postgresql@15-second")
+        check = playbooks.run("harden-db", "--check")
+        assert (check.code, check.reports[HOST]["verdict"]) == (0, "attested")
+        assert check.reports[HOST]["exposed"] == []
+
+    def test_a_stopped_cluster_is_listed_with_what_its_next_start_brings(
+        self, machine: Machine, playbooks: Playbooks
+    ) -> None:
+        # It is read after ours.
+        conf = "/etc/postgresql/15/second/conf.d/zzz-fast.conf"
+        sh(machine, f"echo 'fsync = off' > {conf}; systemctl stop postgresql@15-second")
+        check = playbooks.run("harden-db", "--check")
+        (second,) = [one for one in check.reports[HOST]["engines"] if one["name"] == SECOND]
+        assert (second["state"], second["files"]) == ("stopped", [])
+        row = rows(check, "postgresql")[SECOND, "fsync"]
+        assert (row["running"], row["persisted"], row["verdict"]) == ("stopped", "off", "drift_persisted")
+        assert conf in row["why"]
+        # What does not run loses no commits.
+        assert (check.code, check.reports[HOST]["verdict"]) == (2, "drifted")
+        assert check.reports[HOST]["exposed"] == []
+        sh(machine, f"rm {conf}; systemctl start postgresql@15-second")
 
     @pytest.mark.fact(50)
     def test_a_role_that_commits_early_is_named_and_left_alone(
@@ -172,6 +251,8 @@ class TestMariadb:
         assert run.code == 2
         waiting = [(wait["setting"], wait["needs"]) for wait in run.reports[HOST]["pending"]]
         assert waiting == [("innodb_doublewrite", "restart")]
+        (row,) = [row for key, row in rows(run, "mariadb").items() if key[1] == "innodb_doublewrite"]
+        assert (row["running"], row["persisted"], row["verdict"]) == ("OFF", "ON", "pending")
         assert sh(machine, "systemctl show -P MainPID mariadb") == pid
         run = playbooks.run("harden-db", variables={"durable_allow": ["restart_engines"]})
         assert (run.code, run.reports[HOST]["verdict"]) == (0, "attested")
@@ -181,14 +262,59 @@ class TestMariadb:
 
 class TestFirebird:
     @pytest.mark.fact(34)
-    def test_each_database_is_found_and_mended(self, machine: Machine, playbooks: Playbooks) -> None:
-        as_firebird(machine, "gfix -write async /srv/fbdata/data/alias.fdb")
-        assert not forced(machine, "alias")
+    def test_each_database_is_found_and_mended_once_nobody_has_it_open(
+        self, machine: Machine, playbooks: Playbooks
+    ) -> None:
+        for path in (ALIAS, XFS):
+            as_firebird(machine, f"gfix -write async {path}")
+            assert not forced(machine, path)
         check = playbooks.run("harden-db", "--check")
         assert (check.code, check.reports[HOST]["verdict"]) == (2, "at_risk")
-        assert not forced(machine, "alias")
+        seen = rows(check, "firebird")
+        wrong = {target: row["verdict"] for (target, _setting), row in seen.items() if row["verdict"] != "ok"}
+        assert wrong == {ALIAS: "drift_running", XFS: "drift_running"}
+        assert not forced(machine, ALIAS)
+
+        # A client that has it open, and does not leave.
+        sh(
+            machine,
+            "systemd-run --quiet --unit=client --uid=firebird --gid=firebird --setenv=HOME=/tmp"
+            f" sh -c 'sleep 3600 | isql-fb -q {ALIAS}';"
+            f"until lslocks --noheadings --raw --output PATH | grep -qxF {ALIAS}; do sleep 1; done",
+        )
+        run = playbooks.run("harden-db")
+        assert (run.code, run.reports[HOST]["verdict"]) == (2, "at_risk")
+        row = rows(run, "firebird")[ALIAS, "forced_writes"]
+        assert (row["running"], row["persisted"], row["verdict"]) == ("off", "off", "drift_running")
+        assert row["remedy"].startswith("somebody has it open")
+        assert forced(machine, XFS)  # the others do not wait for it
+        assert not forced(machine, ALIAS)
+        assert sh(machine, "systemctl is-active client") == "active"
+
+        sh(machine, "systemctl stop client")
         assert playbooks.run("harden-db").code == 0
-        assert forced(machine, "alias")
+        assert forced(machine, ALIAS)
+
+
+class TestUnattributed:
+    def test_what_calls_itself_a_server_and_is_none_makes_the_host_unknown(
+        self, machine: Machine, playbooks: Playbooks
+    ) -> None:
+        # The kernel names a script's process after the script; what runs is the shell.
+        sh(
+            machine,
+            "printf '#!/bin/sh\\nwhile :; do sleep 60; done\\n' > /usr/local/bin/postgres;"
+            "chmod 755 /usr/local/bin/postgres;"
+            "systemd-run --quiet --unit=unattributed --uid=nobody /usr/local/bin/postgres",
+        )
+        check = playbooks.run("harden-db", "--check")
+        assert (check.code, check.reports[HOST]["verdict"]) == (2, "unknown")
+        pid = sh(machine, "systemctl show -P MainPID unattributed")
+        (why,) = check.reports[HOST]["why"]
+        assert why.startswith(f"process {pid} (postgres) may be a database server")
+        assert "it calls itself postgres, and runs" in why
+        assert check.recap[HOST]["changed"] == 0
+        sh(machine, "systemctl stop unattributed; rm /usr/local/bin/postgres")
 
 
 class TestNamespaces:

@@ -1,7 +1,10 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stand-ins for SQL Server and FairCom DB (tests/stand_ins): their settings follow the disks below."""
+"""Stand-ins for SQL Server and FairCom DB (tests/stand_ins): their settings follow the disks below.
+
+With the real servers beside them this is a host with all five engines.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.runs import Playbooks, Run
+from support.runs import Executions, Playbooks, Run
 
 from lab.machine import Machine
 
 ROOT = Path(__file__).resolve().parents[3]
 HOST = "engines"
+ENGINES = {"mssql", "faircom", "firebird", "postgresql", "mariadb"}
+UNITS = "mssql-server faircom firebird3.0 mariadb postgresql@15-main postgresql@15-second"
+#: A database of Firebird's.
+DATABASE = "/srv/fbdata/data/alias.fdb"
 #: A profile with caches, so that FUA matters; who may restart what; whose word a guest needs.
 FLUSH: dict[str, Any] = {
     "durable_profile": "flush",
@@ -53,6 +60,7 @@ def installed(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Mac
         "sh /root/stand_ins/install_stand_ins.sh mssql faircom;"
         "chown -R mssql:mssql /srv/mssql/home; chown faircom:faircom /srv/faircom/data;"
         "sed -i 's|^LOCAL_DIRECTORY.*|LOCAL_DIRECTORY /srv/faircom/data|' /opt/faircom/config/ctsrvr.cfg;"
+        "cp /opt/faircom/config/ctsrvr.cfg /root/ctsrvr.cfg;"
         "systemctl enable --quiet --now mssql-server faircom",
     )
     return machine
@@ -71,6 +79,14 @@ def opened(run: Run, engine: str) -> set[tuple[str, str]]:
     return {(row["opened"], row["mount"]) for row in one["files"]}
 
 
+def main_pids(machine: Machine) -> list[str]:
+    """Return the main processes of all servers."""
+    pids = sh(machine, f"systemctl show -P MainPID {UNITS}").split()
+    assert len(pids) == len(UNITS.split())
+    assert "0" not in pids
+    return pids
+
+
 @pytest.mark.fact(26)
 def test_on_disks_with_fua_sql_server_gets_the_fua_way(installed: Machine, playbooks: Playbooks) -> None:
     run = playbooks.run("harden-db", variables=FLUSH)
@@ -82,6 +98,19 @@ def test_on_disks_with_fua_sql_server_gets_the_fua_way(installed: Machine, playb
     assert (check.code, check.recap[HOST]["changed"]) == (0, 0)
     assert row(check, "alternatewritethrough")["running"] == "0"
     assert ("direct dsync", "/srv/mssql") in opened(check, "mssql")
+
+
+@pytest.mark.parametrize("options", [(), ("--check",)], ids=["run", "check"])
+def test_with_all_five_engines_a_second_run_changes_nothing_in_at_most_four_executions(
+    installed: Machine, playbooks: Playbooks, options: tuple[str, ...]
+) -> None:
+    pids = main_pids(installed)
+    executions = Executions(installed)
+    run = playbooks.run("harden-db", *options, variables=FLUSH)
+    assert (run.code, run.recap[HOST]["changed"]) == (0, 0)
+    assert 1 <= executions.count() <= 4
+    assert {one["engine"] for one in run.reports[HOST]["engines"]} == ENGINES
+    assert main_pids(installed) == pids
 
 
 @pytest.mark.fact(31)
@@ -117,14 +146,65 @@ def test_on_a_disk_without_fua_they_flip_to_forced_flush_and_the_disk_is_named(
     assert not any("dsync" in how for how, _mount in files)
 
 
-def test_without_permission_nothing_is_restarted(installed: Machine, playbooks: Playbooks) -> None:
-    sh(installed, "systemctl stop faircom; sed -i /LOG_WRITETHRU/d /opt/faircom/config/ctsrvr.cfg")
-    sh(installed, "systemctl start faircom")
-    pid = sh(installed, "systemctl show -P MainPID faircom")
-    run = playbooks.run("harden-db", variables={**FLUSH, "durable_allow": []})
-    assert run.code == 2
-    assert ("LOG_WRITETHRU", "restart") in {
-        (wait["setting"], wait["needs"]) for wait in run.reports[HOST]["pending"]
+@pytest.mark.fact(29)
+def test_drift_of_files_is_persisted_drift_and_then_waits_for_a_restart_that_is_allowed(
+    installed: Machine, playbooks: Playbooks
+) -> None:
+    careful = {**FLUSH, "durable_allow": []}
+    names = ("alternatewritethrough", "traceflag3979", "LOG_WRITETHRU")
+    # By hand, while they run.
+    sh(
+        installed,
+        "sed -i 's/^alternatewritethrough.*/alternatewritethrough = 0/' /var/opt/mssql/mssql.conf;"
+        "printf '[traceflag]\\ntraceflag7 = 3979\\n' >> /var/opt/mssql/mssql.conf;"
+        "sed -i /LOG_WRITETHRU/d /opt/faircom/config/ctsrvr.cfg",
+    )
+    check = playbooks.run("harden-db", "--check", variables=careful)
+    assert check.code == 2
+    assert {row(check, name)["verdict"] for name in names} == {"drift_persisted"}
+    # The logs tell what the servers have begun with.
+    assert row(check, "traceflag3979")["running"] == "off"
+    assert row(check, "LOG_WRITETHRU")["running"] == "on"
+
+    # From here on they run so; and the real ones drift as well.
+    sh(installed, "systemctl restart mssql-server faircom")
+    sh(
+        installed,
+        "echo 'synchronous_commit = off' > /etc/postgresql/15/main/conf.d/fast.conf;"
+        "pg_ctlcluster 15 main reload;"
+        f"setpriv --reuid=firebird --regid=firebird --clear-groups env HOME=/tmp gfix -write async {DATABASE}",
+    )
+    pids = main_pids(installed)
+    run = playbooks.run("harden-db", variables=careful)
+    assert (run.code, run.reports[HOST]["verdict"]) == (2, "pending")
+    assert {row(run, name)["verdict"] for name in names} == {"pending"}
+    assert {(wait["setting"], wait["needs"]) for wait in run.reports[HOST]["pending"]} == {
+        (name, "restart") for name in names
     }
-    assert sh(installed, "systemctl show -P MainPID faircom") == pid
+    assert main_pids(installed) == pids
     assert "LOG_WRITETHRU" in sh(installed, "cat /opt/faircom/config/ctsrvr.cfg")
+    assert "3979" not in sh(installed, "cat /var/opt/mssql/mssql.conf")
+    assert sh(installed, "stat -c %U /var/opt/mssql/mssql.conf") == "mssql"
+
+
+def test_release_puts_back_what_was_there_and_the_servers_run_on(
+    installed: Machine, playbooks: Playbooks
+) -> None:
+    ours = "find /etc/postgresql /etc/mysql -name 'zz-durable-dbhost.*'"
+    assert sh(installed, ours).splitlines() == [
+        "/etc/postgresql/15/main/conf.d/zz-durable-dbhost.conf",
+        "/etc/mysql/mariadb.conf.d/zz-durable-dbhost.cnf",
+    ]
+    forced = f"fbstat -h {DATABASE}"
+    assert "force write" in sh(installed, forced)
+    pids = main_pids(installed)
+    run = playbooks.run("release_db")
+    assert run.code == 0
+    assert sh(installed, ours) == ""
+    assert "force write" not in sh(installed, forced)
+    sh(installed, "cmp /root/ctsrvr.cfg /opt/faircom/config/ctsrvr.cfg")
+    text = sh(installed, "cat /var/opt/mssql/mssql.conf")
+    assert "3979" not in text
+    assert "alternatewritethrough" not in text
+    assert sh(installed, "ls /var/lib/durable-dbhost/originals* 2>/dev/null || true") == ""
+    assert main_pids(installed) == pids

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
-from collections.abc import Collection, Iterable
+import time
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from ..host import Host, Unobservable
@@ -19,6 +22,9 @@ from .openfiles import OpenFiles, group
 from .places import Place, Places, cgroup_of, resolve, unit_of
 from .processes import Process, Processes
 
+#: Seconds of commands for one instance, and for all: whoever runs a server can have us ask for very much,
+#: each time with a limit of its own.
+PATIENCE, PATIENCE_FOR_ALL = 120.0, 900.0
 ENGINES = (mssql, faircom, firebird, postgresql, mariadb)
 _NAMES = tuple(engine.NAME for engine in ENGINES)
 _UNITS = {engine.NAME: engine.UNITS for engine in ENGINES}
@@ -55,6 +61,8 @@ class Engines:
         self.host = host
         self.engines = [engine for engine in ENGINES if engine.NAME in names]
         self.paths = tuple(paths)
+        self._end = time.monotonic() + PATIENCE_FOR_ALL
+        self._mains: dict[str, list[Process]] | None = None
         self.processes = Processes(host)
         self.places = Places(host)
         self.files = OpenFiles(host, self.places.mounts)
@@ -76,17 +84,23 @@ class Engines:
         ]
         asked = {*own.values(), *(found.unit for found in stopped)} - {None}
         shown, why = units.show(self.host, filter(None, asked))
-        told = []
-        for found in running:
+        facts = {}
+        for found in sorted(running, key=lambda found: self._is_foreign(found, places)):
             pid = found.processes[0].pid
-            facts = self._told(found, places[pid], own.get(pid), shown, why)
+            with self._patience():
+                said = self._told(found, places[pid], own.get(pid), shown, why)
             if not self.processes.is_gone(found.processes[0]):
-                told.append(facts)
+                facts[pid] = said
+        pids = [found.processes[0].pid for found in running]
+        told = [facts[pid] for pid in pids if pid in facts]
+        first = [*facts.values()]
         for found in stopped:
             unit = shown.get(found.unit or "")
             if not any(_is_same(found, unit, other) for other in told):
-                told.append(self._told(found, None, found.unit, shown, why))
-        _name_apart(told)
+                with self._patience():
+                    told.append(self._told(found, None, found.unit, shown, why))
+        # The plain name is that of the service, whoever else runs such a program.
+        _name_apart([*first, *told[len(first) :]])
         return told
 
     def unattributed(self) -> list[dict[str, Any]]:
@@ -102,9 +116,26 @@ class Engines:
                 found.append({"pid": process.pid, "name": process.name, "why": why})
         return found + [{"pid": None, "name": name, "why": why} for name, why in self.failed.items()]
 
+    def _is_foreign(self, found: Instance, places: dict[int, Place | str]) -> bool:
+        """Tell whether an instance is a person's, or a container's: it may not take the time of the others."""
+        main = found.processes[0]
+        place = places[main.pid]
+        in_container = isinstance(place, Place) and place.namespace == "container"
+        return in_container or self.processes.is_of_a_person(main)
+
+    @contextlib.contextmanager
+    def _patience(self) -> Iterator[None]:
+        """Have commands not run any more once one part of the work has taken too long."""
+        self.host.until = min(time.monotonic() + PATIENCE, self._end)
+        try:
+            yield
+        finally:
+            self.host.until = math.inf
+
     def _find(self, engine: Any) -> list[Instance]:
         try:
-            found: list[Instance] = engine.find(self.host, self.processes)
+            with self._patience():
+                found: list[Instance] = engine.find(self.host, self.processes)
         except Exception as error:  # Of what nobody foresaw, the other engines must still be told.
             self.failed[engine.NAME] = f"looking for its instances failed: {_said(error)}"
             return []
@@ -113,7 +144,8 @@ class Engines:
 
     def _installed(self, engine: Any, names: list[str]) -> list[Instance]:
         try:
-            found: list[Instance] = engine.installed(self.host, names)
+            with self._patience():
+                found: list[Instance] = engine.installed(self.host, names)
         except Exception as error:
             self.failed[engine.NAME] = f"looking for stopped instances failed: {_said(error)}"
             return []
@@ -180,9 +212,12 @@ class Engines:
     def _beside(self, found: Instance, unit: str) -> str | None:
         """Return a server of any engine that is in the same unit as a running instance, None without one."""
         own = {process.pid for process in found.processes}
-        mains = (main for engine in ENGINES for main in self.processes.mains(engine.PROGRAMS))
-        for main in mains:
-            if main.pid not in own and self._unit_of(main) == unit:
+        if self._mains is None:
+            self._mains = {}
+            for main in (main for engine in ENGINES for main in self.processes.mains(engine.PROGRAMS)):
+                self._mains.setdefault(self._unit_of(main) or "", []).append(main)
+        for main in self._mains.get(unit, ()):
+            if main.pid not in own:
                 return f"process {main.pid} ({main.name})"
         return None
 

@@ -20,7 +20,7 @@ from .instance import Instance, Observed, of_mains
 from .places import Place, Places, look
 from .processes import Process, Processes, argv_of
 from .startfile import Word
-from .textfile import Line, Malformed, line_ends
+from .textfile import Line, Malformed, line_ends, without_content
 
 NAME = "faircom"
 PROGRAMS = ("faircom", "ctreesql", "ctsrvr", "ctreeace")
@@ -41,9 +41,11 @@ _SETTINGS_FILE = "ctsrvr.set"
 _STATUS = "CTSTATUS.FCS"
 #: Bytes: its end tells of the last start unless it has said very much since.
 _STATUS_LIMIT = 4 * 1024 * 1024
-_OPERATIONAL = re.compile(
-    r"V(?P<numbers>\d+(?:\.\d+)+)(?:\s*\(?Build-(?P<build>\d{6}))?[^\n]*?Server Is Operational", re.I
-)
+_OPERATIONAL = re.compile(r"Server Is Operational", re.I)
+#: The version stands before that on the line, no further away than this. Any user can write such a log, and
+#: a search that goes on to the end of each line for each version in it has no end.
+_VERSION_REACH = 200
+_VERSION = re.compile(r"V(?P<numbers>\d{1,9}(?:\.\d{1,9}){1,9})(?:\s{0,9}\(?Build-(?P<build>\d{6}))?", re.I)
 _OVER = re.compile(r"Server shutdown completed|Process ID:", re.I)
 #: What parts one start from what was said before it.
 _EARLIER = re.compile(r"Server Is Operational|Server shutdown completed|Process ID:", re.I)
@@ -207,20 +209,31 @@ def read_status(host: Host, root: str, directories: list[str], main: Process | N
 
 def parse_status(text: str, path: str, running: bool) -> Status:
     """Return what a status log says of the last start in it; `running`: of a server that still runs."""
-    starts = list(_OPERATIONAL.finditer(text))
-    if not starts:
+    start = _last_start(text)
+    if start is None:
         why = f"{path}: its end tells of no start"
         return Status(unknown(path, why), reason=why)
-    last = starts[-1]
-    build = f" build {last['build']}" if last["build"] else ""
-    version = Observation(last["numbers"] + build, path)
+    said, last = start
+    build = f" build {said['build']}" if said["build"] else ""
+    version = Observation(said["numbers"] + build, path)
     if running and _OVER.search(text, last.end()):
         why = f"{path}: the server that runs is not yet operational"
         return Status(unknown(path, why), reason=why)
     begun = 0
-    for earlier in _EARLIER.finditer(text, 0, last.start()):
+    for earlier in _EARLIER.finditer(text, 0, said.start()):
         begun = earlier.end()
     return Status(version, "on" if _SYNCHRONOUS in text[begun : last.end()] else "off")
+
+
+def _last_start(text: str) -> tuple[re.Match[str], re.Match[str]] | None:
+    """Return the version in the line that tells of the last start, and where it does; None without one."""
+    last = None
+    for found in _OPERATIONAL.finditer(text):
+        reach = max(0, found.start() - _VERSION_REACH)
+        line = max(reach, text.rfind("\n", reach, found.start()) + 1)
+        version = _VERSION.search(text, line, found.start())
+        last = (version, found) if version else last
+    return last
 
 
 def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | None, str | None]:
@@ -235,7 +248,7 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
             return "", None, f"{found.config}: No such file or directory"
         return text, ctsrvr.parse(text, found.config), None
     except (Unobservable, Malformed) as error:
-        return "", None, str(error)
+        return "", None, without_content(error)
 
 
 def _argv(host: Host, main: Process | None) -> tuple[list[str], str | None]:

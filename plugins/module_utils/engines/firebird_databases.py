@@ -25,7 +25,7 @@ _NO_FILE = "it is neither a file nor a disk"
 _GONE = "No such file or directory"
 #: Debian calls it fbstat, for there is another gstat.
 _GSTAT = ("/opt/firebird/bin/gstat", "/usr/bin/fbstat")
-_ATTRIBUTES = re.compile(r"^\s*Attributes[ \t]*(?P<words>.*)$", re.M)
+_ATTRIBUTES = re.compile(r"^[ \t]*Attributes[ \t]*(?P<words>.*)$", re.M)
 
 
 class Database(NamedTuple):
@@ -167,6 +167,8 @@ def _effect(ways: list[str]) -> str:
 
 def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
     """Return what gstat says of forced writes, and why it is not known. It runs as the file's owner."""
+    if status.user == 0:
+        return UNKNOWN, "root owns it, as whom gstat is not run; give it to the user of the server (chown)"
     tool = next((tool for tool in _GSTAT if host.exists(tool)), "gstat")
     argv = [*as_owner(status), tool, "-h", path]
     try:
@@ -175,7 +177,7 @@ def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
         return UNKNOWN, str(error)
     said = _ATTRIBUTES.search(result.stdout)
     if result.rc != 0 or not said:
-        words = " ".join(result.stderr.split()) or "it tells no attributes"
+        words = " ".join(result.stderr.split())[:300] or "it tells no attributes"
         return UNKNOWN, f"{tool} -h: exit {result.rc}: {words}"
     return "on" if "force write" in said["words"].split(", ") else "off", None
 

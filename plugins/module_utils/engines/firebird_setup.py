@@ -17,7 +17,7 @@ from . import bounded, databases_conf, firebird_conf
 from .firebird_files import Files
 from .instance import setting
 from .places import look, resolve
-from .textfile import Effective
+from .textfile import Effective, without_content
 
 _DEBIAN = re.compile(r"/etc/firebird/(?P<version>[0-9.]+)")
 _FEDORA = "/etc/firebird"
@@ -64,10 +64,11 @@ def read(host: Host, root: str, config: str | None) -> Setup:
         macros = _macros(host, root, directory)
         found = firebird_conf.effective(files.text, files.names, config)
     except (Unobservable, ValueError) as error:
-        return Setup(_unread(str(error)), (), usual, {**unread, config: str(error)})
-    named, why = _named(found, macros)
+        why = without_content(error)
+        return Setup(_unread(why), (), usual, {**unread, config: why})
+    named, unknown = _named(found, macros)
     aliases, more = _aliases(files, posixpath.join(directory, "databases.conf"), macros)
-    unread.update({**why, **more})
+    unread.update({**unknown, **more})
     places = dict.fromkeys((*usual, macros["dir_secdb"], macros["root"], *named))
     return Setup(_settings(found), aliases, tuple(places), unread)
 
@@ -155,7 +156,7 @@ def _aliases(files: _Files, path: str, macros: dict[str, str]) -> tuple[tuple[st
             return (), {}
         found, _paths = databases_conf.databases(files.text, files.names, path, macros)
     except (Unobservable, ValueError) as error:
-        return (), {path: str(error)}
+        return (), {path: without_content(error)}
     unread = {
         f"alias {database.alias}": f"{database.file} line {database.line}: {database.reason}"
         for database in found

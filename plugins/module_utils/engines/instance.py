@@ -13,6 +13,9 @@ from ..observation import Observation, unknown
 from .openfiles import Opened
 from .processes import Process, Processes
 
+#: Main processes of one engine that are looked at: Firebird may have one for each client.
+MOST = 1000
+
 
 class Instance(NamedTuple):
     """One server that runs, or that is installed and stopped.
@@ -70,15 +73,16 @@ def of_mains(
 ) -> list[Instance]:
     """Return what `build` makes of each main process.
 
-    One that has ended meanwhile is passed over. One that cannot be read is an instance all the same,
+    Any user can start thousands: those of the system's users come first, and no more than MOST are
+    looked at. One that has ended meanwhile is passed over. One that cannot be read is an instance all the same,
     named by its process, and its evidence says why.
     """
     found = []
-    for main in mains:
+    for main in sorted(mains, key=processes.is_of_a_person)[:MOST]:
         try:
             found.append(build(main))
         except Unobservable as error:
             if not processes.is_gone(main):
                 why = unknown(f"/proc/{main.pid}", str(error))
                 found.append(Instance(engine, f"process {main.pid}", (main,), evidence=(("config", why),)))
-    return found
+    return sorted(found, key=lambda instance: instance.processes[0].pid if instance.processes else 0)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 
 from ..host import Host, Unobservable
-from ..observation import Observation, unknown
+from ..observation import UNKNOWN, Observation, unknown
 from . import bounded
 from .instance import Instance
 from .places import Place
-from .processes import Process, Processes
+from .processes import FIRST_PERSON, Process, Processes
 from .textfile import LIMIT
 from .units import Unit
 
@@ -31,7 +31,12 @@ class Managers:
         self.host = host
         self.processes = processes
         self._patronis = [process for process in processes.all.values() if process.name == "patroni"]
-        named = (process for process in processes.all.values() if process.program in _PACEMAKERS)
+        # Anybody can call a program so; Pacemaker is root's.
+        named = (
+            process
+            for process in processes.all.values()
+            if process.program in _PACEMAKERS and self._user(process) in ("0", UNKNOWN)
+        )
         self._pacemaker = next(named, None)
 
     def of(
@@ -60,7 +65,22 @@ class Managers:
         for parent in self.processes.ancestors(main) if main else ():
             if parent in self._patronis:
                 return Observation("patroni", f"process {parent.pid} started it")
-        return next(filter(None, (self._names(patroni, instance) for patroni in self._patronis)), None)
+        trusted = (patroni for patroni in self._patronis if self._may_manage(patroni, main))
+        return next(filter(None, (self._names(patroni, instance) for patroni in trusted)), None)
+
+    def _may_manage(self, patroni: Process, main: Process | None) -> bool:
+        """Tell whether a Patroni may be that of a cluster: of the same user, or root's; of a stopped one,
+        any of the system's. Others only call themselves so, and keep nobody from mending the cluster."""
+        user = self._user(patroni)
+        if user in ("0", UNKNOWN):
+            return True
+        return user == self._user(main) if main else int(user) < FIRST_PERSON
+
+    def _user(self, process: Process) -> str:
+        try:
+            return self.processes.user(process)
+        except Unobservable:
+            return UNKNOWN
 
     def _names(self, patroni: Process, instance: Instance) -> Observation | None:
         """Return what a running Patroni says: whether its configuration names the data directory."""
@@ -75,7 +95,7 @@ class Managers:
         if not texts:
             return unknown(source, "Patroni runs, and its command line names no configuration file")
         for directory in instance.directories:
-            pattern = rf"""(?m)^\s*data_dir:\s*["']?{re.escape(directory)}/?["']?\s*(#.*)?$"""
+            pattern = rf"""(?m)^[ \t]*data_dir:[ \t]*["']?{re.escape(directory)}/?["']?[ \t\r]*(#.*)?$"""
             if any(re.search(pattern, text) for text in texts):
                 return Observation("patroni", f"{', '.join(files)} names {directory}")
         return None

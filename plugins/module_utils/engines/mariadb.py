@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
@@ -27,6 +28,10 @@ UNITS = words.UNITS
 _CONFIGS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 
 _NAMES = (words.LOG, words.BINLOG, words.DOUBLEWRITE, words.METHOD, words.LOG_BIN)
+#: Whose data was written without being flushed, until it has been. A boot ends that either way.
+OWED = "/run/durable-dbhost/mariadb-unflushed"
+_UNFLUSHED = "unflushed"
+_FULL_LOG = ("1", "3")
 #: Variables that name directories, relative to the data directory.
 _DIRECTORIES = (
     "innodb_log_group_home_dir",
@@ -94,13 +99,13 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     flavour = version.flavour if version else found.flavour or UNKNOWN
     names = words.names(version) if version else _NAMES
     kept = _kept(seen, names)
-    running = {name: _running(seen, found, name) for name in names}
+    running = {name: _running(host, seen, found, name) for name in names}
     settings = {
         name: setting(
             running[name].value,
             kept[name].word,
             running[name].source if found.processes else (kept[name].origin or "option files"),
-            running[name].reason or kept[name].reason,
+            "; ".join(dict.fromkeys(filter(None, (running[name].reason, kept[name].reason)))) or None,
             kept[name].origin,
         )
         for name in names
@@ -137,12 +142,21 @@ def _kept(seen: Sight, names: Sequence[str]) -> dict[str, options.Kept]:
     return kept
 
 
-def _running(seen: Sight, found: Instance, name: str) -> Observation:
+def owed_path(data: str) -> str:
+    """Return the file that says that a server wrote into its data directory, and has not flushed that yet."""
+    return f"{OWED}/{quote(normal(data), safe='', errors='surrogateescape')}"
+
+
+def _running(host: Host, seen: Sight, found: Instance, name: str) -> Observation:
     if not found.processes:
         return Observation("stopped", "no process")
     if seen.silence:
         return unknown(seen.socket or "the server", seen.silence)
-    return _word(seen, name)
+    word = _word(seen, name)
+    if name == words.LOG and word.value in _FULL_LOG and host.exists(owed_path(seen.data)):
+        why = "what was written before it was flushed at each commit has not been brought to the disk: run again"
+        return Observation(_UNFLUSHED, word.source, why)
+    return word
 
 
 def _word(seen: Sight, name: str) -> Observation:

@@ -21,13 +21,12 @@ from . import mariadb_words as words
 from . import trust
 from .instance import Instance
 from .places import Place, look, resolve
+from .processes import FIRST_PERSON
 
 #: root's option file: where it is, its user and password are tried last.
 PASSWORDS = "/root/.my.cnf"
 _CLIENTS = ("mariadb", "mysql")
 _PREFIXES = ("/usr", "/usr/local")
-#: Users below are the system's: login.defs(5).
-_FIRST_PERSON = 1000
 #: Where servers are built to put their socket.
 _SOCKETS = (
     "/run/mysqld/mysqld.sock",
@@ -149,7 +148,7 @@ def _may_have_password(host: Host, program: str, place: Place, uid: str, socket:
     """Tell whether a server may be offered root's password: one of the system's services, with a program
     that only root can change, at a socket that is its own and that nobody can replace."""
     is_service = place.cgroup.startswith("/system.slice/") and words.UNITS.fullmatch(place.unit or "")
-    if not (is_service and uid.isdigit() and int(uid) < _FIRST_PERSON):
+    if not (is_service and uid.isdigit() and int(uid) < FIRST_PERSON):
         return False
     try:
         trust.expect_program(host, program)

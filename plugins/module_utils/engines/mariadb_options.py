@@ -22,7 +22,7 @@ from ..paths import normal
 from . import bounded, my_cnf
 from . import mariadb_words as words
 from .places import look, resolve
-from .textfile import Effective, Malformed
+from .textfile import Effective, Malformed, without_content
 
 COMMAND_LINE = "its command line"
 #: What MySQL's SET PERSIST writes, in the data directory.
@@ -155,7 +155,7 @@ class Files:
             return None
         real = self._real(path)
         try:
-            mode = self.host.mode(real)
+            mode, owner, group = self._status(real)
             text = bounded.read(self.host, real) or ""
         except Unobservable:
             if self._is_directory(real):
@@ -163,7 +163,7 @@ class Files:
             raise
         if mode & 0o002:
             return None
-        return text if mode & 0o004 or self._may_read(real) else None
+        return text if mode & 0o004 or self._may_read(real, mode, owner, group) else None
 
     def _is_directory(self, path: str) -> bool:
         try:
@@ -172,13 +172,16 @@ class Files:
             return False
         return True
 
-    def _may_read(self, path: str) -> bool:
-        """Tell whether the server may read a file that is not for everyone: others it passes over."""
+    def _status(self, path: str) -> tuple[int, str, str]:
+        """Return the mode of a file, and the numbers of its user and group. Raises Unobservable."""
         result = self.host.run(["stat", "--dereference", "--format=%a %u %g", "--", path])
         fields = result.stdout.split()
         if result.rc != 0 or len(fields) != 3:
             raise Unobservable(f"{path}: who may read it cannot be told")
-        mode, owner, group = int(fields[0], 8), fields[1], fields[2]
+        return int(fields[0], 8), fields[1], fields[2]
+
+    def _may_read(self, path: str, mode: int, owner: str, group: str) -> bool:
+        """Tell whether the server may read a file that is not for everyone: others it passes over."""
         if not self.user:
             raise Unobservable(f"{path}: not for everyone to read, and as whom the server reads is not known")
         if self.user[0] == "0":
@@ -195,14 +198,7 @@ def effective(files: Files, begun: Start, version: words.Release) -> Effective:
             files.read, files.names, begun.mains, version.flavour, version.text, begun.suffix
         )
     except Malformed as error:
-        raise Unobservable(without_content(str(error))) from None
-
-
-def without_content(message: str) -> str:
-    """Return a parser's message without the line that it shows: it may hold a password."""
-    place, seen, rest = message.partition(": seen ")
-    wanted = rest.rpartition("; wanted ")[2]
-    return f"{place}: wanted {wanted}" if seen else message
+        raise Unobservable(without_content(error)) from None
 
 
 def persisted(

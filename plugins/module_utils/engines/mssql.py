@@ -21,7 +21,7 @@ from .instance import Instance, Observed, of_mains
 from .places import Place, look
 from .processes import Process, Processes, argv_of, variables
 from .startfile import Word
-from .textfile import Line, Malformed
+from .textfile import Line, Malformed, without_content
 
 NAME = "mssql"
 PROGRAMS = ("sqlservr",)
@@ -58,7 +58,7 @@ _LOG_LIMIT = 256 * 1024
 _LONGEST = 80
 _VERSION = re.compile(r"Microsoft (?P<name>SQL Server .{0,80}?) - (?P<number>\d+\.\d+\.\d+\.\d+) ")
 _PARAMETERS = re.compile(r"(?:Registry|Command Line) startup parameters:", re.I)
-_PARAMETER = re.compile(r"(?:[\d-]{10} [\d:.]+ Server)?\s+-(?P<option>[A-Za-z])\s*(?P<value>.*?)\s*")
+_PARAMETER = re.compile(r"(?:[\d-]{10} [\d:.]+ Server)?\s+-(?P<option>[A-Za-z])\s*(?P<value>.*)")
 
 
 def find(host: Host, processes: Processes) -> list[Instance]:
@@ -109,6 +109,9 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     settings = startfile.settings(persisted, seen)
     asked = "it is set for each database, and was not asked: SELECT name, delayed_durability_desc FROM sys.databases"
     evidence = [("delayed_durability", unknown("sys.databases", asked))]
+    twice = _unclear_locations(lines, said)
+    if twice:
+        evidence.append(("directories", unknown(CONFIG, twice)))
     if why:
         evidence.append(("configuration", unknown(CONFIG, why)))
     return Observed(
@@ -147,7 +150,7 @@ def parse_log(text: str) -> tuple[str | None, str, frozenset[int] | None]:
         if _PARAMETERS.search(line):
             flags, listing = flags or set(), True
             continue
-        parameter = _PARAMETER.fullmatch(line)
+        parameter = _PARAMETER.fullmatch(line.rstrip())
         if listing and parameter:
             number = parameter["value"].strip('"')
             if parameter["option"] == "T" and re.fullmatch(r"[0-9]{1,9}", number):
@@ -175,9 +178,14 @@ def read_log(host: Host, root: str, path: str, main: Process | None) -> Log:
 
 def _lines(host: Host, path: str) -> tuple[list[Line] | None, str | None]:
     try:
-        return mssql_conf.parse(bounded.read(host, path) or "", CONFIG), None
+        text = bounded.read(host, path)
+        if text is not None:
+            # mssql-conf does not flush what it writes, whoever called it, and we may have been killed
+            # before we did: what is told as persisted is on the disk.
+            bounded.output(host, ["sync", "--", path])
+        return mssql_conf.parse(text or "", CONFIG), None
     except (Unobservable, Malformed) as error:
-        return None, str(error)
+        return None, without_content(error)
 
 
 def _flag(lines: list[Line], number: int) -> Word:
@@ -242,6 +250,17 @@ def _directories(lines: list[Line] | None, said: dict[str, str]) -> Iterator[str
         path = _location(lines, key)
         if variable not in said and path and path.startswith("/"):
             yield path if key in _LOCATIONS else posixpath.dirname(path)
+
+
+def _unclear_locations(lines: list[Line] | None, said: dict[str, str]) -> str | None:
+    """Return why it is not known where mssql.conf puts files, None where it, or the environment, says so."""
+    for key, variable in {**_LOCATIONS, **_LOCATED_FILES}.items():
+        try:
+            if variable not in said:
+                mssql_conf.get(lines or [], "filelocation", key)
+        except Malformed as error:
+            return f"filelocation.{key}: {without_content(error)}"
+    return None
 
 
 def _location(lines: list[Line] | None, key: str) -> str | None:

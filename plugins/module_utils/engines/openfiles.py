@@ -22,6 +22,8 @@ from .processes import DELETED, Process
 #: Processes of one instance that are looked at. A server with a process for each client may have
 #: thousands, which open the same files.
 MOST_PROCESSES = 64
+#: Open files of one instance that are looked at. Any user may have a million, in each process.
+MOST_FILES = 100_000
 SOURCE = "/proc/PID/fd, /proc/PID/fdinfo"
 
 _ACCESS, _READ_ONLY = 0o3, 0o0
@@ -69,9 +71,15 @@ class OpenFiles:
         if len(chosen) < len(family):
             reasons.append(f"{len(chosen)} of {len(family)} processes were looked at")
         found: set[Opened] = set()
+        left = MOST_FILES
         for process in chosen:
             try:
-                found.update(self._of(process, place))
+                numbers = self.host.names(f"/proc/{process.pid}/fd")
+                found.update(self._of(process, place, numbers[:left]))
+                if len(numbers) > left:
+                    reasons.append(f"{MOST_FILES} open files were looked at, and there are more")
+                    break
+                left -= len(numbers)
             except Unobservable as error:
                 # One that ends meanwhile takes its files with it; without the main one nothing is known.
                 if process == family[0] or self.host.exists(f"/proc/{process.pid}/stat"):
@@ -85,9 +93,9 @@ class OpenFiles:
         found, seen = self.written(processes, place)
         return group(found), seen
 
-    def _of(self, process: Process, place: Place) -> Iterator[Opened]:
+    def _of(self, process: Process, place: Place, numbers: Iterable[str]) -> Iterator[Opened]:
         base = f"/proc/{process.pid}"
-        for number in self.host.names(f"{base}/fd"):
+        for number in numbers:
             if number in _STANDARD:
                 continue
             try:

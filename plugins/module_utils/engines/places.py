@@ -30,6 +30,8 @@ _CONTAINERS = (
 )
 _UNIT = re.compile(r"[^/]+\.(?:service|scope)")
 _MOST_LINKS = 40
+#: Characters of all that different processes see mounted: any user can have a namespace full of mounts.
+_MOST_MOUNTED = 16 * 1024 * 1024
 
 
 class Place(NamedTuple):
@@ -56,7 +58,9 @@ class Places:
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.mounts = _mounts(host, "self")
+        # Many processes see the same.
+        self._read: dict[str, dict[str, Mount]] = {}
+        self.mounts = self._mounts("self")
         self._ours = {self._link("self", "ns/mnt"), self._link("1", "ns/mnt")} - {""}
 
     def of(self, process: Process) -> Place:
@@ -65,7 +69,7 @@ class Places:
         cgroup = cgroup_of(self.host.read(f"/proc/{pid}/cgroup"))
         link = self._link(pid, "ns/mnt")
         top = self._link(pid, "root") or "/"
-        mounts = _mounts(self.host, pid)
+        mounts = self._mounts(pid)
         moved = top != "/" or _slash(mounts.values()) != _slash(self.mounts.values())
         container = container_of(cgroup)
         if not link or not self._ours:
@@ -89,6 +93,18 @@ class Places:
             return normal(f"{place.top}/{path}")
         found = translate(path, place.mounts.values(), self.mounts.values())
         return found if found is not None else place.root + path
+
+    def _mounts(self, pid: str) -> dict[str, Mount]:
+        path = f"/proc/{pid}/mountinfo"
+        text = self.host.read(path)
+        if text not in self._read:
+            if len(text) + sum(map(len, self._read)) > _MOST_MOUNTED:
+                raise Unobservable(f"{path}: more is mounted in all namespaces than can be looked at")
+            try:
+                self._read[text] = by_id(text)
+            except ValueError as error:
+                raise Unobservable(f"{path}: {error}") from error
+        return self._read[text]
 
     def _link(self, pid: str, name: str) -> str:
         try:
@@ -165,13 +181,6 @@ def unit_of(cgroup: str) -> str | None:
     unit = parts[0].lstrip("_") if parts else ""
     is_service = _UNIT.fullmatch(unit) and unit.endswith(".service")
     return unit if is_service and not unit.startswith("user@") else None
-
-
-def _mounts(host: Host, pid: str) -> dict[str, Mount]:
-    try:
-        return by_id(host.read(f"/proc/{pid}/mountinfo"))
-    except ValueError as error:
-        raise Unobservable(f"/proc/{pid}/mountinfo: {error}") from error
 
 
 def _slash(mounts: Iterable[Mount]) -> tuple[str, str] | None:

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..host import Host, Unobservable
-from ..observation import Observation, unknown
+from ..observation import UNKNOWN, Observation, unknown
 from ..paths import normal
 from . import bounded, postgresql_cluster, postgresql_server
 from .instance import Instance, Observed, of_mains, setting
 from .places import Place, look, resolve
 from .postgresql_cluster import DEBIAN, WORDS, Cluster, Files
 from .processes import Process, Processes, argv_of
-from .textfile import Malformed
+from .textfile import Malformed, without_content
 
 NAME = "postgresql"
 PROGRAMS = ("postgres", "postmaster", "edb-postgres")
@@ -26,6 +26,9 @@ UNITS = re.compile(r"postgresql(-[0-9][^/@]*)?(@.+)?\.service")
 _CONFIG = "postgresql.conf"
 _ETC = "/etc/postgresql"
 _DEBIAN_TOOL = "/usr/bin/pg_ctlcluster"
+_NO_WORDS = {UNKNOWN, postgresql_cluster.UNFLUSHED}
+#: How a server says that its command line has fixed a setting: no file and no reload changes it.
+_COMMAND_LINE = "pg_settings: command line"
 #: How a server that serves one client, or has one duty, calls itself: its postmaster is gone where
 #: such a one has no parent of its kind.
 _CHILD = re.compile(r"(?:edb-)?postgres: ")
@@ -90,7 +93,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         version=_version(host, files, answer, data),
         settings=settings,
         directories=directories,
-        pending_restart=tuple(answer["pending"]) if answer else (),
+        pending_restart=tuple(_pending(answer, settings)) if answer else (),
         overrides=tuple(_overrides(answer)) if answer else (),
         evidence=tuple(evidence),
     )
@@ -111,7 +114,7 @@ def _cluster(
             return None, f"the server reads {said}, and its command line leads to {found.config}"
         return postgresql_cluster.read(host, files, found.config, data, argv, found.unit), None
     except (Unobservable, Malformed) as error:
-        return None, str(error)
+        return None, without_content(error)
 
 
 def _answer(
@@ -176,6 +179,16 @@ def _setting(
     if postgresql_cluster.UNFLUSHED in (word, kept):
         reasons["what was written while it was off has not been brought to the disk: run again"] = None
     return setting(word, kept, running.source, "; ".join(reasons) or None, origin)
+
+
+def _pending(answer: dict[str, Any], settings: dict[str, dict[str, str | None]]) -> Iterator[str]:
+    """Yield the settings that wait for a restart: also those that the command line of this start has fixed,
+    and nothing fixes at the next one."""
+    yield from answer["pending"]
+    for name, row in settings.items():
+        differs = len({row["running"], row["persisted"]} - _NO_WORDS) == 2
+        if row["source"] == _COMMAND_LINE and differs:
+            yield name
 
 
 def _directories(host: Host, root: str, data: str | None) -> tuple[tuple[str, ...], str | None]:

@@ -94,15 +94,43 @@ def ask(host: Host, login: Login, pid: int | None = None) -> dict[str, Any]:
     argv = [*command(host, login, pid), "-c", _PATH, "-c", _SQL]
     result = host.run(argv)
     if result.rc != 0:
-        said = " ".join(result.stderr.split()) or f"exit {result.rc}"
+        said = " ".join(result.stderr.split())[:300] or f"exit {result.rc}"
         raise Unobservable(f"psql as {login.user}: {said}")
     try:
         found = json.loads(result.stdout)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict) or not isinstance(found.get("settings"), dict):
+    # The client is the server's user's, who has it say what he likes.
+    if not isinstance(found, dict) or not _is_answer(found):
         raise Unobservable(f"psql as {login.user}: its answer is not what was asked for")
     return found
+
+
+def _is_answer(found: dict[str, Any]) -> bool:
+    """Tell whether an answer is of the shape that was asked for, text for text."""
+    settings, overrides = found.get("settings"), found.get("overrides")
+    return (
+        isinstance(found.get("version"), str)
+        and isinstance(found.get("config"), (str, type(None)))
+        and isinstance(found.get("busy"), int)
+        and isinstance(settings, dict)
+        and all(
+            isinstance(row, dict) and {"value", "source", "file", "line"} <= set(row)
+            for row in settings.values()
+        )
+        and _are_texts(found.get("pending"))
+        and isinstance(overrides, list)
+        and all(
+            isinstance(row, dict)
+            and _are_texts([row.get("scope"), row.get("alter")])
+            and _are_texts(row.get("config"))
+            for row in overrides
+        )
+    )
+
+
+def _are_texts(found: Any) -> bool:
+    return isinstance(found, list) and all(isinstance(text, str) for text in found)
 
 
 def command(host: Host, login: Login, pid: int | None = None) -> list[str]:

@@ -21,6 +21,10 @@ from ..host import Host, Unobservable
 _TICKS = 100.0
 #: What the kernel adds to the path of a file that is gone, such as a program that was upgraded.
 DELETED = " (deleted)"
+#: Users below are the system's: login.defs(5).
+FIRST_PERSON = 1000
+#: Characters of a command line that is looked at. A process can make its own as long as it likes.
+_LONGEST = 128 * 1024
 _BOOT_TIME = re.compile(r"^btime (\d+)$", re.M)
 #: Libraries that make fsync(2) do nothing: http://www.flamingspork.com/projects/libeatmydata/.
 _BREAKS_FSYNC = "libeatmydata"
@@ -135,6 +139,13 @@ class Processes:
             raise Unobservable(f"{source}: names no user")
         return found[1]
 
+    def is_of_a_person(self, process: Process) -> bool:
+        """Tell whether a process acts as a user who is none of the system's, or nobody knows as whom."""
+        try:
+            return int(self.user(process)) >= FIRST_PERSON
+        except Unobservable:
+            return True
+
     def preloads(self, process: Process) -> list[str]:
         """Return the libraries in its memory that break fsync. Raises Unobservable."""
         argv = ["grep", "-aF", _BREAKS_FSYNC, f"/proc/{process.pid}/maps"]
@@ -149,7 +160,11 @@ class Processes:
 
 def argv_of(host: Host, pid: int) -> list[str]:
     """Return the arguments of a process, the program's name first. Raises Unobservable."""
-    return _output(host, ["cat", f"/proc/{pid}/cmdline"]).rstrip("\0").split("\0")
+    path = f"/proc/{pid}/cmdline"
+    said = _output(host, ["cat", path])
+    if len(said) > _LONGEST:
+        raise Unobservable(f"{path}: longer than {_LONGEST} bytes")
+    return said.rstrip("\0").split("\0")
 
 
 def variables(host: Host, pid: int, names: Iterable[str]) -> dict[str, str]:

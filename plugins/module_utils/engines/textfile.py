@@ -83,7 +83,7 @@ def split(text: str, file: str) -> list[str]:
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > LIMIT:
         raise Malformed(
-            f"{file}: seen {size} bytes; wanted at most {LIMIT}; see whether this is the file that was meant"
+            f"{file}: seen {size} bytes; wanted at most {LIMIT} bytes; see whether this is the file that was meant"
         )
     if text.startswith("\ufeff"):
         raise refusal(file, 1, text[:20], "no byte order mark", "save the file without it")
@@ -100,6 +100,16 @@ def refusal(file: str, number: int, seen: str, wanted: str, remedy: str = "mend 
     if len(shown) > 80:
         shown = f"{shown[:80]}..."
     return Malformed(f"{file} line {number}: seen {shown!r}; wanted {wanted}; {remedy}, then run again")
+
+
+def without_content(error: Exception) -> str:
+    """Return an error's message; of a malformed file without what stands in it.
+
+    It may hold a password, and whoever runs a server can name a file that only root reads.
+    """
+    place, seen, rest = str(error).partition(": seen ")
+    wanted = rest.rpartition("; wanted ")[2]
+    return f"{place}: wanted {wanted}" if seen and isinstance(error, Malformed) else str(error)
 
 
 def render(lines: Iterable[Line]) -> str:

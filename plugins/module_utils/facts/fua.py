@@ -18,12 +18,26 @@ from .filesystems import kernel as version
 #: File system -> first kernel whose direct I/O sends FUA. ext4's came with 5.5 and is supported
 #: by database vendors from 5.6.
 _SINCE = {"xfs": (4, 18), "ext4": (5, 6)}
+#: (`ID VERSION_ID` of os-release(5), file system) -> first kernel of a vendor who has brought it to an
+#: older one. From SQL Server's documentation: it was not tried on such a host.
+_BACKPORTED = {("sles 12.5", "xfs"): (4, 12)}
 
 
-def path(mount: dict[str, Any], disks: Iterable[dict[str, Any] | None], kernel: str) -> Observation:
-    """Return yes, no or unknown for a file system on its leaf disks, with the reason."""
+def asks_for_distribution(kernel: str) -> bool:
+    """Tell whether a kernel is so old that it counts whose it is."""
+    return version(kernel) < min(_SINCE.values())
+
+
+def path(
+    mount: dict[str, Any], disks: Iterable[dict[str, Any] | None], kernel: str, distribution: str = ""
+) -> Observation:
+    """Return yes, no or unknown for a file system on its leaf disks, with the reason.
+
+    `distribution`: `ID VERSION_ID`, as facts/os_release.py tells it.
+    """
     source = "file system, kernel and disks"
-    since = _SINCE.get(mount["fstype"])
+    fstype = mount["fstype"]
+    since = _BACKPORTED.get((distribution, fstype), _SINCE.get(fstype))
     if since is None:
         return Observation("no", source, f"{mount['fstype']} does not send FUA for direct writes")
     if version(kernel) < since:
@@ -42,6 +56,9 @@ def path(mount: dict[str, Any], disks: Iterable[dict[str, Any] | None], kernel: 
 
 
 def _of_disks(disks: Iterable[dict[str, Any] | None], source: str) -> Observation:
+    disks = list(disks)
+    if not disks:
+        return unknown(source, "no disk is known below it")
     for disk in disks:
         if disk is None:
             return unknown(source, "nothing is known of one of its disks")

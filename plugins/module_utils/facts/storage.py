@@ -13,7 +13,7 @@ from typing import Any
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN
-from . import fua, tuned
+from . import fua, os_release, tuned
 from .blockstack import Blocks
 from .disks import Disks
 from .mountinfo import Mount
@@ -52,13 +52,14 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     resolved = {path: None if path in unresolved else _resolve(host, path) for path in paths}
     read += map(mounts.collect, _raw(mounts, resolved.values()))
     by_name = {disk["name"]: disk for disk in found}
+    distribution = os_release.read(host) if fua.asks_for_distribution(kernel) else ""
     return {
         "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
         "time": now,
         "kernel": kernel,
         "virtualization": disks.virtualization.value,
         "disks": found,
-        "mounts": [_tied(mount, disks, by_name, kernel) for mount in read],
+        "mounts": [_tied(mount, disks, by_name, kernel, distribution) for mount in read],
         "tuned": tuned.read(host),
         "elsewhere": mounts.elsewhere(),
         "resolved": resolved,
@@ -101,10 +102,15 @@ def _raw(mounts: Mounts, paths: Iterable[str | None]) -> list[Superblock]:
 
 
 def _tied(
-    mount: dict[str, Any], disks: Disks, by_name: dict[str, dict[str, Any]], kernel: str
+    mount: dict[str, Any],
+    disks: Disks,
+    by_name: dict[str, dict[str, Any]],
+    kernel: str,
+    distribution: str,
 ) -> dict[str, Any]:
     """Return a mount's facts with what only its devices know."""
-    path = fua.path(mount, [by_name.get(name) for name in mount["disks_seen"]], kernel)
+    leaves = [by_name.get(name) for name in mount["disks_seen"]]
+    path = fua.path(mount, leaves, kernel, distribution)
     evidence = {**mount["evidence"], "fua_path": path.as_dict()}
     carrier = mount["carrier"]
     readahead = {}

@@ -10,11 +10,11 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from ..engines import bounded, ctsrvr, faircom
-from ..engines.textfile import MARK, Malformed
+from ..engines.textfile import MARK, Malformed, without_content
 from ..host import ChangeFailed, Host, Unobservable
 from ..policy.faircom import WRITE_THROUGH, writes_through
 from . import originals, ownership, servers
-from .layer import Change, each, expect_some, verify
+from .layer import Change, attempt, expect_some, verify
 
 #: `FILE SETTING` -> what it was before us: on or off, a value, or absent.
 ORIGINALS = "/var/lib/durable-dbhost/originals-faircom.json"
@@ -98,15 +98,26 @@ def _plan_one(host: Host, work: Work, facts: dict[str, Any], target: Target, res
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
-    """Do the work and read it back. Raises ChangeFailed."""
-    targets = [target for target in targets if target.instance not in work.failures]
-    each(work.texts, lambda name: _write(host, work, name))
-    if work.texts:
-        verify(plan(host, targets).changes)
-    waiting = dict.fromkeys(change.target for change in work.changes if change.when == "running")
-    if waiting:
-        servers.restart(host, [work.facts[name] for name in waiting])
-        servers.settle(host, lambda: plan(host, targets, restart=True).changes)
+    """Do the work and read it back, instance by instance. Raises ChangeFailed."""
+    wanted = {target.instance: target for target in targets if target.instance not in work.failures}
+
+    def write(name: str) -> None:
+        _write(host, work, name)
+        verify(plan(host, [wanted[name]]).changes)
+
+    failures = attempt(work.texts, write)
+    # One that cannot be written keeps no other from what its restart brings.
+    done = [target for name, target in wanted.items() if name not in failures]
+    running = [change.target for change in work.changes if change.when == "running"]
+    waiting = dict.fromkeys(name for name in running if name not in failures)
+    try:
+        if waiting:
+            servers.restart(host, [work.facts[name] for name in waiting])
+            servers.settle(host, faircom, waiting, lambda: plan(host, done, restart=True).changes)
+    except (ChangeFailed, Unobservable) as error:
+        failures["restart"] = str(error)
+    if failures:
+        raise ChangeFailed("; ".join(failures.values()))
 
 
 def plan_release(host: Host) -> Release:
@@ -208,7 +219,7 @@ def _words(text: str, path: str) -> dict[str, str]:
         flags = ctsrvr.compatibility(lines, path)
         values = {name: ctsrvr.value(lines, name, path) for name in faircom.KEYWORDS}
     except Malformed as error:
-        raise ChangeFailed(str(error)) from error
+        raise ChangeFailed(without_content(error)) from None
     found = {name: "on" if name in flags else "off" for name in faircom.OPTIONS}
     return {**found, **{name: str(where.value) if where else _ABSENT for name, where in values.items()}}
 

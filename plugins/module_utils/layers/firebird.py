@@ -138,7 +138,10 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
     kept = originals.load(host, ORIGINALS)
     for change in work.changes:
         header = work.databases[change.target].header
-        kept.setdefault(change.target, f"{change.before} {header.created if header else ''}")
+        created = header.created if header else ""
+        # Of a database that was restored or made anew since, what was kept is another one's.
+        if kept.get(change.target, "").partition(" ")[2] != created:
+            kept[change.target] = f"{change.before} {created}"
     originals.save(host, kept, ORIGINALS)
     _change_all(host, work.changes, work.databases, work.access)
     done = {path: word for path, word in work.wanted.items() if path not in work.failures}
@@ -257,7 +260,9 @@ def _change(host: Host, database: Database, word: str, access: Access, locks: Lo
     _gfix(host, database, word, access, locks)
     if word == "on":
         _flush(host, files)
-    (after,) = look_at(host, "", [], [database.path])
+    after = next(iter(look_at(host, "", [], [database.path])), None)
+    if after is None:
+        raise ChangeFailed(f"{database.path}: not the first file of a database any more; run again")
     if after.running not in ("closed", word):
         raise ChangeFailed(
             f"{database.path}: somebody opened it meanwhile, and writes with forced writes {after.running} until he"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..host import ChangeFailed
+from ..host import ChangeFailed, Unobservable
 
 
 class Change(NamedTuple):
@@ -29,14 +29,20 @@ def each(targets: Iterable[str], act: Callable[[str], None]) -> None:
 
     A disk that refuses must not leave the other disks of the host less safe than they could be.
     """
-    failures = []
+    failures = attempt(targets, act)
+    if failures:
+        raise ChangeFailed("; ".join(failures.values()))
+
+
+def attempt(targets: Iterable[str], act: Callable[[str], None]) -> dict[str, str]:
+    """Act on every target, also when one fails; return {target: why} of those that failed."""
+    failures = {}
     for target in targets:
         try:
             act(target)
-        except ChangeFailed as error:
-            failures.append(str(error))
-    if failures:
-        raise ChangeFailed("; ".join(failures))
+        except (ChangeFailed, Unobservable) as error:
+            failures[target] = str(error)
+    return failures
 
 
 def expect_some(changes: Sequence[Change], failures: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ..engines import mariadb
 from ..engines import mariadb_client as client
 from ..engines import mariadb_words as words
 from ..engines.collect import Engines
@@ -19,7 +20,7 @@ from ..observation import UNKNOWN
 from ..policy.engine_rules import FULL
 from . import mariadb_drop_in as drop_in
 from .layer import Change, each, expect_some, verify
-from .servers import restart_limit
+from .servers import restart_limit, settle
 
 NAME = "mariadb"
 #: What can be set.
@@ -39,7 +40,8 @@ class Step(NamedTuple):
     """What is done to one server.
 
     `client` is the command that it lets in; `statements` are executed in order, `unit` is restarted, None
-    without need, within `limit` seconds; and in the end the file systems of `flush` are flushed.
+    without need, within `limit` seconds; and in the end the file systems of `flush` are flushed: `owed` is
+    the note that this is to be done, by whoever comes next. `shown`: what it has to say of itself then.
     """
 
     client: tuple[str, ...] = ()
@@ -47,6 +49,8 @@ class Step(NamedTuple):
     unit: str | None = None
     limit: float = 0.0
     flush: tuple[str, ...] = ()
+    owed: str = ""
+    shown: Mapping[str, str] = MappingProxyType({})
 
 
 class Work(NamedTuple):
@@ -63,10 +67,14 @@ class Work(NamedTuple):
 
 
 class Release(NamedTuple):
-    """What release changes: our option files go, the servers keep their settings until they start anew."""
+    """What release changes: our option files go, the servers keep their settings until they start anew.
+
+    `failures`: {path: why it stays}.
+    """
 
     changes: tuple[Change, ...]
     files: tuple[str, ...]
+    failures: dict[str, str]
 
 
 def target_of(row: dict[str, Any]) -> Target:
@@ -118,15 +126,38 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read it back. Raises ChangeFailed."""
+    failures = []
     try:
         each(work.steps, lambda name: _tell(host, work.steps[name]))
-    finally:
-        # Also when one server refused: the others keep their settings at the next start.
-        for path, text in work.files.items():
-            host.write_file(path, text.encode("utf-8", "surrogateescape"))
-    each(work.steps, lambda name: _restart(host, work.steps[name]))
+    except ChangeFailed as error:
+        # The others are done all the same, and this one is safe at its next start.
+        failures.append(str(error))
+    try:
+        each(
+            work.files,
+            lambda path: host.write_file(path, work.files[path].encode("utf-8", "surrogateescape")),
+        )
+        each(work.steps, lambda name: _restart(host, work.steps[name]))
+    except ChangeFailed as error:
+        failures.append(str(error))
+    if failures:
+        raise ChangeFailed("; ".join(failures))
     done = [target for target in targets if target.instance not in work.failures]
+    restarted = [name for name, step in work.steps.items() if step.unit]
+    if restarted:
+        settle(host, mariadb, restarted, lambda: _left(host, work, done, restarted))
     verify(plan(host, done, work.restart).changes)
+
+
+def _left(host: Host, work: Work, targets: list[Target], restarted: Iterable[str]) -> Iterable[Change]:
+    """Yield what is to be done yet, and what servers that answered before their restart do not tell yet."""
+    yield from plan(host, targets, work.restart).changes
+    _engines, found = _servers(host)
+    for name in restarted:
+        _expect_there(found, name)
+        for setting, word in work.steps[name].shown.items():
+            if _seen(found[name], setting, "running") == UNKNOWN:
+                yield Change(name, setting, "running", UNKNOWN, word)
 
 
 def plan_release(host: Host) -> Release:
@@ -140,7 +171,7 @@ def plan_release(host: Host) -> Release:
             except ChangeFailed:
                 pass  # Where it includes nothing that can be understood, nothing of ours was written.
     changes = []
-    ours = drop_in.ours(host, places)
+    ours, failures = drop_in.ours(host, places)
     for path, groups in ours.items():
         changes.append(Change(path, "drop_in", "persisted", "present", "absent"))
         changes += [
@@ -148,7 +179,8 @@ def plan_release(host: Host) -> Release:
             for group, settings in groups.items()
             for name, value in settings.items()
         ]
-    return Release(tuple(changes), tuple(ours))
+    expect_some(changes, failures)
+    return Release(tuple(changes), tuple(ours), failures)
 
 
 def apply_release(host: Host, work: Release) -> None:
@@ -247,6 +279,8 @@ def _plan_one(
             unit=unit,
             limit=restart_limit(facts),
             flush=tuple(facts["directories"]) if tightened else (),
+            owed=mariadb.owed_path(seen.data),
+            shown=now,
         )
     planned = work._replace(changes=(*work.changes, *changes), steps=steps, files={**work.files, **files})
     return planned, stale
@@ -294,16 +328,22 @@ def _statements(facts: dict[str, Any], now: dict[str, str]) -> Iterable[str]:
 
 
 def _tell(host: Host, step: Step) -> None:
+    if step.flush:
+        host.write_file(step.owed, b"")
     if step.statements:
         host.change(client.statements(step.client, step.statements))
     # What was written to binary logs and data files without a flush is in the kernel's memory.
     _flush(host, step)
+    if step.flush and not step.unit:
+        host.remove_file(step.owed)
 
 
 def _restart(host: Host, step: Step) -> None:
     if step.unit:
         host.change(["systemctl", "restart", "--", step.unit], timeout=step.limit)
         _flush(host, step)
+        if step.flush:
+            host.remove_file(step.owed)
 
 
 def _flush(host: Host, step: Step) -> None:
@@ -312,7 +352,11 @@ def _flush(host: Host, step: Step) -> None:
 
 
 def _seen(facts: dict[str, Any], name: str, when: str) -> str:
-    return str(facts["settings"][name][when])
+    row = facts["settings"].get(name)
+    if row is None:
+        why = facts["evidence"].get("observation", {}).get("reason") or "it was not read"
+        raise ChangeFailed(f"{name} cannot be read, so it is not set: {why}")
+    return str(row[when])
 
 
 def _tightens(facts: dict[str, Any], name: str, word: str) -> bool:

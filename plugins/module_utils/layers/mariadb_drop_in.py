@@ -8,10 +8,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Mapping
 
+from ..engines import bounded, my_cnf
 from ..engines import mariadb_options as options
-from ..engines import my_cnf
 from ..engines.mariadb_sight import Sight
-from ..engines.places import look
 from ..engines.textfile import Malformed
 from ..host import ChangeFailed, Host, Unobservable
 from . import ownership
@@ -114,23 +113,27 @@ def directories(seen: Sight) -> list[str]:
         raise ChangeFailed(str(error)) from error
 
 
-def ours(host: Host, places: Iterable[str]) -> dict[str, Groups]:
+def ours(host: Host, places: Iterable[str]) -> tuple[dict[str, Groups], dict[str, str]]:
     """Return {path: what it says} of our files in some directories, {} for one that was edited beyond reading.
 
-    Raises Unobservable.
+    And {path: why not} of those that cannot be read, or lie where others than root may change them: any
+    user's server names directories.
     """
     found: dict[str, Groups] = {}
+    failures: dict[str, str] = {}
     for place in places:
         path = f"{place.rstrip('/')}/{NAME}"
-        if not host.exists(path):
-            continue
-        text = host.read(path)
-        if text.startswith(HEADER):
-            try:
-                found[path] = parse(text)
-            except ValueError:
-                found[path] = {}
-    return found
+        try:
+            text = bounded.read(host, path)
+            if text is None or not text.startswith(HEADER):
+                continue
+            ownership.writer(host, path, 0, [place], (NAME,))
+            found[path] = parse(text)
+        except (ChangeFailed, Unobservable) as error:
+            failures[path] = str(error)
+        except ValueError:
+            found[path] = {}
+    return found, failures
 
 
 def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
@@ -141,9 +144,10 @@ def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
         if path in planned:
             return parse(planned[path])
         _expect_no_link(host, path)
-        if not look(host, path):
+        text = bounded.read(host, path)
+        if text is None:
             return {}
-        found = parse(host.read(path))
+        found = parse(text)
         if seen.files.read(path) is None:
             raise ValueError("the server passes over it: it may not read it, or everyone may write to it")
         return found

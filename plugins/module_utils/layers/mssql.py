@@ -20,8 +20,7 @@ TOOL = "/opt/mssql/bin/mssql-conf"
 #: Setting -> what it was before us; a switch that was not set is `absent`.
 ORIGINALS = "/var/lib/durable-dbhost/originals-mssql.json"
 _ABSENT = "absent"
-#: In this order each state on the way is as safe as the start: write-through first; a flag that
-#: contradicts another goes before that one comes.
+#: In this order each state on the way is as safe as the start: write-through first.
 _ORDER = ("writethrough", "alternatewritethrough", "traceflag3982", "traceflag3979")
 
 
@@ -70,6 +69,8 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
         changes += servers.changes(facts, target.wanted, restart)
         before.update(_before(facts))
         _check(facts, target.wanted)
+    if any(change.when == "persisted" for change in changes):
+        _expect_file(host)
     return Work(tuple(changes), before, facts)
 
 
@@ -86,7 +87,8 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
         verify(plan(host, targets).changes)
     if any(change.when == "running" for change in work.changes):
         servers.restart(host, [work.facts])
-        servers.settle(host, lambda: plan(host, targets, restart=True).changes)
+        names = [work.facts["name"]]
+        servers.settle(host, mssql, names, lambda: plan(host, targets, restart=True).changes)
 
 
 def plan_release(host: Host) -> Release:
@@ -150,7 +152,9 @@ def _check(facts: dict[str, Any], wanted: dict[str, str]) -> None:
     """Refuse what no profile may leave behind."""
     after = {name: wanted.get(name, row["persisted"]) for name, row in facts["settings"].items()}
     label = f"mssql {facts['name']}"
-    if after["traceflag3979"] == after["traceflag3982"] == "on":
+    # One that was there before is not ours to mend here, and keeps nothing else from being mended.
+    adds = "on" in (wanted.get("traceflag3979"), wanted.get("traceflag3982"))
+    if adds and after["traceflag3979"] == after["traceflag3982"] == "on":
         raise ChangeFailed(
             f"{label}: seen trace flags 3979 and 3982 both on at the next start, wanted one of them at most;"
             " they contradict each other: set the other one to off in the same call"
@@ -175,19 +179,39 @@ def _write(host: Host, wanted: dict[str, str]) -> None:
     except Unobservable as error:
         raise ChangeFailed(f"{error}; give it, and the directories above it, back to root") from error
     before = _owner(host)
-    for name in _ORDER:
-        if name in wanted:
-            host.change([TOOL, *_arguments(name, wanted[name])])
+    _expect_file(host)
+    for name in _sequence(wanted):
+        host.change([TOOL, *_arguments(name, wanted[name])])
     after = _owner(host)
     if after is None:
         raise ChangeFailed(f"{mssql.CONFIG}: not there after {TOOL} has written it; look at what it says")
+    # mssql-conf does not: a power cut now would leave the file empty.
+    host.change(["sync", mssql.CONFIG])
     if before not in (None, after):
         raise ChangeFailed(
             f"{mssql.CONFIG}: seen owner and mode {after}, wanted {before} as before; {TOOL} changed them: put"
             " them back with chown and chmod"
         )
-    # mssql-conf does not: a power cut now would leave the file empty.
-    host.change(["sync", mssql.CONFIG])
+
+
+def _sequence(wanted: dict[str, str]) -> list[str]:
+    """Return settings in the order in which they are set: a flag that contradicts another goes before that
+    one comes."""
+    return sorted(
+        (name for name in _ORDER if name in wanted),
+        key=lambda name: name in mssql.FLAGS and wanted[name] == "on",
+    )
+
+
+def _expect_file(host: Host) -> None:
+    """Refuse a link: its directory is the server's user's, and mssql-conf would write, as root, where it leads."""
+    try:
+        target = host.link(mssql.CONFIG)
+    except Unobservable:
+        return
+    raise ChangeFailed(
+        f"{mssql.CONFIG}: seen a link to {target}, wanted the file itself; put it there, then run again"
+    )
 
 
 def _arguments(name: str, word: str) -> list[str]:

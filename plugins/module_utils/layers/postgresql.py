@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import time
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..engines import postgresql_cluster, postgresql_server
@@ -14,6 +16,7 @@ from ..engines.collect import Engines
 from ..engines.postgresql_cluster import UNFLUSHED, WORDS, Cluster, Files
 from ..engines.postgresql_server import Login
 from ..engines.processes import argv_of
+from ..engines.textfile import without_content
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
 from . import ownership, postgresql_files
@@ -68,18 +71,20 @@ class Step(NamedTuple):
 class Work(NamedTuple):
     """What there is to do, cluster by cluster, and whether servers may be restarted for it.
 
-    `failures`: {cluster: why it stays as it is}.
+    `failures`: {cluster: why it, or a setting of it, stays as it is}; `possible`: the clusters that do not
+    stay, each with the settings that can be set.
     """
 
     changes: tuple[Change, ...]
     steps: dict[str, Step]
     restart: bool
     failures: dict[str, str]
+    possible: tuple[Target, ...]
 
 
 class Release(NamedTuple):
-    """What release changes: {configuration: its text without our line}, as whom that is written, and the
-    files that go.
+    """What release changes: {configuration: its text without our line}, the files that go, and as whom each
+    of all these is changed.
 
     `failures`: {cluster: why what is ours stays there}.
     """
@@ -102,13 +107,15 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     """Return the work that brings the clusters to their settings; reads only.
 
     `restart`: whether a server may be restarted for a setting that waits for it. Raises ChangeFailed,
-    before anything changes, when a cluster is not there. One that cannot be asked, belongs to somebody
-    else, or where something would go on beating what is written, is a failure of its own.
+    before anything changes, when a cluster is not there. One that cannot be asked, or belongs to somebody
+    else, is a failure of its own; and so is a setting that cannot be read, or where something would go on
+    beating what is written: the others of its cluster are set all the same.
     """
     found = _clusters(host) if targets else {}
     changes: list[Change] = []
     steps: dict[str, Step] = {}
     failures: dict[str, str] = {}
+    possible: list[Target] = []
     for target in targets:
         if target.instance not in found:
             raise ChangeFailed(
@@ -117,22 +124,24 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
             )
     for target in targets:
         try:
-            step, own = _step(host, found[target.instance], target, restart)
+            step, own, left = _step(host, found[target.instance], target, restart)
         except (ChangeFailed, Unobservable, ValueError) as error:
-            failures[target.instance] = f"{target.instance}: {error}"
+            failures[target.instance] = f"{target.instance}: {without_content(error)}"
             continue
+        if left:
+            failures[target.instance] = f"{target.instance}: {'; '.join(left.values())}"
+        possible.append(Target(target.instance, _without(target.wanted, left)))
         changes += own
         if own:
             steps[target.instance] = step
     expect_some(changes, failures)
-    return Work(tuple(changes), steps, restart, failures)
+    return Work(tuple(changes), steps, restart, failures, tuple(possible))
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
-    """Do the work and read it back. Raises ChangeFailed."""
+    """Do the work and read back what of the targets can be set. Raises ChangeFailed."""
     each(work.steps, lambda name: _do(host, work.steps[name]))
-    done = [target for target in targets if target.instance not in work.failures]
-    verify(plan(host, done, work.restart).changes)
+    verify(plan(host, list(work.possible), work.restart).changes)
 
 
 def plan_release(host: Host) -> Release:
@@ -155,14 +164,13 @@ def plan_release(host: Host) -> Release:
                 continue
             ours = postgresql_files.ours(files, facts["config"])
             text = postgresql_files.without_line(files, facts["config"])
-            if text != files.read(facts["config"]):
-                user = ownership.user_of(host, facts["pids"], facts["config"])
-                owners[facts["config"]] = postgresql_files.writer(
-                    host, facts["config"], facts["config"], user
-                )
+            own = [*ours, *([facts["config"]] if text != files.read(facts["config"]) else [])]
+            user = ownership.user_of(host, facts["pids"], facts["config"]) if own else 0
+            writers = {path: postgresql_files.writer(host, path, facts["config"], user) for path in own}
         except (ChangeFailed, Unobservable, ValueError) as error:
-            failures[name] = f"{name}: {error}"
+            failures[name] = f"{name}: {without_content(error)}"
             continue
+        owners.update(writers)
         for path, settings in ours.items():
             changes.append(Change(path, "drop_in", "persisted", "present", "absent"))
             changes += [Change(name, key, "persisted", value, "unset") for key, value in settings.items()]
@@ -176,10 +184,14 @@ def plan_release(host: Host) -> Release:
 
 def apply_release(host: Host, work: Release) -> None:
     """Take our lines and files away. Raises ChangeFailed."""
-    for path, text in work.writes.items():
-        host.write_file(path, _bytes(text), owner=work.owners[path])
-    for path in work.files:
-        host.remove_file(path)
+    each([*work.writes, *work.files], lambda path: _release(host, work, path))
+
+
+def _release(host: Host, work: Release, path: str) -> None:
+    if path in work.writes:
+        host.write_file(path, _bytes(work.writes[path]), owner=work.owners[path])
+    else:
+        host.remove_file(path, owner=work.owners[path])
 
 
 def _clusters(host: Host) -> dict[str, dict[str, Any]]:
@@ -194,9 +206,18 @@ def _clusters(host: Host) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _step(host: Host, facts: dict[str, Any], target: Target, restart: bool) -> tuple[Step, list[Change]]:
-    """Return what is to be done to one cluster, and its changes. Raises ChangeFailed, ValueError."""
-    _refuse(facts, target)
+def _step(
+    host: Host, facts: dict[str, Any], target: Target, restart: bool
+) -> tuple[Step, list[Change], dict[str, str]]:
+    """Return what is to be done to one cluster, its changes, and {setting: why it stays as it is}.
+
+    Raises ChangeFailed, ValueError.
+    """
+    _refuse(facts)
+    left = _unread(facts, target.wanted)
+    wanted = _without(target.wanted, left)
+    if left and not wanted:
+        raise ChangeFailed("; ".join(left.values()))
     settings, name = facts["settings"], target.instance
     running = facts["state"] == "running"
     pid = facts["pids"][0] if running else None
@@ -206,16 +227,19 @@ def _step(host: Host, facts: dict[str, Any], target: Target, restart: bool) -> t
     cluster = postgresql_cluster.read(host, files, facts["config"], data, argv, facts["unit"])
     stale = {
         setting: word
-        for setting, word in target.wanted.items()
+        for setting, word in wanted.items()
         if settings[setting]["persisted"] not in (word, *([UNFLUSHED] if word == "on" else []))
     }
-    wrong = {s: w for s, w in target.wanted.items() if running and settings[s]["running"] != w}
-    waiting = _waiting(wrong, argv)
+    writes, beaten = postgresql_files.writes(files, cluster, stale) if stale else ({}, {})
+    left.update(beaten)
+    stale, wanted = _without(stale, beaten), _without(wanted, beaten)
+    wrong = {s: w for s, w in wanted.items() if running and settings[s]["running"] != w}
+    # One that is on already, and unflushed, waits for nothing.
+    waiting = _waiting((s for s in wrong if settings[s]["running"] != UNFLUSHED), argv)
     unit = facts["unit"] if restart and waiting and facts["managed_by"] == "systemd" else None
     shown = {s: w for s, w in wrong.items() if unit or s not in waiting}
-    _expect_no_pin(facts, wrong, unit, argv)
     flush = tuple(s for s in _OWING if shown.get(s) == "on")
-    if not running and settings["fsync"]["persisted"] != "on" == target.wanted.get("fsync"):
+    if not running and settings["fsync"]["persisted"] != "on" == wanted.get("fsync"):
         flush = ("fsync",)
     changes = [Change(name, s, "running", settings[s]["running"], w) for s, w in shown.items()]
     kept = dict(stale)
@@ -223,7 +247,6 @@ def _step(host: Host, facts: dict[str, Any], target: Target, restart: bool) -> t
         kept["fsync"] = "on"
     changes += [Change(name, s, "persisted", settings[s]["persisted"], w) for s, w in kept.items()]
     login = postgresql_server.login(host, pid, cluster.data) if pid else None
-    writes = postgresql_files.writes(files, cluster, stale) if stale else {}
     user = ownership.user_of(host, facts["pids"], cluster.data) if writes else 0
     step = Step(
         instance=name,
@@ -238,10 +261,10 @@ def _step(host: Host, facts: dict[str, Any], target: Target, restart: bool) -> t
         restart=unit,
         limit=restart_limit(facts),
     )
-    return step, changes
+    return step, changes, left
 
 
-def _refuse(facts: dict[str, Any], target: Target) -> None:
+def _refuse(facts: dict[str, Any]) -> None:
     """Raise ChangeFailed where a cluster is not ours to write, or is not understood."""
     manager = facts["managed_by"]
     if manager in _OWNERS or facts["root"]:
@@ -249,14 +272,24 @@ def _refuse(facts: dict[str, Any], target: Target) -> None:
         raise ChangeFailed(f"{_OWNERS.get(manager, _OWNERS['container'])}{f' ({why})' if why else ''}")
     if "observation" in facts["evidence"]:
         raise ChangeFailed(str(facts["evidence"]["observation"]["reason"]))
-    for setting in target.wanted:
+
+
+def _unread(facts: dict[str, Any], wanted: dict[str, str]) -> dict[str, str]:
+    """Return {setting: why it cannot be read} of those that are wanted."""
+    found = {}
+    for setting in wanted:
         seen = facts["settings"].get(setting)
         if seen is None or UNKNOWN in (seen["running"], seen["persisted"]):
             why = seen["reason"] if seen else "it was not read"
-            raise ChangeFailed(f"{setting} cannot be read, so it is not set: {why}")
+            found[setting] = f"{setting} cannot be read, so it is not set: {why}"
+    return found
 
 
-def _waiting(wrong: dict[str, str], argv: list[str] | None) -> list[str]:
+def _without(settings: dict[str, str], left: dict[str, str]) -> dict[str, str]:
+    return {name: word for name, word in settings.items() if name not in left}
+
+
+def _waiting(wrong: Iterable[str], argv: list[str] | None) -> list[str]:
     """Return the settings that only a restart changes: also those that the command line has fixed."""
     pinned = postgresql_cluster.settings_of(argv[1:]) if argv else {}
     return [name for name in wrong if name in _WAITING or name in pinned]
@@ -267,27 +300,20 @@ def _reloads(settings: dict[str, Any], shown: dict[str, str], waiting: list[str]
     return any(name not in waiting and settings[name]["running"] != UNFLUSHED for name in shown)
 
 
-def _expect_no_pin(
-    facts: dict[str, Any], wrong: dict[str, str], unit: str | None, argv: list[str] | None
-) -> None:
-    pinned = postgresql_cluster.settings_of(argv[1:]) if argv else {}
-    for name, word in wrong.items():
-        if name in pinned and unit is None:
-            raise ChangeFailed(
-                f"{name} is {pinned[name]} on the command line of process {facts['pids'][0]},"
-                f" which beats every file; wanted {word}; take it out of what starts the server, and restart it"
-            )
-
-
 def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
     """Return the command that flushes a data directory, with its log and tablespaces."""
     if login:
         user, places = login.user, [login.programs]
     else:
         version = (Files(host, "").read(f"{cluster.data}/PG_VERSION") or "").strip()
+        # Whoever owns the directory can write anything there, and it leads to a program.
+        if not re.fullmatch(r"[0-9.]{1,20}", version, re.ASCII):
+            raise Unobservable(f"{cluster.data}/PG_VERSION: it names no version")
         owner = host.run(["stat", "-c", "%u", "--", cluster.data])
         if owner.rc != 0:
             raise Unobservable(" ".join(owner.stderr.split()) or f"{cluster.data}: its owner is not known")
+        if owner.stdout.strip() == "0":
+            raise Unobservable(f"{cluster.data}: seen root as its owner; wanted the user of the server")
         user = postgresql_server.user_name(host, owner.stdout.strip())
         places = [f"/usr/lib/postgresql/{version}/bin", f"/usr/pgsql-{version}/bin", "/usr/bin"]
     for place in places:

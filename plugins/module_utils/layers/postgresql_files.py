@@ -43,30 +43,42 @@ def without_line(files: Files, config: str) -> str:
     return remove(lines, _include_lines(lines), _SIGN)
 
 
-def writes(files: Files, cluster: Cluster, wanted: dict[str, str]) -> dict[str, tuple[str | None, str]]:
+def writes(
+    files: Files, cluster: Cluster, wanted: dict[str, str]
+) -> tuple[dict[str, tuple[str | None, str]], dict[str, str]]:
     """Return {path: (text before, text after)} of the files that make the settings those of the next
-    start, in the order in which they are written.
+    start, in the order in which they are written; and {setting: what beats it all the same}, which are
+    left out.
 
     Our file goes into the last include directory, else beside postgresql.conf; where that is not read
-    last, a line at the end of postgresql.conf includes it. Raises ValueError when something beats it
-    all the same, or somebody else's file is in its place; Malformed, Unobservable.
+    last, a line at the end of postgresql.conf includes it. Raises ValueError when somebody else's file is
+    in its place; Malformed, Unobservable.
     """
     existing = ours(files, cluster.config)
     path = next(iter(existing), _places(files, cluster.config)[0])
     _expect_free(files, path, existing)
-    text = _render({**existing.get(path, {}), **wanted})
-    changed = {path: text}
-    if _beaten(files, cluster, wanted, changed):
-        changed[cluster.config] = _with_line(files, cluster.config, path)
-    for name, won in _beaten(files, cluster, wanted, changed).items():
-        raise ValueError(_overridden(name, wanted[name], won))
+    said = existing.get(path, {})
+    won = _beaten(files, cluster, wanted, _texts(files, cluster, path, {**said, **wanted}, wanted))
+    possible = {name: word for name, word in wanted.items() if name not in won}
+    changed = _texts(files, cluster, path, {**said, **possible}, possible) if possible else {}
     before = {changed_path: files.read(changed_path) for changed_path in changed}
-    return {name: (before[name], after) for name, after in changed.items() if before[name] != after}
+    writes = {name: (before[name], after) for name, after in changed.items() if before[name] != after}
+    return writes, {name: _overridden(name, wanted[name], won[name]) for name in won}
 
 
 def writer(host: Host, path: str, config: str, uid: int) -> int:
     """Return the user as whom one of these files is written. Raises ChangeFailed."""
     return ownership.writer(host, path, uid, [posixpath.dirname(config)], ("postgresql.conf", NAME))
+
+
+def _texts(
+    files: Files, cluster: Cluster, path: str, settings: dict[str, str], wanted: dict[str, str]
+) -> dict[str, str]:
+    """Return {path: text} of our file with its settings, and of what has to include it for the wanted."""
+    changed = {path: _render(settings)}
+    if _beaten(files, cluster, wanted, changed):
+        changed[cluster.config] = _with_line(files, cluster.config, path)
+    return changed
 
 
 def _places(files: Files, config: str) -> list[str]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from ..engines import startfile
@@ -15,15 +15,21 @@ from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
 from .layer import Change, each, verify
 
-#: Looks, a second apart, that a server gets after a restart to be up and say what it runs with.
-_LOOKS = 120
+#: Looks, a second apart, that a server gets after a restart to be up and say what it runs with; and how
+#: many of them the same process has to outlive: some end seconds after systemd took them for started.
+_LOOKS, _STEADY = 120, 5
 #: Seconds beyond a unit's own limit that a stop and start may take, and what infinity stands for.
 _MARGIN, _ENDLESS = 900.0, 86400.0
 
 
 def instances(host: Host, engine: Any) -> dict[str, dict[str, Any]]:
     """Return {name: facts} of an engine's instances; `engine` is its module. Raises Unobservable."""
-    return {facts["name"]: facts for facts in Engines(host, (engine.NAME,)).instances()}
+    engines = Engines(host, (engine.NAME,))
+    found = {facts["name"]: facts for facts in engines.instances()}
+    for why in engines.failed.values():
+        # None that were found does not mean that there are none.
+        raise Unobservable(f"{engine.NAME}: {why}")
+    return found
 
 
 def choose(found: dict[str, dict[str, Any]], engine: str, name: str) -> dict[str, Any]:
@@ -98,13 +104,34 @@ def restart(host: Host, facts: Iterable[dict[str, Any]]) -> None:
     each(limits, lambda unit: host.change(["systemctl", "restart", "--", unit], timeout=limits[unit]))
 
 
-def settle(host: Host, left: Callable[[], Iterable[Change]]) -> None:
-    """Wait until a server that was restarted is up and runs as wanted. Raises ChangeFailed."""
+def settle(host: Host, engine: Any, names: Collection[str], left: Callable[[], Iterable[Change]]) -> None:
+    """Wait until servers that were restarted are up, stay so, and run as wanted. Raises ChangeFailed."""
+    mains: list[int] = []
+    steady = 0
     for _look in range(_LOOKS):
+        before = mains
         try:
-            if not list(left()):
-                return
-        except ChangeFailed:
-            pass  # It is not there yet.
+            mains = [] if list(left()) else _mains(host, engine, names)
+        except (ChangeFailed, Unobservable):
+            mains = []  # It is not there yet.
+        steady = steady + 1 if mains and mains == before else 0
+        if steady == _STEADY:
+            return
         host.run(["sleep", "1"])
+    _mains(host, engine, names)
     verify(left())
+    raise ChangeFailed(
+        f"{', '.join(names)}: seen to start and end again and again after a restart, wanted it up; its log says why"
+    )
+
+
+def _mains(host: Host, engine: Any, names: Iterable[str]) -> list[int]:
+    """Return the main processes of servers. Raises ChangeFailed where one does not run, Unobservable."""
+    found = instances(host, engine)
+    mains = []
+    for name in names:
+        pids = found[name]["pids"] if name in found else []
+        if not pids:
+            raise ChangeFailed(f"{engine.NAME} {name}: not running after a restart; its log says why")
+        mains.append(pids[0])
+    return mains

@@ -114,7 +114,8 @@ def _assess(
         reasons = ["no durable_profile is pinned: nothing is changed"]
         if not ratings:
             reasons.append("nothing to rate: no file system on a block device is mounted for writing")
-        return {**_empty(inputs, "not_managed", reasons), "ratings": ratings}
+        told = [engines.told(instance, storage) for instance in found_engines["engines"]]
+        return {**_empty(inputs, "not_managed", reasons), "ratings": ratings, "engines": told}
     profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])
@@ -151,7 +152,9 @@ def rate(case: Case) -> dict[str, Any]:
 class Findings(NamedTuple):
     """What holding facts against a profile found, before it is summed up.
 
-    `may_loosen`: every requirement is met, so that something may become less strict.
+    `exposed`: the checks for damage that may be there already; `may_loosen`: every requirement is met,
+    so that something may become less strict. `lasting`: the servers that will lose commits, or may,
+    whatever this run sets.
     """
 
     profile: Profile
@@ -160,7 +163,9 @@ class Findings(NamedTuple):
     risks: list[str]
     unknowns: list[str]
     warnings: tuple[str, ...]
+    exposed: tuple[str, ...]
     may_loosen: bool
+    lasting: tuple[str, ...] = ()
 
     def withholds(self, row: Setting) -> bool:
         """Tell whether a row's loosening waits for a requirement."""
@@ -185,6 +190,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         storage,
         lambda disk: requirements.fua_honoured(disk, words),
         "restart_engines" in inputs.allow,
+        bool(risks),
     )
     unknowns += [*found.unknowns, *_unplaced(case)]
     met = all(need.state in ("met", "attested") for need in needed)
@@ -194,9 +200,22 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         needed,
         [*risks, *found.risks],
         unknowns,
-        found.warnings,
-        met and not unknowns,
+        (*found.warnings, *_not_found(case)),
+        found.exposed,
+        met and not unknowns and not found.lasting,
+        found.lasting,
     )
+
+
+def _not_found(case: Case) -> Iterator[str]:
+    """Yield the engines that the inventory names and this host does not have, or that nobody asked for any."""
+    if case.engines is _NO_ENGINES:
+        yield "nobody looked for database engines: how they commit is not part of this verdict"
+        return
+    here = {instance["engine"] for instance in case.engines["engines"]}
+    for name in dict.fromkeys(managed.engines_in(case.inputs.databases)):
+        if {"mysql": "mariadb"}.get(name, name) not in here:
+            yield f"durable_databases names {name}, and none was found: nothing is known of its settings"
 
 
 def _unplaced(case: Case) -> Iterator[str]:
@@ -210,7 +229,8 @@ def _unplaced(case: Case) -> Iterator[str]:
         yield from (f"{label}: {reason}" for reason in where.unknown)
         for mount in where.mounts:
             if mount["device"] not in managed_devices:
-                yield f"{label} keeps files on {mount['target']}, which is not managed: list it in durable_mounts"
+                held = f"files on {mount['target']} ({where.examples[mount['device']]})"
+                yield f"{label} keeps {held}, which is not managed: list it in durable_mounts"
 
 
 def _summary(case: Case, found: Findings) -> dict[str, Any]:
@@ -225,6 +245,7 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "changes": plan.changes(steps, found.rows),
         "files": sorted(_files(steps, found.rows)),
         "warnings": list(found.warnings),
+        "exposed": list(found.exposed),
         "engines": [engines.told(instance, case.storage) for instance in case.engines["engines"]],
     }
 
@@ -293,11 +314,10 @@ def _labels(layers: Iterable[deaf.Deaf]) -> dict[str, list[str]]:
 def _verdict(found: Findings) -> str:
     states = {need.state for need in found.needed}
     seen = {row.verdict for row in found.rows}
-    safety = {row.verdict for row in found.rows if row.klass == "safety"}
     checks = (
         ("at_risk", bool(found.risks)),
         ("blocked", "unmet" in states or any(map(found.withholds, found.rows))),
-        (UNKNOWN, bool(found.unknowns) or UNKNOWN in safety),
+        (UNKNOWN, bool(found.unknowns) or any(map(_is_half_known, found.rows))),
         ("drifted", bool(seen - {"ok", "pending"})),
         ("pending", "pending" in seen),
         ("accepted_loss", not found.profile.promises_durability),
@@ -307,23 +327,35 @@ def _verdict(found: Findings) -> str:
     return next((verdict for verdict, holds in checks if holds), "durable")
 
 
+def _is_half_known(row: Setting) -> bool:
+    """Tell whether a safety setting could not be read: what is known to drift hides nothing."""
+    seen = (row.verdict, row.running, row.persisted)
+    return row.klass == "safety" and row.verdict != "ok" and UNKNOWN in seen
+
+
 def _reasons(found: Findings) -> list[str]:
     return [
         *found.risks,
         *found.unknowns,
         *_missing(found.needed, "unmet"),
         *(
-            f"{row.target} {row.setting}: {row.wanted_running} is withheld until the requirements are met"
+            f"{plan.named(row.layer, row.target)} {row.setting}: {row.wanted_running} is withheld until {_awaited(found)}"
             for row in found.rows
             if found.withholds(row)
         ),
         *(
-            f"{row.target} {row.setting} {row.verdict}: {row.why}"
+            f"{plan.named(row.layer, row.target)} {row.setting} {row.verdict}: {row.why}"
             for row in found.rows
             if row.verdict != "ok"
         ),
         *_missing(found.needed, "unverified"),
     ]
+
+
+def _awaited(found: Findings) -> str:
+    if found.lasting:
+        return f"{', '.join(found.lasting)} is known to keep commits: see to its settings first"
+    return "the requirements are met"
 
 
 def _missing(needed: list[Requirement], state: str) -> list[str]:
@@ -401,6 +433,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "changes": [],
         "ratings": {},
         "warnings": [],
+        "exposed": [],
         "engines": [],
         "steps": [list(step) for step in plan.STEPS],
     }

@@ -14,7 +14,7 @@ from typing import NamedTuple
 class Rule(NamedTuple):
     """What one setting has to be.
 
-    `accepts`: the words that will do, () for all but those in `refuses`. `value`: what a run sets.
+    `accepts`: the words that will do, () for all. `value`: what a run sets.
     `means`: what any other word means, in plain words. `loses`: with another word, commits that were
     acknowledged can vanish. `live`: a running server takes a change of it. `phase`: loosen, where setting it
     waits until all that it rests on is true. `unless`: another setting
@@ -26,14 +26,13 @@ class Rule(NamedTuple):
     means: str
     loses: bool
     live: bool = True
-    refuses: tuple[str, ...] = ()
     klass: str = "safety"
     phase: str = "tighten"
     unless: tuple[str, ...] = ()
 
     def allows(self, word: str) -> bool:
         """Tell whether a word will do."""
-        return word in self.accepts if self.accepts else word not in self.refuses
+        return word in self.accepts or not self.accepts
 
     def meaning(self, word: str) -> str:
         """Return what a word that will not do means."""
@@ -80,13 +79,13 @@ _MYSQL = {
         loses=True,
         live=False,
     ),
+    # ALL_O_DIRECT of Percona's flushes data files, and no logs.
     "innodb_flush_method": Rule(
-        (),
+        ("O_DIRECT", "O_DSYNC", "fsync"),
         "O_DIRECT",
-        "files that have grown are not flushed",
+        "not all that is written is flushed",
         loses=True,
         live=False,
-        refuses=("O_DIRECT_NO_FSYNC", "nosync", "littlesync"),
     ),
     "innodb_redo_log_enabled": Rule(("ON",), "ON", "nothing is written that brings commits back", loses=True),
 }
@@ -126,7 +125,7 @@ _FAIRCOM = {
         live=False,
     ),
     "DELAYED_DURABILITY": Rule(("0",), "0", _EARLY, loses=True, live=False),
-    # It groups commits and loses none, so that every word will do; policy/faircom.py warns about some.
+    # It groups commits and loses none: which words will do is the profile's to say, in policy/faircom.py.
     "COMMIT_DELAY": Rule(
         (),
         "1",

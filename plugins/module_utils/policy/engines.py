@@ -34,6 +34,9 @@ _NEEDED = {
     "preloads": "whether a library takes its flushes away",
 }
 
+#: Engines whose databases may lie outside of every directory that they are configured to.
+_ANYWHERE = ("mssql", "faircom", "firebird")
+
 #: What stands for a setting of the rules of which an instance tells nothing.
 _NOT_TOLD = {
     "running": UNKNOWN,
@@ -47,13 +50,17 @@ class Engines(NamedTuple):
     """What the policy finds of a host's engines.
 
     `risks`: ways in which acknowledged commits can vanish now; `unknowns`: what is not understood;
-    `warnings`: what is right as far as settings go, and should be known.
+    `warnings`: what is right as far as settings go, and should be known; `lasting`: the servers that
+    will still lose commits, or may, when this run has set all that it may; `exposed`: the engines' own
+    checks for damage, of those that ran over or with something that loses commits.
     """
 
     rows: tuple[Setting, ...] = ()
     risks: tuple[str, ...] = ()
     unknowns: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    lasting: tuple[str, ...] = ()
+    exposed: tuple[str, ...] = ()
 
 
 def assess(
@@ -62,33 +69,37 @@ def assess(
     storage: dict[str, Any],
     honoured: mssql.Honoured,
     may_restart: bool,
+    storage_loses: bool = False,
 ) -> Engines:
     """Return what is to be said of all engines of a host.
 
     `found`: durable_engines; `honoured` tells whether a disk's FUA may be relied on; `may_restart`:
-    whether this run may restart servers.
+    whether this run may restart servers; `storage_loses`: whether the disks and mounts below lose
+    commits, so that no engine was safe.
     """
     rows: list[Setting] = []
     risks: list[str] = []
     warnings: list[str] = []
+    lasting: list[str] = []
+    checks: list[str] = []
     unknowns = [_unattributed(process) for process in found["unattributed"]]
     for instance in found["engines"]:
         own = list(_rows(instance, profile, storage, honoured, may_restart))
         rows += own
-        exposed = list(_risks(instance, own)) if profile.promises_durability else []
-        risks += exposed
+        own_risks = list(_risks(instance, own)) if profile.promises_durability else []
+        risks += own_risks
+        if profile.promises_durability and _is_lasting(instance, own, own_risks, may_restart):
+            lasting.append(_label(instance))
         unknowns += _unknowns(instance)
         if instance["engine"] == "mssql":
             warnings += mssql.warnings(instance)
         if instance["engine"] == "faircom":
-            warnings += faircom.warnings(instance, _label(instance))
+            warnings += faircom.warnings(instance, _label(instance), profile)
             unknowns += faircom.unknowns(instance, _label(instance)) if profile.promises_durability else []
-        if exposed:
+        if own_risks or storage_loses:
             check = CHECKS[_kind(instance)]
-            warnings.append(
-                f"{_label(instance)} was exposed: when it is mended, look for damage with {check}"
-            )
-    return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings))
+            checks.append(f"{_label(instance)} was exposed: when it is mended, look for damage with {check}")
+    return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))
 
 
 def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
@@ -100,7 +111,8 @@ def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
         yield f"{label}: nothing is known of its settings"
     lost = {field for field in _NEEDED if evidence.get(field, {}).get("value") == UNKNOWN}
     incomplete = evidence.get("files", {}).get("value") == "partial"
-    if incomplete and ("directories" in lost or not instance["directories"]):
+    nowhere = "directories" in lost or not instance["directories"]
+    if incomplete and (nowhere or instance["engine"] in _ANYWHERE):
         lost.add("files")
     if instance["state"] == "stopped":
         # It has no process, and so no open files, libraries and namespace.
@@ -156,7 +168,7 @@ def _rows(
     if instance["engine"] == "mssql":
         wanted = mssql.rules(instance, profile, storage, honoured)
     if instance["engine"] == "faircom":
-        wanted = faircom.rules(instance, wanted)
+        wanted = faircom.rules(instance, wanted, profile)
     for name, rule in wanted.items():
         why = instance["evidence"].get(name, {}).get("reason") or "it was not told"
         seen = instance["settings"].get(name, {**_NOT_TOLD, "reason": why})
@@ -164,8 +176,10 @@ def _rows(
         if instance["settings"] and not _is_absent(instance, name) and not _is_moot(instance, rule):
             yield _row(instance, name, rule, seen, may_restart)
     for override in instance.get("overrides", ()):
-        broken = wanted.get(override["setting"])
-        if broken and not broken.allows(override["value"]):
+        broken, full = (of.get(override["setting"]) for of in (wanted, FULL[_kind(instance)]))
+        # Where loss is accepted, a role that keeps its commits may.
+        is_strict = full is not None and full.allows(override["value"])
+        if broken and not broken.allows(override["value"]) and not is_strict:
             yield _override(instance, override, broken)
 
 
@@ -174,8 +188,14 @@ def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], 
     running = "stopped" if stopped else seen["running"]
     persisted = seen["persisted"]
     runs, kept = stopped or rule.allows(running), rule.allows(persisted)
-    verdict = _judge(running, persisted, runs, kept, rule.live)
-    ours = instance["managed_by"] not in _OWNERS and persisted != UNKNOWN
+    # What the command line fixed waits for a restart, also of a setting that a server takes otherwise.
+    waits = name in instance["pending_restart"]
+    verdict = _judge(running, persisted, runs, kept, rule.live and not waits)
+    ours = (
+        instance["managed_by"] not in _OWNERS
+        and persisted != UNKNOWN
+        and seen.get("from") != mssql.COMMAND_LINE
+    )
     phase = None
     if verdict.startswith("drift") and ours:
         phase = rule.phase
@@ -199,7 +219,7 @@ def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], 
         phase=phase,
         evidence={"running": source, "persisted": {**source, "value": persisted, "source": seen.get("from")}},
         why=_why(verdict, name, running, persisted, rule, seen),
-        remedy=_remedy(instance, verdict, phase),
+        remedy=_remedy(instance, verdict, phase, seen.get("from")),
     )
 
 
@@ -227,7 +247,7 @@ def _why(verdict: str, name: str, running: str, persisted: str, rule: Rule, seen
     return f"at its next start {name} will be {persisted}{place}: {rule.meaning(persisted)}"
 
 
-def _remedy(instance: dict[str, Any], verdict: str, phase: str | None) -> str:
+def _remedy(instance: dict[str, Any], verdict: str, phase: str | None, where: str | None) -> str:
     if verdict == "ok":
         return ""
     if phase:
@@ -245,6 +265,8 @@ def _remedy(instance: dict[str, Any], verdict: str, phase: str | None) -> str:
         return "restart the server, or give durable_allow: [restart_engines]"
     if manager in _OWNERS:
         return _OWNERS[manager]
+    if where == mssql.COMMAND_LINE:
+        return "take it out of the command line in the server's unit, then restart it"
     return "mend what could not be read, then run again"
 
 
@@ -378,6 +400,34 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
         yield from mssql.risks(instance, label)
     if instance["engine"] == "faircom":
         yield from faircom.risks(instance, label)
+
+
+def _is_lasting(instance: dict[str, Any], rows: list[Setting], exposed: list[str], may_restart: bool) -> bool:
+    """Tell whether an instance loses commits, or may, also after this run has set what it may.
+
+    Then nothing below it becomes less strict: a cache that is off may be all that keeps its commits.
+    """
+    if instance["state"] != "running":
+        return False
+    if instance["preloads"]:
+        return True
+    restarts = may_restart and instance["managed_by"] == "systemd"
+    wrong = [row for row in rows if row.verdict != "ok" and _loses(instance, row)]
+    return bool(exposed and not wrong) or any(_stays(instance, row, restarts) for row in wrong)
+
+
+def _loses(instance: dict[str, Any], row: Setting) -> bool:
+    """Tell whether a setting that is wrong may lose commits."""
+    rule = _rule_of(instance, row)
+    return row.klass == "safety" and (rule.loses if rule else row.setting in mssql.LOSES)
+
+
+def _stays(instance: dict[str, Any], row: Setting, restarts: bool) -> bool:
+    """Tell whether a setting is wrong, or may be, also when this run has set it."""
+    if row.phase is None or row.running == UNKNOWN:
+        return True
+    rule = _rule_of(instance, row)
+    return row.running != row.wanted_running and not restarts and not (rule and rule.live)
 
 
 def _rule_of(instance: dict[str, Any], row: Setting) -> Rule | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..observation import UNKNOWN
 from .engine_rules import Rule
+from .profiles import KEEP, SHORT, Profile
 
 WRITE_THROUGH = ("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU")
 #: The same defect under its old name.
@@ -22,6 +23,9 @@ _ASKS_FOR_SYNC = (*WRITE_THROUGH, "SYNC_LOG")
 _FIRST = "V10.3.1.21834 (build 140307)"
 #: Milliseconds for which a commit may wait for others before somebody should be told.
 _LONG_DELAY = 100
+#: Those that group commits, and keep nobody waiting. FairCom: a small one beats none, whatever is below; a
+#: large one slows down.
+_SHORT_DELAYS = tuple(map(str, range(1, 11)))
 _NUMBERS, _BUILD = (10, 3, 1, 21834), 140307
 
 
@@ -38,8 +42,15 @@ def writes_through(version: str) -> str:
     return "yes" if int(found[2]) >= _BUILD else "no"
 
 
-def rules(instance: dict[str, Any], wanted: dict[str, Rule]) -> dict[str, Rule]:
-    """Return the rules that make sense for an instance's build."""
+def rules(instance: dict[str, Any], wanted: dict[str, Rule], profile: Profile) -> dict[str, Rule]:
+    """Return the rules that make sense for an instance's build, with the profile's commit delay."""
+    delay = wanted["COMMIT_DELAY"]
+    if profile.commit_delay == SHORT:
+        delay = delay._replace(accepts=_SHORT_DELAYS, means="a delay of 1 to 10 ms groups commits best")
+    elif profile.commit_delay != KEEP:
+        word = str(profile.commit_delay)
+        delay = delay._replace(accepts=(word,), value=word, means="the profile wants another one")
+    wanted = {**wanted, "COMMIT_DELAY": delay}
     if writes_through(instance["version"]) == "yes":
         return wanted
     return {name: rule for name, rule in wanted.items() if name not in WRITE_THROUGH}
@@ -77,9 +88,9 @@ def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
         yield f"{label}: where its transaction logs lie is not known: {logs['reason']}"
 
 
-def warnings(instance: dict[str, Any], label: str) -> Iterator[str]:
-    """Yield what its configuration file should not say, and what slows commits down."""
-    delay = instance["settings"].get("COMMIT_DELAY", {})
+def warnings(instance: dict[str, Any], label: str, profile: Profile) -> Iterator[str]:
+    """Yield what its configuration file should not say, and what slows commits down and is kept."""
+    delay = instance["settings"].get("COMMIT_DELAY", {}) if profile.commit_delay == KEEP else {}
     for word in dict.fromkeys((delay.get("running"), delay.get("persisted"))):
         if word not in (None, UNKNOWN, "stopped") and not _is_short(word):
             yield (

@@ -29,6 +29,12 @@ _RACES = ((16,), (16, 0, 4185, 3))
 _FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
 _FLAGS = ("traceflag3979", "traceflag3982")
 _FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}
+#: Where a trace flag stands that mssql-conf does not reach.
+COMMAND_LINE = "command line"
+#: Those that lose commits where they are wrong.
+LOSES = ("writethrough",)
+#: Evidence that there are files of which nobody knows where they lie.
+_TELL_ITS_FILES = ("configuration", "directories", "files", "namespace", "observation")
 _MEANS = {
     "traceflag3979": {
         "on": "the server leaves flushing to FUA writes",
@@ -58,15 +64,21 @@ def rules(
             _means(name, word, against),
             loses=False,
             live=False,
-            phase="loosen" if _loosens(name, word) else "tighten",
-            klass="performance" if _loosens(name, word) else "safety",
+            phase="loosen" if _loosens(instance, name, word) else "tighten",
+            klass="performance" if _loosens(instance, name, word) else "safety",
         )
         for name, word in wanted.items()
     }
 
 
-def _loosens(name: str, word: str) -> bool:
-    """Flushing where FUA would do is slow and not unsafe: leaving it waits until all else is true."""
+def _loosens(instance: dict[str, Any], name: str, word: str) -> bool:
+    """Flushing where FUA would do is slow and not unsafe: leaving it waits until all else is true.
+
+    A flag that contradicts another waits for nothing: nobody knows which of the two the server follows.
+    """
+    kept = {flag: instance["settings"].get(flag, {}).get("persisted") for flag in _FLAGS}
+    if name == "traceflag3982" and set(kept.values()) == {"on"}:
+        return False
     return word == _FUA[name] != _FLUSH.get(name)
 
 
@@ -78,7 +90,9 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
         found.append(f"version {instance['version']} is not known to be 2017 CU6 or later")
     where = place(instance, storage)
     found += where.unknown
-    for field in ("configuration", "files"):
+    if instance["state"] == "stopped":
+        found.append("it is stopped: which files it will open is not known")
+    for field in _TELL_ITS_FILES:
         seen = instance["evidence"].get(field)
         if seen and seen["value"] != "complete":
             found.append(f"not all of its files are known: {seen['reason']}")
@@ -89,6 +103,12 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
             reason = mount["evidence"]["fua_path"]["reason"]
             found.append(f"{mount['target']}: {reason or 'whether it sends FUA is not known'}")
             continue
+        # What is off now may come on, in this very run too. A flush that nothing needs costs nothing.
+        found += [
+            f"{name} ({mount['target']}) does not take FUA, and its cache is only switched off"
+            for name in mount["disks"]
+            if by_name[name]["fua"] != "supported" and by_name[name]["write_cache"]["device"] != "none"
+        ]
         claims = [name for name in mount["disks"] if not honoured(by_name[name])]
         found += [
             f"{name} ({mount['target']}) only claims to take FUA: attest host_honours_fua" for name in claims
@@ -119,10 +139,10 @@ def warnings(instance: dict[str, Any]) -> list[str]:
     version = parse_version(instance["version"])
     words = [instance["settings"].get(name, {}) for name in ("alternatewritethrough", *_FLAGS)]
     alternate, *flags = [{row.get("running"), row.get("persisted")} for row in words]
-    if version and _RACES[0] <= version < _RACES[1] and "1" in alternate:
+    if (version is None or _RACES[0] <= version < _RACES[1]) and "1" in alternate:
+        has = f"version {instance['version']} has" if version else "its version is not known, and 2022 has"
         found.append(
-            f"{label}: version {instance['version']} has a race with alternatewritethrough=1;"
-            " update to 2022 CU18 (16.0.4185.3) or later"
+            f"{label}: {has} a race with alternatewritethrough=1; update 2022 to CU18 (16.0.4185.3) or later"
         )
     if all("on" in seen for seen in flags):
         found.append(

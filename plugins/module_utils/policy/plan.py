@@ -58,6 +58,11 @@ def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[d
     ]
 
 
+def named(layer: str, target: str) -> str:
+    """Return a target as people know it: of an engine's instance or database, with the engine."""
+    return f"{layer} {target}" if layer in ENGINES else target
+
+
 def _mounts(rows: list[Setting]) -> list[dict[str, Any]]:
     targets: dict[tuple[str, bool], dict[str, Any]] = {}
     for row in rows:

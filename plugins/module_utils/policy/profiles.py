@@ -26,10 +26,16 @@ VALUES = {
     "scheduler_solid_state": _SCHEDULERS,
     "scheduler_virtual": _SCHEDULERS,
 }
-#: Settings that a profile may leave out, and readahead, which is a number.
-_OPTIONAL = ("engines", "scheduler_rotational", "scheduler_solid_state", "scheduler_virtual", "readahead")
+#: Settings of performance that are numbers, or a word.
+_NUMBERS = ("readahead", "commit_delay")
+_SETTINGS = (*VALUES, *_NUMBERS)
+#: Settings that a profile may leave out.
+_OPTIONAL = ("engines", "scheduler_rotational", "scheduler_solid_state", "scheduler_virtual", *_NUMBERS)
 #: KiB of readahead that the kernel takes: pages of 4 KiB.
 _READAHEADS = range(0, 1024 * 1024, 4)
+#: Any delay that groups commits and keeps nobody waiting; and milliseconds, -1 for none.
+SHORT = "short"
+_COMMIT_DELAYS = range(-1, 60_001)
 #: What a profile's promise rests on, and whether it promises durable commits at all.
 RESTS_ON = ("device", "flush", "non_volatile_cache", "ups", "nothing")
 _SAFETY = ("write_cache", "barrier", "data_mode", "engines")
@@ -39,8 +45,8 @@ class Profile(NamedTuple):
     """A safety profile.
 
     `write_cache`, `barrier`, `data_mode` (the weakest allowed; ext4), `atime`, how engines commit, the
-    I/O scheduler of each kind of disk and `readahead` (KiB) are the settings; `rests_on` names the evidence that
-    makes the promise true.
+    I/O scheduler of each kind of disk, `readahead` (KiB) and FairCom DB's `commit_delay` (ms) are the settings;
+    `rests_on` names the evidence that makes the promise true.
     """
 
     name: str
@@ -55,6 +61,7 @@ class Profile(NamedTuple):
     scheduler_solid_state: str = KEEP
     scheduler_virtual: str = KEEP
     readahead: Any = KEEP
+    commit_delay: Any = KEEP
 
     @property
     def promises_durability(self) -> bool:
@@ -104,7 +111,7 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
             f" {', '.join(extra) or 'nothing'}; wanted {', '.join(sorted(wanted))},"
             f" and if you like {', '.join(_OPTIONAL)}"
         )
-    for setting in (*VALUES, "readahead"):
+    for setting in _SETTINGS:
         if setting in fields:
             _check(where, setting, fields[setting])
     if fields["rests_on"] not in RESTS_ON:
@@ -121,8 +128,8 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
 
 def _override(profile: Profile, overrides: dict[str, Any]) -> Profile:
     for setting, value in overrides.items():
-        if setting not in (*VALUES, "readahead"):
-            wanted = ", ".join((*VALUES, "readahead"))
+        if setting not in _SETTINGS:
+            wanted = ", ".join(_SETTINGS)
             raise BadInput(f"durable_overrides: seen {setting!r}; wanted one of {wanted}")
         _check("durable_overrides", setting, value)
     changed = profile._replace(**overrides)
@@ -142,10 +149,16 @@ def rank(setting: str, value: str) -> int:
 
 def _check(where: str, setting: str, value: Any) -> None:
     if setting == "readahead":
-        # True is 1 to Python, and 128.0 is 128.
-        if value != KEEP and (isinstance(value, (bool, float)) or value not in _READAHEADS):
+        if value != KEEP and not _is_of(_READAHEADS, value):
             raise BadInput(
                 f"{where}: readahead: seen {value!r}; wanted {KEEP!r}, or KiB as a number: a multiple of 4"
+            )
+        return
+    if setting == "commit_delay":
+        if value not in (KEEP, SHORT) and not _is_of(_COMMIT_DELAYS, value):
+            raise BadInput(
+                f"{where}: commit_delay: seen {value!r}; wanted {KEEP!r}, {SHORT!r}, or ms as a number, -1 to"
+                f" {_COMMIT_DELAYS[-1]}"
             )
         return
     if isinstance(value, bool):
@@ -155,6 +168,11 @@ def _check(where: str, setting: str, value: Any) -> None:
         )
     if value not in VALUES[setting]:
         raise BadInput(f"{where}: {setting}: seen {value!r}; wanted one of {', '.join(VALUES[setting])}")
+
+
+def _is_of(numbers: range, value: Any) -> bool:
+    # True is 1 to Python, and 128.0 is 128.
+    return isinstance(value, int) and not isinstance(value, bool) and value in numbers
 
 
 def _consistent(where: str, profile: Profile) -> None:

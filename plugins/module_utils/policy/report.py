@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from . import plan
 from .assessment import VERDICTS
 
 _COLUMNS = ("HOST", "PROFILE", "VERDICT", "WAS", "CHANGES")
@@ -54,8 +55,9 @@ def _details(report: dict[str, Any]) -> list[str]:
         lines += [f"  - {change_line(change)}" for change in report["changes"]]
     if report["why"]:
         lines += ["  why:", *(f"  - {reason}" for reason in report["why"])]
-    if report["warnings"]:
-        lines += ["  note:", *(f"  - {warning}" for warning in report["warnings"])]
+    notes = [*report["warnings"], *report["exposed"]]
+    if notes:
+        lines += ["  note:", *(f"  - {note}" for note in notes)]
     for name, rating in report["ratings"].items():
         lines += [f"  {name}: {rating['verdict']}", *(f"    - {what}" for what in _takes(rating))]
     return ["", f"{report['host']}: {report['verdict']}", *lines] if lines else []
@@ -65,7 +67,8 @@ def _takes(rating: dict[str, Any]) -> list[str]:
     """Return what it would take to bring a host to a profile: what is missing, what is set."""
     settings: dict[str, list[str]] = {}
     for change in rating["changes"]:
-        settings.setdefault(change["target"], []).append(f"{change['setting']} {change['wanted']}")
+        target = plan.named(change["layer"], change["target"])
+        settings.setdefault(target, []).append(f"{change['setting']} {change['wanted']}")
     return [*rating["why"], *(f"set {target}: {', '.join(s)}" for target, s in settings.items())]
 
 
@@ -73,5 +76,6 @@ def change_line(change: dict[str, str]) -> str:
     """Return one change in one line: what it is now and at boot, as far as that is not as wanted."""
     wanted = change["wanted"]
     seen = (("now", change["running"]), ("at boot", change["persisted"]))
-    parts = [f"{when} {value} -> {wanted}" for when, value in seen if value != wanted]
-    return f"{change['target']} {change['setting']}: {', '.join(parts)}"
+    parts = [f"{when} {value} -> {wanted}" for when, value in seen if value not in (wanted, "stopped")]
+    target = plan.named(change["layer"], change["target"])
+    return f"{target} {change['setting']}: {', '.join(parts)}"

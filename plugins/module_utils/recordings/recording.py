@@ -47,7 +47,7 @@ class _LooksOnly(Host):
     def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         raise LooksOnly(f"write {path}")
 
-    def remove_file(self, path: str) -> None:
+    def remove_file(self, path: str, owner: int = 0) -> None:
         raise LooksOnly(f"remove {path}")
 
 
@@ -80,6 +80,7 @@ class RecordingHost(_LooksOnly):
         return self._keep("is_block_device", path, lambda: self._inner.is_block_device(path))
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
+        self._inner.until = self.until
         return self._keep("run", json.dumps(argv), lambda: self._inner.run(argv, timeout))
 
     def _keep(self, call: str, key: str, ask: Callable[[], _Answer]) -> _Answer:

@@ -129,3 +129,9 @@ def test_bad_input_is_a_verdict_and_no_failure() -> None:
 
 def test_it_stays_a_shell() -> None:
     assert len(Path(action.__file__).read_text(encoding="utf-8").splitlines()) < 60
+
+
+def test_each_field_is_documented_and_each_documented_one_is_there() -> None:
+    text = (Path(action.__file__).parents[1] / "modules/assess.py").read_text(encoding="utf-8")
+    documented = yaml.safe_load(text.split('RETURN = r"""')[1].split('"""')[0])["assessment"]["contains"]
+    assert set(documented) == set(run(shipped=shipped(), failure="x"))

@@ -73,6 +73,8 @@ class FakeHost(Host):
     (from 1), instead of its effect.
     """
 
+    until = float("inf")
+
     def __init__(self) -> None:
         self.files = Tree()
         self.links = Tree()
@@ -168,9 +170,12 @@ class FakeHost(Host):
     def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         text = content.decode("utf-8", "surrogateescape")
         self.written_as[path] = owner
+        if owner and not self.exists(path):
+            self.uids[path] = owner
         self._mutate(("file", path, content), lambda: self._write(path, text))
 
-    def remove_file(self, path: str) -> None:
+    def remove_file(self, path: str, owner: int = 0) -> None:
+        self.written_as[path] = owner
         self._mutate(("remove", path), lambda: (self.links if path in self.links else self.files).pop(path))
 
     def on_change(self, argv: list[str]) -> None:

@@ -57,7 +57,8 @@ class MariaHost(ProcHost):
 
     `login`: the arguments that are let in; `unflushed`: what of its log waits to be flushed, `log` in
     InnoDB's, `binlog` in the kernel's memory; `deaf`: settings that it takes and forgets; `owners`:
-    path -> (mode, user, group) as stat(1) says them.
+    path -> (mode, user, group) as stat(1) says them. After a restart it `ends` at once, or is silent for
+    `silent` seconds.
     """
 
     def __init__(self, version: str = MARIADB, running: bool = True, argv: tuple[str, ...] = ()) -> None:
@@ -84,6 +85,8 @@ class MariaHost(ProcHost):
         self.deaf: tuple[str, ...] = ()
         self.owners: dict[str, tuple[str, str, str]] = {}
         self.restarts = 0
+        self.ends = False
+        self.silent = 0
         self.files.update(FILES)
         self.files.update(dict.fromkeys([self.program, "/usr/bin/mariadb", "/usr/bin/mysql"], ""))
         self.files[f"/lib/systemd/system/{self.unit}"] = ""
@@ -97,6 +100,9 @@ class MariaHost(ProcHost):
             self.files[f"/proc/{PID}/status"] = "Uid:\t0\t26\t0\t0\nGid:\t0\t27\t0\t0\nGroups:\t30 \n"
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
+        if argv[0] == "sleep":
+            self.silent = max(0, self.silent - int(argv[1]))
+            return Result(0, "", "")
         if argv[0].startswith("/usr/bin/m"):
             self.asked.append(tuple(argv))
             return self._answer(argv)
@@ -104,7 +110,11 @@ class MariaHost(ProcHost):
             self.asked.append(tuple(argv))
             return Result(0, f"{self.program}  Ver {self.version} for Linux on x86_64\n", "")
         if argv[:2] == ["stat", "--dereference"]:
-            return Result(0, " ".join(self.owners[argv[-1]]) + "\n", "")
+            if not self.exists(argv[-1]):
+                return Result(1, "", f"stat: cannot statx '{argv[-1]}'")
+            path = self.resolve(argv[-1])
+            mode = f"{self.modes.get(path, 0o644):o}"
+            return Result(0, " ".join(self.owners.get(path, (mode, "0", "0"))) + "\n", "")
         return super().run(argv, timeout)
 
     def change(self, argv: list[str], timeout: float = CHANGE_TIMEOUT) -> None:
@@ -130,6 +140,8 @@ class MariaHost(ProcHost):
     def restart(self) -> None:
         """Start the server anew, with what its files say."""
         self.restarts += 1
+        if self.ends:
+            self.end(PID)
         for name in ("innodb_doublewrite", "innodb_flush_method", *_LIVE):
             said = self._configured(name)
             if said is not None and name not in self.deaf:
@@ -147,6 +159,8 @@ class MariaHost(ProcHost):
 
     def _answer(self, argv: list[str]) -> Result:
         if f"--socket={SOCKET}" not in argv and "--socket=/proc" not in " ".join(argv):
+            return Result(1, "", "ERROR 2002 (HY000): Can't connect to local server through socket\n")
+        if self.restarts and self.silent:
             return Result(1, "", "ERROR 2002 (HY000): Can't connect to local server through socket\n")
         if self.login not in argv:
             return Result(1, "", DENIED)

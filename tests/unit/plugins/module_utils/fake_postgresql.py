@@ -164,7 +164,12 @@ class FakePostgresql(ProcHost):
         if self.refused:
             return Result(2, "", self.refused)
         settings = {
-            name: {"value": word, "source": self.source, "file": self.config, "line": 7}
+            name: {
+                "value": word,
+                "source": self.source,
+                "file": None if self.source == "command line" else self.config,
+                "line": 7,
+            }
             for name, word in self.state.items()
         }
         answer = {

@@ -49,6 +49,7 @@ class FakeProcess:
     files: tuple[tuple[str, int, int], ...] = ()
     mountinfo: str = MOUNTINFO
     maps: str = ""
+    uid: int = 26
 
     def text(self) -> dict[str, str]:
         """Return the files below /proc/PID."""
@@ -61,7 +62,7 @@ class FakeProcess:
             "cgroup": self.cgroup,
             "mountinfo": self.mountinfo,
             "maps": self.maps,
-            "status": "Name:\tx\nUid:\t0\t26\t0\t0\n",
+            "status": f"Name:\tx\nUid:\t0\t{self.uid}\t0\t0\n",
             **{
                 # Kernel 5.10 has these three lines; later ones say more.
                 f"fdinfo/{number}": f"pos:\t0\nflags:\t0{flags | 0o2100000:o}\nmnt_id:\t{mount}\n"

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import signal
 import stat
+import struct
 import sys
 import tempfile
 import time
@@ -17,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils import host as seam
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Host, Unobservable
 
 from .fake_host import FakeHost
@@ -83,6 +87,32 @@ class TestWriteFile:
         os.chown(path, 1234, 5678)
         HOST.write_file(str(path), b"new")
         assert (path.stat().st_uid, path.stat().st_gid) == (1234, 5678)
+
+    def test_access_list_and_attributes_stay(self, tmp_path: Path) -> None:
+        path = tmp_path / "x"
+        path.write_bytes(b"old")
+        # acl(5) as the kernel keeps it: the owner rw, user 1 r, the group r, mask r, others nothing.
+        entries = ((1, 6, 2**32 - 1), (2, 4, 1), (4, 4, 2**32 - 1), (16, 4, 2**32 - 1), (32, 0, 2**32 - 1))
+        access = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+        kept = {"system.posix_acl_access": access, "user.note": b"\0ours"}
+        try:
+            for name, value in kept.items():
+                os.setxattr(path, name, value)
+        except OSError as error:
+            pytest.skip(f"this file system has none: {error}")
+        HOST.write_file(str(path), b"new")
+        assert path.read_bytes() == b"new"
+        assert {name: os.getxattr(path, name) for name in kept} == kept
+
+    def test_a_file_system_without_attributes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def none(_path: str) -> list[str]:
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+        monkeypatch.setattr(os, "listxattr", none)
+        path = tmp_path / "x"
+        path.write_bytes(b"old")
+        HOST.write_file(str(path), b"new")
+        assert path.read_bytes() == b"new"
 
     @pytest.mark.parametrize("umask", [0o000, 0o077])
     def test_a_new_file_has_the_mode_asked_for_whatever_the_umask(self, tmp_path: Path, umask: int) -> None:
@@ -187,6 +217,12 @@ class TestWriteAttribute:
         assert os.listdir(tmp_path) == []
 
 
+def test_a_file_without_an_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seam, "MOST_SAID", 100000)
+    with pytest.raises(Unobservable, match="/dev/zero: longer than 100000 bytes"):
+        HOST.read("/dev/zero")
+
+
 class TestRun:
     def test_returns_all_that_was_said(self) -> None:
         result = HOST.run(["sh", "-c", "printf 'a\\377\\r\\n'; echo b >&2; exit 3"])
@@ -231,6 +267,28 @@ class TestRun:
         script = "import sys; sys.stderr.write('e' * 300000); sys.stdout.write('o' * 300000)"
         result = HOST.run([sys.executable, "-c", script])
         assert (len(result.stdout), len(result.stderr)) == (300000, 300000)
+
+    @pytest.mark.parametrize("script", ["yes", "yes >&2"])
+    def test_a_command_that_says_too_much_is_ended(
+        self, monkeypatch: pytest.MonkeyPatch, script: str
+    ) -> None:
+        monkeypatch.setattr(seam, "MOST_SAID", 100000)
+        with pytest.raises(Unobservable, match=r"^sh -c .*: says more than 100000 bytes$"):
+            HOST.run(["sh", "-c", f"exec {script}"])
+
+    def test_a_command_gets_only_so_much_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # One line without an end is kept whole by whoever searches in lines.
+        monkeypatch.setattr(seam, "MOST_MEMORY", 64 * 2**20)
+        result = HOST.run(["grep", "-a", "x", "/dev/zero"])
+        assert (result.rc, "memory exhausted" in result.stderr) == (2, True)
+
+    def test_nothing_is_run_when_the_time_for_all_is_over(self) -> None:
+        host = Host()
+        host.until = time.monotonic() + 0.3
+        with pytest.raises(Unobservable, match="no answer within 0"):
+            host.run(["sleep", "60"])
+        with pytest.raises(Unobservable, match="true: not run: the time"):
+            host.run(["true"])
 
 
 class TestChange:
@@ -316,3 +374,21 @@ class TestWriteFileAs:
         with pytest.raises(ChangeFailed, match="Invalid argument"):
             HOST.write_file(str(theirs / "x"), b"new", owner=60999)
         assert os.listdir(theirs) == []
+
+    def test_a_file_is_removed_only_where_that_user_may(self, theirs: Path) -> None:
+        for directory in (theirs, theirs.parent):
+            (directory / "x").touch()
+        HOST.remove_file(str(theirs / "x"), owner=self.NOBODY)
+        assert os.listdir(theirs) == []
+        (theirs / "up").symlink_to(theirs.parent)
+        with pytest.raises(ChangeFailed, match="Permission denied, as user 65534"):
+            HOST.remove_file(str(theirs / "up/x"), owner=self.NOBODY)
+        assert (theirs.parent / "x").exists()
+
+    def test_that_user_cannot_have_it_wait_for_ever(
+        self, theirs: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(seam, "CHANGE_TIMEOUT", 0.3)
+        monkeypatch.setattr(seam, "_become", lambda owner: os.kill(os.getpid(), signal.SIGSTOP))
+        with pytest.raises(ChangeFailed, match="timed out, as user 65534"):
+            HOST.write_file(str(theirs / "x"), b"new", owner=self.NOBODY)

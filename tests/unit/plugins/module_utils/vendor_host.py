@@ -37,7 +37,8 @@ class VendorHost(ProcHost):
     where it is not there; `owners`: path -> `user:group`; `clock` is now, and goes on by 5 s with each change.
 
     `sqlservr` and `faircom` say what restarted servers log; `broken` makes mssql-conf change nothing,
-    `chowns` makes it take the file for root; `deaf` makes a restart leave the server as it was.
+    `chowns` makes it take the file for root; `deaf` makes a restart leave the server as it was; `ends` makes it
+    end so many seconds after a restart.
     """
 
     def __init__(self, *processes: FakeProcess) -> None:
@@ -48,6 +49,7 @@ class VendorHost(ProcHost):
         self.version = "V12.0.1.214(Build-230103)"
         self.broken = self.chowns = self.deaf = False
         self.slept = 0
+        self.ends: int | None = None
         self.files["/proc/uptime"] = lambda: f"{self.clock - BOOT:.2f} 1.00\n"
         self.after_mutation = self._age
         self.units = {MSSQL_UNIT: {"TimeoutStopUSec": "30min"}, FAIRCOM_UNIT: {"TimeoutStopUSec": "10min"}}
@@ -58,11 +60,17 @@ class VendorHost(ProcHost):
         if argv[0] in ("head", "tail"):
             size = int(argv[1].partition("=")[2])
             return self._part(argv, size if argv[0] == "head" else -size)
+        if argv[:2] == ["sync", "--"]:
+            self.asked.append(tuple(argv))
+            return Result(0, "", "")
         if argv[0] == "date":
             return Result(0, f"{self.clock:.9f}\n", "")
         if argv[0] == "sleep":
             self.clock += float(argv[1])
             self.slept += 1
+            if self.slept == self.ends:
+                self.end(50)
+                self.end(60)
             return Result(0, "", "")
         if argv[0] == "stat" and "--dereference" in argv:
             return self._stat(argv[2].partition("=")[2], argv[-1])

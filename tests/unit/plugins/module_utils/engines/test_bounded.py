@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -19,7 +20,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, U
 from ..fake_firebird import FirebirdHost
 from ..fake_mariadb import MYSQL, MariaHost
 from ..fake_postgresql import CONF, DATA, FakePostgresql
-from ..fake_proc import ProcHost
+from ..fake_proc import FakeProcess, ProcHost
+from ..vendor_host import with_faircom, with_mssql
 from .test_managers import PATRONI, manager, postgres, with_file
 
 
@@ -128,3 +130,30 @@ def test_firebird_s_directories_may_lie_on_a_disk_that_hangs() -> None:
         Unobservable("find: no answer within 10 s")
     )
     assert "no answer" in setup(host, "", "/opt/firebird/firebird.conf").unread["/opt/firebird/firebird.conf"]
+
+
+def test_option_files_are_never_looked_at_without_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = MariaHost(MYSQL, argv=("--defaults-file=/srv/my.cnf",))
+    host.files["/srv/my.cnf"] = ""
+    monkeypatch.setattr(host, "mode", lambda path: pytest.fail(f"{path}: its disk may hang"))
+    (found,) = collect(host, "now")["engines"]
+    assert found["settings"]["sync_binlog"]["persisted"] == "1"
+
+
+SHADOW = "root:$6$secret:19000:0:99999:7:::\n"
+
+
+def test_no_report_shows_what_stands_in_a_file_that_is_no_configuration() -> None:
+    """Whoever runs a server can name any file, and root reads it."""
+    postgresql = FakePostgresql()
+    postgresql.files[CONF] = SHADOW
+    firebird = FirebirdHost(FakeProcess(50, "/opt/firebird/bin/firebird"))
+    firebird.files["/opt/firebird/firebird.conf"] = firebird.files["/opt/firebird/databases.conf"] = SHADOW
+    maria = MariaHost()
+    maria.files["/etc/mysql/conf.d/x.cnf"] = SHADOW
+    faircom = with_faircom(SHADOW)
+    mssql = with_mssql(SHADOW)
+    for host in (postgresql, firebird, maria, faircom, mssql):
+        facts = json.dumps(collect(host, "now"))
+        assert "secret" not in facts
+        assert "wanted" in facts

@@ -6,15 +6,22 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import firebird, postgresql
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import ENGINES, collect
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
+    firebird,
+    instance,
+    places,
+    postgresql,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import ENGINES, Engines, collect
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.processes import Processes
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
 
-from ..fake_proc import BOOT_ID, DIRECT, OTHER, PRIVATE, RDWR, FakeProcess, ProcHost
+from ..fake_proc import BOOT_ID, DIRECT, MOUNTINFO, OTHER, PRIVATE, RDWR, FakeProcess, ProcHost
 
 PG = "/usr/lib/postgresql/15/bin/postgres"
 CONF = "/etc/postgresql/15/main/postgresql.conf"
@@ -301,6 +308,14 @@ def test_several_of_one_name_are_told_apart() -> None:
     assert all("databases" in instance for instance in found)
 
 
+def test_the_plain_name_is_the_services_and_not_a_persons() -> None:
+    person = FakeProcess(50, "/home/u/sqlservr", uid=1000)
+    service = FakeProcess(70, "/opt/mssql/bin/sqlservr", uid=998)
+    names = {found["pids"][0]: found["name"] for found in engines(ProcHost(person, service))}
+    assert names[70] == "mssql"
+    assert names[50].startswith("mssql (")
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_process_of_each_engine_is_found(engine: Any) -> None:
     for program in engine.PROGRAMS:
@@ -348,3 +363,64 @@ def test_what_systemd_does_not_stop_has_no_timeout_of_systemd() -> None:
 def test_firebird_alone_has_databases() -> None:
     assert ["databases" in found for found in engines(debian(CLUSTER))] == [False, False]
     assert firebird.NAME == "firebird"
+
+
+def test_who_has_us_wait_is_left_after_a_while_and_others_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command has a limit of its own, and there is no end of what a server can have us ask for."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    host = debian(MARIA, *(FakeProcess(pid, "/home/u/mysqld", uid=1000) for pid in range(81, 200)))
+    run = host.run
+
+    def slow(argv: list[str], timeout: float = 10) -> Result:
+        if now[0] >= host.until:
+            raise Unobservable("not run")
+        pid = next((pid for pid in range(81, 200) if any(f"/proc/{pid}/" in word for word in argv)), None)
+        if pid:
+            now[0] += 10
+            raise Unobservable("no answer within 10 s")
+        return run(argv, timeout)
+
+    monkeypatch.setattr(host, "run", slow)
+    found = {facts["pids"][0]: facts for facts in told(host)["engines"] if facts["pids"]}
+    assert now[0] <= 900 + 10
+    assert set(found) == {80, *range(81, 200)}
+    assert found[80]["managed_by"] == "systemd"
+    assert {found[pid]["evidence"]["config"]["value"] for pid in range(81, 200)} == {"unknown"}
+    assert host.until == float("inf")
+
+
+def test_servers_of_the_system_s_users_come_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instance, "MOST", 3)
+    host = debian(*(FakeProcess(pid, "/home/u/mysqld", uid=1000) for pid in range(60, 70)), MARIA)
+    facts = told(host)
+    assert [found["pids"] for found in facts["engines"] if found["pids"]] == [[60], [61], [80]]
+    assert [row["pid"] for row in facts["unattributed"]] == list(range(62, 70))
+    assert "belongs to no instance" in facts["unattributed"][0]["why"]
+
+
+def test_the_same_mounts_are_kept_once_and_too_many_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = ProcHost(*(FakeProcess(pid, "/x/mysqld", mountinfo=MOUNTINFO) for pid in (50, 51)))
+    host.start(FakeProcess(52, "/x/mysqld", mountinfo=MOUNTINFO * 9))
+    monkeypatch.setattr(places, "_MOST_MOUNTED", len(MOUNTINFO) * 2)
+    found, processes = places.Places(host), Processes(host).all
+    assert found.of(processes[50]).mounts is found.of(processes[51]).mounts is found.mounts
+    with pytest.raises(Unobservable, match="/proc/52/mountinfo: more is mounted"):
+        found.of(processes[52])
+
+
+def test_servers_of_persons_and_containers_take_nobody_s_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[int] = []
+    tell = Engines._told
+    monkeypatch.setattr(
+        Engines,
+        "_told",
+        lambda self, found, *more: (
+            order.extend(one.pid for one in found.processes) or tell(self, found, *more)
+        ),
+    )
+    cgroup = f"0::/system.slice/docker-{ID}.scope\n"
+    boxed = FakeProcess(71, "/opt/mssql/bin/sqlservr", namespace=OTHER, cgroup=cgroup)
+    host = debian(FakeProcess(70, "/opt/mssql/bin/sqlservr", uid=1000), boxed, MARIA)
+    found = [facts["pids"] for facts in told(host)["engines"] if facts["pids"]]
+    assert (order[0], found) == (80, [[70], [71], [80]])

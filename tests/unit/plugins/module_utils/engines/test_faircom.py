@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -298,3 +299,19 @@ def test_any_text_is_read(text: str, running: bool) -> None:
     engine.parse_status(text, STATUS, running)
     found = engine.parse_status(text + status("V12.0.1.214", True), STATUS, running)
     assert (found.version.value, found.synchronous) == ("12.0.1.214", "on")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "V1.1" * 300_000,
+        f"V{'1.1' * 300_000}",
+        "Server Is Operational" * 50_000,
+        "V1.1 Server Is Operational" * 40_000,
+    ],
+    ids=["versions", "one version", "starts", "both"],
+)
+def test_a_log_that_is_made_to_be_searched_for_ever_is_not(text: str) -> None:
+    begun = time.monotonic()
+    engine.parse_status(text, STATUS, running=True)
+    assert time.monotonic() - begun < 5

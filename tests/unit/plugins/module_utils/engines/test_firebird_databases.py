@@ -196,6 +196,14 @@ def test_a_structure_that_is_not_known_here_is_asked_of_gstat(
     assert (seen is None) if reason is None else (reason in seen and "ODS 14" in seen)
 
 
+def test_gstat_is_never_run_as_root() -> None:
+    """A user who runs Firebird can put another program into its place, and a link to a file of root's."""
+    host = machine(a=FakeDatabase(major=14, owner=0))
+    facts = told(host, "/data")
+    assert "gstat is not run" in facts["databases"][0]["reason"]
+    assert not any("gstat" in argv for argv in host.asked)
+
+
 def test_what_the_server_has_open_and_cannot_be_read_is_told() -> None:
     files = (("/log/a.fdb", RDWR | DSYNC, 32), ("/data/b.fdb", RDWR | DSYNC, 31), ("/data/gone", RDWR, 31))
     host = machine(FakeProcess(50, SERVER, files=files), b=FakeDatabase())

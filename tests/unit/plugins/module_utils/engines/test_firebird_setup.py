@@ -11,6 +11,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird_se
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 
 from ..fake_firebird import FakeDatabase, FirebirdHost
+from .texts import HOSTILE
 
 CONF = "/opt/firebird/firebird.conf"
 
@@ -132,6 +133,22 @@ def test_what_cannot_be_read_is_told(main: str, aliases: str, unread: str) -> No
     assert list(found.unread) == [unread]
     if unread == CONF:
         assert {row["persisted"] for row in found.settings.values()} == {"unknown"}
+
+
+@pytest.mark.parametrize("name", ["firebird.conf", "databases.conf"])
+@pytest.mark.parametrize(
+    ("text", "wanted"), [*HOSTILE.values(), ("#" * 10 * 2**20, "at most 1048576")], ids=[*HOSTILE, "10 MB"]
+)
+def test_hostile_files_are_told_by_name_and_stay(name: str, text: str, wanted: str) -> None:
+    path = f"/opt/firebird/{name}"
+    host = FirebirdHost()
+    host.files.update({CONF: "", "/opt/firebird/databases.conf": "", path: text})
+    found = read(host, "", CONF)
+    assert list(found.unread) == [path]
+    assert wanted in found.unread[path]
+    assert "wanted" in found.unread[path]
+    assert len(found.unread[path]) < 1000
+    assert (host.mutations, host.files[path]) == ([], text)
 
 
 def test_a_configuration_that_hangs_or_is_no_file() -> None:

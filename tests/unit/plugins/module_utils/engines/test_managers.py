@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines, collect
@@ -13,7 +15,7 @@ from ..fake_proc import FakeProcess, ProcHost
 
 PG = "/usr/lib/postgresql/15/bin/postgres"
 UNIT = "postgresql.service"
-PACEMAKER = FakeProcess(9, "/usr/sbin/pacemakerd", cgroup="0::/system.slice/pacemaker.service\n")
+PACEMAKER = FakeProcess(9, "/usr/sbin/pacemakerd", uid=0, cgroup="0::/system.slice/pacemaker.service\n")
 PATRONI = FakeProcess(
     8,
     "/usr/bin/python3.11",
@@ -143,6 +145,22 @@ def test_a_process_that_only_calls_itself_pacemaker_manages_nothing() -> None:
     )
 
 
+def test_a_user_s_program_of_that_name_manages_nothing() -> None:
+    for name in ("pacemakerd", "patroni"):
+        theirs = FakeProcess(9, f"/home/u/{name}", (name,), name=name, uid=1000)
+        assert manager(ProcHost(theirs, postgres()))[0] == "systemd"
+        theirs.uid = 26 if name == "patroni" else 0
+        assert manager(ProcHost(theirs, postgres()))[0] == "unknown"
+
+
+@pytest.mark.parametrize(("uid", "word"), [(0, "unknown"), (26, "unknown"), (1000, "systemd")])
+def test_of_a_stopped_cluster_a_patroni_of_the_system_s_users_is_asked(uid: int, word: str) -> None:
+    host = ProcHost(FakeProcess(9, "/usr/bin/python3", ("patroni",), name="patroni", uid=uid))
+    host.files[f"/lib/systemd/system/{UNIT}"] = ""
+    host.units = {UNIT: {"UnitFileState": "enabled"}}
+    assert manager(host)[0] == word
+
+
 @pytest.mark.parametrize(
     ("host", "word", "said"),
     [
@@ -192,3 +210,10 @@ def test_on_the_other_node_of_a_cluster_nothing_is_known_of_a_stopped_one() -> N
     host.files["/lib/systemd/system/mariadb.service"] = ""
     host.units = {"mariadb.service": {"UnitFileState": "disabled"}}
     assert manager(host)[0] == "unknown"
+
+
+def test_a_configuration_that_is_made_to_be_searched_for_ever_is_not() -> None:
+    host = with_file(ProcHost(PATRONI, postgres()), "/etc/patroni.yml", "\n" * 200_000)
+    begun = time.monotonic()
+    assert manager(host)[0] == "systemd"
+    assert time.monotonic() - begun < 5

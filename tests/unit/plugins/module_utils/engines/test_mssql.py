@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
 
 from ..fake_proc import OTHER
 from ..vendor_host import BOOT, CONF, ERRORLOG, MSSQL_UNIT, TOOL, VendorHost, errorlog, sqlservr, with_mssql
@@ -45,6 +46,34 @@ def test_what_is_absent_is_the_default() -> None:
         "1800",
     )
     assert facts["pending_restart"] == []
+
+
+def test_what_is_told_as_persisted_is_on_the_disk() -> None:
+    """mssql-conf does not flush its file; a run that was killed before it did must not find it done."""
+    host = with_mssql("[control]\nalternatewritethrough = 0\n")
+    seen(host)
+    assert ("sync", "--", CONF) in host.asked
+    host.commands[("sync", "--", CONF)] = Result(1, "", f"sync: error syncing '{CONF}': Input/output error\n")
+    facts = seen(host)
+    assert set(words(facts).values()) == {"unknown"}
+    assert "Input/output error" in facts["settings"]["writethrough"]["reason"]
+
+
+def test_without_a_file_nothing_is_flushed() -> None:
+    host = with_mssql()
+    del host.files[CONF]
+    assert words(seen(host)) == DEFAULTS
+    assert ("sync", "--", CONF) not in host.asked
+
+
+@pytest.mark.parametrize("key", ["defaultdatadir", "errorlogfile"])
+def test_a_place_that_is_named_twice_is_not_known(key: str) -> None:
+    text = f"[filelocation]\n{key} = /data/a/x\n{key} = /data/b/x\n"
+    found = seen(with_mssql(text))["evidence"]["directories"]
+    assert (found["value"], found["source"]) == ("unknown", CONF)
+    assert key in found["reason"]
+    variable = {"defaultdatadir": "MSSQL_DATA_DIR", "errorlogfile": "MSSQL_ERROR_LOG_FILE"}[key]
+    assert "directories" not in seen(with_mssql(text, environment={variable: "/data/c/x"}))["evidence"]
 
 
 @pytest.mark.fact(29)
@@ -257,3 +286,10 @@ def test_any_text_is_read(text: str) -> None:
     mssql.parse_log(text)
     number, _name, flags = mssql.parse_log(text.replace("\n", " ") + "\n" + errorlog("3979"))
     assert (number, flags) == ("16.0.4185.3", {3979})
+
+
+def test_a_line_of_the_log_that_is_made_to_be_searched_for_ever_is_not() -> None:
+    begun = time.monotonic()
+    number, _name, flags = mssql.parse_log(errorlog("3979") + f" -ab{' ' * 250_000}b\n" * 2)
+    assert (number is None, flags) == (False, {3979})
+    assert time.monotonic() - begun < 5

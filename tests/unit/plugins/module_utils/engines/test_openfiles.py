@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import openfiles
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.openfiles import (
     MOST_PROCESSES,
     OpenFiles,
@@ -297,3 +298,13 @@ def test_this_machine_s_flags_are_those_of_the_table() -> None:
             assert [row["opened"] for row in mine] == [f"buffered {word}".strip()]
             number = os.stat(directory).st_dev
             assert mine[0]["device"] == f"{os.major(number)}:{os.minor(number)}"
+
+
+def test_only_so_many_open_files_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openfiles, "MOST_FILES", 20)
+    files = tuple((f"/data/{number}", RDWR, 31) for number in range(15))
+    host = ProcHost(*(FakeProcess(pid, EXE, files=files) for pid in (50, 51, 52)))
+    found, seen = look(host)
+    assert (found[0]["count"], seen.value) == (15, "partial")
+    assert seen.reason == "20 open files were looked at, and there are more"
+    assert not any(path.startswith("/proc/52/fd") for path in host.looked)

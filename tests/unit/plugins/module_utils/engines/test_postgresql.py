@@ -83,6 +83,17 @@ def test_what_waits_for_a_restart_is_named() -> None:
     assert words(host, "data_sync_retry") == ("off", "on")
 
 
+def test_what_this_starts_command_line_has_fixed_waits_for_a_restart() -> None:
+    host = FakePostgresql("-F")
+    host.source = "command line"
+    assert words(host) == ("off", "on")
+    assert told(host)["pending_restart"] == ["fsync"]
+    # There the command line is what starts it again.
+    other = FakePostgresql("-F", config=f"{DATA}/postgresql.conf")
+    other.source = "command line"
+    assert told(other)["pending_restart"] == []
+
+
 @pytest.mark.fact(50)
 def test_the_answer_of_a_real_server() -> None:
     host = FakePostgresql()
@@ -278,3 +289,38 @@ def test_a_process_of_root_is_no_server_to_ask() -> None:
     with pytest.raises(Unobservable, match="runs as root"):
         postgresql_server.login(host, 50, DATA)
     assert asked(host) == 0
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        {"pending": [["fsync"]]},
+        {"pending": {"fsync": 1}},
+        {"overrides": [{"scope": {}, "alter": "", "config": []}]},
+        {"overrides": [{"scope": "", "alter": "", "config": [1]}]},
+        {"overrides": ["x"]},
+        {"settings": {"fsync": []}},
+        {"settings": {"fsync": {"value": "on"}}},
+        {"version": []},
+        {"config": {}},
+        {"busy": "0"},
+        "[" * 100_000,
+    ],
+)
+def test_a_client_may_answer_anything(harm: dict[str, Any] | str) -> None:
+    """It lies beside the server, and is its user's."""
+    host = FakePostgresql()
+    login = postgresql_server.login(host, 50, DATA)
+    assert postgresql_server.ask(host, login, 50)["busy"] == 0
+    run = host.run
+
+    def answer(argv: list[str], timeout: float = 10) -> Result:
+        result = run(argv, timeout)
+        if argv[0] != "runuser":
+            return result
+        said = harm if isinstance(harm, str) else json.dumps({**json.loads(result.stdout), **harm})
+        return Result(0, said, "")
+
+    host.run = answer  # type: ignore[method-assign]
+    with pytest.raises(Unobservable, match="its answer is not what was asked for"):
+        postgresql_server.ask(host, login, 50)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.processes import Processes
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.processes import Processes, argv_of
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 
 from ..fake_proc import FakeProcess, ProcHost
@@ -164,3 +164,9 @@ def test_a_thousand_processes_cost_two_looks_each() -> None:
     Processes(host)
     assert len(host.looked) <= 2 * 1001 + 2
     assert re.findall("cat|grep", repr(host.asked)) == []
+
+
+def test_a_command_line_that_has_no_end_is_not_looked_at() -> None:
+    host = ProcHost(FakeProcess(50, "/x/mysqld", ("mysqld", f"--{'skip_' * 30_000}x")))
+    with pytest.raises(Unobservable, match="/proc/50/cmdline: longer than"):
+        argv_of(host, 50)

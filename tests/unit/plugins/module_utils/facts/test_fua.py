@@ -8,8 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.fua import path
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.os_release import PATH, parse, read
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 
 from ..runs import NOW
@@ -56,6 +59,69 @@ def test_direct_writes_carry_fua_from_these_kernels_on(fstype: str, kernel: str,
     assert bool(found.reason) == (expected == "no")
 
 
+@pytest.mark.fact(26)
+@pytest.mark.parametrize(
+    ("fstype", "kernel", "distribution", "expected"),
+    [
+        ("xfs", "4.12.14-122.255-default", "sles 12.5", "yes"),
+        ("xfs", "4.4.180-94.164-default", "sles 12.5", "no"),
+        ("ext4", "4.12.14-122.255-default", "sles 12.5", "no"),
+        # Others by their kernels.
+        ("xfs", "4.12.14-95.125-default", "sles 12.4", "no"),
+        ("xfs", "4.12.14-lp151-default", "opensuse-leap 15.1", "no"),
+        ("xfs", "4.15.0-213-generic", "ubuntu 18.04", "no"),
+        ("xfs", "4.12.14", "", "no"),
+    ],
+)
+def test_a_vendor_brought_it_to_an_older_kernel(
+    fstype: str, kernel: str, distribution: str, expected: str
+) -> None:
+    """By its documentation alone: no such host was at hand."""
+    assert path(mount(fstype), [disk()], kernel, distribution).value == expected
+
+
+def reads(host: SmallHost) -> list[str]:
+    """Return the files that are read for the facts."""
+    found: list[str] = []
+    read_file = host.read
+    host.read = lambda path: found.append(path) or read_file(path)  # type: ignore[assignment, method-assign, func-returns-value]
+    collect(host, NOW)
+    host.read = read_file  # type: ignore[method-assign]
+    return found
+
+
+@pytest.mark.fact(26)
+def test_the_host_tells_its_distribution() -> None:
+    host = SmallHost()
+    assert read(host) == ""
+    host.files[PATH] = 'NAME="SLES"\nVERSION="12-SP5"\nVERSION_ID="12.5"\nID="sles"\nID_LIKE="suse"\n'
+    assert read(host) == "sles 12.5"
+    assert PATH not in reads(host)
+    host.files["/proc/sys/kernel/osrelease"] = "4.12.14-122.255-default\n"
+    assert PATH in reads(host)
+    xfs = next(row for row in collect(host, NOW)["mounts"] if row["fstype"] == "xfs")
+    assert "kernel" not in str(xfs["evidence"]["fua_path"]["reason"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ID=debian\nVERSION_ID='13'\n", "debian 13"),
+        ("ID=arch\n", ""),
+        ('ID="sles\nVERSION_ID=1\n', ""),
+        ("", ""),
+        ("# ID=x\nID=a\nID=b\nVERSION_ID=1 # one\n", "b 1 # one"),
+    ],
+)
+def test_os_release(text: str, said: str) -> None:
+    assert parse(text) == said
+
+
+@given(st.text())
+def test_os_release_of_any_text(text: str) -> None:
+    assert isinstance(parse(text), str)
+
+
 @pytest.mark.fact(6)
 def test_data_journal_turns_direct_writes_into_buffered_ones() -> None:
     """So there is no FUA path."""
@@ -72,6 +138,11 @@ def test_what_is_not_known_is_unknown(changes: dict[str, Any]) -> None:
     found = path(mount(**changes), [disk()], "6.1.0")
     assert found.value == "unknown"
     assert found.reason
+
+
+def test_without_a_disk_nothing_is_known() -> None:
+    found = path(mount(disks=[]), [], "6.1.0")
+    assert (found.value, found.reason) == ("unknown", "no disk is known below it")
 
 
 @pytest.mark.parametrize(

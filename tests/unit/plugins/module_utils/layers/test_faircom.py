@@ -241,6 +241,29 @@ def test_an_instance_that_is_not_understood_does_not_stop_the_others() -> None:
         plan(host, [*targets, Target("none", {"COMMIT_DELAY": "3"})])
 
 
+def test_a_write_that_fails_does_not_delay_the_restart_of_others() -> None:
+    host = with_faircom()
+    own = "0::/system.slice/faircom@two.service\n"
+    host.start(replace(faircom(), pid=61, exe="/srv/two/server/faircom", cwd="/srv/two/server", cgroup=own))
+    cfg = CFG.replace("/opt/faircom", "/srv/two")
+    host.write(cfg, CTSRVR_CFG, at=BOOT)
+    found = {f["config"]: f["name"] for f in Engines(host, (engine.NAME,)).instances()}
+    targets = [Target(found[cfg], {"COMMIT_DELAY": "2"}), Target(found[CFG], {"COMMIT_DELAY": "2"})]
+    work = plan(host, targets, restart=True)
+    write = host.write_file
+
+    def refuses(path: str, *given: Any, **named: Any) -> None:
+        if path == cfg:
+            raise ChangeFailed(f"{path}: No space left on device")
+        write(path, *given, **named)
+
+    host.write_file = refuses  # type: ignore[method-assign]
+    with pytest.raises(ChangeFailed, match=f"{cfg}: No space left on device$"):
+        apply(host, work, targets)
+    assert "COMMIT_DELAY 2" in host.read(CFG)
+    assert host.mutations.count(RESTART) == 1
+
+
 @pytest.mark.parametrize("path", [CFG, CFG.rpartition("/")[0], "/opt"])
 def test_a_file_that_somebody_else_may_change_is_left(path: str) -> None:
     host = with_faircom()
@@ -267,3 +290,11 @@ def test_its_file_is_written_as_the_server_s_user() -> None:
     apply_release(host, plan_release(host))
     assert host.read(CFG) == CTSRVR_CFG
     assert host.written_as[CFG] == 26
+
+
+def test_a_server_that_ends_after_its_restart_is_a_failure() -> None:
+    host = with_faircom()
+    host.files[f"/lib/systemd/system/{FAIRCOM_UNIT}"] = ""
+    host.ends = 1
+    with pytest.raises(ChangeFailed, match="faircom /opt/faircom: not running after a restart"):
+        run(host, ON, restart=True)

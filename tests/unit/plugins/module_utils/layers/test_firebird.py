@@ -370,3 +370,27 @@ def test_release_forgets_a_database_that_is_another_one_now() -> None:
     apply_release(host, work)
     assert host.databases[A].flags == FORCED
     assert ORIGINALS not in host.files
+
+
+def test_what_is_kept_of_a_database_that_is_another_one_now_is_kept_anew() -> None:
+    host = FirebirdHost(a=off())
+    run(host, A)
+    host.databases[A].created = b"restored"
+    run(host, A, word="off")
+    (change,) = plan_release(host).changes
+    assert (change.setting, change.before, change.after) == ("forced_writes", "off", "on")
+
+
+def test_a_database_that_somebody_replaces_meanwhile_is_told_of() -> None:
+    host = FirebirdHost(a=off(), b=off())
+    change = host.on_change
+
+    def replaced(argv: list[str]) -> None:
+        change(argv)
+        if argv[-1] == A and argv[0] == "setpriv":
+            host.databases[A].flags |= SHADOW
+
+    host.on_change = replaced  # type: ignore[method-assign]
+    with pytest.raises(ChangeFailed, match=f"{A}: not the first file of a database any more"):
+        run(host, A, B)
+    assert host.databases[B].flags == FORCED

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.layer import Change, as_diff, each, verify
 
 CHANGE = Change("serial:x", "write_cache", "running", "enabled", "disabled")
@@ -40,3 +40,16 @@ def test_the_diff_has_one_line_a_setting() -> None:
         "after": "serial:x write_cache (running): disabled\nserial:x write_cache (persisted): disabled\n",
     }
     assert as_diff([]) == {"before": "", "after": ""}
+
+
+def test_a_target_that_cannot_be_read_does_not_stop_the_others() -> None:
+    done = []
+
+    def act(target: str) -> None:
+        if target == "a":
+            raise Unobservable("a: Input/output error")
+        done.append(target)
+
+    with pytest.raises(ChangeFailed, match="a: Input/output error"):
+        each(["a", "b"], act)
+    assert done == ["b"]

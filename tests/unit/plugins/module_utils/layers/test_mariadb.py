@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import owed_path
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.layers import mariadb as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.layers import mariadb_drop_in as drop_in
@@ -119,7 +120,8 @@ def test_no_restart_for_what_a_running_server_takes() -> None:
 def test_a_restart_comes_last_and_is_followed_by_a_flush() -> None:
     host = exposed()
     bring(host, targets(**{METHOD: "O_DIRECT"}), True)
-    assert [mutation[0] for mutation in host.mutations] == ["change", "file", "change", "change"]
+    told = [mutation[0] for mutation in host.mutations]
+    assert told == ["file", "change", "file", "change", "change", "remove"]
     assert commands(host)[1:] == [
         ("systemctl", "restart", "--", "mariadb.service"),
         ("sync", "--file-system", "--", "/var/lib/mysql", "/srv/log"),
@@ -362,6 +364,42 @@ def test_killed_at_any_step_nothing_is_less_safe_and_the_next_run_ends_it(stop_a
     assert (host.variables[LOG], host.variables[DOUBLEWRITE]) == ("1", "ON")
 
 
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("stop_at", range(1, 9))
+def test_killed_before_the_flush_it_is_never_told_as_safe(stop_at: int, restart: bool) -> None:
+    """What was written to binary logs before SET GLOBAL is in the kernel's memory until then."""
+    host = exposed()
+    work = layer.plan(host, targets(), restart)
+    host.stop_at, host.stop = stop_at, Killed
+    with pytest.raises(Killed):
+        layer.apply(host, work, targets())
+        raise Killed
+    word = layer._servers(host)[1]["mariadb"]["settings"][LOG]["running"]
+    assert word in ("2", "unflushed") or not host.unflushed
+    host.stop_at = 0
+    host.mutations.clear()
+    bring(host, targets(), restart)
+    assert host.unflushed == set()
+    assert layer._servers(host)[1]["mariadb"]["settings"][LOG]["running"] == "1"
+
+
+def test_what_is_owed_is_flushed_by_the_next_run_and_told_until_then() -> None:
+    host = exposed()
+    bring(host, targets())
+    host.mutations.clear()
+    host.files[owed_path("/var/lib/mysql")] = ""
+    host.unflushed = {"log", "binlog"}
+    row = layer._servers(host)[1]["mariadb"]["settings"][LOG]
+    assert (row["running"], "run again" in row["reason"]) == ("unflushed", True)
+    assert changed(bring(host, targets())) == {(LOG, "running", "unflushed", "1")}
+    assert host.unflushed == set()
+    # Where loss is accepted nobody waits for it.
+    host.files[owed_path("/var/lib/mysql")] = ""
+    host.mutations.clear()
+    bring(host, targets(**{LOG: "2"}))
+    assert host.variables[LOG] == "2"
+
+
 def test_release_takes_our_file_away_and_nothing_else() -> None:
     host = exposed()
     before = dict(host.files)
@@ -453,3 +491,89 @@ def test_a_directory_of_others_that_a_server_includes_gets_no_file() -> None:
     host.files[MAIN] = "!includedir /etc/mysql/mariadb.conf.d\n!includedir /etc/profile.d\n"
     with pytest.raises(ChangeFailed, match="neither of its configuration nor of its data"):
         layer.plan(host, targets(**{LOG: "1"}))
+
+
+def test_a_restart_is_over_when_the_server_says_what_it_runs_with() -> None:
+    host = exposed()
+    host.silent = 7
+    bring(host, targets(), True)
+    assert (host.silent, host.variables[DOUBLEWRITE]) == (0, "ON")
+    host = exposed()
+    host.silent = 1000
+    with pytest.raises(ChangeFailed, match=f"{DOUBLEWRITE} .running.: seen unknown, wanted ON"):
+        bring(host, targets(), True)
+
+
+def test_a_server_that_ends_after_its_restart_is_a_failure() -> None:
+    host = exposed()
+    host.ends = True
+    with pytest.raises(ChangeFailed, match="mariadb: not running after a restart"):
+        bring(host, targets(), True)
+
+
+def test_a_server_that_refuses_keeps_no_other_from_its_restart() -> None:
+    host = exposed()
+    work = layer.plan(host, targets(), True)
+    work = work._replace(
+        steps={"refuses": work.steps["mariadb"]._replace(client=("nobody",), unit=None), **work.steps}
+    )
+    on_change = host.on_change
+
+    def refuse(argv: list[str]) -> None:
+        if argv[0] == "nobody":
+            raise ChangeFailed("refused")
+        on_change(argv)
+
+    host.on_change = refuse  # type: ignore[method-assign]
+    with pytest.raises(ChangeFailed, match=r"^refused$"):
+        layer.apply(host, work, targets())
+    assert (host.restarts, host.variables[DOUBLEWRITE]) == (1, "ON")
+
+
+def test_nothing_is_restarted_where_its_file_could_not_be_written() -> None:
+    host = exposed()
+    host.links[DROP_IN] = "/dev/null"
+    work = layer.plan(exposed(), targets(), True)
+    with pytest.raises(ChangeFailed, match="masked"):
+        layer.apply(host, work, targets())
+    assert host.restarts == 0
+
+
+def test_a_line_that_no_server_can_read_is_named() -> None:
+    host = exposed()
+    host.files[SERVER_CNF] = "[mysqld\n"
+    host.login = "nobody"
+    with pytest.raises(ChangeFailed, match=f"{SERVER_CNF} line 1"):
+        layer.plan(host, targets(**{LOG: "1"}))
+
+
+@pytest.mark.parametrize("harm", ["theirs", "link"])
+def test_release_is_not_led_astray_by_who_runs_a_server(harm: str) -> None:
+    """It names directories, and root reads and removes what lies there."""
+    host = exposed()
+    bring(host, targets())
+    place = "/home/u/conf.d"
+    path = f"{place}/{drop_in.NAME}"
+    host.files[MAIN] += f"!includedir {place}\n"
+    host.files[f"{place}/a.cnf"] = ""
+    if harm == "link":
+        host.links[path] = DROP_IN
+    else:
+        host.files[path] = HEADER
+        host.uids[place] = 1000
+    work = layer.plan_release(host)
+    assert (work.files, list(work.failures)) == ((DROP_IN,), [path])
+    assert {"theirs": "user 1000", "link": "a link"}[harm] in work.failures[path]
+    host.mutations.clear()
+    layer.apply_release(host, work)
+    assert host.mutations == [("remove", DROP_IN)]
+
+
+def test_our_file_is_not_waited_for_where_it_is_a_pipe() -> None:
+    host = exposed()
+    host.files[DROP_IN] = ""
+    host.pipes.add(DROP_IN)
+    with pytest.raises(ChangeFailed, match="not a regular file"):
+        layer.plan(host, targets())
+    found, failures = drop_in.ours(host, drop_in.PLACES)
+    assert (found, list(failures)) == ({}, [DROP_IN])

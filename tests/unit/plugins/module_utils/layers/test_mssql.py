@@ -13,6 +13,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import mssq
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import startfile
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import _OBSERVERS, Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import servers
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.mssql import (
     ORIGINALS,
     Target,
@@ -181,7 +182,7 @@ def test_what_systemd_does_not_manage_is_never_restarted(way: str) -> None:
 @pytest.mark.fact(28)
 def test_where_a_cluster_may_manage_it_nothing_is_changed() -> None:
     host = with_mssql(WRONG)
-    host.start(FakeProcess(7, "/usr/sbin/pacemakerd"))
+    host.start(FakeProcess(7, "/usr/sbin/pacemakerd", uid=0))
     with pytest.raises(ChangeFailed, match="managed by unknown"):
         run(host, FLUSH)
     assert host.mutations == []
@@ -218,6 +219,12 @@ def test_a_flag_on_the_command_line_is_not_ours_to_take_away() -> None:
     assert host.mutations == []
 
 
+@pytest.mark.fact(28)
+def test_a_contradiction_that_was_there_keeps_nothing_else_from_being_mended() -> None:
+    host = with_mssql(WRONG, argv=("-T3982",))
+    assert run(host, {"writethrough": "1"}) == [("writethrough", "persisted", "0", "1")]
+
+
 def test_an_instance_that_is_not_there() -> None:
     with pytest.raises(ChangeFailed, match="no such instance; wanted one of those that are here: none"):
         plan(VendorHost(), [Target("mssql", FLUSH)])
@@ -238,6 +245,8 @@ def test_owner_and_mode_have_to_stay() -> None:
     host.chowns = True
     with pytest.raises(ChangeFailed, match="seen owner and mode 0:0 660, wanted 998:998 660 as before"):
         run(host, FLUSH)
+    # It is on the disk all the same.
+    assert commands(host)[-1] == ("sync", CONF)
 
 
 def test_a_stopped_server_is_set_for_its_next_start() -> None:
@@ -323,4 +332,68 @@ def test_a_tool_that_others_may_change_is_not_run() -> None:
     host.uids["/opt/mssql/bin"] = 998
     with pytest.raises(ChangeFailed, match="mssql-conf may be changed by others than root"):
         run(host, FLUSH)
+    assert commands(host) == []
+
+
+@pytest.mark.parametrize("seconds", [1, 3])
+def test_a_server_that_ends_after_its_restart_is_a_failure(seconds: int) -> None:
+    host = with_mssql(WRONG, "3979")
+    host.files[f"/lib/systemd/system/{MSSQL_UNIT}"] = ""
+    host.ends = seconds
+    with pytest.raises(ChangeFailed, match="mssql mssql: not running after a restart"):
+        run(host, FLUSH, restart=True)
+
+
+def test_a_restart_is_waited_for_also_where_nothing_can_be_seen_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host, seen = with_mssql(WRONG, "3979"), iter([False] * 3)
+
+    def instances(given: VendorHost, module: Any) -> Any:
+        if RESTART in host.mutations and not next(seen, True):
+            raise Unobservable("gone")
+        return found(given, module)
+
+    found = servers.instances
+    monkeypatch.setattr(servers, "instances", instances)
+    run(host, FLUSH, restart=True)
+    assert settings(host, "running") == settings(host, "persisted")
+
+
+def test_a_flag_goes_before_the_one_that_it_contradicts_comes() -> None:
+    host = with_mssql("[traceflag]\ntraceflag = 3979\n", "3979")
+    run(host, {"traceflag3979": "off", "traceflag3982": "on"})
+    assert commands(host)[:2] == [("traceflag", "3979", "off"), ("traceflag", "3982", "on")]
+
+
+def test_originals_are_kept_where_nobody_can_tell_whether_the_server_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = with_mssql(WRONG)
+    run(host, FLUSH)
+
+    def fail(*_given: object) -> None:
+        raise Unobservable("no answer within 10 s")
+
+    monkeypatch.setattr(engine, "find", fail)
+    host.end(50)
+    with pytest.raises(Unobservable, match="mssql: looking for its instances failed: no answer"):
+        plan_release(host)
+
+
+def test_mssql_conf_is_not_run_where_its_file_is_a_link() -> None:
+    """The directory is the server's user's, and the program writes as root where a link leads."""
+    host = with_mssql()
+    host.files["/etc/x.conf"] = host.files.pop(CONF)
+    host.links[CONF] = "/etc/x.conf"
+    with pytest.raises(ChangeFailed, match="seen a link to /etc/x"):
+        run(
+            host,
+            {
+                "writethrough": "1",
+                "alternatewritethrough": "0",
+                "traceflag3979": "off",
+                "traceflag3982": "on",
+            },
+        )
     assert commands(host) == []

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -199,7 +200,7 @@ def test_an_unknown_cluster_is_refused() -> None:
     ("cgroup", "beside", "message"),
     [
         ("0::/system.slice/patroni.service\n", None, "15/main: Patroni writes its files; .*patronictl"),
-        ("", FakeProcess(9, "/usr/sbin/pacemakerd"), "15/main: nobody can tell .*Pacemaker runs"),
+        ("", FakeProcess(9, "/usr/sbin/pacemakerd", uid=0), "15/main: nobody can tell .*Pacemaker runs"),
         ("0::/user.slice/user@5.service/x.service\n", None, "15/main: nobody can tell .*user's own"),
     ],
 )
@@ -213,10 +214,71 @@ def test_whom_it_belongs_to_is_asked_first(cgroup: str, beside: FakeProcess | No
 
 
 def test_a_command_line_that_beats_the_files_is_named() -> None:
-    host = FakePostgresql("-F")
-    with pytest.raises(ChangeFailed, match="15/main: fsync is off on the command line of process 50"):
-        run(host, {"fsync": "on"})
+    host = FakePostgresql("-F", config=RED_HAT)
+    with pytest.raises(ChangeFailed, match=f"{DATA}: fsync: seen off in its command line, which beats"):
+        run(host, {"fsync": "on"}, DATA)
     assert host.mutations == []
+
+
+def test_a_setting_that_is_beaten_keeps_no_other_from_being_set() -> None:
+    host = unsafe()
+    host.write(AUTO, "fsync = off\n")
+    targets = [Target("15/main", SAFE)]
+    work = layer.plan(host, targets)
+    assert list(work.failures) == ["15/main"]
+    assert re.match("15/main: fsync: seen off in .* ALTER SYSTEM RESET fsync", work.failures["15/main"])
+    layer.apply(host, work, targets)
+    assert host.files[OURS] == f"{HEADER}full_page_writes = on\nsynchronous_commit = on\n"
+    assert (host.state["full_page_writes"], host.state["fsync"]) == ("on", "off")
+    assert host.done == ["reload", "checkpoint"]
+    with pytest.raises(ChangeFailed, match="ALTER SYSTEM RESET fsync"):
+        layer.plan(host, targets)
+
+
+def test_a_setting_that_cannot_be_read_keeps_no_other_from_being_set() -> None:
+    host = unsafe()
+    host.says = role_of_the_login(host)
+    work = layer.plan(host, [Target("15/main", SAFE)])
+    assert re.match("15/main: fsync cannot be read, .*role", work.failures["15/main"])
+    assert {change.setting for change in work.changes} == {"full_page_writes", "synchronous_commit"}
+
+
+def test_what_is_on_by_the_command_line_and_unflushed_is_flushed() -> None:
+    host = FakePostgresql("-c", "fsync=on")
+    host.files[owed_path(DATA, "fsync")] = ""
+    assert run(host, {"fsync": "on"}) == [("fsync", "running", "unflushed", "on")]
+    assert host.done == ["checkpoint", "sync"]
+
+
+def role_of_the_login(host: FakePostgresql) -> dict[str, Any]:
+    """Return the answer of a server whose own fsync is hidden."""
+    rows = {
+        name: {"value": word, "source": "configuration file", "file": CONF, "line": 1}
+        for name, word in host.state.items()
+    }
+    return {"settings": {**rows, "fsync": {**rows["fsync"], "source": "user"}}}
+
+
+def test_what_the_others_become_is_verified_beside_one_that_is_beaten() -> None:
+    host = unsafe()
+    host.write(AUTO, "fsync = off\n")
+    work = layer.plan(host, [Target("15/main", SAFE)])
+    host.deaf = True
+    with pytest.raises(ChangeFailed, match=r"full_page_writes .*did not follow"):
+        layer.apply(host, work, [])
+
+
+def test_an_f_that_waits_for_a_restart_is_no_failure_and_stops_no_other() -> None:
+    host = FakePostgresql("-F")
+    host.write(CONF, f"synchronous_commit = off\n{MAIN}")
+    assert run(host, SAFE) == [
+        ("synchronous_commit", "running", "off", "on"),
+        ("synchronous_commit", "persisted", "off", "on"),
+    ]
+    assert (host.state["synchronous_commit"], host.state["fsync"]) == ("on", "off")
+    host.options = host.options[:-1]
+    assert run(host, SAFE, restart=True) == [("fsync", "running", "off", "on")]
+    assert host.done == ["reload", "restart", "checkpoint", "sync"]
 
 
 def test_data_sync_retry_waits_for_a_restart_that_was_allowed() -> None:
@@ -502,7 +564,18 @@ def test_files_are_written_as_who_may_write_there() -> None:
     assert {path: host.written_as[path] for path in written(host)} == {f"{ETC}/conf.d/{NAME}": 26, CONF: 26}
     host.written_as.clear()
     layer.apply_release(host, layer.plan_release(host))
-    assert host.written_as == {CONF: 26}
+    assert host.written_as == {f"{ETC}/conf.d/{NAME}": 26, CONF: 26}
+
+
+@pytest.mark.parametrize("place", [ETC, f"{ETC}/conf.d"])
+def test_release_removes_nothing_where_somebody_else_may_change_it(place: str) -> None:
+    host = unsafe()
+    run(host, {"fsync": "on"})
+    host.uids[place] = 1000
+    host.mutations.clear()
+    with pytest.raises(ChangeFailed, match="user 1000"):
+        layer.plan_release(host)
+    assert host.mutations == []
 
 
 @pytest.mark.parametrize("path", [ETC, CONF, f"{ETC}/conf.d"])
@@ -513,3 +586,42 @@ def test_files_that_somebody_else_may_change_are_left(path: str) -> None:
     with pytest.raises(ChangeFailed, match="user 1000"):
         run(host, {"fsync": "on"})
     assert host.mutations == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "why"),
+    [
+        (f"{DATA}/PG_VERSION", "../../../tmp/x\n", "PG_VERSION: it names no version"),
+        ("owner", "0\n", f"{DATA}: seen root as its owner"),
+    ],
+)
+def test_a_stopped_cluster_does_not_say_which_program_is_run(path: str, text: str, why: str) -> None:
+    host = unsafe()
+    host.files[CONF] = f"data_directory = '{DATA}'\n{host.files[CONF]}"
+    host.stop_server()
+    host.files["/usr/lib/postgresql/../../../tmp/x/bin/initdb"] = ""
+    if path == "owner":
+        host.commands[("stat", "-c", "%u", "--", DATA)] = text
+        host.commands[("getent", "passwd", "0")] = "root:x:0:0:root:/root:/bin/bash\n"
+    else:
+        host.files[path] = text
+    with pytest.raises(ChangeFailed, match=why):
+        run(host, SAFE)
+    assert host.mutations == []
+
+
+def test_release_that_fails_for_one_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = two()
+    targets = [Target("15/main", SAFE), OTHER]
+    layer.apply(host, layer.plan(host, targets), targets)
+    remove = host.remove_file
+
+    def refuse(path: str, owner: int = 0) -> None:
+        if path == OURS:
+            raise ChangeFailed(f"{path}: Read-only file system")
+        remove(path, owner)
+
+    monkeypatch.setattr(host, "remove_file", refuse)
+    with pytest.raises(ChangeFailed, match="Read-only"):
+        layer.apply_release(host, layer.plan_release(host))
+    assert [path for path in host.files if NAME in path] == [OURS]

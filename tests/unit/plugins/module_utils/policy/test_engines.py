@@ -12,6 +12,8 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.engine_rules import FULL
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.placement import place
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 
 from ..runs import NOW, inputs
 from ..small_host import SmallHost
@@ -79,7 +81,7 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
     }
 
 
-def judged(*instances: dict[str, Any], profile: str = "strict", **given: Any) -> dict[str, Any]:
+def judged(*instances: dict[str, Any], profile: str | None = "strict", **given: Any) -> dict[str, Any]:
     """Return the assessment of a host with these engines on /srv/pgdata."""
     unattributed = given.pop("unattributed", [])
     engines = {"time": NOW, "engines": list(instances), "unattributed": unattributed}
@@ -124,6 +126,29 @@ def test_what_runs_wrongly_is_drift_and_mended(engine: str, setting: str, word: 
     assert any("main can vanish" in why and setting in why for why in found["why"]) == risky
 
 
+@pytest.mark.parametrize(
+    ("engine", "setting", "wrong", "verdicts"),
+    [
+        ("postgresql", "fsync", "off", ("drift_running", "drift_persisted", "drift_running")),
+        ("postgresql", "data_sync_retry", "on", ("pending", "drift_persisted", "drift_persisted")),
+        ("mariadb", "sync_binlog", "0", ("drift_running", "drift_persisted", "drift_running")),
+        ("mariadb", "innodb_doublewrite", "OFF", ("pending", "drift_persisted", "drift_persisted")),
+        ("faircom", "LOG_WRITETHRU", "off", ("pending", "drift_persisted", "drift_persisted")),
+        ("faircom", "DELAYED_DURABILITY", "5", ("pending", "drift_persisted", "drift_persisted")),
+    ],
+)
+def test_running_persisted_and_pending_are_told_apart(
+    engine: str, setting: str, wrong: str, verdicts: tuple[str, str, str]
+) -> None:
+    """Wrong now alone, at the next start alone, and both."""
+    word = {setting: wrong}
+    found = [
+        row(judged(instance(engine, **given)), setting)["verdict"]
+        for given in ({"running": word}, {"persisted": word}, {"running": word, "persisted": word})
+    ]
+    assert tuple(found) == verdicts
+
+
 def test_what_the_next_start_would_do_is_drift_as_well() -> None:
     found = judged(instance(persisted={"fsync": "off"}))
     assert row(found, "fsync")["verdict"] == "drift_persisted"
@@ -150,6 +175,13 @@ def test_what_is_known_to_be_wrong_is_mended_though_the_other_half_is_unknown() 
     found = judged(instance(running={"fsync": "unknown"}, persisted={"fsync": "off"}))
     assert row(found, "fsync")["verdict"] == "drift_persisted"
     assert found["plan"]["tighten"]["postgresql"]
+
+
+def test_what_is_half_known_is_not_milder_than_what_is_not_known() -> None:
+    found = judged(instance(running={"fsync": "unknown"}, persisted={"fsync": "off"}))
+    assert found["verdict"] == "unknown"
+    known = judged(instance(persisted={"fsync": "off"}))
+    assert known["verdict"] == "drifted"
 
 
 def test_of_a_stopped_server_only_the_next_start_counts() -> None:
@@ -244,6 +276,18 @@ def test_a_role_that_goes_its_own_way_is_named_and_not_touched() -> None:
     assert "postgresql" not in found["plan"]["tighten"]
 
 
+@pytest.mark.parametrize("value", ["on", "remote_apply", "off"])
+def test_where_loss_is_accepted_a_role_may_keep_its_commits(value: str) -> None:
+    own = {"scope": "role bob", "setting": "synchronous_commit", "value": value, "source": "x", "remedy": "y"}
+    found = judged(instance(overrides=[own]), profile="disposable", accept_data_loss=True)
+    assert all(row["target"] != "main role bob" for row in found["settings"])
+
+
+def test_a_host_without_a_profile_shows_its_engines() -> None:
+    found = judged(instance(), profile=None)
+    assert (found["verdict"], [one["name"] for one in found["engines"]]) == ("not_managed", ["main"])
+
+
 @pytest.mark.fact(50)
 def test_a_library_that_takes_fsync_away_puts_the_host_at_risk() -> None:
     found = judged(instance(preloads=["libeatmydata.so"]))
@@ -329,6 +373,15 @@ def test_open_files_are_all_needed_where_nothing_else_tells_the_places() -> None
         assert any("which files it has open is not known" in why for why in found["why"])
 
 
+@pytest.mark.fact(46)
+@pytest.mark.parametrize(
+    ("engine", "needed"), [("postgresql", False), ("mariadb", False), ("firebird", True), ("faircom", True)]
+)
+def test_open_files_are_all_needed_where_databases_may_lie_anywhere(engine: str, needed: bool) -> None:
+    found = judged(instance(engine, evidence=unread("files", "partial"), databases=[]))
+    assert any("which files it has open is not known" in why for why in found["why"]) == needed
+
+
 @pytest.mark.parametrize(
     ("engine", "name"), [(engine, name) for engine, words in GOOD.items() for name in FULL[engine]]
 )
@@ -354,8 +407,109 @@ def test_a_setting_that_this_version_does_not_have_is_left_out() -> None:
 @pytest.mark.fact(53)
 def test_after_an_exposed_time_the_engines_own_check_is_named() -> None:
     found = judged(instance(running={"fsync": "off"}))
-    assert any("pg_amcheck" in warning for warning in found["warnings"])
-    assert not judged(instance())["warnings"]
+    assert any("pg_amcheck" in check for check in found["exposed"])
+    assert not judged(instance())["exposed"]
+
+
+#: How people write each engine's check.
+CHECKS = {
+    "mssql": "DBCC CHECKDB",
+    "faircom": "ctvfyfil",
+    "firebird": "gfix -v",
+    "postgresql": "pg_amcheck",
+    "mariadb": "mariadb-check",
+}
+
+
+@pytest.mark.fact(53)
+@pytest.mark.parametrize("engine", sorted(CHECKS))
+def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str) -> None:
+    """Its own settings are as they should be."""
+    host = SmallHost()
+    engines = {"time": NOW, "engines": [instance(engine, databases=[])], "unattributed": []}
+    given = inputs("strict", mounts=["/srv/pgdata"])
+    assert assess(given, collect(host, NOW), NOW, engines)["exposed"] == []
+    host.mounts["/srv/pgdata"].barrier = "off"
+    (told,) = assess(given, collect(host, NOW), NOW, engines)["exposed"]
+    assert told.startswith(f"{engine} main was exposed: ")
+    assert CHECKS[engine] in told
+
+
+class TestLoosening:
+    """A cache that is off may be all that keeps the commits of a server that does not flush."""
+
+    @staticmethod
+    def found(given: dict[str, Any], **more: Any) -> dict[str, Any]:
+        host = SmallHost()
+        host.disk("sda").cache = "disabled"
+        storage = collect(host, NOW)
+        engines = {"time": NOW, "engines": [given], "unattributed": []}
+        given = {"profile": "flush", "mounts": ["/srv/pgdata"], **more}
+        return assess(inputs(**given), storage, NOW, engines)
+
+    @pytest.mark.parametrize(
+        ("engine", "given", "restart", "loosened"),
+        [
+            ("postgresql", {}, False, True),
+            # A running server takes it, before any cache is turned on.
+            ("postgresql", {"running": {"fsync": "off"}}, False, True),
+            ("postgresql", {"running": {"fsync": "off"}, "managed_by": "patroni"}, False, False),
+            ("postgresql", {"running": {"fsync": "unknown"}}, False, False),
+            ("postgresql", {"running": {"fsync": "unknown"}, "persisted": {"fsync": "off"}}, False, False),
+            ("postgresql", {"persisted": {"fsync": "off"}, "managed_by": "container"}, False, False),
+            # It loses nothing, and waits for a restart.
+            ("postgresql", {"running": {"data_sync_retry": "on"}}, False, True),
+            ("postgresql", {"running": {"wal_sync_method": "unknown"}}, False, True),
+            ("postgresql", {"preloads": ["libeatmydata.so"]}, True, False),
+            # Only a restart brings it.
+            ("mariadb", {"running": {"innodb_flush_method": "O_DIRECT_NO_FSYNC"}}, False, False),
+            ("mariadb", {"running": {"innodb_flush_method": "O_DIRECT_NO_FSYNC"}}, True, True),
+            (
+                "mariadb",
+                {
+                    "running": {"innodb_flush_method": "nosync"},
+                    "persisted": {"innodb_flush_method": "nosync"},
+                },
+                False,
+                False,
+            ),
+            (
+                "mariadb",
+                {"running": {"innodb_flush_method": "nosync"}, "managed_by": "pacemaker"},
+                True,
+                False,
+            ),
+            ("faircom", {"running": {"DELAYED_DURABILITY": "3"}}, False, False),
+            ("faircom", {"running": {"LOG_WRITETHRU": "off"}}, False, True),
+        ],
+    )
+    def test_no_cache_is_turned_on_under_a_server_that_loses_commits(
+        self, engine: str, given: dict[str, Any], restart: bool, loosened: bool
+    ) -> None:
+        allow = ["restart_engines"] if restart else []
+        found = self.found(instance(engine, **given), allow=allow)
+        assert ("write_cache" in found["plan"]["loosen"]) == loosened
+        said = f"is withheld until {engine} main is known to keep commits"
+        assert any(said in why for why in found["why"]) != loosened
+
+    def test_a_stopped_server_writes_nothing(self) -> None:
+        stopped = instance(state="stopped", persisted={"fsync": "off"})
+        assert "write_cache" in self.found(stopped)["plan"]["loosen"]
+
+    def test_where_loss_is_accepted_nothing_waits_for_it(self) -> None:
+        off = instance(running={"fsync": "off"}, managed_by="patroni")
+        found = self.found(off, profile="disposable", accept_data_loss=True)
+        assert "write_cache" in found["plan"]["loosen"]
+
+
+def test_reasons_and_changes_name_the_engine() -> None:
+    found = judged(instance(running={"fsync": "off"}))
+    assert any(why.startswith("postgresql main fsync drift_running") for why in found["why"])
+    (change,) = [change for change in found["changes"] if change["setting"] == "fsync"]
+    assert change_line(change) == "postgresql main fsync: now off -> on"
+    stopped = judged(instance(state="stopped", persisted={"fsync": "off"}))
+    (change,) = [change for change in stopped["changes"] if change["setting"] == "fsync"]
+    assert "stopped" not in change_line({**change, "running": "stopped"})
 
 
 class TestMounts:
@@ -385,13 +539,96 @@ class TestMounts:
     def test_files_on_a_mount_that_is_not_managed_are_not_forgotten(self) -> None:
         found = judged(instance(directories=["/srv/pgdata", "/srv/mssql/wal"]))
         assert found["verdict"] == "unknown"
-        assert any("/srv/mssql, which is not managed" in why for why in found["why"])
+        assert any(
+            "files on /srv/mssql (/srv/mssql/wal), which is not managed" in why for why in found["why"]
+        )
+
+    def test_an_open_file_on_a_mount_that_is_not_managed_is_named_by_its_directory(self) -> None:
+        log = {"directory": "/var/log/pg", "device": "254:1", "opened": "buffered", "count": 1}
+        found = judged(instance(files=[log]))
+        assert found["verdict"] == "unknown"
+        assert any("files on / (/var/log/pg), which is not managed" in why for why in found["why"])
+
+    @pytest.mark.fact(46)
+    @pytest.mark.parametrize(
+        ("engine", "directory", "path", "known"),
+        [
+            ("firebird", "/tmp/firebird", "/srv/pgdata/a.fdb", True),
+            ("firebird", "/tmp/firebird", "/tmp/firebird/a.fdb", False),
+            ("firebird", "/tmp", "/srv/pgdata/a.fdb", False),
+            ("firebird", "/tmp/firebird/x", "/srv/pgdata/a.fdb", False),
+            ("postgresql", "/tmp/firebird", "", False),
+        ],
+    )
+    def test_locks_of_firebird_are_no_data(self, engine: str, directory: str, path: str, known: bool) -> None:
+        """They lie on a tmpfs on many hosts, which keeps nothing."""
+        database = {
+            "path": path,
+            "forced_writes": "on",
+            "running": "closed",
+            "in_use": "no",
+            "mode": "read_write",
+            "owner": "150",
+            "reason": None,
+        }
+        row_of_files = {"directory": directory, "device": "0:35", "opened": "buffered", "count": 3}
+        found = judged(instance(engine, files=[row_of_files], databases=[database]))
+        assert any("0:35" in why for why in found["why"]) != known
+        assert (found["verdict"] == "unknown") != known
 
     def test_files_on_a_device_that_nothing_is_known_of(self) -> None:
         lost = {"directory": "/x", "device": "99:1", "opened": "direct", "count": 1}
         found = judged(instance(files=[lost]))
         assert found["verdict"] == "unknown"
         assert any("99:1" in why for why in found["why"])
+
+    @pytest.mark.parametrize(
+        ("engine", "state", "missed"),
+        [
+            ("postgresql", "stopped", True),
+            ("mssql", "stopped", True),
+            ("postgresql", "running", False),
+            ("firebird", "stopped", False),
+        ],
+    )
+    def test_of_a_stopped_server_a_directory_that_is_not_there_is_missed(
+        self, engine: str, state: str, missed: bool
+    ) -> None:
+        storage = collect(SmallHost(), NOW)
+        storage["resolved"] = {"/srv/pgdata": "/srv/pgdata", "/srv/pgdata/wal": None}
+        given = instance(engine, state=state, directories=list(storage["resolved"]), databases=[])
+        where = place(given, storage)
+        assert [mount["target"] for mount in where.mounts] == ["/srv/pgdata"]
+        assert any("/srv/pgdata/wal is not there" in why for why in where.unknown) == missed
+
+    @pytest.mark.fact(46)
+    @pytest.mark.parametrize(
+        ("device", "word", "why"),
+        [
+            ("8:17", "complete", None),
+            ("8:17", "partial", "root directory of its own"),
+            (None, "complete", "root directory of its own"),
+            ("0:50", "complete", "0:50"),
+        ],
+    )
+    def test_a_directory_of_a_container_is_not_the_hosts_of_the_same_name(
+        self, device: str | None, word: str, why: str | None
+    ) -> None:
+        storage = collect(SmallHost(), NOW)
+        inside = "/proc/77/root/srv/pgdata"
+        storage["resolved"] = {inside: "/srv/pgdata"}
+        opened = [{"directory": "/srv/pgdata", "device": device, "opened": "direct", "count": 1}]
+        given = instance(
+            namespace="container",
+            directories=[inside],
+            files=opened if device else [],
+            evidence={"files": {"value": word, "source": "/proc", "reason": None}},
+        )
+        where = place(given, storage)
+        assert "/srv/pgdata" not in [mount["target"] for mount in where.mounts]
+        assert [mount["target"] for mount in where.mounts] == (["/srv/mssql"] if device == "8:17" else [])
+        assert len(where.unknown) == (why is not None)
+        assert why is None or why in where.unknown[0]
 
     @pytest.mark.parametrize("engine", ["postgresql", "firebird"])
     @pytest.mark.parametrize("state", ["running", "stopped"])
@@ -403,6 +640,24 @@ class TestMounts:
         found = judged(lost, mounts=mounts)
         assert found["verdict"] == "unknown"
         assert any("main: where it keeps its files is not known" in why for why in found["why"])
+
+    def test_a_host_without_engine_has_its_mounts_judged(self) -> None:
+        found = judged()
+        assert found["verdict"] == "drifted"
+        assert found["warnings"] == []
+
+    def test_an_engine_that_is_named_and_not_found_is_told(self) -> None:
+        named = [
+            {"engine": "mysql", "paths": ["/srv/pgdata"]},
+            {"engine": "faircom", "paths": ["/srv/pgdata"]},
+        ]
+        found = judged(instance("mariadb"), databases=named)
+        (told,) = [warning for warning in found["warnings"] if "durable_databases" in warning]
+        assert "faircom, and none was found" in told
+
+    def test_where_nobody_looked_for_engines_the_verdict_is_not_about_them(self) -> None:
+        found = assess(inputs(mounts=["/srv/pgdata"]), collect(SmallHost(), NOW), NOW)
+        assert any("nobody looked for database engines" in warning for warning in found["warnings"])
 
     def test_a_host_without_engine_and_mount_is_not_applicable(self) -> None:
         found = judged(mounts=None)

@@ -49,7 +49,7 @@ def test_an_old_build_that_is_told_to_write_through_loses_commits(name: str) -> 
     found = judged(instance("faircom", version="10.3.1.20000", running=on, persisted=on))
     assert found["verdict"] == "at_risk"
     assert any(f"{name} is on" in why and "V10.3.1.21834" in why for why in found["why"])
-    assert any("ctvfyfil" in warning for warning in found["warnings"])
+    assert any("ctvfyfil" in check for check in found["exposed"])
 
 
 @pytest.mark.fact(32)
@@ -103,7 +103,7 @@ def test_an_exposed_time_names_its_check() -> None:
     harm = {"NO_SYS_FLUSH_ON_CLOSE": "on"}
     found = judged(instance("faircom", running=harm, persisted=harm))
     assert found["verdict"] == "at_risk"
-    assert any("ctvfyfil" in warning for warning in found["warnings"])
+    assert any("ctvfyfil" in check for check in found["exposed"])
     assert row(found, "NO_SYS_FLUSH_ON_CLOSE")["verdict"] == "drift_persisted"
 
 
@@ -122,11 +122,64 @@ def test_an_exposed_time_names_its_check() -> None:
         ("soon", True),
     ],
 )
-def test_a_commit_delay_loses_nothing_and_a_long_one_is_a_warning(word: str, warned: bool) -> None:
+def test_a_commit_delay_that_is_kept_loses_nothing_and_a_long_one_is_a_warning(
+    word: str, warned: bool
+) -> None:
     delay = {"COMMIT_DELAY": word}
+    keep = {"overrides": {"commit_delay": "keep"}, "allow": ["restart_engines"]}
     for given in ({"running": delay, "persisted": delay}, {"running": delay}, {"persisted": delay}):
-        found = judged(instance("faircom", **given), allow=["restart_engines"])
+        found = judged(instance("faircom", **given), **keep)
         seen = row(found, "COMMIT_DELAY")
         assert (seen["verdict"], seen["phase"], seen["class"]) == ("ok", None, "performance")
         assert "faircom" not in found["plan"]["tighten"]
         assert any("COMMIT_DELAY" in warning for warning in found["warnings"]) == warned
+
+
+def delayed(word: str, profile: str = "strict", **given: Any) -> tuple[dict[str, Any], Any]:
+    """Return the row of a server with this delay, and what the plan sets of it."""
+    delay = {"COMMIT_DELAY": word}
+    found = judged(instance("faircom", running=delay, persisted=delay), profile=profile, **given)
+    assert not any("COMMIT_DELAY" in warning for warning in found["warnings"])
+    (target,) = found["plan"]["tighten"].get("faircom", [{"settings": {}}])
+    return row(found, "COMMIT_DELAY"), target["settings"].get("COMMIT_DELAY")
+
+
+@pytest.mark.fact(32)
+@pytest.mark.fact(51)
+@pytest.mark.parametrize("profile", ["strict", "flush", "protected"])
+@pytest.mark.parametrize(
+    ("word", "sets"),
+    [
+        ("-1", "1"),
+        ("0", "1"),
+        ("1", None),
+        ("5", None),
+        ("10", None),
+        ("11", "1"),
+        ("500", "1"),
+        ("soon", "1"),
+    ],
+)
+def test_a_full_profile_has_commits_wait_a_little(word: str, sets: str | None, profile: str) -> None:
+    """A small delay beats none, and a large one; no word of it loses a commit."""
+    seen, planned = delayed(word, profile)
+    assert (planned, seen["class"]) == (sets, "performance")
+    assert seen["verdict"] == ("drift_persisted" if sets else "ok")
+
+
+@pytest.mark.fact(32)
+def test_a_commit_delay_of_one_s_own() -> None:
+    assert delayed("1", overrides={"commit_delay": 20})[1] == "20"
+    assert delayed("20", overrides={"commit_delay": 20})[0]["verdict"] == "ok"
+    assert delayed("1", overrides={"commit_delay": -1})[1] == "-1"
+    assert delayed("-1", "disposable", accept_data_loss=True, overrides={})[0]["verdict"] == "ok"
+
+
+@pytest.mark.fact(51)
+def test_a_commit_delay_puts_no_host_at_risk() -> None:
+    good = judged(instance("faircom"))
+    delay = {"COMMIT_DELAY": "-1"}
+    found = judged(instance("faircom", running=delay, persisted=delay))
+    assert (good["verdict"], found["verdict"]) != ("at_risk", "at_risk")
+    assert found["verdict"] in (good["verdict"], "drifted")
+    assert found["exposed"] == []

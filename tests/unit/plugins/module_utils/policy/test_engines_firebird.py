@@ -134,7 +134,7 @@ def test_what_the_servers_settings_mean_without_forced_writes(words: dict[str, s
 @pytest.mark.fact(53)
 def test_the_engines_own_check_is_named_where_a_database_was_exposed() -> None:
     facts = found(database(forced_writes="off"))
-    assert any("gfix -v -full" in warning for warning in facts["warnings"])
+    assert any("gfix -v -full" in check for check in facts["exposed"])
 
 
 def test_a_database_that_two_servers_know_is_changed_once() -> None:

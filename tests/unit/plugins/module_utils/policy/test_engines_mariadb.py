@@ -71,6 +71,23 @@ def test_words_of_the_doublewrite_buffer_that_mend_no_page(word: str) -> None:
     assert found["innodb_doublewrite"] == "drift_persisted"
 
 
+@pytest.mark.fact(36)
+@pytest.mark.parametrize(
+    ("word", "verdict"),
+    [
+        ("fsync", "ok"),
+        ("O_DSYNC", "ok"),
+        ("O_DIRECT", "ok"),
+        # Percona's: its logs are not flushed.
+        ("ALL_O_DIRECT", "drift_persisted"),
+        ("something new", "drift_persisted"),
+    ],
+)
+def test_only_flush_methods_that_are_known_to_flush_will_do(word: str, verdict: str) -> None:
+    found = rows(running={"innodb_flush_method": word}, persisted={"innodb_flush_method": word})
+    assert found["innodb_flush_method"] == verdict
+
+
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
 @pytest.mark.parametrize("rules", [FULL, RELAXED])
 def test_what_is_wanted_is_a_word_that_the_layer_takes(version: words.Release, rules: Any) -> None:

@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import COMMAND_LINE
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
 
-from ..runs import NOW, attested, inputs
+from ..runs import NOW, attested, enforce, inputs
 from ..small_host import SmallHost
 from .test_engines import instance, row
 
@@ -59,8 +61,8 @@ def machine(fua: bool) -> SmallHost:
 
 def judged(found: dict[str, Any], host: SmallHost | None = None, **given: Any) -> dict[str, Any]:
     engines = {"time": NOW, "engines": [found], "unattributed": []}
-    given = {"mounts": ["/srv/mssql"], **given}
-    return assess(inputs("flush", **given), collect(host or machine(fua=False), NOW), NOW, engines)
+    given = {"mounts": ["/srv/mssql"], "profile": "flush", **given}
+    return assess(inputs(**given), collect(host or machine(fua=False), NOW), NOW, engines)
 
 
 def planned(found: dict[str, Any]) -> dict[str, Any]:
@@ -170,6 +172,12 @@ def test_the_articles_installations(
             {"evidence": {"configuration": {"value": "unknown", "source": "x", "reason": "torn"}}},
             "torn",
         ),
+        (
+            lambda host: None,
+            {"evidence": {"directories": {"value": "unknown", "source": "x", "reason": "a disk hangs"}}},
+            "a disk hangs",
+        ),
+        (lambda host: None, {"state": "stopped", "pids": []}, "which files it will open"),
     ],
     ids=[
         "CU5",
@@ -182,6 +190,8 @@ def test_the_articles_installations(
         "nowhere",
         "partial",
         "torn",
+        "links",
+        "stopped",
     ],
 )
 def test_what_speaks_against_fua(arrange: Any, given: dict[str, Any], why: str) -> None:
@@ -201,6 +211,13 @@ def test_what_speaks_against_fua(arrange: Any, given: dict[str, Any], why: str) 
 def _flush() -> Any:
     given = inputs("flush")
     return choose(given.profile, given.shipped, given.own, None)[0]
+
+
+@pytest.mark.fact(26)
+def test_2017_cu6_is_the_first_that_may_go_the_fua_way() -> None:
+    storage = collect(machine(fua=True), NOW)
+    for version, fits in (("14.0.3025.34", True), ("14.0.3025.33", False), ("14.0.3025", False)):
+        assert (not mssql.against_fua(server(version=version), storage, lambda disk: True)) == fits
 
 
 @pytest.mark.fact(26)
@@ -248,12 +265,61 @@ def test_moving_the_data_to_a_disk_without_fua_flips_the_settings_and_names_the_
         ("16.0.4185.2", "0", False),
         ("15.0.4123.1", "1", False),
         ("17.0.1000.7", "1", False),
-        ("unknown", "1", False),
+        ("unknown", "1", True),
+        ("unknown", "0", False),
     ],
 )
 def test_2022_before_cu18_has_a_race(version: str, alternate: str, warned: bool) -> None:
     found = judged(server({**DEFAULT, "alternatewritethrough": alternate}, version=version))
     assert any("CU18" in warning for warning in found["warnings"]) == warned
+
+
+@pytest.mark.fact(26)
+@pytest.mark.parametrize("profile", ["strict", "flush"])
+@pytest.mark.parametrize("belief", ["write back", "write through"])
+def test_a_cache_that_is_only_switched_off_is_no_fua(profile: str, belief: str) -> None:
+    """It comes on at a reset, or in the same run: the server would be set one way, and back by the next run."""
+    host = machine(fua=False)
+    host.disk("sdb").cache, host.disk("sdb").belief = "disabled", belief
+    for _run in range(2):
+        found = judged(server(), host, profile=profile)
+        assert planned(found) == {}
+        enforce(host, found)
+    fua = server(words("on", "off", "1", "0"))
+    assert "sdb" in row(judged(fua, host, profile=profile), "traceflag3979")["why"]
+
+
+@pytest.mark.fact(26)
+def test_a_disk_without_a_cache_needs_no_fua() -> None:
+    storage = collect(machine(fua=False), NOW)
+    (disk,) = [disk for disk in storage["disks"] if disk["name"] == "sdb"]
+    disk["write_cache"]["device"] = "none"
+    (mount,) = [mount for mount in storage["mounts"] if mount["target"] == "/srv/mssql"]
+    mount["fua_path"] = "yes"
+    assert mssql.against_fua(server(), storage, lambda disk: True) == []
+
+
+@pytest.mark.fact(28)
+@pytest.mark.parametrize("fua", [True, False])
+def test_a_contradiction_does_not_keep_write_through_away(fua: bool) -> None:
+    """The layer refuses to leave both flags on: so the one that has to go goes in the same step."""
+    found = judged(server(words("on", "on", "0", "0")), machine(fua), attestations=[FUA_OF_HOST])
+    wanted = planned(found)["tighten"]
+    assert wanted["writethrough"] == "1"
+    assert wanted["traceflag3982" if fua else "traceflag3979"] == "off"
+
+
+@pytest.mark.fact(28)
+@pytest.mark.parametrize(("fua", "flag"), [(True, "traceflag3982"), (False, "traceflag3979")])
+def test_a_flag_on_the_command_line_does_not_keep_write_through_away(fua: bool, flag: str) -> None:
+    """mssql-conf does not reach it, and the layer would refuse the whole step."""
+    given = server(words("on", "on", "0", "0"))
+    given["settings"][flag]["from"] = COMMAND_LINE
+    found = judged(given, machine(fua), attestations=[FUA_OF_HOST])
+    wanted = planned(found)["tighten"]
+    assert wanted["writethrough"] == "1"
+    assert flag not in wanted
+    assert "out of the command line" in row(found, flag)["remedy"]
 
 
 @pytest.mark.fact(26)
@@ -281,9 +347,19 @@ def test_what_is_a_risk(runs: dict[str, str], risky: bool) -> None:
     protected = attested("power_loss_protection")
     found = judged(server(runs), attestations=[{**protected, "target": "serial:QEMU_HARDDISK_SATA0002"}])
     assert (found["verdict"] == "at_risk") == risky
-    assert any("DBCC CHECKDB" in warning for warning in found["warnings"]) == risky
+    assert any("DBCC CHECKDB" in check for check in found["exposed"]) == risky
     if "false" in runs.values():
         assert row(found, "writethrough")["verdict"].startswith("drift")
+
+
+@pytest.mark.fact(28)
+@pytest.mark.parametrize(("runs", "turned_on"), [("0", False), ("unknown", False), ("1", True)])
+def test_no_cache_is_turned_on_before_write_through_runs(runs: str, turned_on: bool) -> None:
+    """Its file is right, and counts from the next start."""
+    host = machine(fua=False)
+    host.disk("sdb").cache = "disabled"
+    found = judged(server({**DEFAULT, "writethrough": runs}, DEFAULT), host)
+    assert ("write_cache" in found["plan"]["loosen"]) == turned_on
 
 
 @pytest.mark.fact(28)
@@ -319,3 +395,24 @@ def test_where_loss_is_accepted_nothing_is_asked_of_it() -> None:
     given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
     found = assess(given, collect(machine(fua=False), NOW), NOW, engines)
     assert not [row for row in found["settings"] if row["layer"] == "mssql"]
+
+
+#: Trace flags 3979 and 3982, writethrough, alternatewritethrough.
+COMBINATIONS = list(itertools.product(("on", "off"), ("on", "off"), ("0", "1"), ("0", "1")))
+
+
+@pytest.mark.fact(26)
+@pytest.mark.fact(28)
+@pytest.mark.parametrize("fua", [False, True], ids=["no FUA below", "FUA below"])
+@pytest.mark.parametrize("seen", COMBINATIONS, ids="-".join)
+def test_every_combination_ends_in_one_of_the_two_safe_ways(
+    fua: bool, seen: tuple[str, str, str, str]
+) -> None:
+    """One run with its restart; only without write-through were commits at risk before it."""
+    before = words(*seen)
+    found = judged(server(before), machine(fua), attestations=[FUA_OF_HOST], allow=["restart_engines"])
+    assert (found["verdict"] == "at_risk") == (before["writethrough"] == "0")
+    after = {**before, **{name: word for done in planned(found).values() for name, word in done.items()}}
+    flush = words("off", before["traceflag3982"], "1", "1")
+    assert after == (words("on", "off", "1", "0") if fua else flush)
+    assert planned(judged(server(after), machine(fua), attestations=[FUA_OF_HOST])) == {}

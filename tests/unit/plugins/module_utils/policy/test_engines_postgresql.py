@@ -42,3 +42,14 @@ def test_what_is_owed_a_flush_is_at_risk_and_flushed() -> None:
     found = judged(instance(state="stopped", persisted={"fsync": "unflushed"}))
     assert row(found, "fsync")["verdict"] == "drift_persisted"
     assert "may not be on disk" in row(found, "fsync")["why"]
+
+
+def test_what_the_command_line_has_fixed_waits_for_a_restart() -> None:
+    pinned = {**instance(running={"fsync": "off"}), "pending_restart": ["fsync"]}
+    found = judged(pinned)
+    assert (row(found, "fsync")["verdict"], found["verdict"]) == ("pending", "at_risk")
+    assert found["plan"]["tighten"].get("postgresql", []) == []
+    assert "durable_allow: [restart_engines]" in row(found, "fsync")["remedy"]
+    # With the files wrong as well these are written first.
+    both = {**instance(running={"fsync": "off"}, persisted={"fsync": "off"}), "pending_restart": ["fsync"]}
+    assert row(judged(both), "fsync")["verdict"] == "drift_persisted"

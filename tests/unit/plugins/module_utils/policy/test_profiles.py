@@ -151,3 +151,14 @@ def test_rank_is_of_known_words_only() -> None:
         assert [rank(setting, value) for value in values] == list(range(len(values)))
         with pytest.raises(ValueError, match="not in"):
             rank(setting, "unknown")
+
+
+@pytest.mark.parametrize("value", ["keep", "short", -1, 0, 1, 60000])
+def test_a_commit_delay_in_ms(value: Any) -> None:
+    assert choose("strict", shipped(), {}, {"commit_delay": value})[0].commit_delay == value
+
+
+@pytest.mark.parametrize("value", [-2, 60001, True, 1.0, "1", "long", None, [], {}])
+def test_a_commit_delay_that_is_none_is_refused(value: Any) -> None:
+    with pytest.raises(BadInput, match=r"commit_delay: seen .* wanted 'keep', 'short', or ms"):
+        choose("strict", shipped(), {}, {"commit_delay": value})

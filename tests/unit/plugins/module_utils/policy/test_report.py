@@ -17,12 +17,28 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
     worst_first,
 )
 
-CHANGE = {"target": "/srv", "setting": "barrier", "running": "off", "persisted": "on", "wanted": "on"}
+CHANGE = {
+    "layer": "mount_options",
+    "target": "/srv",
+    "setting": "barrier",
+    "running": "off",
+    "persisted": "on",
+    "wanted": "on",
+}
 
 
 def report(host: str, verdict: str, **changes: Any) -> dict[str, Any]:
     found = {"host": host, "profile": "strict", "verdict": verdict, "was": verdict, "looked_only": False}
-    return {**found, "error": "", "changes": [], "why": [], "ratings": {}, "warnings": [], **changes}
+    return {
+        **found,
+        "error": "",
+        "changes": [],
+        "why": [],
+        "ratings": {},
+        "warnings": [],
+        "exposed": [],
+        **changes,
+    }
 
 
 @given(st.lists(st.tuples(st.text(max_size=3), st.sampled_from(VERDICTS))))
@@ -93,5 +109,5 @@ def test_one_change_in_one_line() -> None:
 
 
 def test_what_should_be_known_stands_below_the_reasons() -> None:
-    found = report("db1", "attested", warnings=["look for damage"])
-    assert "  note:\n  - look for damage" in render([found])
+    found = report("db1", "attested", warnings=["an old version"], exposed=["look for damage"])
+    assert "  note:\n  - an old version\n  - look for damage" in render([found])

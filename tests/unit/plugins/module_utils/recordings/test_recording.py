@@ -127,9 +127,17 @@ def test_nothing_can_be_changed(host: Host, change: Callable[[Host], None]) -> N
 
 @pytest.mark.parametrize("kind", [RecordingHost, ReplayHost])
 def test_every_call_of_the_seam_is_either_recorded_or_refused(kind: type[Host]) -> None:
-    calls = {name for name in vars(Host) if not name.startswith("_")}
+    calls = {name for name, call in vars(Host).items() if callable(call) and not name.startswith("_")}
     assert calls == {*CALLS, *CHANGES}
     assert [name for name in sorted(calls) if getattr(kind, name) is getattr(Host, name)] == []
+
+
+def test_the_time_for_all_holds_for_who_is_recorded_as_well() -> None:
+    host = odd()
+    recorder = RecordingHost(host)
+    recorder.until = 7.0
+    outcome(lambda host: host.run(["true"]).stdout, recorder)
+    assert host.until == 7.0
 
 
 def test_the_answer_to_a_second_attempt_counts() -> None:
