@@ -91,9 +91,12 @@ class Machine:
             shutil.rmtree(self.files.sockets, ignore_errors=True)
         shutil.rmtree(self.files.directory, ignore_errors=True)
 
-    def boot(self) -> None:
-        """Boot from the disks and return when ssh works and start-up has settled."""
-        self._start()
+    def boot(self, *extra: str) -> None:
+        """Boot from the disks and return when ssh works and start-up has settled.
+
+        `extra` are arguments for QEMU, of this boot alone: disks, say, that no snapshot can hold.
+        """
+        self._start(*extra)
         self.run(["systemctl", "is-system-running", "--wait"], check=False, timeout=BOOT_LIMIT)
 
     def stop(self) -> None:
