@@ -114,6 +114,11 @@ def data_file(directory: Path) -> Path:
     return directory / "disk.data"
 
 
+def count(directory: Path) -> int:
+    """Return how many events a log has by now; the process that writes it may be at work."""
+    return max(0, log_file(directory).stat().st_size - HEADER.size) // SIZE
+
+
 def read(directory: Path) -> Log:
     """Read a log. A torn end is told in `torn` and left out; ProofError: anything else is wrong with it."""
     records = log_file(directory).read_bytes()

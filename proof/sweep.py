@@ -114,10 +114,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts over the cuts that had volatile data; `bound` is the 95 % bound of the share that loses commits."""
+    """Counts over the cuts that had volatile data; `bound` is the 95 % bound of the share that loses commits.
+
+    `lost_without_volatile` are cuts that lost or broke something though nothing was volatile: no cut may.
+    """
 
     cuts: int
     without_volatile: int
+    lost_without_volatile: int
     losing: int
     damaged: int
     commits_lost: int
@@ -157,8 +161,13 @@ def every_ack(events: Sequence[Event], seed: int) -> list[Cut]:
     ]
 
 
-def sweep(run: Run, cuts: Iterable[Cut], judge: Judge, model: Model | None = None) -> Iterator[Outcome]:
-    """Yield the outcome of each cut, in the order of the log. A cut with nothing volatile is not looked at."""
+def sweep(
+    run: Run, cuts: Iterable[Cut], judge: Judge, model: Model | None = None, look_at_all: bool = False
+) -> Iterator[Outcome]:
+    """Yield the outcome of each cut, in the order of the log.
+
+    A cut with nothing volatile is not looked at, unless all are to be: of a disk whose cache is off.
+    """
     model = model or Model()
     waiting = sorted(cuts, reverse=True)
     disk = Disk(model.write_back, model.faults, model.seed)
@@ -172,7 +181,10 @@ def sweep(run: Run, cuts: Iterable[Cut], judge: Judge, model: Model | None = Non
             if event.kind is Kind.ACK:
                 acknowledged.take(event)
             while waiting and waiting[-1].sequence <= event.sequence:
-                yield _outcome(waiting.pop(), disk, image, acknowledged.counts, judge, scratch)
+                if disk.pending_bytes or look_at_all:
+                    yield _outcome(waiting.pop(), disk, image, acknowledged.counts, judge, scratch)
+                else:
+                    yield Outcome(waiting.pop(), 0, 0, sum(acknowledged.counts), 0, 0, True)
             if not waiting:
                 break
         image.close()
@@ -180,14 +192,16 @@ def sweep(run: Run, cuts: Iterable[Cut], judge: Judge, model: Model | None = Non
         raise ProofError(f"the log ends before event {waiting[-1].sequence}")
 
 
-def sweep_in_parts(run: Run, cuts: Sequence[Cut], judge: Judge, model: Model, jobs: int) -> list[Outcome]:
+def sweep_in_parts(
+    run: Run, cuts: Sequence[Cut], judge: Judge, model: Model, jobs: int, look_at_all: bool = False
+) -> list[Outcome]:
     """Sweep with several processes; each goes through the log for its part. The outcomes are the same."""
     ordered = sorted(cuts)
     size = -(-len(ordered) // jobs)
     parts = [ordered[begin : begin + size] for begin in range(0, len(ordered), size)]
     picklable = replace(run, events=[_held(event) for event in run.events])
     with ProcessPoolExecutor(jobs) as pool:
-        futures = [pool.submit(_part, picklable, part, judge, model) for part in parts]
+        futures = [pool.submit(_part, picklable, part, judge, model, look_at_all) for part in parts]
         return [outcome for future in futures for outcome in future.result()]
 
 
@@ -217,6 +231,7 @@ def summary(outcomes: Iterable[Outcome]) -> Summary:
     return Summary(
         cuts=len(counted),
         without_volatile=len(everything) - len(counted),
+        lost_without_volatile=sum(o.lost or not o.clean for o in everything if not o.volatile),
         losing=losing,
         damaged=sum(not outcome.clean for outcome in counted),
         commits_lost=sum(outcome.missing + outcome.torn for outcome in counted),
@@ -256,20 +271,17 @@ def _between(chance: random.Random, acks: list[int]) -> int:
 def _outcome(
     cut: Cut, disk: Disk, image: Image, counts: Sequence[int], judge: Judge, scratch: Path
 ) -> Outcome:
-    volatile = disk.pending_bytes
-    if not volatile:
-        return Outcome(cut, 0, 0, sum(counts), 0, 0, True)
     pieces = disk.cut(POLICIES[cut.policy], cut.seed)
     with image.at_cut(pieces) as path:
         verdict = judge(path, counts, scratch)
     kept = sum(piece.length for piece in pieces)
     return Outcome(
-        cut, volatile, kept, sum(counts), verdict.missing, verdict.torn, verdict.clean, verdict.said
+        cut, disk.pending_bytes, kept, sum(counts), verdict.missing, verdict.torn, verdict.clean, verdict.said
     )
 
 
-def _part(run: Run, cuts: list[Cut], judge: Judge, model: Model) -> list[Outcome]:
-    return list(sweep(run, cuts, judge, model))
+def _part(run: Run, cuts: list[Cut], judge: Judge, model: Model, look_at_all: bool) -> list[Outcome]:
+    return list(sweep(run, cuts, judge, model, look_at_all))
 
 
 def _held(event: Event) -> Event:

@@ -31,7 +31,7 @@ from typing import Any, Callable, NamedTuple
 SECTOR = 512
 BLOCK = 4096
 NOISE = "noise"
-NOISE_BLOCKS = 1024
+NOISE_BLOCKS = 256
 RECORD = struct.Struct("<8sIQ")
 RECORD_MAGIC = b"DBHCOMIT"
 ACK_MAGIC = b"DBHACKED"

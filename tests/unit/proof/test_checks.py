@@ -12,10 +12,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from simulated import Setup, events
 
 from proof import checks, writer
 from proof.errors import ProofError
+from proof.simulated import Setup, events
 from proof.sweep import Files, Run, every_ack, schedule, summary, sweep
 from proof.writer import Job
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from simulated import Setup, raw_judge, raw_run
 
 from proof.checks import Checked
 from proof.errors import ProofError
 from proof.log import Event, Kind
+from proof.simulated import Setup, raw_judge, raw_run
 from proof.sweep import (
     Cut,
     Files,
