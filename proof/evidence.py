@@ -1,0 +1,245 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The evidence as files: JSON for each cell, tables, plots. All of it is made anew from the JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from proof.cells import LOSES, NBD, SAFE, WORKLOADS
+from proof.plot import Bar, bars
+
+TITLE = "<!-- written by `make prove`; edits are lost -->\n# Evidence\n"
+NOT_MODELLED = (
+    "Sectors that tear, writes that land elsewhere, and disks that lose what was durable are not in the model.",
+    "NVMe is not in the matrix: QEMU's NVMe disk ignored FUA in versions that were tried. It is unproven here.",
+)
+PROTECTED = (
+    "`protected` is shown over a cache that is volatile, so more than it promises; that a cache which is "
+    "attested survives is the operator's word, and unproven here."
+)
+UPS = "`ups` is blocked in this release: there is nothing to show."
+
+
+def write(cells: Iterable[dict[str, Any]], directory: Path) -> None:
+    """Write each cell, then the page and the plots for all cells that lie in the directory."""
+    where = directory / "cells"
+    where.mkdir(parents=True, exist_ok=True)
+    for cell in cells:
+        (where / f"{cell['cell'].replace('/', '-')}.json").write_text(
+            json.dumps(cell, indent=1, sort_keys=True) + "\n"
+        )
+    found = read(directory)
+    (directory / "README.md").write_text(page(found))
+    (directory / "cuts.svg").write_text(cuts_plot(found))
+    (directory / "flushes.svg").write_text(flushes_plot(found))
+
+
+def read(directory: Path) -> list[dict[str, Any]]:
+    """Return all cells that have been judged, by name."""
+    found = [json.loads(path.read_text()) for path in (directory / "cells").glob("*.json")]
+    return sorted(found, key=lambda cell: str(cell["cell"]))
+
+
+def page(cells: Sequence[dict[str, Any]]) -> str:
+    """Return the page that people read."""
+    safe = [cell for cell in cells if cell["expects"] == SAFE]
+    controls = [cell for cell in cells if cell["expects"] == LOSES]
+    by_name = {cell["cell"]: cell for cell in cells}
+    wrong = [
+        f"- {cell['cell']}: {problem}"
+        for cell in cells
+        for problem in (*cell["problems"], *_pair(cell, by_name))
+    ]
+    shown = sum(not cell["problems"] and not _pair(cell, by_name) for cell in cells)
+    parts = [
+        TITLE,
+        f"{shown} of {len(cells)} cells show what they should: {len(safe)} safe ones, {len(controls)} controls.\n",
+        "## What is not shown\n",
+        "\n".join([*wrong, *(f"- {line}" for line in not_shown(cells))]) + "\n",
+        "## Safe cells\n",
+        "A cut counts if something was volatile. The bound is of the share of such cuts that lose commits, at 95 %.\n",
+        _table(SAFE_HEAD, [_safe_row(cell, by_name) for cell in safe]),
+        "## Controls\n",
+        _table(CONTROL_HEAD, [_control_row(cell) for cell in controls]),
+        "![Cuts that lose commits](cuts.svg)\n",
+        "## What a commit costs\n",
+        "For each commit: by the kernel's counters, by its trace, and by the log of the disk.\n",
+        _table(COST_HEAD, [row for cell in safe for row in _cost_rows(cell)]),
+        "![Flushes for each commit](flushes.svg)\n",
+        "## The rig\n",
+        _table(RIG_HEAD, [_rig_row(cell) for cell in safe if "rig" in cell]),
+        "## Versions\n",
+        "\n".join(f"- {line}" for line in _versions(cells)) + "\n",
+    ]
+    return "\n".join(parts)
+
+
+def not_shown(cells: Sequence[dict[str, Any]]) -> list[str]:
+    """Return what this evidence leaves unproven, from what it saw."""
+    lines = list(NOT_MODELLED)
+    profiles = {cell["setting"]["profile"] for cell in cells}
+    devices = {cell["setting"]["device"] for cell in cells}
+    if "protected" in profiles:
+        lines.append(PROTECTED)
+    lines.append(UPS)
+    for cell in cells:
+        row = next((row for row in cell["accounting"] if row["clients"] == 1), None)
+        if cell["setting"]["device"] == "scsi-fua" and row and row["trace"]["fua"] > 0.5 > row["log"]["fua"]:
+            lines.append(
+                f"{cell['cell']}: the kernel sent {row['trace']['fua']:.2f} FUA writes for each commit, the disk got "
+                f"{row['log']['fua']:.2f}, and {row['log']['flushes']:.2f} flushes: {cell['versions']['qemu']} makes a write "
+                "and a flush of each. FUA of a SCSI disk by itself is unproven."
+            )
+    if NBD in devices:
+        lines.append(
+            "Native FUA is shown through the guest's NBD client, which harden-db does not manage: settings by default."
+        )
+    else:
+        lines.append(
+            "No device here passes FUA on by itself (cells `*/nbd/*` were not run): native FUA is unproven."
+        )
+    return lines
+
+
+def _pair(cell: dict[str, Any], by_name: dict[str, dict[str, Any]]) -> list[str]:
+    """Return what is wrong with the control of a safe cell."""
+    if not cell["control"]:
+        return []
+    control = by_name.get(cell["control"])
+    if control is None:
+        return [f"its control {cell['control']} was not judged"]
+    return [f"its control {cell['control']} does not lose as it should"] if control["problems"] else []
+
+
+SAFE_HEAD = (
+    "cell",
+    "cuts",
+    "lose",
+    "bound",
+    "without volatile data",
+    "seeds",
+    "verdict of harden-db",
+    "control loses",
+)
+CONTROL_HEAD = ("control", "what is planted", "cuts", "lose", "share")
+COST_HEAD = (
+    "cell",
+    "clients",
+    "flushes, kernel",
+    "FUA, trace",
+    "flushes, log",
+    "FUA, log",
+    "minimum",
+    "commit p50, ms",
+)
+RIG_HEAD = (
+    "cell",
+    "self-test: acknowledgements",
+    "lost",
+    "taken",
+    "trials",
+    "caught",
+    "needed and missed",
+    "lying disk caught",
+)
+
+
+def _safe_row(cell: dict[str, Any], by_name: dict[str, dict[str, Any]]) -> list[str]:
+    total, control = cell["totals"], by_name.get(cell["control"])
+    return [
+        cell["cell"],
+        str(total["cuts"]),
+        str(total["losing"] + total["lost_without_volatile"]),
+        _bound(cell),
+        str(total["without_volatile"]),
+        str(len(cell["seeds"])),
+        str(cell["hardened"]["verdict"]),
+        f"{_share(control):.0%}" if control else "not run",
+    ]
+
+
+def _bound(cell: dict[str, Any]) -> str:
+    bound = cell["totals"]["bound"]
+    return "nothing was volatile" if bound is None else f"{bound:.2%}"
+
+
+def _control_row(cell: dict[str, Any]) -> list[str]:
+    total = cell["totals"]
+    planted = cell["plant"] if cell["setting"]["plant"] else WORKLOADS.get(cell["workload"], cell["plant"])
+    return [cell["cell"], planted, str(total["cuts"]), str(total["losing"]), f"{_share(cell):.0%}"]
+
+
+def _cost_rows(cell: dict[str, Any]) -> list[list[str]]:
+    rows = []
+    for clients in sorted({row["clients"] for row in cell["accounting"]}):
+        row = next(row for row in cell["accounting"] if row["clients"] == clients)
+        least = row["minimum"]["flushes"]
+        limit = (
+            "none claimed" if least is None else f"{least:.2f}" if clients == 1 else f"at most {least:.2f}"
+        )
+        kernel, trace, arrived = row["kernel"]["flushes"], row["trace"]["fua"], row["log"]
+        numbers = [f"{number:.2f}" for number in (kernel, trace, arrived["flushes"], arrived["fua"])]
+        rows.append(
+            [cell["cell"], str(clients), *numbers, limit, f"{1000 * row['commit_seconds']['p50']:.1f}"]
+        )
+    return rows
+
+
+def _rig_row(cell: dict[str, Any]) -> list[str]:
+    test, rig = cell["self_test"], cell["rig"]
+    caught = "yes" if rig["lying_disk_caught"] else "no" if rig["trials"] else "cache is off"
+    words = (
+        test["cuts"],
+        test["losing"],
+        rig["edit"] or "nothing",
+        rig["trials"],
+        rig["caught"],
+        rig["needed_and_missed"],
+    )
+    return [cell["cell"], *(str(word) for word in words), caught]
+
+
+def cuts_plot(cells: Sequence[dict[str, Any]]) -> str:
+    """Draw the share of cuts that lose commits."""
+    rows = [
+        Bar(
+            cell["cell"],
+            _share(cell),
+            f"{cell['totals']['losing']} of {cell['totals']['cuts']}",
+            cell["expects"],
+        )
+        for cell in cells
+    ]
+    return bars("Share of power cuts that lose acknowledged commits", rows, 1.0)
+
+
+def flushes_plot(cells: Sequence[dict[str, Any]]) -> str:
+    """Draw the flushes for each commit of one client in safe cells."""
+    rows = [
+        Bar(cell["cell"], row["kernel"]["flushes"], f"{row['kernel']['flushes']:.2f}")
+        for cell in cells
+        for row in cell["accounting"]
+        if cell["expects"] == SAFE and row["clients"] == 1
+    ]
+    return bars("Flushes for each commit, one client", rows, max([2.0, *(row.value for row in rows)]))
+
+
+def _share(cell: dict[str, Any]) -> float:
+    total = cell["totals"]
+    return float(total["losing"] / total["cuts"]) if total["cuts"] else 0.0
+
+
+def _versions(cells: Sequence[dict[str, Any]]) -> list[str]:
+    return sorted({f"{name}: {value}" for cell in cells for name, value in cell["versions"].items()})
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,269 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From a record to the judgement of its cells: the sweep, the self-test of the device, the accounting, trials of the rig."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from proof import accounting, bounds, log
+from proof.cells import SAFE, Cell, Setting
+from proof.checks import CHECKS
+from proof.errors import ProofError
+from proof.log import Event, Kind
+from proof.machine import RECORD, Segment
+from proof.sweep import (
+    MIX,
+    Cut,
+    Files,
+    Judge,
+    Model,
+    Outcome,
+    Run,
+    Summary,
+    schedule,
+    sensitivity,
+    summary,
+    sweep,
+    sweep_in_parts,
+)
+from proof.volatile import DROP, Faults
+
+#: Cuts with volatile data that a safe cell has to survive, over all its seeds.
+NEEDED = 1000
+#: Of the cuts of a control, how many have to lose commits.
+SHARE = 0.5
+TRIALS = 20
+LIAR = Model(faults=Faults(ignore_flush_every=50, ignore_fua=True))
+
+
+@dataclass(frozen=True)
+class Record:
+    """What `machine.record` left in a directory."""
+
+    directory: Path
+    raw: dict[str, Any]
+
+    @classmethod
+    def read(cls, directory: Path) -> Record:
+        """Read it; ProofError if it is not there or not whole."""
+        try:
+            return cls(directory, json.loads((directory / RECORD).read_text()))
+        except FileNotFoundError:
+            raise ProofError(f"{directory} holds no whole record: it was never made, or broken off") from None
+
+    @property
+    def setting(self) -> Setting:
+        """Return the setting."""
+        return Setting(**self.raw["setting"])
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """Return the log."""
+        return log.read(self.directory / "disk").events
+
+    def segments(self, workload: str) -> list[Segment]:
+        """Return the runs of a workload; ProofError if it has none."""
+        found = [Segment.read(raw) for raw in self.raw["segments"] if raw["workload"] == workload]
+        if not found:
+            raise ProofError(f"{self.directory} has no run of {workload}: record it anew (--fresh)")
+        return found
+
+    def run(self, segment: Segment) -> Run:
+        """Return one run, as the sweep takes it: all that the disk was told, but the acknowledgements of this run alone."""
+        return Run(self.directory / "disk/base.img", window(self.events, segment), segment.job)
+
+
+def window(events: Sequence[Event], segment: Segment) -> list[Event]:
+    """Return the events up to the last cut of a run, without the acknowledgements of other runs."""
+    return [
+        event
+        for event in events[: max(segment.end, segment.look_end)]
+        if event.kind is not Kind.ACK or segment.begin <= event.sequence < segment.end
+    ]
+
+
+def cuts_of(events: Sequence[Event], segment: Segment, count: int, seed: int) -> list[Cut]:
+    """Choose the cuts of a run: by its acknowledgements, or, where they all lie before, anywhere in what is looked at."""
+    if segment.look_begin < segment.end:
+        return schedule(events, count, seed)
+    # an idle disk was told nothing: then there is one place, and the policies and seeds differ
+    places = [event.sequence for event in events if event.sequence >= segment.look_begin] or [
+        events[-1].sequence
+    ]
+    chance = Random(f"after {seed}")
+    return sorted(
+        Cut(
+            chance.choice(places), MIX[int(chance.random() * len(MIX))].name, int(chance.random() * (1 << 32))
+        )
+        for _ in range(count)
+    )
+
+
+def judge_cell(cell: Cell, record: Record, cuts: int, jobs: int = 1) -> dict[str, Any]:
+    """Return the evidence for one cell: `cuts` cuts, shared by its seeds, and all that shows what they are worth."""
+    alone, many = _split(record.segments(cell.workload))
+    each = -(-cuts // len(many))
+    judged = [_sweep(cell, record, segment, each, jobs) for segment in many]
+    total = added(judged)
+    found: dict[str, Any] = {
+        "cell": cell.name,
+        "expects": cell.expects,
+        "control": cell.control,
+        "workload": cell.workload,
+        "totals": asdict(total) | {"bound": total.bound},
+        "seeds": [
+            {"seed": segment.job.seed, "cuts_tried": each, **asdict(one)}
+            for segment, one in zip(many, judged, strict=True)
+        ],
+        "accounting": [_accounted(cell, record, segment) for segment in (*alone, *many)],
+        "model": asdict(Model()),
+        **{
+            key: record.raw[key] for key in ("setting", "plant", "hardened", "seen", "seen_after", "versions")
+        },
+    }
+    if alone and cell.expects == SAFE:
+        found["self_test"] = _self_test(cell, record, alone[0])
+        found["rig"] = _trials(cell, record, alone[0])
+    found["problems"] = problems(cell, total, found)
+    found["verdict"] = "shown" if not found["problems"] else "not shown"
+    return found
+
+
+def added(judged: Iterable[Summary]) -> Summary:
+    """Add up what several seeds gave; the bound is that of all their cuts."""
+    numbers = Counter[str]()
+    for one in judged:
+        numbers.update({name: value for name, value in asdict(one).items() if name != "bound"})
+    values = {name: numbers[name] for name in Summary.__dataclass_fields__ if name != "bound"}
+    bound = bounds.upper(values["losing"], values["cuts"]) if values["cuts"] else None
+    return Summary(**values, bound=bound)
+
+
+def problems(cell: Cell, total: Summary, found: dict[str, Any]) -> list[str]:
+    """Return, in words, why a cell does not show what it should; nothing if it does."""
+    if cell.expects == SAFE:
+        return [*_problems_of_safe(cell, total), *_problems_of_rig(found)]
+    if not total.cuts:
+        return ["no cut had volatile data, so this control controls nothing"]
+    if total.losing < SHARE * total.cuts:
+        return [f"a control that loses commits in {total.losing} of {total.cuts} cuts; wanted at least half"]
+    return []
+
+
+def _problems_of_safe(cell: Cell, total: Summary) -> list[str]:
+    found = []
+    if total.losing or total.damaged:
+        found.append(
+            f"{total.losing} of {total.cuts} cuts lose commits, {total.damaged} leave a damaged file system"
+        )
+    if total.lost_without_volatile:
+        found.append(f"{total.lost_without_volatile} cuts lose something though nothing was volatile")
+    if cell.setting.cache_is_off:
+        if total.cuts:
+            found.append(f"the cache is off, yet {total.cuts} cuts had volatile data")
+        if total.without_volatile < NEEDED:
+            found.append(f"only {total.without_volatile} cuts; wanted {NEEDED}: raise --cuts or --seeds")
+    elif total.cuts < NEEDED:
+        found.append(f"only {total.cuts} cuts had volatile data; wanted {NEEDED}: raise --cuts or --seeds")
+    return found
+
+
+def _problems_of_rig(found: dict[str, Any]) -> list[str]:
+    wrong = [row["deviation"] for row in found["accounting"] if row["deviation"]]
+    test, rig = found.get("self_test"), found.get("rig")
+    if test and test["losing"]:
+        wrong.append(
+            f"self-test of the device: {test['losing']} of {test['cuts']} commits do not survive a drop of all"
+        )
+    if rig and rig["needed_and_missed"]:
+        wrong.append(f"{rig['needed_and_missed']} trials took what a commit rests upon, and no cut showed it")
+    if rig and rig["trials"] and not rig["lying_disk_caught"]:
+        wrong.append("a disk that ignores every 50th flush, and FUA, is not caught")
+    return wrong
+
+
+def _split(segments: Sequence[Segment]) -> tuple[list[Segment], list[Segment]]:
+    alone = [segment for segment in segments if segment.job.clients == 1]
+    return alone, [segment for segment in segments if segment.job.clients > 1]
+
+
+def judge_of(setting: Setting, segment: Segment) -> Judge:
+    """Return the judge of one run: the file system's own check, and the writer's files."""
+    return Files(CHECKS[setting.file_system], segment.job, "/" + Path(segment.job.directory).name)
+
+
+def _sweep(cell: Cell, record: Record, segment: Segment, cuts: int, jobs: int) -> Summary:
+    run, seed = record.run(segment), segment.job.seed
+    chosen = cuts_of(run.events, segment, cuts, seed)
+    judge, model = judge_of(cell.setting, segment), Model(seed=seed)
+    outcomes: Iterable[Outcome]
+    if jobs > 1:
+        outcomes = sweep_in_parts(run, chosen, judge, model, jobs, cell.setting.cache_is_off)
+    else:
+        outcomes = sweep(run, chosen, judge, model, cell.setting.cache_is_off)
+    return summary(outcomes)
+
+
+def _dropped_at_each_ack(run: Run) -> list[Cut]:
+    return [Cut(event.sequence, DROP.name, 0) for event in run.events if event.kind is Kind.ACK]
+
+
+def _self_test(cell: Cell, record: Record, alone: Segment) -> dict[str, int]:
+    """What one client has acknowledged survives a drop of all, at each acknowledgement: device model and path are honest."""
+    run = record.run(alone)
+    outcomes = list(sweep(run, _dropped_at_each_ack(run), judge_of(cell.setting, alone), look_at_all=True))
+    losing = sum(outcome.lost or not outcome.clean for outcome in outcomes)
+    return {
+        "cuts": len(outcomes),
+        "volatile": sum(outcome.volatile > 0 for outcome in outcomes),
+        "losing": losing,
+    }
+
+
+def _trials(cell: Cell, record: Record, alone: Segment) -> dict[str, Any]:
+    """Take one flush or FUA bit from the log, again and again, and let the disk lie. With the cache off neither matters."""
+    if cell.setting.cache_is_off:
+        return {"edit": "", "trials": 0, "caught": 0, "needed_and_missed": 0, "lying_disk_caught": False}
+    run, judge = record.run(alone), judge_of(cell.setting, alone)
+    counted = accounting.of_log(record.events[alone.begin : alone.end])
+    edit = "flush" if counted.flushes * 2 > sum(alone.result["commits"]) else "fua"
+    trials = [sensitivity(run, edit, seed, judge) for seed in range(TRIALS)]
+    lied = any(outcome.lost for outcome in sweep(run, _dropped_at_each_ack(run), judge, LIAR))
+    return {
+        "edit": edit,
+        "trials": len(trials),
+        "caught": sum(trial.caught for trial in trials),
+        "needed_and_missed": sum(trial.needed and not trial.caught for trial in trials),
+        "lying_disk_caught": lied,
+    }
+
+
+def _accounted(cell: Cell, record: Record, segment: Segment) -> dict[str, Any]:
+    """Set what the kernel sent for each commit, and what the disk got, beside the minimum."""
+    commits = sum(segment.result["commits"])
+    kernel, trace = accounting.Counted(**segment.kernel), accounting.Counted(**segment.trace)
+    arrived = accounting.of_log(record.events[segment.begin : segment.end])
+    least = accounting.minimum(cell.setting, cell.workload)
+    safe = cell.expects == SAFE and segment.look_begin < segment.end
+    return {
+        "clients": segment.job.clients,
+        "seed": segment.job.seed,
+        "commits": commits,
+        "noise": segment.job.noise,
+        "kernel": kernel.per_commit(commits),
+        "trace": trace.per_commit(commits),
+        "log": arrived.per_commit(commits),
+        "minimum": asdict(least),
+        "deviation": accounting.deviation(kernel, commits, least, segment.job.clients) if safe else "",
+        "commit_seconds": segment.result["commit_seconds"],
+    }

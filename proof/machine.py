@@ -1,0 +1,497 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Records one setting: a lab machine over a volatile disk, made by harden-db, with writers at work until its power is cut.
+
+What comes of it is a directory that a later judgement needs nothing else than: the image that the disk began with, the
+disk's log, and `record.json`. The machine is gone by then.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from lab.layout import Layout
+from lab.machine import Machine
+from lab.progress import say
+from proof import accounting, log
+from proof.cells import DEFAULTS, DISPOSABLE, NBD, PLANTS, UNSAFE_WORKLOADS, Cell, Setting
+from proof.checks import SBIN
+from proof.disk import ROOT, VolatileDisk
+from proof.errors import ProofError
+from proof.writer import PATTERNS, Job
+
+SERIAL, ACK_SERIAL = "PROOF0001", "PROOFACK"
+MOUNT = "/srv/proof"
+#: XFS takes no less than 300 MiB; holes cost nothing.
+SIZE = 320 << 20
+#: Seconds that a flush takes: enough that writes of other clients gather in the cache meanwhile.
+FLUSH = 0.005
+CLIENTS, COMMITS = 4, 250
+#: Of the run with one client: for the self-test of the device, the accounting, and the trials of the rig.
+ALONE, ALONE_COMMITS, ALONE_SEED = 1, 100, 0
+LIMIT = 1800.0
+RECORD = "record.json"
+VERDICTS = {DISPOSABLE: ("accepted_loss",)}
+KEPT = ("durable", "attested")
+
+DISKS = {
+    "virtio": ["virtio-blk-pci,{common},write-cache=on"],
+    "scsi": ["virtio-scsi-pci,id=proof-scsi", "scsi-hd,bus=proof-scsi.0,{common},write-cache=on"],
+    "scsi-fua": [
+        "virtio-scsi-pci,id=proof-scsi",
+        "scsi-hd,bus=proof-scsi.0,{common},write-cache=on,dpofua=on",
+    ],
+    "sata": ["ide-hd,bus=ide.0,{common},write-cache=on"],
+    NBD: [],
+}
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One run of the writer, as sequences of the log: its own events, and where cuts are made; usually the same."""
+
+    workload: str
+    job: Job
+    begin: int
+    end: int
+    look_begin: int
+    look_end: int
+    kernel: dict[str, int] = field(default_factory=dict)
+    trace: dict[str, int] = field(default_factory=dict)
+    result: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, raw: dict[str, Any]) -> Segment:
+        """Return it from JSON."""
+        return cls(**{**raw, "job": Job(**raw["job"])})
+
+
+def qemu_arguments(device: str, disk: VolatileDisk) -> list[str]:
+    """Return the arguments that give a machine the disk, as that device, and the disk of acknowledgements.
+
+    The NBD client of the guest needs no device: it gets the disk through ssh.
+    """
+    words = list[str]()
+    if DISKS[device]:
+        words += ["-drive", disk.drive("proof-disk", "disk")]
+        common = f"drive=proof-disk,serial={SERIAL}"
+        for place in DISKS[device]:
+            words += ["-device", place.format(common=common)]
+    words += ["-drive", disk.drive("proof-ack", "ack")]
+    return [*words, "-device", f"virtio-blk-pci,drive=proof-ack,serial={ACK_SERIAL},write-cache=on"]
+
+
+def make_file_system(path: Path, file_system: str) -> None:
+    """Make a sparse image with an empty file system."""
+    path.touch()
+    with path.open("r+b") as file:
+        file.truncate(SIZE)
+    options = (
+        ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"]
+        if file_system == "ext4"
+        else ["-q", "-f"]
+    )
+    argv = [f"mkfs.{file_system}", *options, str(path)]
+    try:
+        done = subprocess.run(
+            ["env", f"PATH={SBIN}:/usr/bin:/bin", *argv], capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise ProofError(f"cannot make {path}: {error}") from error
+    if done.returncode:
+        raise ProofError(f"{argv[0]} makes no file system in {path}: {done.stderr.strip()}")
+
+
+def jobs(workload: str, seeds: Sequence[int], device: str, ack: str) -> list[Job]:
+    """Return what is written in one cell: alone first, then all clients once for each seed.
+
+    A file that grows needs a directory of its own for each run. The others lie once; a run is told from the one before it by
+    its seed, and blocks that have been written already are what an engine's log is made of.
+    """
+    found = []
+    for clients, commits, seed in (
+        (ALONE, ALONE_COMMITS, ALONE_SEED),
+        *((CLIENTS, COMMITS, s) for s in seeds),
+    ):
+        own = f"{workload}-{clients}-{seed}" if PATTERNS[workload].appends else workload
+        found.append(
+            Job(
+                f"{MOUNT}/{own}",
+                workload,
+                clients,
+                commits,
+                seed=seed,
+                ack=ack,
+                device=device,
+                noise=1,
+                seconds=LIMIT / 2,
+            )
+        )
+    return found
+
+
+def inventory(name: str, profile: str, days: int = 7) -> dict[str, Any]:
+    """Return what harden-db is told of the machine: its profile, the mount, and what the lab vouches for.
+
+    The disk honours flushes: this rig's own disk does, and shows it. That its cache survives a power cut, which `protected`
+    asks for, is said and not true: what that profile promises has to hold without.
+    """
+    targets = {"host_honours_flush": ["host"]}
+    if profile == "protected":
+        ids = (SERIAL, f"QEMU_HARDDISK_{SERIAL}", f"0QEMU_QEMU_HARDDISK_{SERIAL}")
+        targets["power_loss_protection"] = [f"serial:{identity}" for identity in ids]
+    attestations = [
+        {
+            "claim": claim,
+            "target": target,
+            "by": "the proof's rig",
+            "reason": "a machine of the lab, thrown away after the test",
+            "expires": (date.today() + timedelta(days)).isoformat(),
+        }
+        for claim, where in targets.items()
+        for target in where
+    ]
+    words: dict[str, Any] = {
+        "durable_profile": profile,
+        "durable_mounts": [MOUNT],
+        "durable_attestations": attestations,
+    }
+    if profile == DISPOSABLE:
+        words["durable_accept_data_loss"] = True
+    return {"all": {"hosts": {name: words}}}
+
+
+class Rig:
+    """The machine of one setting, up."""
+
+    def __init__(self, setting: Setting, directory: Path, disk: VolatileDisk, machine: Machine) -> None:
+        """Take what `booted` made."""
+        self.setting = setting
+        self.directory = directory
+        self.disk = disk
+        self.machine = machine
+        self.name = ""
+        self.ack = ""
+
+    def shell(self, step: str, script: str, *arguments: str, limit: float = 300.0) -> str:
+        """Run a script for sh in the guest; ProofError says which step failed, and how."""
+        try:
+            done = self.machine.run(["sh", "-euc", script, "proof", *arguments], check=False, timeout=limit)
+        except subprocess.TimeoutExpired:
+            raise ProofError(
+                f"{self.setting.name}: {step}: no end after {limit:.0f} s; console: {self.machine.files.console}"
+            ) from None
+        if done.returncode:
+            raise ProofError(
+                f"{self.setting.name}: {step}: ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-1500:]}"
+            )
+        return done.stdout
+
+    def find_disks(self) -> None:
+        """Learn what the kernel calls the disks."""
+        self.ack = "/dev/" + self._by_serial(ACK_SERIAL)
+        self.name = "nbd0" if self.setting.device == NBD else self._by_serial(SERIAL)
+
+    def mount(self) -> None:
+        """Mount the file system, from fstab as any administrator would have it."""
+        script = """
+mkdir -p "$2"
+echo "UUID=$(blkid -p -s UUID -o value "/dev/$1") $2 $3 defaults 0 0" >> /etc/fstab
+systemctl daemon-reload
+mount "$2"
+mountpoint -q "$2"
+"""
+        self.shell("mount", script, self.name, MOUNT, self.setting.file_system)
+
+    def harden(self) -> dict[str, Any]:
+        """Let harden-db make the setting; return its report. ProofError unless the verdict is what the profile promises."""
+        if self.setting.profile == DEFAULTS:
+            return {"verdict": "not made by harden-db: it has no rule for this device"}
+        where = self.directory / "harden"
+        where.mkdir(exist_ok=True)
+        # JSON is YAML
+        (where / "profile.yml").write_text(json.dumps(inventory(self.machine.name, self.setting.profile)))
+        report = where / "durable-report" / f"{self.machine.name}.json"
+        report.unlink(missing_ok=True)
+        program = Path(sys.executable).with_name("ansible-playbook")
+        if not program.exists():
+            raise ProofError(f"{program} is missing: run `make prove`, or a Python of .venv/run")
+        command = [str(program), "-i", str(self.machine.inventory), "-i", str(where / "profile.yml")]
+        with (where / "output.txt").open("a") as output:
+            done = subprocess.run(
+                [*command, str(ROOT / "playbooks/harden-db.yml")],
+                cwd=where,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+        if not report.exists():
+            raise ProofError(
+                f"{self.setting.name}: harden-db ended with {done.returncode} and no report: {where}/output.txt"
+            )
+        found: dict[str, Any] = json.loads(report.read_text())
+        wanted = VERDICTS.get(self.setting.profile, KEPT)
+        if found["verdict"] not in wanted:
+            raise ProofError(
+                f"{self.setting.name}: harden-db's verdict is {found['verdict']}, wanted {' or '.join(wanted)}: "
+                f"{'; '.join(found['why'])} ({where}/output.txt)"
+            )
+        return {key: found[key] for key in ("profile", "verdict", "was", "why", "changes", "requirements")}
+
+    def seen(self) -> dict[str, str]:
+        """Return what the guest says of mount and disk, as it is now."""
+        script = """
+cat /proc/sys/kernel/osrelease
+findmnt --noheadings --output OPTIONS "$2"
+cat "/sys/block/$1/queue/write_cache"
+cat "/sys/block/$1/queue/fua" 2> /dev/null || echo unknown
+cat "/sys/block/$1/cache_type" 2> /dev/null || cat "/sys/block/$1"/device/scsi_disk/*/cache_type 2> /dev/null || echo none
+"""
+        words = self.shell("look at the setting", script, self.name, MOUNT).splitlines()
+        return dict(zip(("kernel", "mount", "write_cache", "fua", "cache_type"), words, strict=False))
+
+    def plant(self, step: str, script: str) -> None:
+        """Do what a control wants."""
+        if script:
+            self.shell(
+                f"plant {self.setting.plant or 'nothing'} ({step})",
+                script,
+                self.name,
+                self.setting.device,
+                MOUNT,
+            )
+
+    def prepare(self, wanted: Sequence[Job]) -> None:
+        """Make the files of all runs, while the setting is still one that flushes."""
+        self.machine.put(ROOT / "proof/writer.py", "/root/writer.py")
+        largest = dict[str, Job]()
+        for job in sorted(wanted, key=lambda job: job.clients * job.commits):
+            largest[job.directory] = job
+        for job in largest.values():
+            self._writer("prepare", job)
+
+    def write(self, job: Job) -> Segment:
+        """Let the writer run, and count what the kernel sent meanwhile."""
+        begin = log.count(self.disk.directory)
+        before = self._stat()
+        self._trace_on()
+        result = json.loads(self._writer("run", job))
+        trace = self._trace()
+        kernel = accounting.of_stat(before, self._stat())
+        end = log.count(self.disk.directory)
+        if not sum(result["commits"]):
+            raise ProofError(f"{self.setting.name}: {job.pattern}: nothing was committed")
+        return Segment(
+            job.pattern, job, begin, end, begin, end, asdict(kernel), asdict(trace), {**result, "job": None}
+        )
+
+    def _writer(self, verb: str, job: Job) -> str:
+        argv = shlex.join(["python3", "/root/writer.py", verb, json.dumps(asdict(job))])
+        return self.shell(
+            f"writer {verb} {job.pattern}, {job.clients} clients, seed {job.seed}", argv, limit=LIMIT
+        )
+
+    def _by_serial(self, serial: str) -> str:
+        script = 'udevadm settle; lsblk --nodeps --noheadings --raw --output SERIAL,NAME | sed -n "s/^$1 //p"'
+        name = self.shell("find the disks", script, serial).strip()
+        if not name:
+            raise ProofError(f"{self.setting.name}: the guest sees no disk with the serial {serial}")
+        return name
+
+    def _stat(self) -> str:
+        return self.shell("read the kernel's counters", 'cat "/sys/block/$1/stat"', self.name)
+
+    def _trace_on(self) -> None:
+        script = """
+cd /sys/kernel/tracing 2> /dev/null || { mount -t tracefs tracefs /sys/kernel/tracing && cd /sys/kernel/tracing; }
+echo 0 > tracing_on
+echo 16384 > buffer_size_kb
+echo > trace
+echo 1 > events/block/block_rq_issue/enable
+echo 1 > tracing_on
+"""
+        self.shell("trace the block layer", script)
+
+    def _trace(self) -> accounting.Counted:
+        script = 'cd /sys/kernel/tracing; echo 0 > tracing_on; cat "/sys/block/$1/dev"; grep block_rq_issue: trace || true'
+        device, _, text = self.shell("read the trace", script, self.name, limit=LIMIT).partition("\n")
+        return accounting.of_trace(text, device)
+
+
+def record(setting: Setting, wanted: Sequence[Cell], seeds: Sequence[int], directory: Path) -> None:
+    """Record all cells of one setting into a directory, which is replaced. ProofError or LabError says what failed."""
+    make_directory(directory)
+    image = directory / "empty.img"
+    make_file_system(image, setting.file_system)
+    plant = PLANTS[setting.plant]
+    disk = VolatileDisk.made(directory / "disk", image, FLUSH)
+    with booted(setting, directory, disk) as rig:
+        rig.mount()
+        say(f"{setting.name}: harden-db")
+        report = rig.harden()
+        # What loses by its own pattern comes last: it leaves dirty pages behind.
+        order = sorted((cell.workload for cell in wanted), key=lambda name: (name in UNSAFE_WORKLOADS, name))
+        todo = [job for name in order for job in jobs(name, seeds, f"/dev/{rig.name}", rig.ack)]
+        rig.prepare([*todo, _afterwards(todo[-1])])
+        rig.plant("first part", plant.before)
+        seen = rig.seen()
+        segments = list[Segment]()
+        if plant.has_second_part:
+            segments = _before_and_after(rig, todo[1:])
+        else:
+            for number, job in enumerate(todo, 1):
+                say(
+                    f"{setting.name}: {job.pattern}, {job.clients} clients, seed {job.seed} ({number} of {len(todo)})"
+                )
+                segments.append(rig.write(job))
+        after = rig.seen()
+        versions = versions_of(rig.machine)
+    found = log.read(disk.directory)
+    _must_be_whole(setting, found, segments)
+    text = {
+        "setting": asdict(setting),
+        "plant": plant.what,
+        "hardened": report,
+        "seen": seen,
+        "seen_after": after,
+        "versions": versions,
+        "flush_seconds": FLUSH,
+        "events": len(found.events),
+        "torn": found.torn,
+        "segments": [asdict(segment) for segment in segments],
+    }
+    image.unlink()
+    (disk.directory / "newest.img").unlink()
+    # last: a directory with this file is whole
+    (directory / RECORD).write_text(json.dumps(text, indent=1))
+
+
+def _before_and_after(rig: Rig, todo: Sequence[Job]) -> list[Segment]:
+    """Commit, change the setting, go on or idle; cuts are looked at from the change on.
+
+    The first seed commits. After harden-db direct writes go on, so that something is volatile; they flush nothing.
+    """
+    plant = PLANTS[rig.setting.plant]
+    say(f"{rig.setting.name}: commits before the change")
+    exposed = rig.write(todo[0])
+    rig.plant("second part", plant.after)
+    if plant.hardens:
+        say(f"{rig.setting.name}: harden-db, over commits that were exposed")
+        rig.harden()
+    changed = log.count(rig.disk.directory)
+    if plant.hardens:
+        rig.write(_afterwards(todo[0]))
+    values = asdict(exposed) | {
+        "job": exposed.job,
+        "look_begin": changed,
+        "look_end": log.count(rig.disk.directory),
+    }
+    return [Segment(**values)]
+
+
+def _afterwards(job: Job) -> Job:
+    return replace(job, directory=f"{MOUNT}/afterwards", pattern="direct")
+
+
+@contextmanager
+def booted(setting: Setting, directory: Path, disk: VolatileDisk) -> Iterator[Rig]:
+    """Boot a machine over the disk; at the end its power is cut, then the disk's, and the machine is deleted."""
+    machine = Machine("proof")
+    with ExitStack() as stack:
+        stack.callback(machine.down)
+        machine.down()
+        say(f"{setting.name}: a fresh machine")
+        machine.up(Layout(packages=("nbd-client",) if setting.device == NBD else ()))
+        machine.power_off()
+        stack.enter_context(disk)
+        say(f"{setting.name}: boot over the volatile disk")
+        machine.boot(*qemu_arguments(setting.device, disk))
+        rig = Rig(setting, directory, disk, machine)
+        if setting.device == NBD:
+            stack.enter_context(_nbd_over_ssh(rig))
+        rig.find_disks()
+        yield rig
+        machine.cut()
+
+
+@contextmanager
+def _nbd_over_ssh(rig: Rig) -> Iterator[None]:
+    """Give the guest's kernel the disk by its own NBD client: flush and FUA arrive as the kernel sends them."""
+    remote = "/run/proof-nbd"
+    forward = f"{remote}:{rig.disk.socket}"
+    options = ["-F", str(rig.machine.ssh_config), "-o", "ControlPath=none", "-o", "ExitOnForwardFailure=yes"]
+    argv = ["ssh", *options, "-N", "-R", forward, rig.machine.name]
+    with (rig.directory / "nbd-ssh.txt").open("w") as errors:
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
+    try:
+        script = """
+for second in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -S "$1" ] && break; sleep 1; done
+[ -S "$1" ] || { echo "ssh does not bring the disk's socket to $1"; exit 1; }
+modprobe nbd nbds_max=2
+nbd-client -unix "$1" /dev/nbd0 -name disk -block-size 512
+udevadm settle
+[ "$(cat /sys/block/nbd0/queue/fua)" = 1 ] || { echo "the kernel's NBD client does not offer FUA here"; exit 1; }
+"""
+        rig.shell("the guest's NBD client", script, remote)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def versions_of(machine: Machine) -> dict[str, str]:
+    """Return the versions on which the evidence stands."""
+    guest = machine.run(["uname", "-srvm"]).stdout.strip()
+    commands = {
+        "qemu": ["qemu-system-x86_64", "--version"],
+        "nbdkit": ["nbdkit", "--version"],
+        "e2fsck": ["/usr/sbin/e2fsck", "-V"],
+        "commit": ["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
+        "host": ["uname", "-sr"],
+    }
+    return {
+        "guest": guest,
+        "python": sys.version.split()[0],
+        **{name: _first_line(argv) for name, argv in commands.items()},
+    }
+
+
+def _first_line(argv: list[str]) -> str:
+    try:
+        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    except OSError:
+        return "unknown"
+    return (done.stdout.strip().splitlines() or ["unknown"])[0]
+
+
+def make_directory(directory: Path) -> None:
+    """Make it anew: only what an earlier record left there is deleted."""
+    if directory.exists():
+        aside = directory.with_name(f"{directory.name}.old-{time.time_ns()}")
+        directory.rename(aside)
+        subprocess.run(["rm", "-rf", "--", str(aside)], check=True)
+    directory.mkdir(parents=True)
+
+
+def _must_be_whole(setting: Setting, found: log.Log, segments: Sequence[Segment]) -> None:
+    """Every segment lies inside the log, and the log has as many acknowledgements as the writer made."""
+    for segment in segments:
+        acks = sum(e.kind is log.Kind.ACK for e in found.events[segment.begin : segment.end])
+        made = sum(segment.result["commits"])
+        if acks != made:
+            raise ProofError(
+                f"{setting.name}: {segment.workload}: the writer made {made} commits, the log has {acks} acknowledgements"
+            )

@@ -1,0 +1,167 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The command line: record, judge, write the evidence."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lab import doctor
+from lab.errors import LabError
+from lab.paths import Lab
+from lab.progress import say
+from proof import evidence, judge, machine, needs, short
+from proof.cells import PLANTS, Cell, Setting, by_setting, chosen, matrix
+from proof.disk import ROOT
+from proof.errors import ProofError
+
+EVIDENCE = ROOT / "docs/evidence"
+SEEDS, CUTS = 5, 3000
+
+
+def main(argv: Sequence[str]) -> int:
+    """Do what the command line says; return the exit code: 0 only if all that was asked for is shown."""
+    arguments = _parser().parse_args(argv)
+    os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}:{doctor.SBIN}"
+    try:
+        if arguments.short:
+            return short.main(arguments.keep)
+        cells = chosen(matrix(), arguments.cells or ["*"])
+        if arguments.list:
+            return _list(cells)
+        _must_have_tools(arguments.install)
+        return _prove(cells, arguments)
+    except (ProofError, LabError) as error:
+        print(f"proof: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python3 -m proof", description=__doc__)
+    parser.add_argument(
+        "cells",
+        nargs="*",
+        metavar="CELL",
+        help="as flush/virtio/ext4/*; controls come along",
+    )
+    parser.add_argument("--list", action="store_true", help="show the cells, and do nothing")
+    parser.add_argument(
+        "--short", action="store_true", help="the deterministic part, without a machine; seconds"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="with --short: keep its outcomes as those to compare with"
+    )
+    parser.add_argument(
+        "--seeds", type=_positive, default=SEEDS, help=f"runs with all clients of each cell ({SEEDS})"
+    )
+    parser.add_argument(
+        "--cuts", type=_positive, default=CUTS, help=f"cuts of each cell, shared by its runs ({CUTS})"
+    )
+    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="processes that sweep")
+    parser.add_argument("--fresh", action="store_true", help="record anew what has been recorded")
+    parser.add_argument("--judge-only", action="store_true", help="judge kept records, start no machine")
+    parser.add_argument("--records", type=Path, default=None, metavar="DIR", help="where records lie")
+    parser.add_argument(
+        "--evidence",
+        type=Path,
+        default=EVIDENCE,
+        metavar="DIR",
+        help="where the evidence goes (docs/evidence)",
+    )
+    parser.add_argument("--install", action="store_true", help="install missing tools with apt-get")
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("wanted 1 or more")
+    return number
+
+
+def _list(cells: Sequence[Cell]) -> int:
+    for cell in cells:
+        print(f"{cell.name}\t{cell.expects}" + (f"\tcontrol: {cell.control}" if cell.control else ""))
+    print(f"{len(cells)} cells, {len(by_setting(cells))} boots", file=sys.stderr)
+    return 0
+
+
+def _must_have_tools(install: bool) -> None:
+    absent = needs.missing()
+    if absent and install and shutil.which("apt-get"):
+        doctor.install(absent)
+        absent = needs.missing()
+    if absent:
+        raise ProofError(doctor.advice(absent))
+
+
+def _prove(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
+    """Record and judge setting by setting; a setting that fails is named at the end, and the others go on."""
+    started = time.monotonic()
+    records = arguments.records or Lab.default().root / "proof"
+    failed, judged = dict[str, str](), list[dict[str, Any]]()
+    settings = by_setting(cells)
+    for number, (setting, members) in enumerate(settings.items(), 1):
+        say(f"{setting.name}: {number} of {len(settings)} settings, {len(members)} cells")
+        try:
+            found = _one(setting, members, records / setting.directory, arguments)
+        except (ProofError, LabError, OSError, subprocess.SubprocessError) as error:
+            say(f"{setting.name}: FAILED: {error}")
+            failed[setting.name] = str(error)
+            continue
+        judged += found
+        evidence.write(found, arguments.evidence)
+    _tell(judged, failed, time.monotonic() - started)
+    return 1 if failed or any(cell["problems"] for cell in judged) else 0
+
+
+def _one(
+    setting: Setting, members: Sequence[Cell], directory: Path, arguments: argparse.Namespace
+) -> list[dict[str, Any]]:
+    wanted = list(range(1, arguments.seeds + 1))
+    if not arguments.judge_only and (arguments.fresh or not _covers(directory, members, len(wanted))):
+        machine.record(setting, members, wanted, directory)
+    record = judge.Record.read(directory)
+    found = []
+    for cell in members:
+        say(f"{cell.name}: {arguments.cuts} cuts")
+        found.append(judge.judge_cell(cell, record, arguments.cuts, arguments.jobs))
+        say(f"{cell.name}: {_in_words(found[-1])}")
+    return found
+
+
+def _covers(directory: Path, members: Sequence[Cell], seeds: int) -> bool:
+    """Return whether a whole record has all that is wanted."""
+    try:
+        record = judge.Record.read(directory)
+        runs = [record.segments(cell.workload) for cell in members]
+    except ProofError:
+        return False
+    one_run = bool(record.setting.plant) and PLANTS[record.setting.plant].has_second_part
+    return all(sum(run.job.clients > 1 for run in each) >= (1 if one_run else seeds) for each in runs)
+
+
+def _in_words(found: dict[str, Any]) -> str:
+    total = found["totals"]
+    words = f"{total['losing']} of {total['cuts']} cuts lose commits, {total['without_volatile']} had nothing volatile"
+    return "; ".join([words, *found["problems"]])
+
+
+def _tell(judged: Sequence[dict[str, Any]], failed: dict[str, str], seconds: float) -> None:
+    shown = sum(not cell["problems"] for cell in judged)
+    print(f"\n{shown} of {len(judged)} cells show what they should; {seconds:.0f} s")
+    for cell in judged:
+        for problem in cell["problems"]:
+            print(f"  {cell['cell']}: {problem}")
+    for name, why in failed.items():
+        print(f"  not recorded or judged: {name}: {why}")
