@@ -231,11 +231,14 @@ def _self_test(cell: Cell, record: Record, alone: Segment) -> dict[str, int]:
 
 
 def _trials(cell: Cell, record: Record, alone: Segment) -> dict[str, Any]:
-    """Take one flush or FUA bit from the log, again and again, and let the disk lie. With the cache off neither matters."""
-    if cell.setting.cache_is_off:
+    """Take one flush or FUA bit from the log, again and again, and let the disk lie.
+
+    With the cache off neither matters; with neither of them there is nothing to take.
+    """
+    counted = accounting.of_log(record.events[alone.begin : alone.end])
+    if cell.setting.cache_is_off or not counted.flushes + counted.fua:
         return {"edit": "", "trials": 0, "caught": 0, "needed_and_missed": 0, "lying_disk_caught": False}
     run, judge = record.run(alone), judge_of(cell.setting, alone)
-    counted = accounting.of_log(record.events[alone.begin : alone.end])
     edit = "flush" if counted.flushes * 2 > sum(alone.result["commits"]) else "fua"
     trials = [sensitivity(run, edit, seed, judge) for seed in range(TRIALS)]
     lied = any(outcome.lost for outcome in sweep(run, _dropped_at_each_ack(run), judge, LIAR))

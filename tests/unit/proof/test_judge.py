@@ -1,0 +1,291 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From a record to a verdict and to the page, on a real ext4 and a simulated guest; no machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import xml.etree.ElementTree as xml
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proof import checks, evidence, judge, log, run, writer
+from proof.cells import LOSES, SAFE, Cell, Setting
+from proof.errors import ProofError
+from proof.judge import Record, added, cuts_of, judge_cell, problems, window
+from proof.log import Event, Kind
+from proof.machine import MOUNT, RECORD, Segment
+from proof.simulated import Setup, events
+from proof.sweep import Summary
+from proof.writer import Job
+
+PATH = f"{os.environ['PATH']}:{checks.SBIN}"
+TOOLS = ("mkfs.ext4", "e2fsck", "debugfs", "dumpe2fs")
+ext4_tools = pytest.mark.skipif(
+    not all(shutil.which(tool, path=PATH) for tool in TOOLS), reason=f"needs {' '.join(TOOLS)}"
+)
+WORKLOAD = "direct_fdatasync"
+SETTING = Setting("flush", "virtio", "ext4")
+BARRIERS_OFF = replace(SETTING, plant="barrier0")
+ALONE = Job(f"{MOUNT}/{WORKLOAD}", WORKLOAD, clients=1, commits=60, seed=0, noise=1)
+MANY = replace(ALONE, clients=4, commits=30, seed=1)
+VERSIONS = {"qemu": "QEMU emulator version 7.2", "guest": "Linux 6.1"}
+
+
+def command(*argv: str) -> str:
+    """Run a tool that must work."""
+    environment = os.environ | {"PATH": PATH, "LC_ALL": "C"}
+    return subprocess.run(argv, check=True, capture_output=True, text=True, env=environment).stdout
+
+
+def place(image: Path, path: str) -> int:
+    """Return where a file begins on the disk, in bytes."""
+    words = command("dumpe2fs", "-h", str(image)).splitlines()
+    size = int(next(line for line in words if line.startswith("Block size")).split()[-1])
+    return int(command("debugfs", "-R", f"bmap {path} 0", str(image))) * size
+
+
+def made(directory: Path, setting: Setting, by: str) -> Record:
+    """Make a record as a machine would: one client, then four, on one log; `by` is how commits are made durable."""
+    tree, disk = directory / "tree", directory / "disk"
+    (tree / WORKLOAD).mkdir(parents=True)
+    disk.mkdir()
+    size = max(job.clients * job.commits for job in (ALONE, MANY)) * ALONE.size
+    (tree / WORKLOAD / "commits").write_bytes(b"\1" * size)
+    (tree / WORKLOAD / "noise").write_bytes(b"\1" * 64 * writer.BLOCK)
+    image = disk / "base.img"
+    command("mkfs.ext4", "-q", "-d", str(tree), str(image), "16M")
+    setup = Setup(by, place(image, f"/{WORKLOAD}/commits"), 1, place(image, f"/{WORKLOAD}/noise"))
+    out = log.Writer(disk, 16 << 20)
+    segments = []
+    for job in (ALONE, MANY):
+        begin = log.count(disk)
+        for event in events(job, setup):
+            out.append(event.kind, event.offset, event.length, event.fua, bytes(event.data))
+        end, commits = log.count(disk), job.clients * job.commits
+        kernel = {"writes": 2 * commits, "flushes": commits if by == "flush" else 0, "fua": 0}
+        result = {"commits": [job.commits] * job.clients, "commit_seconds": {"p50": 0.01}}
+        segments.append(asdict(Segment(WORKLOAD, job, begin, end, begin, end, kernel, kernel, result)))
+    out.close()
+    words = dict.fromkeys(("seen", "seen_after"), "as seen")
+    raw = {
+        "setting": asdict(setting),
+        "plant": "planted",
+        "hardened": {"verdict": "attested"},
+        "versions": VERSIONS,
+    }
+    (directory / RECORD).write_text(json.dumps({**raw, **words, "segments": segments}))
+    return Record.read(directory)
+
+
+@pytest.fixture
+def safe_record(tmp_path: Path) -> Record:
+    """Return the record of a setting that flushes."""
+    return made(tmp_path / "flush-virtio-ext4", SETTING, "flush")
+
+
+@pytest.fixture
+def control_record(tmp_path: Path) -> Record:
+    """Return the record of its control."""
+    return made(tmp_path / "flush-virtio-ext4-barrier0", BARRIERS_OFF, "nothing")
+
+
+SAFE_CELL = Cell(SETTING, WORKLOAD, SAFE, f"{BARRIERS_OFF.name}/{WORKLOAD}")
+CONTROL = Cell(BARRIERS_OFF, WORKLOAD, LOSES)
+
+
+@ext4_tools
+def test_a_safe_cell_and_its_control_are_shown(
+    safe_record: Record, control_record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With everything that says what the verdict is worth; then the page and the plots."""
+    monkeypatch.setattr(judge, "NEEDED", 30)
+    monkeypatch.setattr(judge, "TRIALS", 4)
+    found = [judge_cell(SAFE_CELL, safe_record, 100), judge_cell(CONTROL, control_record, 60, jobs=2)]
+    assert [cell["problems"] for cell in found] == [[], []]
+    safe, control = found
+    assert (safe["totals"]["losing"], safe["totals"]["damaged"]) == (0, 0)
+    assert safe["totals"]["bound"] == pytest.approx(3 / safe["totals"]["cuts"], rel=0.1)
+    assert control["totals"]["losing"] >= control["totals"]["cuts"] / 2
+    assert safe["self_test"]["cuts"] == 60 and safe["self_test"]["losing"] == 0
+    assert safe["rig"] == {
+        "edit": "flush",
+        "trials": 4,
+        "caught": 4,
+        "needed_and_missed": 0,
+        "lying_disk_caught": True,
+    }
+    assert [row["log"]["flushes"] for row in safe["accounting"]] == [1.0, 1.0]
+    evidence.write(found, tmp_path / "evidence")
+    text = (tmp_path / "evidence/README.md").read_text()
+    assert "2 of 2 cells show what they should: 1 safe ones, 1 controls" in text
+    assert f"| {SAFE_CELL.name} | {safe['totals']['cuts']} | 0 |" in text
+    assert "native FUA is unproven" in text
+    for plot in ("cuts.svg", "flushes.svg"):
+        assert SAFE_CELL.name in xml.parse(tmp_path / "evidence" / plot).getroot().itertext()
+
+
+@ext4_tools
+def test_the_same_record_and_seeds_give_the_same_evidence(safe_record: Record) -> None:
+    """To the last byte, in one process or two."""
+    first, second = (judge_cell(SAFE_CELL, safe_record, 20, jobs) for jobs in (1, 2))
+    assert json.dumps(first) == json.dumps(second)
+
+
+@ext4_tools
+def test_an_unsafe_run_in_a_safe_cell_is_not_shown(control_record: Record) -> None:
+    """And says what is wrong: commits, self-test, flushes."""
+    told = " ".join(judge_cell(SAFE_CELL, control_record, 60)["problems"])
+    assert "cuts lose commits" in told
+    assert "do not survive a drop of all" in told
+    assert "seen 0.000 flushes for each commit, wanted 1.00" in told
+
+
+def test_only_a_runs_own_acknowledgements_count() -> None:
+    """Writes before it are there all the same, those behind it are not."""
+    kinds = [Kind.ACK, Kind.WRITE, Kind.ACK, Kind.WRITE, Kind.ACK]
+    everything = [Event(number, kind) for number, kind in enumerate(kinds)]
+    segment = Segment(WORKLOAD, MANY, 1, 3, 1, 3)
+    assert [event.sequence for event in window(everything, segment)] == [1, 2]
+    later = replace(segment, look_begin=3, look_end=5)
+    assert [event.sequence for event in window(everything, later)] == [1, 2, 3]
+
+
+def test_cuts_behind_a_change_lie_behind_it() -> None:
+    """On a disk that was told nothing since, they lie at its end, with policies and seeds of their own."""
+    everything = [Event(0, Kind.WRITE), Event(1, Kind.ACK), Event(2, Kind.WRITE), Event(3, Kind.WRITE)]
+    segment = Segment(WORKLOAD, MANY, 0, 2, 2, 4)
+    cuts = cuts_of(everything, segment, 50, 1)
+    assert {cut.sequence for cut in cuts} == {2, 3}
+    assert cuts == cuts_of(everything, segment, 50, 1) != cuts_of(everything, segment, 50, 2)
+    idle = cuts_of(everything[:2], replace(segment, look_end=2), 50, 1)
+    assert {cut.sequence for cut in idle} == {1}
+    assert len({cut.policy for cut in idle}) == 4
+
+
+def total(**values: int) -> Summary:
+    """Return a summary."""
+    names = ("cuts", "without_volatile", "lost_without_volatile", "losing", "damaged", "commits_lost")
+    return Summary(**{name: values.get(name, 0) for name in names}, bound=None)
+
+
+NOTHING: dict[str, Any] = {"accounting": []}
+OFF = Cell(Setting("strict", "sata", "xfs"), WORKLOAD, SAFE)
+
+
+@pytest.mark.parametrize(
+    ("cell", "summed", "said"),
+    [
+        (SAFE_CELL, total(cuts=1000), ""),
+        (SAFE_CELL, total(cuts=999), "only 999 cuts had volatile data; wanted 1000"),
+        (SAFE_CELL, total(cuts=1000, losing=1), "1 of 1000 cuts lose commits"),
+        (SAFE_CELL, total(cuts=1000, damaged=2), "2 leave a damaged file system"),
+        (SAFE_CELL, total(cuts=1000, lost_without_volatile=1), "though nothing was volatile"),
+        (OFF, total(without_volatile=1000), ""),
+        (OFF, total(without_volatile=999), "only 999 cuts"),
+        (OFF, total(without_volatile=1000, cuts=1), "the cache is off, yet 1 cuts had volatile data"),
+        (CONTROL, total(cuts=10, losing=5), ""),
+        (CONTROL, total(cuts=10, losing=4), "loses commits in 4 of 10 cuts"),
+        (CONTROL, total(), "this control controls nothing"),
+    ],
+)
+def test_what_a_cell_must_show(cell: Cell, summed: Summary, said: str) -> None:
+    """And what is said if it does not."""
+    told = " ".join(problems(cell, summed, NOTHING))
+    assert said in told
+    assert bool(told) == bool(said)
+
+
+def test_summaries_are_added_up_and_bounded_together() -> None:
+    """Five seeds are one cell."""
+    summed = added([total(cuts=600, losing=1), total(cuts=400, without_volatile=3)])
+    assert (summed.cuts, summed.losing, summed.without_volatile) == (1000, 1, 3)
+    assert summed.bound == pytest.approx(0.00473, rel=0.01)
+    assert added([total()]).bound is None
+
+
+def test_a_record_that_broke_off_is_told(tmp_path: Path) -> None:
+    """It has no record.json, which is written last."""
+    with pytest.raises(ProofError, match="no whole record"):
+        Record.read(tmp_path)
+
+
+def test_a_failed_control_takes_its_cell_along() -> None:
+    """On the page: a safe cell stands only beside a control that loses."""
+    base = {
+        "setting": asdict(SETTING),
+        "workload": WORKLOAD,
+        "seeds": [],
+        "accounting": [],
+        "versions": VERSIONS,
+    }
+    sums = asdict(total(cuts=1000, without_volatile=7)) | {"bound": 0.003}
+    more = {"plant": "", "hardened": {"verdict": "attested"}, "totals": sums, "problems": []}
+    safe = {**base, **more, "cell": "a", "expects": SAFE, "control": "b"}
+    assert "a: its control b was not judged" in evidence.page([safe])
+    control = {**base, **more, "cell": "b", "expects": LOSES, "control": "", "problems": ["loses too little"]}
+    text = evidence.page([safe, control])
+    assert "0 of 2 cells show what they should" in text
+    assert "a: its control b does not lose as it should" in text
+    assert "b: loses too little" in text
+
+
+def test_fua_that_does_not_arrive_is_said_to_be_unproven() -> None:
+    """The kernel sends it, QEMU makes a write and a flush of it."""
+    row = {"clients": 1, "trace": {"fua": 1.0}, "log": {"fua": 0.0, "flushes": 1.0}}
+    cell = {
+        "cell": "flush/scsi-fua/ext4/direct_dsync",
+        "setting": asdict(replace(SETTING, device="scsi-fua")),
+        "accounting": [row],
+        "versions": VERSIONS,
+    }
+    told = " ".join(evidence.not_shown([cell]))
+    assert "FUA of a SCSI disk by itself is unproven" in told
+    row["log"] = {"fua": 1.0, "flushes": 0.0}
+    assert "by itself is unproven" not in " ".join(evidence.not_shown([cell]))
+
+
+@ext4_tools
+def test_the_command_judges_kept_records(
+    safe_record: Record,
+    control_record: Record,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It names what is not shown, and its exit code says so; what was not recorded is named, and stops nothing."""
+    monkeypatch.setattr(judge, "TRIALS", 2)
+    monkeypatch.setattr(run.needs, "missing", dict)
+    records = safe_record.directory.parent
+    words = [
+        "--judge-only",
+        "--records",
+        str(records),
+        "--evidence",
+        str(records / "e"),
+        "--cuts",
+        "20",
+        "--jobs",
+        "1",
+    ]
+    assert run.main([*words, SAFE_CELL.name, "strict/virtio/ext4/dsync"]) == 1
+    told = capsys.readouterr().out
+    assert "1 of 2 cells show what they should" in told
+    assert "wanted 1000: raise --cuts or --seeds" in told
+    assert "strict/virtio/ext4:" in told and "no whole record" in told
+    assert len(list((records / "e/cells").iterdir())) == 2
+
+
+def test_cells_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """A pattern that fits none is refused."""
+    assert run.main(["--list", SAFE_CELL.name]) == 0
+    assert capsys.readouterr().out.splitlines()[0].startswith(f"{SAFE_CELL.name}\tsafe\tcontrol: ")
+    assert run.main(["--list", "nothing"]) == 1
+    assert "no cell is called 'nothing'" in capsys.readouterr().err
