@@ -1,0 +1,188 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Recording, as far as it goes without a machine: arguments, jobs, inventory; and a rig whose guest is this test."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proof import log, machine
+from proof.cells import DEVICES, NBD, SAFE_WORKLOADS, WORKLOADS, Setting
+from proof.disk import VolatileDisk
+from proof.errors import ProofError
+from proof.log import Kind
+from proof.machine import ACK_SERIAL, SERIAL, Rig, Segment
+from proof.writer import Job, acknowledgement
+
+SETTING = Setting("flush", "virtio", "ext4")
+
+
+class Served(VolatileDisk):
+    """A disk that seems to be served."""
+
+    @property
+    def socket(self) -> Path:
+        """Return a name."""
+        return Path("/run/socket")
+
+
+@pytest.mark.parametrize("device", [*DEVICES, NBD])
+def test_the_guest_sees_the_disk_and_that_of_acknowledgements(device: str, tmp_path: Path) -> None:
+    """Caches on, each with its serial, each drive used once, both from one socket."""
+    words = machine.qemu_arguments(device, Served(tmp_path))
+    drives = [value for option, value in zip(words[::2], words[1::2], strict=True) if option == "-drive"]
+    devices = [value for option, value in zip(words[::2], words[1::2], strict=True) if option == "-device"]
+    disks = [value for value in devices if "drive=" in value]
+    assert len(drives) == len(disks) == (1 if device == NBD else 2)
+    assert all("cache=writeback" in drive and "path=/run/socket" in drive for drive in drives)
+    assert all("write-cache=on" in disk for disk in disks)
+    assert f"serial={ACK_SERIAL}" in disks[-1] and "export=ack" in drives[-1]
+    if device != NBD:
+        assert f"serial={SERIAL}" in disks[0] and "export=disk" in drives[0]
+        assert ("dpofua=on" in disks[0]) == (device == "scsi-fua")
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_each_workload_is_written_alone_and_then_by_all(workload: str) -> None:
+    """With noise, so that something is volatile; files that grow begin anew each time."""
+    jobs = machine.jobs(workload, [1, 2], "/dev/vdb", "/dev/vdc")
+    assert [(job.clients, job.seed) for job in jobs] == [(1, 0), (4, 1), (4, 2)]
+    assert all(job.noise and job.ack == "/dev/vdc" and job.device == "/dev/vdb" for job in jobs)
+    assert len({job.directory for job in jobs}) == (3 if workload == "append_fsync" else 1)
+
+
+def test_what_harden_db_is_told() -> None:
+    """The profile, the mount, and words that have not expired; only `protected` has its disk vouched for."""
+    for profile in ("strict", "flush", "protected", "disposable"):
+        words = machine.inventory("proof", profile)["all"]["hosts"]["proof"]
+        assert words["durable_profile"] == profile
+        assert words["durable_mounts"] == [machine.MOUNT]
+        claims = {row["claim"] for row in words["durable_attestations"]}
+        assert ("power_loss_protection" in claims) == (profile == "protected")
+        assert all(row["expires"] > date.today().isoformat() for row in words["durable_attestations"])
+        assert words.get("durable_accept_data_loss", False) == (profile == "disposable")
+
+
+@pytest.mark.parametrize("file_system", ["ext4", "xfs"])
+def test_a_file_system_is_made(file_system: str, tmp_path: Path) -> None:
+    """A sparse one, of the size that XFS wants."""
+    if not shutil.which(f"mkfs.{file_system}", path="/usr/sbin:/sbin:/usr/bin"):
+        pytest.skip(f"needs mkfs.{file_system}")
+    image = tmp_path / "image"
+    machine.make_file_system(image, file_system)
+    assert image.stat().st_size == machine.SIZE
+    assert image.stat().st_blocks * 512 < machine.SIZE / 2
+
+
+def test_a_file_system_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    """With the tool's own words."""
+    with pytest.raises(ProofError, match="no file system"):
+        machine.make_file_system(tmp_path / "image", "nonsense")
+
+
+def test_segments_are_read_as_they_were_written() -> None:
+    """Job and all."""
+    segment = Segment("dsync", Job("/d", "dsync"), 1, 2, 3, 4, {"flushes": 1}, {}, {"commits": [1]})
+    assert Segment.read(json.loads(json.dumps(asdict(segment)))) == segment
+
+
+class Guest:
+    """A machine that answers what the test wants, and commits when the writer runs."""
+
+    name = "proof"
+
+    def __init__(self, directory: Path, commits: int) -> None:
+        """Begin the log that its commits go to."""
+        self.log = log.Writer(directory, 1 << 20)
+        self.commits = commits
+        self.scripts = list[str]()
+        self.flushes = 0
+
+    def run(self, argv: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        """Answer by what the script is about."""
+        script = argv[2]
+        self.scripts.append(script)
+        return subprocess.CompletedProcess(argv, *self._answer(script), "sh: no")
+
+    def _answer(self, script: str) -> tuple[int, str]:
+        if "writer.py run" in script:
+            for number in range(self.commits):
+                self.log.append(Kind.WRITE, 0, data=bytes(512))
+                self.log.append(Kind.FLUSH)
+                self.log.append(Kind.ACK, 0, data=acknowledgement(0, number))
+            self.flushes += self.commits
+            return 0, json.dumps({"job": {}, "commits": [self.commits], "commit_seconds": {"p50": 0.1}})
+        if script.startswith("cat ") and "/stat" in script:
+            return 0, f"0 0 0 0 {self.flushes} 0 0 0 0 0 0 0 0 0 0 {self.flushes} 0\n"
+        if "grep block_rq_issue" in script:
+            return 0, "254:16\n x: block_rq_issue: 254,16 FF 0 () 0 + 0 [x]\n"
+        return (1, "said") if "fails" in script else (0, "")
+
+
+def rig(tmp_path: Path, commits: int = 3) -> tuple[Rig, Guest]:
+    """Return a rig over such a guest."""
+    guest = Guest(tmp_path, commits)
+    return Rig(SETTING, tmp_path, VolatileDisk(tmp_path), guest), guest  # type: ignore[arg-type]
+
+
+def test_a_run_is_counted_by_kernel_trace_and_log(tmp_path: Path) -> None:
+    """And knows which part of the log is its own."""
+    made, guest = rig(tmp_path)
+    made.name = "vdb"
+    guest.log.append(Kind.NOTE, data=b"opened disk")
+    first, second = (made.write(Job("/d", "dsync", clients=1, seed=seed)) for seed in (1, 2))
+    assert (first.begin, first.end, second.begin, second.end) == (1, 10, 10, 19)
+    assert first.kernel["flushes"] == second.kernel["flushes"] == 3
+    assert first.trace["flushes"] == 1
+    found = log.read(tmp_path)
+    machine._must_be_whole(SETTING, found, [first, second])
+    with pytest.raises(ProofError, match="the writer made 3 commits, the log has 2"):
+        machine._must_be_whole(SETTING, found, [Segment(**{**vars(first), "end": 7})])
+
+
+def test_a_step_that_fails_says_which_and_how(tmp_path: Path) -> None:
+    """Setting, step, exit code and words; and a writer that commits nothing."""
+    made, _ = rig(tmp_path, commits=0)
+    with pytest.raises(ProofError, match=r"flush/virtio/ext4: the step: ended with 1: saidsh: no"):
+        made.shell("the step", "fails")
+    made.name = "vdb"
+    with pytest.raises(ProofError, match="dsync: nothing was committed"):
+        made.write(Job("/d", "dsync"))
+
+
+def test_a_profile_that_no_rule_makes_is_said_so(tmp_path: Path) -> None:
+    """harden-db has none for NBD."""
+    made, _ = rig(tmp_path)
+    made.setting = Setting("defaults", NBD, "ext4")
+    assert "not made by harden-db" in made.harden()["verdict"]
+
+
+def test_files_are_prepared_once_for_all_runs_in_a_directory(tmp_path: Path) -> None:
+    """In the size that the largest needs."""
+    made, guest = rig(tmp_path)
+    guest.put = lambda local, remote: None  # type: ignore[attr-defined]
+    made.prepare(
+        [job for name in SAFE_WORKLOADS for job in machine.jobs(name, [1, 2], "/dev/vdb", "/dev/vdc")]
+    )
+    prepared = [script for script in guest.scripts if "writer.py prepare" in script]
+    assert len(prepared) == len(SAFE_WORKLOADS) - 1 + 3
+    assert all('"clients": 4' in script for script in prepared if "append" not in script)
+
+
+def test_a_directory_is_made_anew(tmp_path: Path) -> None:
+    """What an earlier record left there is gone."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/old").touch()
+    machine.make_directory(tmp_path / "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert not list((tmp_path / "a").iterdir())
