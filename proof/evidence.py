@@ -74,6 +74,9 @@ def page(cells: Sequence[dict[str, Any]]) -> str:
         "![Flushes for each commit](flushes.svg)\n",
         "## The rig\n",
         _table(RIG_HEAD, [_rig_row(cell) for cell in safe if "rig" in cell]),
+        "## One cut, and a boot\n",
+        "A fresh machine was booted over what a cut had left, and read the files by its own kernel.\n",
+        _table(REBOOT_HEAD, [_reboot_row(cell) for cell in safe if "reboot" in cell]),
         "## Versions\n",
         "\n".join(f"- {line}" for line in _versions(cells)) + "\n",
     ]
@@ -148,6 +151,15 @@ RIG_HEAD = (
     "needed and missed",
     "lying disk caught",
 )
+
+
+REBOOT_HEAD = ("cell", "what the cut kept", "acknowledged", "missing", "torn", "complaints of the kernel")
+
+
+def _reboot_row(cell: dict[str, Any]) -> list[str]:
+    found = cell["reboot"]
+    numbers = (found["acknowledged"], found["missing"], found["torn"], len(found["complaints"]))
+    return [cell["cell"], found["cut"]["policy"], *(str(number) for number in numbers)]
 
 
 def _safe_row(cell: dict[str, Any], by_name: dict[str, dict[str, Any]]) -> list[str]:

@@ -15,9 +15,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from proof import accounting, bounds, log
+from proof import accounting, bounds, log, machine
 from proof.cells import SAFE, Cell, Setting
-from proof.checks import CHECKS
+from proof.checks import CHECKS, scratch_directory
 from proof.errors import ProofError
 from proof.log import Event, Kind
 from proof.machine import RECORD, Segment
@@ -30,12 +30,15 @@ from proof.sweep import (
     Outcome,
     Run,
     Summary,
+    Verdict,
+    rebuild,
     schedule,
     sensitivity,
     summary,
     sweep,
     sweep_in_parts,
 )
+from proof.verify import Records
 from proof.volatile import DROP, Faults
 
 #: Cuts with volatile data that a safe cell has to survive, over all its seeds.
@@ -43,6 +46,8 @@ NEEDED = 1000
 #: Of the cuts of a control, how many have to lose commits.
 SHARE = 0.5
 TRIALS = 20
+#: Cuts of which one is booted from.
+REBOOT_AMONG = 60
 LIAR = Model(faults=Faults(ignore_flush_every=50, ignore_fua=True))
 
 
@@ -139,6 +144,40 @@ def judge_cell(cell: Cell, record: Record, cuts: int, jobs: int = 1) -> dict[str
     return found
 
 
+def reboot_cell(cell: Cell, record: Record, directory: Path) -> dict[str, Any]:
+    """Boot a machine from what one cut left, one that took volatile data, and return what is missing there."""
+    _, many = _split(record.segments(cell.workload))
+    segment = many[-1]
+    run, model = record.run(segment), Model(seed=segment.job.seed)
+    cuts = cuts_of(run.events, segment, REBOOT_AMONG, segment.job.seed)
+    taking = [o for o in sweep(run, cuts, _unseen, model) if o.kept < o.volatile or cell.setting.cache_is_off]
+    if not taking:
+        raise ProofError(f"{cell.name}: none of {len(cuts)} cuts takes volatile data: nothing to boot from")
+    cut = taking[len(taking) // 2].cut
+    with scratch_directory() as scratch:
+        image = Path(scratch, "cut.img")
+        counts = rebuild(run, cut, image, model)
+        where = {name: f"{Path(segment.job.directory).name}/{name}" for name in Records(segment.job).files}
+        found = machine.reboot(cell.setting, image, list(where.values()), directory)
+    losses = Records(segment.job).losses({name: found.files[path] for name, path in where.items()}, counts)
+    return {
+        "cut": cut._asdict(),
+        "acknowledged": losses.acknowledged,
+        "missing": len(losses.missing),
+        "torn": len(losses.torn),
+        "complaints": found.complaints,
+    }
+
+
+def problems_of_reboot(found: dict[str, Any]) -> list[str]:
+    """Return what is wrong with what a machine found after a cut."""
+    wrong = [f"the kernel complains after a cut and a boot: {line}" for line in found["complaints"]]
+    if found["missing"] + found["torn"]:
+        lost = f"{found['missing']} missing, {found['torn']} torn of {found['acknowledged']}"
+        wrong.append(f"after a cut and a boot commits are lost: {lost}")
+    return wrong
+
+
 def added(judged: Iterable[Summary]) -> Summary:
     """Add up what several seeds gave; the bound is that of all their cuts."""
     numbers = Counter[str]()
@@ -190,6 +229,11 @@ def _problems_of_rig(found: dict[str, Any]) -> list[str]:
     if rig and rig["trials"] and not rig["lying_disk_caught"]:
         wrong.append("a disk that ignores every 50th flush, and FUA, is not caught")
     return wrong
+
+
+def _unseen(image: Path, counts: Sequence[int], scratch: Path) -> Verdict:
+    """Stand in for a judge where only what is volatile is asked for."""
+    return Verdict(True, "", 0, 0)
 
 
 def _split(segments: Sequence[Segment]) -> tuple[list[Segment], list[Segment]]:

@@ -10,6 +10,7 @@ disk's log, and `record.json`. The machine is gone by then.
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 import subprocess
@@ -298,6 +299,14 @@ cat "/sys/block/$1/cache_type" 2> /dev/null || cat "/sys/block/$1"/device/scsi_d
             job.pattern, job, begin, end, begin, end, asdict(kernel), asdict(trace), {**result, "job": None}
         )
 
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file below the mount point, None for one that is gone."""
+        text = self.shell(
+            f"read {path}", '[ ! -e "$1" ] || { echo there; base64 "$1"; }', f"{MOUNT}/{path.lstrip('/')}"
+        )
+        there, _, content = text.partition("\n")
+        return base64.b64decode(content) if there else None
+
     def _writer(self, verb: str, job: Job) -> str:
         argv = shlex.join(["python3", "/root/writer.py", verb, json.dumps(asdict(job))])
         return self.shell(
@@ -316,7 +325,8 @@ cat "/sys/block/$1/cache_type" 2> /dev/null || cat "/sys/block/$1"/device/scsi_d
 
     def _trace_on(self) -> None:
         script = """
-cd /sys/kernel/tracing 2> /dev/null || { mount -t tracefs tracefs /sys/kernel/tracing && cd /sys/kernel/tracing; }
+[ -e /sys/kernel/tracing/tracing_on ] || mount -t tracefs tracefs /sys/kernel/tracing
+cd /sys/kernel/tracing
 echo 0 > tracing_on
 echo 16384 > buffer_size_kb
 echo > trace
@@ -377,6 +387,28 @@ def record(setting: Setting, wanted: Sequence[Cell], seeds: Sequence[int], direc
     (disk.directory / "newest.img").unlink()
     # last: a directory with this file is whole
     (directory / RECORD).write_text(json.dumps(text, indent=1))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a machine finds that is booted after a power cut: files (None: gone), and what its kernel complains of."""
+
+    files: dict[str, bytes | None]
+    complaints: list[str]
+
+
+def reboot(setting: Setting, image: Path, paths: Sequence[str], directory: Path) -> Found:
+    """Boot a fresh machine over the image that a cut left, mount it as any boot does, and read files by their paths."""
+    make_directory(directory)
+    disk = VolatileDisk.made(directory / "disk", image)
+    with booted(setting, directory, disk) as rig:
+        rig.mount()
+        files = {path: rig.read(path) for path in paths}
+        script = 'dmesg | grep -iE "(ext4-fs|xfs|jbd2).*(error|corrupt|abort|shut)" || true'
+        complaints = rig.shell("what the kernel complains of", script).splitlines()
+    for path in (disk.base, disk.directory / "newest.img"):
+        path.unlink()
+    return Found(files, complaints)
 
 
 def _before_and_after(rig: Rig, todo: Sequence[Job]) -> list[Segment]:

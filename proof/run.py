@@ -21,7 +21,7 @@ from lab.errors import LabError
 from lab.paths import Lab
 from lab.progress import say
 from proof import evidence, judge, machine, needs, short
-from proof.cells import PLANTS, Cell, Setting, by_setting, chosen, matrix
+from proof.cells import PLANTS, SAFE, Cell, Setting, by_setting, chosen, matrix
 from proof.disk import ROOT
 from proof.errors import ProofError
 
@@ -69,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="processes that sweep")
     parser.add_argument("--fresh", action="store_true", help="record anew what has been recorded")
+    parser.add_argument("--no-reboot", action="store_true", help="leave out the boot from what one cut left")
     parser.add_argument("--judge-only", action="store_true", help="judge kept records, start no machine")
     parser.add_argument("--records", type=Path, default=None, metavar="DIR", help="where records lie")
     parser.add_argument(
@@ -137,7 +138,20 @@ def _one(
         say(f"{cell.name}: {arguments.cuts} cuts")
         found.append(judge.judge_cell(cell, record, arguments.cuts, arguments.jobs))
         say(f"{cell.name}: {_in_words(found[-1])}")
+    safe = [index for index, cell in enumerate(members) if cell.expects == SAFE]
+    if safe and not (arguments.judge_only or arguments.no_reboot):
+        _reboot(members[safe[0]], record, found[safe[0]])
     return found
+
+
+def _reboot(cell: Cell, record: judge.Record, found: dict[str, Any]) -> None:
+    """Cut once for real: boot from what a cut left. One cell stands for the setting."""
+    say(f"{cell.name}: one cut, and a boot from what it left")
+    found["reboot"] = judge.reboot_cell(
+        cell, record, record.directory.with_name(f"{record.directory.name}-reboot")
+    )
+    found["problems"] += judge.problems_of_reboot(found["reboot"])
+    found["verdict"] = "not shown" if found["problems"] else "shown"
 
 
 def _covers(directory: Path, members: Sequence[Cell], seeds: int) -> bool:

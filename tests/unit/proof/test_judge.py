@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from proof import checks, evidence, judge, log, run, writer
+from proof import checks, evidence, judge, log, machine, run, writer
 from proof.cells import LOSES, SAFE, Cell, Setting
 from proof.errors import ProofError
 from proof.judge import Record, added, cuts_of, judge_cell, problems, window
@@ -281,6 +281,32 @@ def test_the_command_judges_kept_records(
     assert "wanted 1000: raise --cuts or --seeds" in told
     assert "strict/virtio/ext4:" in told and "no whole record" in told
     assert len(list((records / "e/cells").iterdir())) == 2
+
+
+@ext4_tools
+def test_a_machine_is_booted_from_what_a_cut_left(
+    safe_record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With volatile data gone; here the machine is debugfs."""
+
+    def reboot(setting: Setting, image: Path, paths: list[str], directory: Path) -> machine.Found:
+        assert setting == SETTING
+        checked = checks.ext4(image, paths, tmp_path)
+        return machine.Found(checked.files, [] if checked.clean else [checked.said])
+
+    monkeypatch.setattr(machine, "reboot", reboot)
+    found = judge.reboot_cell(SAFE_CELL, safe_record, tmp_path / "reboot")
+    assert 0 < found["acknowledged"] < MANY.clients * MANY.commits
+    assert judge.problems_of_reboot(found) == []
+    assert "2 missing, 1 torn of 9" in " ".join(
+        judge.problems_of_reboot(
+            {"acknowledged": 9, "missing": 2, "torn": 1, "complaints": ["EXT4-fs error"]}
+        )
+    )
+    monkeypatch.setattr(
+        machine, "reboot", lambda *_: machine.Found(dict.fromkeys([f"{WORKLOAD}/commits"]), [])
+    )
+    assert judge.problems_of_reboot(judge.reboot_cell(SAFE_CELL, safe_record, tmp_path / "reboot"))
 
 
 def test_cells_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -179,6 +179,20 @@ def test_files_are_prepared_once_for_all_runs_in_a_directory(tmp_path: Path) -> 
     assert all('"clients": 4' in script for script in prepared if "append" not in script)
 
 
+def test_a_file_is_read_from_the_guest(tmp_path: Path) -> None:
+    """Its bytes, an empty one as such, and one that is gone as None; the script runs here."""
+    made, guest = rig(tmp_path)
+
+    def run(argv: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        path = argv[-1].replace(machine.MOUNT, str(tmp_path))
+        return subprocess.run([*argv[:-1], path], capture_output=True, text=True, check=False)
+
+    guest.run = run  # type: ignore[method-assign]
+    (tmp_path / "full").write_bytes(bytes(range(256)) * 3)
+    (tmp_path / "empty").touch()
+    assert [made.read(name) for name in ("full", "/empty", "gone")] == [bytes(range(256)) * 3, b"", None]
+
+
 def test_a_directory_is_made_anew(tmp_path: Path) -> None:
     """What an earlier record left there is gone."""
     (tmp_path / "a").mkdir()
