@@ -4,7 +4,7 @@ PYTHON := tools/with-python
 RUN    := .venv/run/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit capture demo test lint unit sanity lab-test bench clean
+.PHONY: help setup audit capture demo test lint unit sanity lab-test bench prove clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ bench: ## what the facts cost with 256 disks and with disks that hang; a quarter
 	@$(PYTHON) tools/venvs.py run
 	@$(RUN)/python -m lab doctor --install
 	@$(RUN)/python -m benchmarks.storage_facts
+
+prove: ## cut the power of lab machines thousands of times; CELLS='flush/virtio/ext4/*' for a part; all of it takes days, emulated
+	@$(PYTHON) tools/venvs.py run
+	@$(RUN)/python -m proof --install $(CELLS)
 
 clean: ## remove what the targets above made
 	@rm -rf .venv .ansible .mypy_cache .ruff_cache .pytest_cache .hypothesis \

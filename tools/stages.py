@@ -73,6 +73,7 @@ def unit_stages() -> Iterator[Stage]:
     yield Stage("unit", "unit tests, Python 3.9 without ansible-core", HOST_PYTHON, pure)
     for venv in ANSIBLES:
         yield Stage("unit", f"unit tests, {venv}", venv, ("pytest", "-n2", "tests/unit"))
+    yield Stage("unit", "proof, the short part", ANSIBLES[-1], ("python", "-m", "proof", "--short"))
 
 
 def sanity_stages(scratch: Path) -> Iterator[Stage]:
