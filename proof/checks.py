@@ -24,6 +24,7 @@ from proof.images import copy_sparse
 SBIN = "/usr/sbin:/sbin"
 #: Of e2fsck's exit code: errors are left, and everything beyond.
 LEFT = ~3
+COPY = "copy.img"
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,12 @@ def ext4(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
 
 def xfs(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
     """Replay the log by a mount, read, and ask `xfs_repair -n`; needs root and the host's XFS."""
-    return _mounted(image, paths, scratch, ["-t", "xfs", "-o", "loop,nouuid"], ["xfs_repair", "-n"])
+    return _by_mount(image, paths, scratch, "xfs", ["xfs_repair", "-n"])
 
 
 def ext4_by_mount(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
     """Replay the journal by a mount, as a boot without a file system check does; needs root."""
-    return _mounted(
-        image, paths, scratch, ["-t", "ext4", "-o", "loop,errors=continue"], ["e2fsck", "-f", "-n"]
-    )
+    return _by_mount(image, paths, scratch, "ext4", ["e2fsck", "-f", "-n"])
 
 
 CHECKS: dict[str, Check] = {"ext4": ext4, "xfs": xfs}
@@ -75,25 +74,42 @@ def scratch_directory() -> tempfile.TemporaryDirectory[str]:
     )
 
 
-def _mounted(
-    image: Path, paths: Sequence[str], scratch: Path, options: list[str], repair: list[str]
-) -> Checked:
+#: Options of mount(8): the host's own file systems are to be neither mistaken for the image, nor stopped by it.
+MOUNTS = {"xfs": "loop,nouuid", "ext4": "loop,errors=continue"}
+
+
+@contextmanager
+def mounted(image: Path, scratch: Path, file_system: str) -> Iterator[tuple[Path | None, str]]:
+    """Mount a copy of an image, `copy.img` in the scratch directory, which replays its log.
+
+    Give the mount point, or None and what was said. Needs root.
+    """
     if os.geteuid() != 0:
         raise ProofError("only root can mount an image: run as root, or in a machine of the lab")
     target = scratch / "mount"
     target.mkdir(exist_ok=True)
     with _copy(image, scratch) as copy:
-        mounted = _run("mount", *options, str(copy), str(target))
-        if mounted.returncode:
-            return Checked(False, mounted.stdout.strip(), dict.fromkeys(paths))
+        done = _run("mount", "-t", file_system, "-o", MOUNTS[file_system], str(copy), str(target))
+        if done.returncode:
+            yield None, done.stdout.strip()
+            return
         try:
-            files = {path: _content(target / path.lstrip("/")) for path in paths}
+            yield target, ""
         finally:
             unmounted = _run("umount", str(target))
         if unmounted.returncode:
             raise ProofError(f"cannot unmount {target}: {unmounted.stdout.strip()}")
-        asked = _run(*repair, str(copy))
-        return Checked(asked.returncode == 0, asked.stdout.strip() if asked.returncode else "", files)
+
+
+def _by_mount(
+    image: Path, paths: Sequence[str], scratch: Path, file_system: str, repair: list[str]
+) -> Checked:
+    with mounted(image, scratch, file_system) as (target, said):
+        if target is None:
+            return Checked(False, said, dict.fromkeys(paths))
+        files = {path: _content(target / path.lstrip("/")) for path in paths}
+    asked = _run(*repair, str(scratch / COPY))
+    return Checked(asked.returncode == 0, asked.stdout.strip() if asked.returncode else "", files)
 
 
 def _dumped(image: Path, paths: Sequence[str], scratch: Path) -> dict[str, bytes | None]:
@@ -118,7 +134,7 @@ def _content(path: Path) -> bytes | None:
 
 @contextmanager
 def _copy(image: Path, scratch: Path) -> Iterator[Path]:
-    path = scratch / "copy.img"
+    path = scratch / COPY
     copy_sparse(image, path)
     yield path
 
