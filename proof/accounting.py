@@ -90,6 +90,8 @@ def minimum(setting: Setting, workload: str) -> Minimum:
     where the kernel's belief is pinned at write back it sends some all the same, which cost nothing. O_SYNC may commit
     the file's times too, so nothing is claimed for it.
     """
+    if setting.engine:
+        return Minimum(None, None)
     fua = setting.device in ("scsi-fua", "nbd")
     if setting.cache_is_off:
         return Minimum(0.0, 0.0) if setting.device == "virtio" else Minimum(None, None)

@@ -4,15 +4,16 @@
 
 """The matrix: profile x device x file system x workload, each safe cell with a control that must lose commits.
 
-A cell's name is `profile/device/file system[/plant]/workload`. All workloads of one setting are recorded in one boot.
+A cell's name is `profile/device/file system[/engine][/plant]/workload`. All workloads of one setting are recorded in one boot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from proof import postgresql
 from proof.errors import ProofError
 
 SAFE = "safe"
@@ -28,7 +29,9 @@ SAFE_WORKLOADS = {
 }
 #: What no setting but a cache that is off makes safe; without a flush not even that.
 UNSAFE_WORKLOADS = {"direct": "SQL Server, 0/0", "no_sync": "an engine's sync turned off"}
-WORKLOADS = SAFE_WORKLOADS | UNSAFE_WORKLOADS
+#: Of a real engine: what its own client asks for.
+COMMITS = "commits"
+WORKLOADS = SAFE_WORKLOADS | UNSAFE_WORKLOADS | {COMMITS: "through the engine's own client"}
 FILE_SYSTEMS = ("ext4", "xfs")
 DEVICES = ("virtio", "scsi", "scsi-fua", "sata")
 #: The guest's own NBD client: the one device here that passes FUA on as FUA. harden-db has no rule for it.
@@ -96,6 +99,7 @@ PLANTS = {
         _BARRIERS_OFF,
         _BARRIERS_ON_AND_IDLE,
     ),
+    "sync-off": Plant("the engine's own sync turned off", postgresql.SYNC_OFF),
     "mended": Plant(
         "commits made under barrier=0, then harden-db, then more commits", _BARRIERS_OFF, hardens=True
     ),
@@ -104,17 +108,22 @@ PLANTS = {
 
 @dataclass(frozen=True, order=True)
 class Setting:
-    """What one boot is: a profile that harden-db makes, a device, a file system, and what the rig then plants."""
+    """What one boot is: a profile that harden-db makes, a device, a file system, and what the rig then plants.
+
+    `engine` is a real one, whose machine has its server.
+    """
 
     profile: str
     device: str
     file_system: str
     plant: str = ""
+    engine: str = ""
 
     @property
     def name(self) -> str:
         """Return its name, which is the begin of those of its cells."""
-        return "/".join(part for part in (self.profile, self.device, self.file_system, self.plant) if part)
+        parts = (self.profile, self.device, self.file_system, self.engine, self.plant)
+        return "/".join(part for part in parts if part)
 
     @property
     def directory(self) -> str:
@@ -185,6 +194,7 @@ def _cells() -> Iterator[Cell]:
             if file_system == "ext4":
                 yield from _moments(device)
         yield from _cached(DEFAULTS, NBD, file_system)
+    yield from _engine(postgresql.ENGINE)
     yield Cell(Setting(DISPOSABLE, "virtio", "ext4"), PLAIN, LOSES)
 
 
@@ -207,6 +217,20 @@ def _cached(profile: str, device: str, file_system: str) -> Iterator[Cell]:
     yield from _losing(Setting(profile, device, file_system, liar), SAFE_WORKLOADS)
     if liar != "belief":
         yield from _losing(Setting(profile, device, file_system, "belief"), (PLAIN,))
+
+
+def _engine(name: str) -> Iterator[Cell]:
+    """A real engine on each file system and for each safe profile; its sync off, and its file system's barriers."""
+    for file_system, device in (("ext4", "virtio"), ("xfs", "sata")):
+        flush = Setting("flush", device, file_system, engine=name)
+        off, liar = replace(flush, plant="sync-off"), replace(flush, plant=_liar(file_system))
+        yield Cell(flush, COMMITS, SAFE, f"{off.name}/{COMMITS}")
+        yield Cell(off, COMMITS, LOSES)
+        yield Cell(liar, COMMITS, LOSES)
+        yield Cell(replace(flush, profile="protected"), COMMITS, SAFE, f"{liar.name}/{COMMITS}")
+        back = replace(flush, profile="strict", plant="cache-back")
+        yield Cell(replace(back, plant=""), COMMITS, SAFE, f"{back.name}/{COMMITS}")
+        yield Cell(back, COMMITS, LOSES)
 
 
 def _moments(device: str) -> Iterator[Cell]:

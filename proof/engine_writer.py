@@ -6,7 +6,7 @@
 
     python3 engine_writer.py JOB    commit; print the figures as JSON
 
-JOB is writer.Job as JSON; its `pattern` names the engine, its `directory` says how to reach it.
+JOB is writer.Job as JSON; its `pattern` names the engine, its `socket` says where the server listens.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import asdict
 from typing import IO, Any, cast
 
 try:
-    from proof.writer import O_DIRECT, QUANTILES, SECTOR, Job, _all_of, _quantile, acknowledgement
+    from proof.writer import O_DIRECT, QUANTILES, SECTOR, Job, _all_of, _Noise, _quantile, acknowledgement
 except ImportError:  # in the guest both files lie side by side
     from writer import (  # type: ignore[import-not-found, no-redef]
         O_DIRECT,
@@ -30,6 +30,7 @@ except ImportError:  # in the guest both files lie side by side
         SECTOR,
         Job,
         _all_of,
+        _Noise,
         _quantile,
         acknowledgement,
     )
@@ -42,7 +43,7 @@ CLIENTS = {
         "-v",
         "ON_ERROR_STOP=1",
         "-h",
-        "{directory}",
+        "{socket}",
         "-U",
         "postgres",
         "-d",
@@ -65,7 +66,7 @@ class _Client:
         self._number = number
 
     def work(self) -> None:
-        argv = [word.format(directory=self._job.directory) for word in CLIENTS[self._job.pattern]]
+        argv = [word.format(socket=self._job.socket) for word in CLIENTS[self._job.pattern]]
         process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         try:
             self._work(cast("IO[str]", process.stdin), cast("IO[str]", process.stdout))
@@ -79,9 +80,11 @@ class _Client:
         job, end = self._job, time.monotonic() + (self._job.seconds or 1e9)
         acks = os.open(job.ack, os.O_WRONLY | O_DIRECT) if job.ack else -1
         ack = mmap.mmap(-1, SECTOR)
+        noise = _Noise(job, self._number)
         for number in range(job.commits):
             if time.monotonic() > end:
                 break
+            noise.write()
             started = time.monotonic()
             say.write(
                 f"insert into commits values ({job.seed}, {self._number}, {number});\n\\echo done {number}\n"

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from proof import accounting, bounds, log, machine
+from proof import accounting, bounds, log, machine, postgresql
 from proof.cells import SAFE, Cell, Setting
 from proof.checks import CHECKS, scratch_directory
 from proof.errors import ProofError
@@ -40,9 +40,10 @@ from proof.sweep import (
 )
 from proof.verify import Records
 from proof.volatile import DROP, Faults
+from proof.writer import Job
 
 #: Cuts with volatile data that a safe cell has to survive, over all its seeds.
-NEEDED = 1000
+NEEDED, NEEDED_OF_ENGINE = 1000, 200
 #: Of the cuts of a control, how many have to lose commits.
 SHARE = 0.5
 TRIALS = 20
@@ -117,7 +118,9 @@ def cuts_of(events: Sequence[Event], segment: Segment, count: int, seed: int) ->
 def judge_cell(cell: Cell, record: Record, cuts: int, jobs: int = 1) -> dict[str, Any]:
     """Return the evidence for one cell: `cuts` cuts, shared by its seeds, and all that shows what they are worth."""
     alone, many = _split(record.segments(cell.workload))
-    each = -(-cuts // len(many))
+    # recovery by a server takes longer, and fewer are asked for
+    wanted = cuts * NEEDED_OF_ENGINE // NEEDED if cell.setting.engine else cuts
+    each = -(-wanted // len(many))
     judged = [_sweep(cell, record, segment, each, jobs) for segment in many]
     total = added(judged)
     found: dict[str, Any] = {
@@ -157,16 +160,22 @@ def reboot_cell(cell: Cell, record: Record, directory: Path) -> dict[str, Any]:
     with scratch_directory() as scratch:
         image = Path(scratch, "cut.img")
         counts = rebuild(run, cut, image, model)
-        where = {name: f"{Path(segment.job.directory).name}/{name}" for name in Records(segment.job).files}
-        found = machine.reboot(cell.setting, image, list(where.values()), directory)
-    losses = Records(segment.job).losses({name: found.files[path] for name, path in where.items()}, counts)
-    return {
-        "cut": cut._asdict(),
-        "acknowledged": losses.acknowledged,
-        "missing": len(losses.missing),
-        "torn": len(losses.torn),
-        "complaints": found.complaints,
-    }
+        missing, torn, complaints = _booted(cell.setting, segment.job, counts, image, directory)
+    told = {"acknowledged": sum(counts), "missing": missing, "torn": torn, "complaints": complaints}
+    return {"cut": cut._asdict(), **told}
+
+
+def _booted(
+    setting: Setting, job: Job, counts: Sequence[int], image: Path, directory: Path
+) -> tuple[int, int, list[str]]:
+    """Boot from an image; return how many commits are missing and torn there, and the kernel's complaints."""
+    if setting.engine:
+        found = machine.reboot(setting, image, [], job.seed, directory)
+        return len(postgresql.absent(counts, found.rows)), 0, found.complaints
+    where = {name: f"{Path(job.directory).name}/{name}" for name in Records(job).files}
+    found = machine.reboot(setting, image, list(where.values()), job.seed, directory)
+    losses = Records(job).losses({name: found.files[path] for name, path in where.items()}, counts)
+    return len(losses.missing), len(losses.torn), found.complaints
 
 
 def problems_of_reboot(found: dict[str, Any]) -> list[str]:
@@ -200,7 +209,7 @@ def problems(cell: Cell, total: Summary, found: dict[str, Any]) -> list[str]:
 
 
 def _problems_of_safe(cell: Cell, total: Summary) -> list[str]:
-    found = []
+    found, needed = [], NEEDED_OF_ENGINE if cell.setting.engine else NEEDED
     if total.losing or total.damaged:
         found.append(
             f"{total.losing} of {total.cuts} cuts lose commits, {total.damaged} leave a damaged file system"
@@ -210,10 +219,10 @@ def _problems_of_safe(cell: Cell, total: Summary) -> list[str]:
     if cell.setting.cache_is_off:
         if total.cuts:
             found.append(f"the cache is off, yet {total.cuts} cuts had volatile data")
-        if total.without_volatile < NEEDED:
-            found.append(f"only {total.without_volatile} cuts; wanted {NEEDED}: raise --cuts or --seeds")
-    elif total.cuts < NEEDED:
-        found.append(f"only {total.cuts} cuts had volatile data; wanted {NEEDED}: raise --cuts or --seeds")
+        if total.without_volatile < needed:
+            found.append(f"only {total.without_volatile} cuts; wanted {needed}: raise --cuts or --seeds")
+    elif total.cuts < needed:
+        found.append(f"only {total.cuts} cuts had volatile data; wanted {needed}: raise --cuts or --seeds")
     return found
 
 
@@ -242,7 +251,9 @@ def _split(segments: Sequence[Segment]) -> tuple[list[Segment], list[Segment]]:
 
 
 def judge_of(setting: Setting, segment: Segment) -> Judge:
-    """Return the judge of one run: the file system's own check, and the writer's files."""
+    """Return the judge of one run: the file system's own check and the writer's files, or the engine's own server."""
+    if setting.engine:
+        return postgresql.Server(setting.file_system, segment.job)
     return Files(CHECKS[setting.file_system], segment.job, "/" + Path(segment.job.directory).name)
 
 

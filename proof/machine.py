@@ -26,8 +26,8 @@ from typing import Any
 from lab.layout import Layout
 from lab.machine import Machine
 from lab.progress import say
-from proof import accounting, log
-from proof.cells import DEFAULTS, DISPOSABLE, NBD, PLANTS, UNSAFE_WORKLOADS, Cell, Setting
+from proof import accounting, log, postgresql
+from proof.cells import COMMITS, DEFAULTS, DISPOSABLE, NBD, PLANTS, UNSAFE_WORKLOADS, Cell, Setting
 from proof.checks import SBIN
 from proof.disk import ROOT, VolatileDisk
 from proof.errors import ProofError
@@ -39,7 +39,7 @@ MOUNT = "/srv/proof"
 SIZE = 320 << 20
 #: Seconds that a flush takes: enough that writes of other clients gather in the cache meanwhile.
 FLUSH = 0.005
-CLIENTS, COMMITS = 4, 250
+CLIENTS, RUN_COMMITS, ENGINE_COMMITS = 4, 250, 100
 #: Of the run with one client: for the self-test of the device, the accounting, and the trials of the rig.
 ALONE, ALONE_COMMITS, ALONE_SEED = 1, 100, 0
 LIMIT = 1800.0
@@ -122,9 +122,15 @@ def jobs(workload: str, seeds: Sequence[int], device: str, ack: str) -> list[Job
     its seed, and blocks that have been written already are what an engine's log is made of.
     """
     found = []
+    if workload == COMMITS:
+        # noise too: of a server that never syncs nothing reaches the disk by itself for a long time
+        engine = Job(
+            f"{MOUNT}/noise", postgresql.ENGINE, CLIENTS, ENGINE_COMMITS, ack=ack, device=device, noise=1
+        )
+        return [replace(engine, seed=seed, seconds=LIMIT / 2, socket=postgresql.SOCKET) for seed in seeds]
     for clients, commits, seed in (
         (ALONE, ALONE_COMMITS, ALONE_SEED),
-        *((CLIENTS, COMMITS, s) for s in seeds),
+        *((CLIENTS, RUN_COMMITS, s) for s in seeds),
     ):
         own = f"{workload}-{clients}-{seed}" if PATTERNS[workload].appends else workload
         found.append(
@@ -277,7 +283,12 @@ cat "/sys/block/$1/cache_type" 2> /dev/null || cat "/sys/block/$1"/device/scsi_d
 
     def prepare(self, wanted: Sequence[Job]) -> None:
         """Make the files of all runs, while the setting is still one that flushes."""
-        self.machine.put(ROOT / "proof/writer.py", "/root/writer.py")
+        for name in ("writer.py", "engine_writer.py"):
+            self.machine.put(ROOT / "proof" / name, f"/root/{name}")
+        if self.setting.engine:
+            # its own files are there; the noise is not
+            self._writer("prepare", replace(wanted[0], pattern="direct", commits=1))
+            return
         largest = dict[str, Job]()
         for job in sorted(wanted, key=lambda job: job.clients * job.commits):
             largest[job.directory] = job
@@ -290,13 +301,22 @@ cat "/sys/block/$1/cache_type" 2> /dev/null || cat "/sys/block/$1"/device/scsi_d
         before = self._stat()
         self._trace_on()
         result = json.loads(self._writer("run", job))
+        del result["job"]
         trace = self._trace()
         kernel = accounting.of_stat(before, self._stat())
         end = log.count(self.disk.directory)
         if not sum(result["commits"]):
             raise ProofError(f"{self.setting.name}: {job.pattern}: nothing was committed")
         return Segment(
-            job.pattern, job, begin, end, begin, end, asdict(kernel), asdict(trace), {**result, "job": None}
+            COMMITS if self.setting.engine else job.pattern,
+            job,
+            begin,
+            end,
+            begin,
+            end,
+            asdict(kernel),
+            asdict(trace),
+            {**result, "job": None},
         )
 
     def read(self, path: str) -> bytes | None:
@@ -307,8 +327,16 @@ cat "/sys/block/$1/cache_type" 2> /dev/null || cat "/sys/block/$1"/device/scsi_d
         there, _, content = text.partition("\n")
         return base64.b64decode(content) if there else None
 
+    def rows(self, seed: int) -> set[tuple[int, int]]:
+        """Return the commits of a seed that the engine's server has, once it has recovered."""
+        self.shell(f"recovery by {self.setting.engine}", postgresql.ADOPT, MOUNT, limit=LIMIT)
+        lines = self.shell("ask for the commits", postgresql.ASK, str(seed)).splitlines()
+        return {(int(client), int(number)) for client, number in (line.split(",") for line in lines)}
+
     def _writer(self, verb: str, job: Job) -> str:
-        argv = shlex.join(["python3", "/root/writer.py", verb, json.dumps(asdict(job))])
+        own = verb == "run" and self.setting.engine
+        program = ["/root/engine_writer.py"] if own else ["/root/writer.py", verb]
+        argv = shlex.join(["python3", *program, json.dumps(asdict(job))])
         return self.shell(
             f"writer {verb} {job.pattern}, {job.clients} clients, seed {job.seed}", argv, limit=LIMIT
         )
@@ -350,6 +378,9 @@ def record(setting: Setting, wanted: Sequence[Cell], seeds: Sequence[int], direc
     disk = VolatileDisk.made(directory / "disk", image, FLUSH)
     with booted(setting, directory, disk) as rig:
         rig.mount()
+        if setting.engine:
+            say(f"{setting.name}: a cluster")
+            rig.shell(f"make a cluster of {setting.engine}", postgresql.PREPARE, MOUNT, limit=LIMIT)
         say(f"{setting.name}: harden-db")
         report = rig.harden()
         # What loses by its own pattern comes last: it leaves dirty pages behind.
@@ -391,24 +422,32 @@ def record(setting: Setting, wanted: Sequence[Cell], seeds: Sequence[int], direc
 
 @dataclass(frozen=True)
 class Found:
-    """What a machine finds that is booted after a power cut: files (None: gone), and what its kernel complains of."""
+    """What a machine finds that is booted after a power cut: files (None: gone), and what its kernel complains of.
+
+    Of a real engine `rows` are the commits, as (client, number), that its server has.
+    """
 
     files: dict[str, bytes | None]
     complaints: list[str]
+    rows: set[tuple[int, int]] = field(default_factory=set)
 
 
-def reboot(setting: Setting, image: Path, paths: Sequence[str], directory: Path) -> Found:
-    """Boot a fresh machine over the image that a cut left, mount it as any boot does, and read files by their paths."""
+def reboot(setting: Setting, image: Path, paths: Sequence[str], seed: int, directory: Path) -> Found:
+    """Boot a fresh machine over the image that a cut left, mount it as any boot does, and read files by their paths.
+
+    A real engine's server is started there, recovers, and is asked for the commits of a seed.
+    """
     make_directory(directory)
     disk = VolatileDisk.made(directory / "disk", image)
     with booted(setting, directory, disk) as rig:
         rig.mount()
         files = {path: rig.read(path) for path in paths}
+        rows = rig.rows(seed) if setting.engine else set()
         script = 'dmesg | grep -iE "(ext4-fs|xfs|jbd2).*(error|corrupt|abort|shut)" || true'
         complaints = rig.shell("what the kernel complains of", script).splitlines()
     for path in (disk.base, disk.directory / "newest.img"):
         path.unlink()
-    return Found(files, complaints)
+    return Found(files, complaints, rows)
 
 
 def _before_and_after(rig: Rig, todo: Sequence[Job]) -> list[Segment]:
@@ -438,6 +477,13 @@ def _afterwards(job: Job) -> Job:
     return replace(job, directory=f"{MOUNT}/afterwards", pattern="direct")
 
 
+def layout_of(setting: Setting) -> Layout:
+    """Return the machine of a setting, which has no disks of its own but the root."""
+    if setting.engine:
+        return Layout(packages=postgresql.PACKAGES, memory=1024)
+    return Layout(packages=("nbd-client",) if setting.device == NBD else ())
+
+
 @contextmanager
 def booted(setting: Setting, directory: Path, disk: VolatileDisk) -> Iterator[Rig]:
     """Boot a machine over the disk; at the end its power is cut, then the disk's, and the machine is deleted."""
@@ -446,7 +492,7 @@ def booted(setting: Setting, directory: Path, disk: VolatileDisk) -> Iterator[Ri
         stack.callback(machine.down)
         machine.down()
         say(f"{setting.name}: a fresh machine")
-        machine.up(Layout(packages=("nbd-client",) if setting.device == NBD else ()))
+        machine.up(layout_of(setting))
         machine.power_off()
         stack.enter_context(disk)
         say(f"{setting.name}: boot over the volatile disk")

@@ -30,8 +30,8 @@ DATA = "postgresql"
 ACCOUNT = "postgres"
 #: What the guest's server has, as far as recovery asks for at least as much.
 SETTINGS = ("shared_buffers=16MB", "max_connections=20", "fsync=off", "log_min_messages=warning")
-#: Makes a cluster on the mount point ($1), with the socket there too; tables are made before anything is cut.
-PREPARE = """
+#: Makes a cluster on the mount point ($1), or adopts the one that is there.
+ADOPT = """
 pg_dropcluster --stop 15 main 2> /dev/null || true
 install -d -o postgres -g postgres -m 700 "$1/postgresql"
 pg_createcluster --datadir="$1/postgresql" 15 main > /dev/null
@@ -44,9 +44,20 @@ unix_socket_directories = '/run/postgresql'
 END
 sed -i '1i local all all trust' /etc/postgresql/15/main/pg_hba.conf
 systemctl --quiet enable --now postgresql@15-main.service
+"""
+#: The table is there before anything is cut.
+PREPARE = (
+    ADOPT
+    + """
 psql -qX -h /run/postgresql -U postgres -c 'create table commits (seed integer, client integer, number integer)' -c checkpoint
 sync
 """
+)
+#: Asks for the commits of the seed $1.
+ASK = """
+psql -qAtX -F , -h /run/postgresql -U postgres -c "select client, number from commits where seed = $1"
+"""
+PACKAGES = ("postgresql",)
 SOCKET = "/run/postgresql"
 #: Turns the engine's own sync off, behind harden-db's back.
 SYNC_OFF = """
@@ -71,8 +82,7 @@ class Server:
             if target is None:
                 return Verdict(False, said, sum(counts), 0)
             rows, complaint = self._recovered(target / DATA, scratch)
-        missing = {(client, number) for client, count in enumerate(counts) for number in range(count)} - rows
-        return Verdict(not complaint, complaint, len(missing), 0)
+        return Verdict(not complaint, complaint, len(absent(counts, rows)), 0)
 
     def _recovered(self, data: Path, scratch: Path) -> tuple[set[tuple[int, int]], str]:
         """Return the commits that the server has after recovery, and what it said if it does not come up."""
@@ -113,6 +123,11 @@ class Server:
             return set(), f"the server ended with {done.returncode}: {done.stdout.strip()[-1000:]}"
         pairs = (line.split("\t") for line in rows.read_text().splitlines())
         return {(int(client), int(number)) for client, number in pairs}, ""
+
+
+def absent(counts: Sequence[int], rows: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Return the acknowledged commits, as (client, number), that are not among a server's rows."""
+    return {(client, number) for client, count in enumerate(counts) for number in range(count)} - rows
 
 
 def _account() -> pwd.struct_passwd:

@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from proof.cells import (
+    COMMITS,
     DEVICES,
     FILE_SYSTEMS,
     LOSES,
@@ -62,12 +63,26 @@ def test_every_control_that_was_asked_for_is_there() -> None:
     """Each device has them; XFS has no barriers to turn off."""
     planted = {(cell.setting.device, cell.setting.plant) for cell in CELLS.values() if cell.expects == LOSES}
     for device in DEVICES:
-        assert {plant for where, plant in planted if where == device} >= {"", *PLANTS} - {"mended"}
+        assert {plant for where, plant in planted if where == device} >= {"", *PLANTS} - {
+            "mended",
+            "sync-off",
+        }
     assert not any(
         cell.setting.plant == "barrier0" for cell in CELLS.values() if cell.setting.file_system == "xfs"
     )
     assert {"direct", "no_sync"} <= {cell.workload for cell in CELLS.values() if cell.expects == LOSES}
-    assert all(WORKLOADS[cell.workload] and PATTERNS[cell.workload] for cell in CELLS.values())
+    assert all(WORKLOADS[cell.workload] for cell in CELLS.values())
+    assert set(PATTERNS) == set(WORKLOADS) - {COMMITS}
+
+
+def test_real_engines_have_cells_of_each_safe_profile() -> None:
+    """Each of them with its sync off, on both file systems."""
+    found = [cell for cell in CELLS.values() if cell.setting.engine]
+    for file_system in FILE_SYSTEMS:
+        own = [cell for cell in found if cell.setting.file_system == file_system]
+        assert {cell.setting.profile for cell in own if cell.expects == SAFE} == set(SAFE_PROFILES)
+        assert any(cell.setting.plant == "sync-off" for cell in own)
+    assert all((cell.workload == COMMITS) == bool(cell.setting.engine) for cell in CELLS.values())
 
 
 def test_nothing_volatile_is_expected_of_a_cache_that_is_off_and_of_nothing_else() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proof.errors import ProofError
@@ -36,6 +36,7 @@ def an_image(path: Path, size: int = SIZE) -> Image:
     return Image(path)
 
 
+@settings(deadline=None)
 @given(PIECES, PIECES)
 def test_a_cut_is_taken_back(
     tmp_path_factory: pytest.TempPathFactory, durable: list[Piece], cut: list[Piece]

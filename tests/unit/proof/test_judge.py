@@ -289,7 +289,7 @@ def test_a_machine_is_booted_from_what_a_cut_left(
 ) -> None:
     """With volatile data gone; here the machine is debugfs."""
 
-    def reboot(setting: Setting, image: Path, paths: list[str], directory: Path) -> machine.Found:
+    def reboot(setting: Setting, image: Path, paths: list[str], seed: int, directory: Path) -> machine.Found:
         assert setting == SETTING
         checked = checks.ext4(image, paths, tmp_path)
         return machine.Found(checked.files, [] if checked.clean else [checked.said])

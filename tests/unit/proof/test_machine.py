@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 from dataclasses import asdict
@@ -17,12 +18,12 @@ from typing import Any
 import pytest
 
 from proof import log, machine
-from proof.cells import DEVICES, NBD, SAFE_WORKLOADS, WORKLOADS, Setting
+from proof.cells import COMMITS, DEVICES, NBD, SAFE_WORKLOADS, Setting
 from proof.disk import VolatileDisk
 from proof.errors import ProofError
 from proof.log import Kind
 from proof.machine import ACK_SERIAL, SERIAL, Rig, Segment
-from proof.writer import Job, acknowledgement
+from proof.writer import PATTERNS, Job, acknowledgement
 
 SETTING = Setting("flush", "virtio", "ext4")
 
@@ -52,13 +53,34 @@ def test_the_guest_sees_the_disk_and_that_of_acknowledgements(device: str, tmp_p
         assert ("dpofua=on" in disks[0]) == (device == "scsi-fua")
 
 
-@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("workload", PATTERNS)
 def test_each_workload_is_written_alone_and_then_by_all(workload: str) -> None:
     """With noise, so that something is volatile; files that grow begin anew each time."""
     jobs = machine.jobs(workload, [1, 2], "/dev/vdb", "/dev/vdc")
     assert [(job.clients, job.seed) for job in jobs] == [(1, 0), (4, 1), (4, 2)]
     assert all(job.noise and job.ack == "/dev/vdc" and job.device == "/dev/vdb" for job in jobs)
     assert len({job.directory for job in jobs}) == (3 if workload == "append_fsync" else 1)
+
+
+def test_a_real_engine_is_written_to_by_its_own_client(tmp_path: Path) -> None:
+    """By all at once, with noise that is prepared on its file system; its machine has the server."""
+    jobs = machine.jobs(COMMITS, [1, 2], "/dev/vdb", "/dev/vdc")
+    assert [(job.pattern, job.clients, job.seed, job.socket) for job in jobs] == [
+        ("postgresql", 4, 1, "/run/postgresql"),
+        ("postgresql", 4, 2, "/run/postgresql"),
+    ]
+    made, guest = rig(tmp_path)
+    made.setting, made.name = Setting("flush", "virtio", "ext4", engine="postgresql"), "vdb"
+    put = list[str]()
+    guest.put = lambda local, remote: put.append(remote)  # type: ignore[attr-defined]
+    made.prepare(jobs)
+    assert put == ["/root/writer.py", "/root/engine_writer.py"]
+    (prepared,) = guest.scripts
+    job = json.loads(shlex.split(prepared)[-1])
+    assert (job["pattern"], job["directory"], job["noise"]) == ("direct", "/srv/proof/noise", 1)
+    assert "postgresql" in machine.layout_of(made.setting).packages
+    made.write(jobs[0])
+    assert any("python3 /root/engine_writer.py" in script for script in guest.scripts)
 
 
 def test_what_harden_db_is_told() -> None:
@@ -115,7 +137,7 @@ class Guest:
         return subprocess.CompletedProcess(argv, *self._answer(script), "sh: no")
 
     def _answer(self, script: str) -> tuple[int, str]:
-        if "writer.py run" in script:
+        if "writer.py run" in script or "engine_writer.py" in script:
             for number in range(self.commits):
                 self.log.append(Kind.WRITE, 0, data=bytes(512))
                 self.log.append(Kind.FLUSH)

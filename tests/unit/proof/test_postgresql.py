@@ -59,7 +59,7 @@ def image() -> Iterator[Path]:
             words = ["psql", "-qX", "-h", str(sockets), "-U", "postgres", "-c"]
             table = "create table commits (seed integer, client integer, number integer)"
             subprocess.run([*words, table], check=True, capture_output=True)
-            found = engine_writer.run(replace(JOB, directory=str(sockets)))
+            found = engine_writer.run(replace(JOB, socket=str(sockets)))
             assert found["commits"] == [20, 20, 20]
         finally:
             as_server(str(programs / "pg_ctl"), "-w", "-m", "immediate", "-D", str(data), "stop")
@@ -108,4 +108,4 @@ def test_an_image_without_a_cluster_is_an_error(scratch: Path, tmp_path: Path) -
 def test_a_client_that_ends_is_told(tmp_path: Path) -> None:
     """It acknowledges nothing."""
     with pytest.raises(engine_writer.EngineError, match="client 0: commit 0 answered ''"):
-        engine_writer.run(replace(JOB, directory=str(tmp_path), clients=1))
+        engine_writer.run(replace(JOB, socket=str(tmp_path), clients=1))

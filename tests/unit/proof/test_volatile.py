@@ -92,6 +92,7 @@ def history_of(events: Sequence[Event], sector: int) -> tuple[bytes, list[tuple[
     return held, waiting
 
 
+@settings(deadline=None)
 @given(histories())
 def test_drop_and_keep_leave_what_the_histories_say(events: list[Event]) -> None:
     """Durable is what was flushed or FUA, newest is what was written last."""
@@ -105,6 +106,7 @@ def test_drop_and_keep_leave_what_the_histories_say(events: list[Event]) -> None
         assert (sector in disk.pending) == bool(waiting)
 
 
+@settings(deadline=None)
 @given(histories(), st.integers(0, 5))
 def test_a_random_cut_leaves_each_sector_old_or_a_version_that_waits(events: list[Event], seed: int) -> None:
     """Nothing is invented, and nothing durable is lost."""
@@ -117,6 +119,7 @@ def test_a_random_cut_leaves_each_sector_old_or_a_version_that_waits(events: lis
     assert left == after(image, disk, SECTORS, seed)
 
 
+@settings(deadline=None)
 @given(histories(), st.integers(0, 5))
 def test_a_random_cut_in_blocks_leaves_a_prefix_of_each(events: list[Event], seed: int) -> None:
     """One block of 4 KiB as it was after some write to it, never the later without the earlier."""
@@ -135,6 +138,7 @@ def test_a_random_cut_in_blocks_leaves_a_prefix_of_each(events: list[Event], see
         assert left[block * 4096 : (block + 1) * 4096] in possible
 
 
+@settings(deadline=None)
 @given(histories(), st.integers(0, 5), st.integers(0, 8), st.integers(0, 6))
 def test_write_back_keeps_its_bounds_and_the_order_of_each_sector(
     events: list[Event], seed: int, sectors: int, age: int
@@ -217,7 +221,7 @@ def test_half_a_sector_is_no_write_of_a_disk() -> None:
         Disk().apply(Event(7, Kind.WRITE, 256, 512, False, bytes(512)))
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(histories())
 def test_acknowledgements_and_a_cut_change_nothing(events: list[Event]) -> None:
     """One history serves all cuts."""
