@@ -322,6 +322,11 @@ def _accounted(cell: Cell, record: Record, segment: Segment) -> dict[str, Any]:
         "trace": trace.per_commit(commits),
         "log": arrived.per_commit(commits),
         "minimum": asdict(least),
-        "deviation": accounting.deviation(kernel, commits, least, segment.job.clients) if safe else "",
+        "deviation": _deviation(segment, kernel, least) if safe else "",
         "commit_seconds": segment.result["commit_seconds"],
     }
+
+
+def _deviation(segment: Segment, kernel: accounting.Counted, least: accounting.Minimum) -> str:
+    commits, seconds = sum(segment.result["commits"]), float(segment.result["seconds"])
+    return accounting.deviation(kernel, commits, least, segment.job.clients, seconds)

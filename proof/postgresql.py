@@ -42,7 +42,10 @@ min_wal_size = 32MB
 max_wal_size = 64MB
 unix_socket_directories = '/run/postgresql'
 END
-sed -i '1i local all all trust' /etc/postgresql/15/main/pg_hba.conf
+hba=/etc/postgresql/15/main/pg_hba.conf
+{ echo "local all all trust"; cat "$hba" 2> /dev/null || true; } > "$hba.new"
+chown postgres:postgres "$hba.new"
+mv "$hba.new" "$hba"
 systemctl --quiet enable --now postgresql@15-main.service
 """
 #: The table is there before anything is cut.

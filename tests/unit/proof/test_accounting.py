@@ -99,3 +99,11 @@ def test_a_deviation_is_told(flushes: int, clients: int, wanted: float | None, s
     told = deviation(Counted(0, flushes, 0), 100, Minimum(wanted, None), clients)
     assert told.startswith(said) if said.startswith("1") else said in told
     assert bool(told) == bool(said)
+
+
+def test_what_a_journal_commits_by_itself_is_allowed_for() -> None:
+    """Two flushes each five seconds, begun ones too."""
+    counted = Counted(0, 1024, 0)
+    assert deviation(counted, 1000, Minimum(1.0, None), 1)
+    assert not deviation(counted, 1000, Minimum(1.0, None), 1, seconds=9)
+    assert deviation(Counted(0, 1025, 0), 1000, Minimum(1.0, None), 1, seconds=9)

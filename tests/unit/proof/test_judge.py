@@ -72,7 +72,7 @@ def made(directory: Path, setting: Setting, by: str) -> Record:
             out.append(event.kind, event.offset, event.length, event.fua, bytes(event.data))
         end, commits = log.count(disk), job.clients * job.commits
         kernel = {"writes": 2 * commits, "flushes": commits if by == "flush" else 0, "fua": 0}
-        result = {"commits": [job.commits] * job.clients, "commit_seconds": {"p50": 0.01}}
+        result = {"commits": [job.commits] * job.clients, "seconds": 4.0, "commit_seconds": {"p50": 0.01}}
         segments.append(asdict(Segment(WORKLOAD, job, begin, end, begin, end, kernel, kernel, result)))
     out.close()
     words = dict.fromkeys(("seen", "seen_after"), "as seen")
