@@ -10,6 +10,8 @@ import json
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -18,14 +20,18 @@ from typing import Any
 import pytest
 
 from proof import log, machine
-from proof.cells import COMMITS, DEVICES, NBD, SAFE_WORKLOADS, Setting
+from proof.cells import COMMITS, DEVICES, LOSES, NBD, SAFE_WORKLOADS, Cell, Setting
 from proof.disk import VolatileDisk
 from proof.errors import ProofError
+from proof.judge import Record
 from proof.log import Kind
 from proof.machine import ACK_SERIAL, SERIAL, Rig, Segment
 from proof.writer import PATTERNS, Job, acknowledgement
 
 SETTING = Setting("flush", "virtio", "ext4")
+ext4_tool = pytest.mark.skipif(
+    not shutil.which("mkfs.ext4", path="/usr/sbin:/sbin:/usr/bin"), reason="needs mkfs.ext4"
+)
 
 
 class Served(VolatileDisk):
@@ -72,7 +78,7 @@ def test_a_real_engine_is_written_to_by_its_own_client(tmp_path: Path) -> None:
     made, guest = rig(tmp_path)
     made.setting, made.name = Setting("flush", "virtio", "ext4", engine="postgresql"), "vdb"
     put = list[str]()
-    guest.put = lambda local, remote: put.append(remote)  # type: ignore[attr-defined]
+    guest.put = lambda local, remote: put.append(remote)  # type: ignore[method-assign]
     made.prepare(jobs)
     assert put == ["/root/writer.py", "/root/engine_writer.py"]
     (prepared,) = guest.scripts
@@ -132,7 +138,7 @@ class Guest:
 
     def run(self, argv: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
         """Answer by what the script is about."""
-        script = argv[2]
+        script = argv[2] if len(argv) > 2 else argv[0]
         self.scripts.append(script)
         return subprocess.CompletedProcess(argv, *self._answer(script), "sh: no")
 
@@ -148,7 +154,12 @@ class Guest:
             return 0, f"0 0 0 0 {self.flushes} 0 0 0 0 0 0 0 0 0 0 {self.flushes} 0\n"
         if "grep block_rq_issue" in script:
             return 0, "254:16\n x: block_rq_issue: 254,16 FF 0 () 0 + 0 [x]\n"
+        if "lsblk" in script:
+            return 0, "vdb\n"
         return (1, "said") if "fails" in script else (0, "")
+
+    def put(self, local: Path, remote: str) -> None:
+        """Take a file."""
 
 
 def rig(tmp_path: Path, commits: int = 3) -> tuple[Rig, Guest]:
@@ -192,7 +203,6 @@ def test_a_profile_that_no_rule_makes_is_said_so(tmp_path: Path) -> None:
 def test_files_are_prepared_once_for_all_runs_in_a_directory(tmp_path: Path) -> None:
     """In the size that the largest needs."""
     made, guest = rig(tmp_path)
-    guest.put = lambda local, remote: None  # type: ignore[attr-defined]
     made.prepare(
         [job for name in SAFE_WORKLOADS for job in machine.jobs(name, [1, 2], "/dev/vdb", "/dev/vdc")]
     )
@@ -222,3 +232,87 @@ def test_a_directory_is_made_anew(tmp_path: Path) -> None:
     machine.make_directory(tmp_path / "a")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
     assert not list((tmp_path / "a").iterdir())
+
+
+@pytest.fixture
+def guests(monkeypatch: pytest.MonkeyPatch) -> list[Guest]:
+    """Let no machine be booted; return the guests that stand in for them, as they come."""
+    found = list[Guest]()
+
+    @contextmanager
+    def booted(setting: Setting, directory: Path, disk: VolatileDisk) -> Iterator[Rig]:
+        found.append(Guest(disk.directory, 3))
+        made = Rig(setting, directory, disk, found[-1])  # type: ignore[arg-type]
+        made.find_disks()
+        yield made
+
+    def harden(made: Rig) -> dict[str, Any]:
+        found[-1].scripts.append("harden-db")
+        found[-1].log.append(Kind.FLUSH)
+        return {"verdict": "attested"}
+
+    monkeypatch.setattr(machine, "booted", booted)
+    monkeypatch.setattr(Rig, "harden", harden)
+    return found
+
+
+def place(guest: Guest, words: str) -> int:
+    """Return which of the guest's scripts is the first to hold these words."""
+    return next(number for number, script in enumerate(guest.scripts) if words in script)
+
+
+@ext4_tool
+def test_a_setting_is_recorded_whole(guests: list[Guest], tmp_path: Path) -> None:
+    """Mounted, hardened, files made, then what is planted, then the writers; unsafe patterns last."""
+    setting = Setting("flush", "virtio", "ext4", "barrier0")
+    cells = [Cell(setting, name, LOSES) for name in ("no_sync", "dsync")]
+    machine.record(setting, cells, [1, 2], tmp_path / "r")
+    found = Record.read(tmp_path / "r")
+    (guest,) = guests
+    steps = ["/etc/fstab", "harden-db", "writer.py prepare", "barrier=0", "writer.py run"]
+    assert [place(guest, step) for step in steps] == sorted(place(guest, step) for step in steps)
+    assert place(guest, '"pattern": "dsync"') < place(guest, '"pattern": "no_sync"')
+    assert [(s.job.clients, s.job.seed) for s in found.segments("dsync")] == [(1, 0), (4, 1), (4, 2)]
+    segments = [*found.segments("dsync"), *found.segments("no_sync")]
+    assert [one.end for one in segments[:-1]] == [one.begin for one in segments[1:]]
+    assert found.raw["hardened"] == {"verdict": "attested"}
+    assert found.setting == setting
+    assert sorted(path.name for path in (tmp_path / "r/disk").iterdir()) == [
+        "base.img",
+        "disk.data",
+        "disk.records",
+    ]
+
+
+@ext4_tool
+@pytest.mark.parametrize(("plant", "step"), [("tightened", "barrier=1"), ("mended", "harden-db")])
+def test_a_moment_is_recorded_with_cuts_behind_it(
+    guests: list[Guest], tmp_path: Path, plant: str, step: str
+) -> None:
+    """Commits before it are looked for after it; after harden-db others are made, elsewhere, that flush nothing."""
+    setting = Setting("flush", "virtio", "ext4", plant)
+    machine.record(setting, [Cell(setting, "append_fsync", LOSES)], [1], tmp_path / "r")
+    found = Record.read(tmp_path / "r")
+    (segment,) = found.segments("append_fsync")
+    scripts = guests[0].scripts
+    last = (
+        len(scripts) - 1 - next(number for number, script in enumerate(reversed(scripts)) if step in script)
+    )
+    assert place(guests[0], "barrier=0") < place(guests[0], "writer.py run") < last
+    assert segment.look_begin >= segment.end
+    run = found.run(segment)
+    assert sum(event.kind is Kind.ACK for event in run.events) == 3
+    later = [script for script in scripts[last:] if "writer.py run" in script]
+    assert len(later) == (plant == "mended")
+    assert all('"pattern": "direct"' in script and "afterwards" in script for script in later)
+    assert (segment.look_end > segment.look_begin) == (plant == "mended")
+
+
+@ext4_tool
+def test_a_real_engine_is_there_before_it_is_hardened(guests: list[Guest], tmp_path: Path) -> None:
+    """For harden-db manages what it finds."""
+    setting = Setting("flush", "virtio", "ext4", "sync-off", "postgresql")
+    machine.record(setting, [Cell(setting, COMMITS, LOSES)], [1], tmp_path / "r")
+    steps = ["pg_createcluster", "harden-db", "set fsync = off", "engine_writer.py"]
+    assert [place(guests[0], step) for step in steps] == sorted(place(guests[0], step) for step in steps)
+    assert len(Record.read(tmp_path / "r").segments(COMMITS)) == 1
