@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proof import bounds
@@ -37,6 +37,7 @@ def test_no_loss_in_a_thousand_cuts() -> None:
     assert bounds.upper(0, 1000) == pytest.approx(3 / 1000, rel=0.01)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 400), st.data())
 def test_the_bound_is_where_the_binomial_says(trials: int, data: st.DataObject) -> None:
     """With that share, so few losses have a probability of 5 %."""
