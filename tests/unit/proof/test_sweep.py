@@ -142,6 +142,21 @@ def test_cuts_without_volatile_data_are_neither_counted_nor_looked_at(tmp_path: 
     assert (found.cuts, found.without_volatile, found.bound, judge.check.asked) == (0, 100, None, 0)
 
 
+def test_all_cuts_can_be_looked_at(tmp_path: Path) -> None:
+    """Of a disk whose cache is off: a loss there is told apart, for nothing was volatile."""
+    job = replace(JOB, clients=1)
+    run = raw_run(tmp_path, job, Setup("fua", noise=0))
+    judge = raw_judge(job)
+    found = summary(sweep(run, every_ack(run.events, 0), judge, look_at_all=True))
+    assert (found.without_volatile, found.lost_without_volatile, judge.check.asked) == (100, 0, 100)
+    other = raw_judge(replace(job, seed=2))
+    for outcomes in (
+        list(sweep(run, every_ack(run.events, 0), other, look_at_all=True)),
+        sweep_in_parts(run, every_ack(run.events, 0), other, Model(), 2, look_at_all=True),
+    ):
+        assert (summary(outcomes).losing, summary(outcomes).lost_without_volatile) == (0, 100)
+
+
 def test_damage_is_counted(tmp_path: Path) -> None:
     """A file system that recovery cannot make whole is told, and a file that is gone has lost all."""
     run = raw_run(tmp_path, JOB, Setup())
