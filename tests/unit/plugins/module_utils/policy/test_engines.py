@@ -312,6 +312,7 @@ def test_where_loss_is_accepted_commits_are_early_and_nothing_corrupts() -> None
         {"instance": "main", "settings": {"synchronous_commit": "off"}}
     ]
     assert row(found, "fsync")["wanted_running"] == "on"
+    assert "a commit waits for the disk" in row(found, "synchronous_commit")["why"]
 
 
 def test_a_profile_that_promises_durability_cannot_relax_its_engines() -> None:
