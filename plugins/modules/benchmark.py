@@ -193,7 +193,7 @@ def main() -> None:
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg=f"writing the scratch files: {error}; they have been taken away")
-    result = printable(benchmark.result_of(made, rows, module.params["profile"]))
+    result = printable(benchmark.result_of(made, rows, module.params["profile"] or None))
     for doubt in result["doubts"]:
         module.warn(doubt)
     module.exit_json(changed=False, **result)

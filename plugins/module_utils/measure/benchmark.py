@@ -54,7 +54,9 @@ def plan(host: Host, row: dict[str, Any]) -> Plan:
     if not clients:
         raise Refused("clients: seen none; wanted at least one number")
     schedulers = chosen("schedulers", row["schedulers"], variants.SCHEDULERS) if row["schedulers"] else []
-    options = chosen("mount_options", row["mount_options"], variants.MOUNT_OPTIONS) if row["mount_options"] else []
+    options = (
+        chosen("mount_options", row["mount_options"], variants.MOUNT_OPTIONS) if row["mount_options"] else []
+    )
     made = Plan(
         place=place,
         patterns=chosen("patterns", row["patterns"], fio.WORDS),
@@ -121,7 +123,9 @@ def _measure(host: Host, made: Plan, pattern: str, descriptors: Sequence[int]) -
         raise Unobservable(f"fio: exit {result.rc}: {(result.stderr.strip() or result.stdout.strip())[:500]}")
     found = fio.parse(result.stdout, len(descriptors))
     after = _flushes(host, names)
-    each = max(((after[name] - before[name]) / found.commits for name in before if name in after), default=0.0)
+    each = max(
+        ((after[name] - before[name]) / found.commits for name in before if name in after), default=0.0
+    )
     return {
         "pattern": pattern,
         "clients": len(descriptors),
@@ -172,12 +176,17 @@ def recommend(made: Plan, rows: Sequence[dict[str, Any]], profile: dict[str, Any
         return said
     if gains[best_name] < WORTH:
         return [*said, f"keep the settings as they are: nothing tried was faster by {WORTH:.0%}"]
-    return [*said, f"{best_name}: faster by {gains[best_name]:.0%}; {_how(made, by_name[best_name], profile)}"]
+    return [
+        *said,
+        f"{best_name}: faster by {gains[best_name]:.0%}; {_how(made, by_name[best_name], profile)}",
+    ]
 
 
 def _gain(rows: Sequence[dict[str, Any]], name: str) -> float:
     """Return by which share the commits of a variant are faster, the geometric mean over what was measured."""
-    was = {(row["pattern"], row["clients"]): row["rate"] for row in rows if row["variant"] == variants.AS_IT_IS}
+    was = {
+        (row["pattern"], row["clients"]): row["rate"] for row in rows if row["variant"] == variants.AS_IT_IS
+    }
     ratios = [row["rate"] / was[row["pattern"], row["clients"]] for row in rows if row["variant"] == name]
     product = 1.0
     for ratio in ratios:
@@ -217,7 +226,9 @@ def result_of(made: Plan, rows: list[dict[str, Any]], profile: dict[str, Any] | 
     advice = recommend(made, rows, profile) if rows else []
     limited = [row for row in rows if row["held_back"] == "yes"]
     if limited:
-        advice.append(f"{len(limited)} run(s) reached the limit of {made.rate} commits/s: these could be faster")
+        advice.append(
+            f"{len(limited)} run(s) reached the limit of {made.rate} commits/s: these could be faster"
+        )
     if rows and warnings:
         advice.insert(0, "do not choose by these figures before the warnings are settled")
     notes = [*(f"WARNING: {line}" for line in warnings), *advice]

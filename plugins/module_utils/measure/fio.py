@@ -39,7 +39,9 @@ class Figures(NamedTuple):
 def argv(pattern: str, paths: Sequence[str], size: int, seconds: int, most: int) -> list[str]:
     """Return the command: a client for each path, `size` MiB each; `most` commits in a second by all."""
     again = () if pattern in _APPENDS else ("--time_based",)
-    clients = [word for number, path in enumerate(paths) for word in (f"--name=c{number}", f"--filename={path}")]
+    clients = [
+        word for number, path in enumerate(paths) for word in (f"--name=c{number}", f"--filename={path}")
+    ]
     return [
         "fio",
         "--output-format=json",

@@ -27,7 +27,9 @@ class Pattern(NamedTuple):
 
 PATTERNS = {
     "direct_dsync": Pattern("O_DIRECT|O_DSYNC: SQL Server's FUA path", os.O_DIRECT | os.O_DSYNC),
-    "direct_fdatasync": Pattern("O_DIRECT, fdatasync: SQL Server's forced flush", os.O_DIRECT, then="fdatasync"),
+    "direct_fdatasync": Pattern(
+        "O_DIRECT, fdatasync: SQL Server's forced flush", os.O_DIRECT, then="fdatasync"
+    ),
     "rwf_dsync": Pattern("O_DIRECT, RWF_DSYNC with each write", os.O_DIRECT, call_flags=os.RWF_DSYNC),
     "osync": Pattern("O_SYNC: FairCom DB's LOG_WRITETHRU", os.O_SYNC),
     "dsync": Pattern("O_DSYNC: Firebird's forced writes", os.O_DSYNC),
@@ -47,9 +49,14 @@ class Log:
         self._memory = mmap.mmap(-1, BLOCK)
 
     def commit(self, data: bytes, slot: int) -> None:
-        """Write a block, and return once it is durable as far as the kernel says. Raises OSError."""
+        """Write a block, and return once it is durable as far as the kernel says. Raises OSError.
+
+        A file that grows begins anew with slot 0.
+        """
         self._memory[:] = data
         if self._pattern.appends:
+            if slot == 0:
+                os.ftruncate(self._file, 0)
             done = os.write(self._file, self._memory)
         else:
             done = os.pwritev(self._file, [self._memory], slot * BLOCK, self._pattern.call_flags)

@@ -39,7 +39,9 @@ def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
         facts = reader.collect(by_target[target])
         if facts["disks"] == UNKNOWN or not facts["disks"]:
             why = facts["evidence"]["disks"]["reason"] or "no disk lies below it"
-            raise Refused(f"{target}: its disks are not known ({why}); wanted layers that the facts understand")
+            raise Refused(
+                f"{target}: its disks are not known ({why}); wanted layers that the facts understand"
+            )
         places.append({**facts, "target": target, "leaves": disks.collect_all(facts["disks"])})
     return places
 

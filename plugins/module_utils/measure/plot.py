@@ -19,7 +19,10 @@ def label(row: dict[str, Any]) -> str:
 
 def table(mount: str, rows: Sequence[dict[str, Any]], notes: Sequence[str]) -> str:
     """Return the rows as text, and the notes below."""
-    head = f"{mount}\n{'pattern':<17} {'clients':>7} {'setting':<24} {'commits/s':>10} {'mean ms':>9} {'p99 ms':>9} {'flushes':>8}"
+    head = (
+        f"{mount}\n{'pattern':<17} {'clients':>7} {'setting':<24} {'commits/s':>10} {'mean ms':>9}"
+        f" {'p99 ms':>9} {'flushes':>8}"
+    )
     lines = [
         f"{row['pattern']:<17} {row['clients']:>7} {row['variant']:<24} {row['rate']:>10} {row['mean']:>9}"
         f" {row['p99']:>9} {row['flushes_per_commit']:>8}"

@@ -68,7 +68,9 @@ def limits_of(row: dict[str, Any]) -> Limits:
     )
 
 
-def plan(host: Host, targets: Sequence[str], patterns: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
+def plan(
+    host: Host, targets: Sequence[str], patterns: Sequence[str]
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the places and patterns to prove; reads only. Raises Refused."""
     return find(host, targets), chosen("patterns", patterns, PATTERNS)
 
@@ -98,9 +100,6 @@ def _prove(
     size = limits.size * MIB
     names = [leaf["name"] for leaf in place["leaves"]]
     with scratch.files(place["target"], opened, [size]) as (descriptor,):
-        if pattern.appends:
-            os.ftruncate(descriptor, 0)
-            os.fsync(descriptor)
         log = Log(descriptor, pattern)
         try:
             seen = watch(host, names, limits.seconds, lambda: _write(log, limits, size // BLOCK))
@@ -153,7 +152,9 @@ def judge(seen: Seen, quiet: Seen, leaves: Sequence[dict[str, Any]], redundant: 
     """
     if not seen.commits:
         return Verdict(UNKNOWN, UNKNOWN, "no commit was made within the time limit")
-    flushed = [_share(seen, quiet, seen.flushes[leaf["name"]], quiet.flushes[leaf["name"]]) for leaf in leaves]
+    flushed = [
+        _share(seen, quiet, seen.flushes[leaf["name"]], quiet.flushes[leaf["name"]]) for leaf in leaves
+    ]
     if all(low >= MOST for low, _high in flushed):
         return Verdict(FLUSH, "ok", "each commit was flushed to every disk below")
     few_flushes = all(high <= FEW for _low, high in flushed)
@@ -190,7 +191,7 @@ def _fua_shares(
 
 def _takes_no_fua(leaf: dict[str, Any]) -> bool:
     """Tell whether the kernel strips FUA from all that it sends to a disk."""
-    return leaf["fua"] == "unsupported" or leaf["write_cache"]["kernel"] == "write through"
+    return bool(leaf["fua"] == "unsupported" or leaf["write_cache"]["kernel"] == "write through")
 
 
 def _share(seen: Seen, quiet: Seen, count: int, of_others: int) -> tuple[float, float]:

@@ -35,12 +35,16 @@ def directory(target: str, device: str) -> Iterator[int]:
     try:
         descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        raise Refused(f"{target}: {error.strerror}; wanted a directory on which a file system is mounted") from error
+        raise Refused(
+            f"{target}: {error.strerror}; wanted a directory on which a file system is mounted"
+        ) from error
     try:
         seen = os.fstat(descriptor).st_dev
         number = f"{os.major(seen)}:{os.minor(seen)}"
         if number != device:
-            raise Refused(f"{target}: seen device {number}, wanted {device}: what is mounted there has changed")
+            raise Refused(
+                f"{target}: seen device {number}, wanted {device}: what is mounted there has changed"
+            )
         yield descriptor
     finally:
         os.close(descriptor)
@@ -143,7 +147,7 @@ def signals_end() -> Iterator[None]:
             signal.signal(later, signal.SIG_IGN)
         raise Ended(f"ended by signal {number}")
 
-    before: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
+    before: dict[signal.Signals, Callable[[int, FrameType | None], object] | int | None] = {}
     for number in _SIGNALS:
         before[number] = signal.signal(number, end)
     try:

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable
+from typing import IO
 
 from ..host import ENVIRONMENT, MOST_SAID, Host, Unobservable
 
@@ -108,12 +109,12 @@ class Trace:
         if tracing.stdout:
             tracing.stdout.close()
 
-    def _popen(self, argv: list[str], source: object) -> subprocess.Popen[bytes]:
+    def _popen(self, argv: list[str], source: IO[bytes] | None) -> subprocess.Popen[bytes]:
         try:
             # Not run_command of AnsibleModule: it waits for the end, and this runs without Ansible.
             child = subprocess.Popen(  # pylint: disable=ansible-bad-function
                 argv,
-                stdin=source or subprocess.DEVNULL,  # type: ignore[arg-type]
+                stdin=source or subprocess.DEVNULL,
                 stdout=self._said if source else subprocess.PIPE,
                 stderr=self._complaints,
                 env=ENVIRONMENT,

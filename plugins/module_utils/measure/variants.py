@@ -44,7 +44,9 @@ def plan(place: dict[str, Any], schedulers: list[str], options: list[str]) -> li
             seen = leaf["scheduler"]
             if seen["running"] not in seen["available"] or name not in seen["available"]:
                 loaded = ", ".join(seen["available"]) or "none that could be set"
-                raise Refused(f"scheduler {name}: seen {loaded} on {leaf['name']}, wanted one that is loaded there")
+                raise Refused(
+                    f"scheduler {name}: seen {loaded} on {leaf['name']}, wanted one that is loaded there"
+                )
         if any(leaf["scheduler"]["running"] != name for leaf in place["leaves"]):
             found.append(Variant(f"scheduler {name}", "scheduler", name))
     for option in options:
@@ -112,7 +114,9 @@ def _mounted(host: Host, place: dict[str, Any], variant: Variant) -> Iterator[No
         try:
             _remount(host, mount, _words(mount, place, was))
             after = _mount_of(host, place)
-            if set(after.options) != set(mount.options) or set(after.super_options) != set(mount.super_options):
+            if set(after.options) != set(mount.options) or set(after.super_options) != set(
+                mount.super_options
+            ):
                 raise ChangeFailed("the options are not what they were")
         except ChangeFailed as error:
             raise ChangeFailed(
