@@ -81,6 +81,10 @@ class Losses(NamedTuple):
     named: tuple[str, ...]
 
 
+#: Of a run that was not cut.
+NOT_CHECKED = Losses(0, 0, 0, ())
+
+
 def make(run: str, boot_id: str, places: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> Job:
     """Return the job that the module's options ask for. Raises Refused."""
     if not places:

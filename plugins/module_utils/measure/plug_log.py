@@ -33,10 +33,10 @@ def parse(text: str) -> Log:
     for number, line in enumerate(lines, 2):
         kind, _space, said = line.partition(" ")
         word, _space, what = said.partition(" ")
-        client = int(word) if word.isdigit() else -1
+        client = int(word) if word.isascii() and word.isdigit() else -1
         if client not in acknowledged:
             raise Refused(f"the witness's log, line {number}: {line[:80]!r} names no client of the job")
-        if kind == "a" and what.isdigit() and int(what) == acknowledged[client]:
+        if kind == "a" and what == str(acknowledged[client]):
             acknowledged[client] += 1
         elif kind == "e":
             ended[client] = what
