@@ -30,14 +30,26 @@ class ActionModule(ActionBase):
         if given.get("dir"):
             stem = f"{given['name']}-{quote(host, safe='')}"
             for suffix, text in given["files"].items():
+                path = os.path.join(os.path.abspath(given["dir"]), f"{stem}.{suffix}")
                 if text:
-                    path = os.path.join(os.path.abspath(given["dir"]), f"{stem}.{suffix}")
                     _write(path, str(text))
                     paths.append(path)
+                else:
+                    _remove(path)
         kept = f"\nkept in {', '.join(paths)}" if paths else ""
         Display().display(f"\n{host}\n{given['show']}{kept}\n")
         result.update(changed=False, paths=paths)
         return result
+
+
+def _remove(path: str) -> None:
+    """Take an earlier run's file away: it would be taken for what this one has found."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise AnsibleActionFail(f"{path}: {error.strerror}; it is of an earlier run: remove it") from error
 
 
 def _write(path: str, text: str) -> None:

@@ -32,7 +32,7 @@ options:
     type: str
     required: true
   files:
-    description: The text of each file by its suffix. An empty one is not written.
+    description: The text of each file by its suffix. One of an earlier run that is empty now is removed.
     type: dict
     required: true
   dir:

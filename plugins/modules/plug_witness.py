@@ -25,7 +25,7 @@ options:
     type: str
     choices: [started, read, absent]
     required: true
-  host:
+  name:
     description: The name of the host whose plug is pulled. One run of a host is kept at a time.
     type: str
     required: true
@@ -55,7 +55,7 @@ EXAMPLES = r"""
 - name: What was acknowledged before the power was cut
   durable.dbhost.plug_witness:
     state: read
-    host: db1.example.com
+    name: db1.example.com
 """
 
 RETURN = r"""
@@ -84,7 +84,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits impo
 
 SPEC = {
     "state": {"type": "str", "required": True, "choices": ["started", "read", "absent"]},
-    "host": {"type": "str", "required": True},
+    "name": {"type": "str", "required": True},
     "job": {"type": "str"},
     "key": {"type": "str", "no_log": True},
     "address": {"type": "str", "default": "0.0.0.0"},
@@ -99,7 +99,7 @@ def started(given: dict[str, Any], check: bool) -> dict[str, Any]:
     port = number("port", given["port"], 1, 65535)
     if plug_host.boot_id(Host()) == job.boot_id:
         raise Refused("the witness is the host itself: wanted another machine, whose power stays on")
-    place = plug_keeper.paths(given["directory"], given["host"])
+    place = plug_keeper.paths(given["directory"], given["name"])
     if not check:
         plug_keeper.start(place, job, given["key"], given["address"], port)
     return {"changed": True}
@@ -107,7 +107,7 @@ def started(given: dict[str, Any], check: bool) -> dict[str, Any]:
 
 def read(given: dict[str, Any], check: bool) -> dict[str, Any]:
     """Return what it was told."""
-    log = plug_keeper.read(plug_keeper.paths(given["directory"], given["host"]))
+    log = plug_keeper.read(plug_keeper.paths(given["directory"], given["name"]))
     return {
         "job": plug_job.dumps(log.job),
         "acknowledged": [log.acknowledged[client] for client in range(log.job.clients)],
@@ -117,7 +117,7 @@ def read(given: dict[str, Any], check: bool) -> dict[str, Any]:
 
 def absent(given: dict[str, Any], check: bool) -> dict[str, Any]:
     """End it and forget."""
-    place = plug_keeper.paths(given["directory"], given["host"])
+    place = plug_keeper.paths(given["directory"], given["name"])
     return {"changed": False if check else plug_keeper.stop(place)}
 
 

@@ -55,7 +55,7 @@ def attestation(job: Job, losses: Losses, by: str, today: str, virtualization: s
     except ValueError:
         raise Refused(f"today: seen {today!r}; wanted YYYY-MM-DD") from None
     reason = (
-        f"plug pulled by {today}, {losses.acknowledged} commits acknowledged by {job.clients} clients"
+        f"plug pulled, verified on {today}, {losses.acknowledged} commits acknowledged by {job.clients} clients"
         f" ({', '.join(job.patterns)}) on {', '.join(job.mounts)}, {losses.checked} looked for, none lost; run {job.run}"
     )
     text = _entry("plug_pulled", by, reason, begin, "")

@@ -105,6 +105,8 @@ def _prove(
             seen = watch(host, names, limits.seconds, lambda: _write(log, limits, size // BLOCK))
         finally:
             log.close()
+    untold = {leaf["name"]: 0 for leaf in place["leaves"] if _takes_no_fua(leaf)}
+    fua = untold if seen.fua is None else seen.fua
     verdict = judge(seen, quiet, place["leaves"], may_be_redundant(place))
     return {
         "mount": place["target"],
@@ -116,7 +118,7 @@ def _prove(
         "safety": verdict.safety,
         "why": verdict.why,
         "flushes_per_commit": {disk: _each(seen, count) for disk, count in seen.flushes.items()},
-        "fua_per_commit": {disk: _each(seen, count) for disk, count in (seen.fua or {}).items()},
+        "fua_per_commit": {disk: _each(seen, count) for disk, count in fua.items()},
         "fua_unknown": seen.reason,
     }
 
