@@ -97,7 +97,7 @@ def test_several_disks_each_need_a_flush_and_of_copies_each_needs_fua() -> None:
 
 def test_only_issued_writes_with_fua_behind_the_w_are_counted() -> None:
     text = (
-        "8,0 Q WFS 8\n8,0 D WFS 8\n8,0 D FWFS 8\n8,0 D FWS 0\n8,0 D FN 0\n8,0 C WFS 8\n8,0 D WS 8\n"
+        "  8,0   Q WFS 8\n  8,0   D WFS 8\n  8,0   D FWFS 8\n8,0 D FWS 0\n8,0 D FN 0\n8,0 C WFS 8\n8,0 D WS 8\n"
         "8,16 D WFSM 8\n8,0 m N cfq\n\nnonsense\n"
     )
     assert trace.count(text) == {"8,0": 2, "8,16": 1}
