@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import pytest
-from support.runs import Executions, Playbooks, Run
+from support.runs import Playbooks, Run
 
 from lab.machine import Machine
 
@@ -108,15 +108,6 @@ class TestConverged:
         databases = {target for target, _setting in rows(check, "firebird")}
         assert {ALIAS, XFS} <= databases
         assert all(one["version"] not in ("", "unknown") for one in engines.values())
-
-    @pytest.mark.parametrize("options", [(), ("--check",)], ids=["run", "check"])
-    def test_a_second_run_changes_nothing_in_at_most_four_executions(
-        self, machine: Machine, playbooks: Playbooks, options: tuple[str, ...]
-    ) -> None:
-        executions = Executions(machine)
-        run = playbooks.run("harden-db", *options)
-        assert (run.code, run.recap[HOST]["changed"]) == (0, 0)
-        assert 1 <= executions.count() <= 4
 
     def test_the_servers_themselves_say_so(self, machine: Machine) -> None:
         for cluster in (MAIN, SECOND):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ..host import Host, Unobservable
 from .places import look
+from .processes import output
 from .textfile import LIMIT
 
 
@@ -32,11 +33,3 @@ def names(host: Host, path: str) -> list[str]:
         host, ["find", f"{path.rstrip('/')}/", "-mindepth", "1", "-maxdepth", "1", "-printf", "%f\\0"]
     )
     return sorted(found.split("\0")[:-1])
-
-
-def output(host: Host, argv: list[str]) -> str:
-    """Return what a command says. Raises Unobservable where it fails."""
-    result = host.run(argv)
-    if result.rc != 0:
-        raise Unobservable(" ".join(result.stderr.split()) or f"{' '.join(argv)}: exit {result.rc}")
-    return result.stdout

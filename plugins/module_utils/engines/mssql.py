@@ -19,7 +19,7 @@ from ..observation import UNKNOWN, Observation, unknown
 from . import bounded, mssql_conf, startfile
 from .instance import Instance, Observed, of_mains
 from .places import Place, look
-from .processes import Process, Processes, argv_of, variables
+from .processes import Process, Processes, argv_of, output, variables
 from .startfile import Word
 from .textfile import Line, Malformed, without_content
 
@@ -182,7 +182,7 @@ def _lines(host: Host, path: str) -> tuple[list[Line] | None, str | None]:
         if text is not None:
             # mssql-conf does not flush what it writes, whoever called it, and we may have been killed
             # before we did: what is told as persisted is on the disk.
-            bounded.output(host, ["sync", "--", path])
+            output(host, ["sync", "--", path])
         return mssql_conf.parse(text or "", CONFIG), None
     except (Unobservable, Malformed) as error:
         return None, without_content(error)

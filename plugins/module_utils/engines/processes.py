@@ -133,11 +133,7 @@ class Processes:
 
     def user(self, process: Process) -> str:
         """Return the number of the user as whom a process acts. Raises Unobservable."""
-        source = f"/proc/{process.pid}/status"
-        found = re.search(r"^Uid:\s+\d+\s+(\d+)", self.host.read(source), re.M)
-        if not found:
-            raise Unobservable(f"{source}: names no user")
-        return found[1]
+        return user_of(self.host, process.pid)
 
     def is_of_a_person(self, process: Process) -> bool:
         """Tell whether a process acts as a user who is none of the system's, or nobody knows as whom."""
@@ -149,7 +145,7 @@ class Processes:
     def preloads(self, process: Process) -> list[str]:
         """Return the libraries in its memory that break fsync. Raises Unobservable."""
         argv = ["grep", "-aF", _BREAKS_FSYNC, f"/proc/{process.pid}/maps"]
-        lines = _output(self.host, argv, none=1).split("\n")
+        lines = output(self.host, argv, none=1).split("\n")
         paths = {line.split(None, 5)[5] for line in lines if len(line.split(None, 5)) == 6}
         return sorted(path for path in paths if _BREAKS_FSYNC in posixpath.basename(path))
 
@@ -161,7 +157,7 @@ class Processes:
 def argv_of(host: Host, pid: int) -> list[str]:
     """Return the arguments of a process, the program's name first. Raises Unobservable."""
     path = f"/proc/{pid}/cmdline"
-    said = _output(host, ["cat", path])
+    said = output(host, ["cat", path])
     if len(said) > _LONGEST:
         raise Unobservable(f"{path}: longer than {_LONGEST} bytes")
     return said.rstrip("\0").split("\0")
@@ -172,7 +168,7 @@ def variables(host: Host, pid: int, names: Iterable[str]) -> dict[str, str]:
     asked = set(names)
     pattern = f"^({'|'.join(sorted(asked))})="
     argv = ["grep", "-zaE", pattern, f"/proc/{pid}/environ"]
-    pairs = (entry.partition("=")[::2] for entry in _output(host, argv, none=1).split("\0"))
+    pairs = (entry.partition("=")[::2] for entry in output(host, argv, none=1).split("\0"))
     return {name: value for name, value in pairs if name in asked}
 
 
@@ -211,9 +207,18 @@ def _exe(host: Host, pid: int) -> tuple[str | None, str | None]:
     return path[: -len(DELETED)] if path.endswith(DELETED) else path, None
 
 
-def _output(host: Host, argv: list[str], none: int = 0) -> str:
-    """Return what a reading command prints; exit code `none` stands for nothing found."""
+def output(host: Host, argv: list[str], none: int = 0) -> str:
+    """Return what a reading command prints; exit code `none` stands for nothing found. Raises Unobservable."""
     result = host.run(argv)
     if result.rc not in (0, none):
         raise Unobservable(" ".join(result.stderr.split()) or f"{' '.join(argv)}: exit {result.rc}")
     return result.stdout
+
+
+def user_of(host: Host, pid: int) -> str:
+    """Return the number of the user as whom a process acts. Raises Unobservable."""
+    source = f"/proc/{pid}/status"
+    found = re.search(r"^Uid:\s+\d+\s+(\d+)", host.read(source), re.M)
+    if not found:
+        raise Unobservable(f"{source}: names no user")
+    return found[1]

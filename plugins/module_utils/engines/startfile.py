@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN
-from .bounded import output
 from .instance import setting
 from .places import look
-from .processes import Process
+from .processes import Process, output
 
 #: What ran before a file was changed. Gone with the boot, as the processes are.
 NOTES = "/run/durable-dbhost/running"

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..observation import UNKNOWN, Observation, unknown
+from . import deaf
 from .filesystems import kernel as version
 
 #: File system -> first kernel whose direct I/O sends FUA. ext4's came with 5.5 and is supported
@@ -49,9 +50,9 @@ def path(
         return Observation("no", source, "without barriers nothing is sent")
     if UNKNOWN in (mount["data_mode"], mount["barrier"], mount["disks"]):
         return unknown(source, "file system or disks are not known")
-    deaf = [layer["name"] for layer in mount["stack"] if layer["belief"] not in ("", "write back")]
-    if deaf:
-        return Observation("no", source, f"{', '.join(deaf)} passes neither flush nor FUA on")
+    unheard = [layer.name for layer in deaf.layers(mount)]
+    if unheard:
+        return Observation("no", source, f"{', '.join(unheard)} passes neither flush nor FUA on")
     return _of_disks(disks, source)
 
 

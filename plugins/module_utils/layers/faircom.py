@@ -15,19 +15,15 @@ from ..host import ChangeFailed, Host, Unobservable
 from ..policy.faircom import WRITE_THROUGH, writes_through
 from . import originals, ownership, servers
 from .layer import Change, attempt, expect_some, verify
+from .servers import Target
+
+target_of = servers.target_of
 
 #: `FILE SETTING` -> what it was before us: on or off, a value, or absent.
 ORIGINALS = "/var/lib/durable-dbhost/originals-faircom.json"
 _ABSENT = "absent"
 _NOTE = f"managed; originals in {ORIGINALS}"
 SETTINGS = (*faircom.OPTIONS, *faircom.KEYWORDS)
-
-
-class Target(NamedTuple):
-    """An instance by its name, and the settings wanted of it."""
-
-    instance: str
-    wanted: dict[str, str]
 
 
 class Work(NamedTuple):
@@ -52,13 +48,6 @@ class Release(NamedTuple):
     texts: dict[str, str]
     facts: tuple[dict[str, Any], ...]
     owners: dict[str, int]
-
-
-def target_of(row: dict[str, Any]) -> Target:
-    """Return a target of what the module, or a plan, says of it: settings that are None are not wanted."""
-    given = row["settings"]
-    wanted = {name: str(given[name]) for name in SETTINGS if given.get(name) is not None}
-    return Target(str(row["instance"]), wanted)
 
 
 def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:

@@ -19,21 +19,17 @@ from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
 from ..policy.engine_rules import FULL
 from . import mariadb_drop_in as drop_in
+from . import servers
 from .layer import Change, each, expect_some, verify
-from .servers import restart_limit, settle
+from .servers import Target, expect_there, restart_limit, settle
+
+target_of = servers.target_of
 
 NAME = "mariadb"
 #: What can be set.
 SETTINGS = (words.LOG, words.BINLOG, words.DOUBLEWRITE, words.METHOD, words.REDO)
 #: Writes what is in the log's buffer, and flushes it only where a commit would: at 1.
 _FLUSH = (f"SET GLOBAL {words.LOG} = 1", "FLUSH NO_WRITE_TO_BINLOG ENGINE LOGS")
-
-
-class Target(NamedTuple):
-    """A server by its name, and the settings wanted of it."""
-
-    instance: str
-    wanted: dict[str, str]
 
 
 class Step(NamedTuple):
@@ -77,14 +73,6 @@ class Release(NamedTuple):
     failures: dict[str, str]
 
 
-def target_of(row: dict[str, Any]) -> Target:
-    """Return a target of what the module, or a plan, says of it: settings that are None are not wanted."""
-    settings = row["settings"]
-    return Target(
-        str(row["instance"]), {str(name): str(word) for name, word in settings.items() if word is not None}
-    )
-
-
 def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     """Return the work that brings the servers to their settings; reads only.
 
@@ -104,7 +92,7 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     checked: list[tuple[str, Sight, dict[str, str]]] = []
     failures: dict[str, str] = {}
     for target in targets:
-        _expect_there(found, target.instance)
+        expect_there(found, NAME, target.instance)
     for target in targets:
         try:
             facts = found[target.instance]
@@ -154,7 +142,7 @@ def _left(host: Host, work: Work, targets: list[Target], restarted: Iterable[str
     yield from plan(host, targets, work.restart).changes
     _engines, found = _servers(host)
     for name in restarted:
-        _expect_there(found, name)
+        expect_there(found, NAME, name)
         for setting, word in work.steps[name].shown.items():
             if _seen(found[name], setting, "running") == UNKNOWN:
                 yield Change(name, setting, "running", UNKNOWN, word)
@@ -199,15 +187,6 @@ def _servers(host: Host) -> tuple[Engines, dict[str, dict[str, Any]]]:
     for why in engines.failed.values():
         raise ChangeFailed(f"MariaDB and MySQL: {why}")
     return engines, found
-
-
-def _expect_there(found: dict[str, dict[str, Any]], name: str) -> None:
-    if name not in found:
-        there = ", ".join(sorted(found)) or "none"
-        raise ChangeFailed(
-            f"{name}: no MariaDB or MySQL server of that name; wanted one of those that are here: {there};"
-            " run again to collect the facts anew"
-        )
 
 
 def _expect_ours(facts: dict[str, Any]) -> None:

@@ -15,6 +15,9 @@ from ..engines import bounded, mssql, trust
 from ..host import ChangeFailed, Host, Unobservable
 from . import originals, servers
 from .layer import Change, verify
+from .servers import Target
+
+target_of = servers.target_of
 
 TOOL = "/opt/mssql/bin/mssql-conf"
 #: Setting -> what it was before us; a switch that was not set is `absent`.
@@ -22,13 +25,6 @@ ORIGINALS = "/var/lib/durable-dbhost/originals-mssql.json"
 _ABSENT = "absent"
 #: In this order each state on the way is as safe as the start: write-through first.
 _ORDER = ("writethrough", "alternatewritethrough", "traceflag3982", "traceflag3979")
-
-
-class Target(NamedTuple):
-    """An instance by its name, and the settings wanted of it."""
-
-    instance: str
-    wanted: dict[str, str]
 
 
 class Work(NamedTuple):
@@ -44,13 +40,6 @@ class Release(NamedTuple):
 
     changes: tuple[Change, ...]
     facts: dict[str, Any] | None = None
-
-
-def target_of(row: dict[str, Any]) -> Target:
-    """Return a target of what the module, or a plan, says of it: settings that are None are not wanted."""
-    given = row["settings"]
-    wanted = {name: str(given[name]) for name in _ORDER if given.get(name) is not None}
-    return Target(str(row["instance"]), wanted)
 
 
 def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:

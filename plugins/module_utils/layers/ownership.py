@@ -10,11 +10,10 @@ file is written as that user, so that a link put there meanwhile leads nowhere h
 from __future__ import annotations
 
 import posixpath
-import re
 import stat
 from collections.abc import Collection, Iterable
 
-from ..engines import trust
+from ..engines import processes, trust
 from ..engines.places import look, resolve
 from ..host import ChangeFailed, Host, Unobservable
 from ..paths import normal
@@ -29,11 +28,7 @@ def user_of(host: Host, pids: Collection[int], path: str) -> int:
     Raises Unobservable.
     """
     for pid in list(pids)[:1]:
-        source = f"/proc/{pid}/status"
-        found = re.search(r"^Uid:\s+\d+\s+(\d+)", host.read(source), re.M)
-        if not found:
-            raise Unobservable(f"{source}: names no user")
-        return int(found[1])
+        return int(processes.user_of(host, pid))
     return trust.statuses(host, [path])[path].owner
 
 

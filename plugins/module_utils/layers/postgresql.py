@@ -13,15 +13,17 @@ from typing import Any, NamedTuple
 
 from ..engines import postgresql_cluster, postgresql_server
 from ..engines.collect import Engines
-from ..engines.postgresql_cluster import UNFLUSHED, WORDS, Cluster, Files
+from ..engines.postgresql_cluster import UNFLUSHED, Cluster, Files
 from ..engines.postgresql_server import Login
 from ..engines.processes import argv_of
 from ..engines.textfile import without_content
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
-from . import ownership, postgresql_files
+from . import ownership, postgresql_files, servers
 from .layer import Change, each, expect_some, verify
-from .servers import restart_limit
+from .servers import Target, restart_limit
+
+target_of = servers.target_of
 
 #: Settings that wait for a restart.
 _WAITING = ("data_sync_retry",)
@@ -38,13 +40,6 @@ PATIENCE = 60.0
 _PAUSE = 0.5
 #: Seconds that a checkpoint, or a flush of a whole data directory, may take.
 FLUSH_TIMEOUT = 3600.0
-
-
-class Target(NamedTuple):
-    """A cluster by its name, and the settings wanted of it."""
-
-    instance: str
-    wanted: dict[str, str]
 
 
 class Step(NamedTuple):
@@ -94,13 +89,6 @@ class Release(NamedTuple):
     owners: dict[str, int]
     files: tuple[str, ...]
     failures: dict[str, str]
-
-
-def target_of(row: dict[str, Any]) -> Target:
-    """Return a target of what the module, or a plan, says of it: settings that are None are not wanted."""
-    settings = row["settings"]
-    wanted = {name: str(settings[name]) for name in WORDS if settings.get(name) is not None}
-    return Target(str(row["instance"]), wanted)
 
 
 def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:

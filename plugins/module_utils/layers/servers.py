@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..engines import startfile
 from ..engines.collect import Engines
@@ -20,6 +20,19 @@ from .layer import Change, each, verify
 _LOOKS, _STEADY = 120, 5
 #: Seconds beyond a unit's own limit that a stop and start may take, and what infinity stands for.
 _MARGIN, _ENDLESS = 900.0, 86400.0
+
+
+class Target(NamedTuple):
+    """An instance by its name, and the settings wanted of it."""
+
+    instance: str
+    wanted: dict[str, str]
+
+
+def target_of(row: dict[str, Any]) -> Target:
+    """Return a target of what a module, or a plan, says of it: settings that are None are not wanted."""
+    wanted = {str(name): str(word) for name, word in row["settings"].items() if word is not None}
+    return Target(str(row["instance"]), wanted)
 
 
 def instances(host: Host, engine: Any) -> dict[str, dict[str, Any]]:

@@ -283,10 +283,7 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
     hasty = _labels(layer for mount in mounts for layer in deaf.hasty(mount))
     for disk in disks:
         cache = disk["write_cache"]
-        survives = cache["device"] in ("none", "disabled") or attestations.find(
-            words, ("power_loss_protection",), disk["id"]
-        )
-        if survives:
+        if requirements.outlives_power(disk, words):
             continue
         held = f"commits since the last flush on {disk['name']} can vanish"
         if disk["flush"] == "owed":

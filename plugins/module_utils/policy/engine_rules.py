@@ -158,7 +158,12 @@ _RELAXED_WORDS = {
 RELAXED = {
     engine: {
         name: rule._replace(
-            accepts=(words[name],), value=words[name], klass="performance", phase="loosen", loses=False
+            accepts=(words[name],),
+            value=words[name],
+            means="a commit waits for the disk, which this profile does not ask for",
+            klass="performance",
+            phase="loosen",
+            loses=False,
         )
         if name in words
         else rule

@@ -86,9 +86,19 @@ def _disks(rows: list[Setting]) -> list[dict[str, Any]]:
 
 
 def _devices(rows: list[Setting]) -> list[dict[str, Any]]:
+    return _merged("device", ((row, row.wanted_running) for row in rows))
+
+
+def _databases(rows: list[Setting]) -> list[dict[str, Any]]:
+    # Two servers can know one database.
+    return _merged("database", ((row, row.wanted_persisted) for row in rows))
+
+
+def _merged(key: str, words: Iterable[tuple[Setting, str]]) -> list[dict[str, Any]]:
+    """Return a target for each name, with all settings that are wanted of it."""
     targets: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        targets.setdefault(row.target, {"device": row.target})[row.setting] = row.wanted_running
+    for row, word in words:
+        targets.setdefault(row.target, {key: row.target})[row.setting] = word
     return list(targets.values())
 
 
@@ -97,14 +107,6 @@ def _instances(rows: list[Setting]) -> list[dict[str, Any]]:
     for row in rows:
         target = targets.setdefault(row.target, {"instance": row.target, "settings": {}})
         target["settings"][row.setting] = row.wanted_persisted
-    return list(targets.values())
-
-
-def _databases(rows: list[Setting]) -> list[dict[str, Any]]:
-    targets: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        # Two servers can know one database.
-        targets.setdefault(row.target, {"database": row.target})[row.setting] = row.wanted_persisted
     return list(targets.values())
 
 

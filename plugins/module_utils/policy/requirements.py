@@ -109,6 +109,12 @@ def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
     return disk["kind"] == "physical" or attestations.find(words, claims, disk["id"]) is not None
 
 
+def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:
+    """Tell whether what a disk has taken is there after a power cut: it does not cache, or is protected."""
+    protected = attestations.find(words, ("power_loss_protection",), disk["id"])
+    return disk["write_cache"]["device"] in ("none", "disabled") or protected is not None
+
+
 def _cache_of(name: str) -> str:
     """Return what holds the cache of a disk: of an NVMe namespace, its controller."""
     return re.sub(r"^(nvme\d+)n\d+$", r"\1", name)
@@ -206,28 +212,30 @@ def _flush_awaited(
     words: list[Attestation],
 ) -> list[Requirement]:
     """Return a need for each array that acknowledges a flush too early, over disks that are to cache."""
-    caching = {
+    lossy = {
         disk["name"]
         for disk in disks
-        if profile.write_cache != "disabled"
-        and disk["write_cache"]["device"] not in ("none", "disabled")
-        and attestations.find(words, ("power_loss_protection",), disk["id"]) is None
+        if profile.write_cache != "disabled" and not outlives_power(disk, words)
     }
-    return [
-        Requirement(
-            "flush_awaited",
-            mount["target"],
-            "unmet",
-            f"{layer.label} has a partial parity log, over the caches of {', '.join(cached)}",
-            "the kernel acknowledges a flush of such an array before its disks have done it",
-            "turn those caches off (profile strict), use a journal instead (mdadm --grow"
-            " --consistency-policy=resync, then mdadm --add-journal), or mirror",
-        )
-        for mount in mounts
-        for layer in deaf.hasty(mount)
-        for cached in [[name for name in layer.disks if name in caching]]
-        if cached
-    ]
+    found = []
+    for mount in mounts:
+        for layer in deaf.hasty(mount):
+            cached = [name for name in layer.disks if name in lossy]
+            if cached:
+                found.append(_hasty(mount, layer.label, cached))
+    return found
+
+
+def _hasty(mount: dict[str, Any], label: str, cached: list[str]) -> Requirement:
+    return Requirement(
+        "flush_awaited",
+        mount["target"],
+        "unmet",
+        f"{label} has a partial parity log, over the caches of {', '.join(cached)}",
+        "the kernel acknowledges a flush of such an array before its disks have done it",
+        "turn those caches off (profile strict), use a journal instead (mdadm --grow"
+        " --consistency-policy=resync, then mdadm --add-journal), or mirror",
+    )
 
 
 def _ups() -> Requirement:

@@ -81,6 +81,23 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
     }
 
 
+FDB = "/srv/pgdata/a.fdb"
+
+
+def database(**given: str) -> dict[str, Any]:
+    """Return a database as engine_facts tells of it: closed, with forced writes."""
+    good = {
+        "path": FDB,
+        "forced_writes": "on",
+        "running": "closed",
+        "in_use": "no",
+        "mode": "read_write",
+        "owner": "150",
+        "reason": None,
+    }
+    return {**good, **given}
+
+
 def judged(*instances: dict[str, Any], profile: str | None = "strict", **given: Any) -> dict[str, Any]:
     """Return the assessment of a host with these engines on /srv/pgdata."""
     unattributed = given.pop("unattributed", [])
@@ -312,6 +329,7 @@ def test_where_loss_is_accepted_commits_are_early_and_nothing_corrupts() -> None
         {"instance": "main", "settings": {"synchronous_commit": "off"}}
     ]
     assert row(found, "fsync")["wanted_running"] == "on"
+    assert "a commit waits for the disk" in row(found, "synchronous_commit")["why"]
 
 
 def test_a_profile_that_promises_durability_cannot_relax_its_engines() -> None:
@@ -562,17 +580,8 @@ class TestMounts:
     )
     def test_locks_of_firebird_are_no_data(self, engine: str, directory: str, path: str, known: bool) -> None:
         """They lie on a tmpfs on many hosts, which keeps nothing."""
-        database = {
-            "path": path,
-            "forced_writes": "on",
-            "running": "closed",
-            "in_use": "no",
-            "mode": "read_write",
-            "owner": "150",
-            "reason": None,
-        }
         row_of_files = {"directory": directory, "device": "0:35", "opened": "buffered", "count": 3}
-        found = judged(instance(engine, files=[row_of_files], databases=[database]))
+        found = judged(instance(engine, files=[row_of_files], databases=[database(path=path)]))
         assert any("0:35" in why for why in found["why"]) != known
         assert (found["verdict"] == "unknown") != known
 

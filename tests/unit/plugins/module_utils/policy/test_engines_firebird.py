@@ -9,23 +9,8 @@ from typing import Any
 
 import pytest
 
-from .test_engines import instance, judged, row
-
-PATH = "/srv/pgdata/a.fdb"
-
-
-def database(**given: str) -> dict[str, Any]:
-    """Return a database as engine_facts tells of it: closed, with forced writes."""
-    good = {
-        "path": PATH,
-        "forced_writes": "on",
-        "running": "closed",
-        "in_use": "no",
-        "mode": "read_write",
-        "owner": "150",
-        "reason": None,
-    }
-    return {**good, **given}
+from .test_engines import FDB as PATH
+from .test_engines import database, instance, judged, row
 
 
 def found(*databases: dict[str, Any], **given: Any) -> dict[str, Any]:
