@@ -202,6 +202,10 @@ def _run(
     except _TooMuch:
         _abandon(child)
         raise Unobservable(f"{' '.join(argv)}: says more than {MOST_SAID} bytes") from None
+    except BaseException:
+        # Whoever asked is being ended: nobody waits for the answer any more.
+        _abandon(child)
+        raise
     if output is None:
         _abandon(child)
         raise Unobservable(f"{' '.join(argv)}: no answer within {timeout:g} s")

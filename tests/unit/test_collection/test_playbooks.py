@@ -62,3 +62,39 @@ def test_an_engine_s_role_hands_every_option_to_its_module_which_takes_no_more(r
     documented = yaml.safe_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]
     assert set(task[module]) == set(documented)
     assert task["register"] == f"{role}_result"
+
+
+@pytest.mark.parametrize("playbook", ["prove_fua", "benchmark", "pull_the_plug"])
+def test_what_writes_to_mounts_wants_its_word_and_no_check_mode_before_it_asks_a_host(playbook: str) -> None:
+    (play,) = tasks(f"playbooks/{playbook}.yml")
+    assert play["vars"]["durable_measure"] == playbook.replace("_", "-")
+    files = [task.get("ansible.builtin.import_tasks") for task in play["tasks"]]
+    writers = [
+        index
+        for index, task in enumerate(play["tasks"])
+        if {"durable.dbhost." + playbook, "when"} & set(task)
+    ]
+    assert files.index("tasks/measure.yml") < min(writers)
+    word, check, *_rest = tasks("playbooks/tasks/measure.yml")
+    assert word["ansible.builtin.assert"]["that"] == "durable_confirm | default('') == durable_measure"
+    assert check["ansible.builtin.assert"]["that"] == "not ansible_check_mode"
+
+
+@pytest.mark.parametrize(
+    ("playbook", "module", "where"),
+    [
+        ("prove_fua", "prove_fua", "prove_fua.yml"),
+        ("benchmark", "benchmark", "benchmark.yml"),
+        ("pull_the_plug", "plug_writer", "tasks/plug_run.yml"),
+    ],
+)
+def test_each_limit_that_a_user_may_name_reaches_its_module(playbook: str, module: str, where: str) -> None:
+    (play,) = tasks(f"playbooks/{playbook}.yml")
+    found = tasks(f"playbooks/{where}")
+    given = [
+        task
+        for task in (found if "hosts" not in found[0] else found[0]["tasks"])
+        if f"durable.dbhost.{module}" in task
+    ]
+    options = given[0][f"durable.dbhost.{module}"]
+    assert set(play["vars"]["durable_known"]) == set(options) - {"mounts", "profile", "run", "state"}

@@ -1,0 +1,80 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line of fio(1) for one measurement, and what its JSON says. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..host import Unobservable
+from .limits import MIB
+from .patterns import BLOCK
+
+#: Pattern -> fio's words for it. fio has none for RWF_DSYNC.
+WORDS = {
+    "direct_dsync": ("--direct=1", "--sync=dsync"),
+    "direct_fdatasync": ("--direct=1", "--fdatasync=1"),
+    "osync": ("--direct=0", "--sync=sync"),
+    "dsync": ("--direct=0", "--sync=dsync"),
+    "append_fsync": ("--direct=0", "--fsync=1", "--file_append=1"),
+}
+_APPENDS = ("append_fsync",)
+
+
+class Figures(NamedTuple):
+    """What was measured: commits, commits in a second, and the milliseconds that one took.
+
+    `p99` is of the call that waits for the disk: the sync where there is one, else the write.
+    """
+
+    commits: int
+    rate: float
+    mean: float
+    p99: float
+
+
+def argv(pattern: str, paths: Sequence[str], size: int, seconds: int, most: int) -> list[str]:
+    """Return the command: a client for each path, `size` MiB each; `most` commits in a second by all."""
+    again = () if pattern in _APPENDS else ("--time_based",)
+    clients = [
+        word for number, path in enumerate(paths) for word in (f"--name=c{number}", f"--filename={path}")
+    ]
+    return [
+        "fio",
+        "--output-format=json",
+        "--group_reporting",
+        "--ioengine=psync",
+        "--rw=write",
+        f"--bs={BLOCK}",
+        f"--size={size * MIB}",
+        f"--runtime={seconds}",
+        f"--rate_iops={max(1, most // len(paths))}",
+        # The files are there and written in full; fio is to make, lay out and remove none.
+        "--fallocate=none",
+        "--allow_file_create=0",
+        *again,
+        *WORDS[pattern],
+        *clients,
+    ]
+
+
+def parse(text: str, clients: int) -> Figures:
+    """Return the figures of fio's JSON output. Raises Unobservable."""
+    try:
+        # Warnings may stand before it.
+        (job,) = json.loads(text[text.index("{") :])["jobs"]
+        written, synced = job["write"], job["sync"]
+        commits, milliseconds = int(written["total_ios"]), float(written["runtime"])
+        waited = synced["lat_ns"] if int(synced.get("total_ios", 0)) else written["clat_ns"]
+        p99 = float(waited.get("percentile", {}).get("99.000000", 0.0)) / 1e6
+        error = int(job.get("error", 0))
+    except (KeyError, TypeError, ValueError) as wrong:
+        raise Unobservable(f"fio: not its JSON: {wrong}: {text[:200]!r}") from wrong
+    if error or commits <= 0 or milliseconds <= 0:
+        raise Unobservable(f"fio: error {error}, {commits} commits in {milliseconds:g} ms")
+    rate = commits * 1000 / milliseconds
+    # A closed loop: each client has one commit under way at any time.
+    return Figures(commits, round(rate, 1), round(clients * 1000 / rate, 3), round(p99, 3))

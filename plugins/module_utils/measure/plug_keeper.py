@@ -1,0 +1,131 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The witness's own host: starts the witness, reads what it wrote down, and takes it away."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import time
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from . import daemon, plug_log, plug_witness
+from .limits import Refused
+from .plug_job import Job
+
+READY = "ready"
+#: Seconds beyond the job's own for which a witness listens: for the last answers.
+_LONGER = 120
+#: Seconds that it may take to begin, and to end when it is told to.
+_PATIENCE = 20.0
+
+
+class Paths(NamedTuple):
+    """A host's log, and the file that tells its witness to end."""
+
+    log: str
+    stop: str
+
+
+def paths(directory: str, host: str) -> Paths:
+    """Return where a host's witness keeps what it hears. Raises Refused."""
+    if not directory.startswith("/") or not host:
+        raise Refused(f"directory {directory!r}, host {host!r}: wanted an absolute path and a name")
+    name = f"{directory}/witness-{quote(host, safe='')}"
+    return Paths(f"{name}.log", f"{name}.stop")
+
+
+def start(place: Paths, job: Job, key: str, address: str, port: int) -> None:
+    """Start a witness and return once it listens. Raises Refused or OSError."""
+    if len(key) < 32:
+        raise Refused("key: seen a short one; wanted at least 32 letters")
+    os.makedirs(os.path.dirname(place.log), mode=0o700, exist_ok=True)
+    try:
+        log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_APPEND, 0o600)
+    except FileExistsError:
+        raise Refused(
+            f"{place.log}: the log of an earlier run is there; verify that one, or clean it away, first"
+        ) from None
+    try:
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        listener = _listen(address, port, job.clients)
+        os.write(log, plug_witness.first_line(job))
+        os.fsync(log)
+        _remove(place.stop)
+        _sync(os.path.dirname(place.log))
+        said = daemon.detach(lambda say: _serve(listener, log, job, key, place, say), _PATIENCE)
+        listener.close()
+        if said != READY:
+            raise Refused(f"the witness did not start: {said or 'it said nothing'}")
+    except BaseException:
+        os.unlink(place.log)
+        raise
+    finally:
+        os.close(log)
+
+
+def _listen(address: str, port: int, clients: int) -> socket.socket:
+    try:
+        family, kind, protocol, _name, where = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(2 * clients)
+    except OSError as error:
+        raise Refused(
+            f"{address} port {port}: {error.strerror}; wanted an address of the witness and a free port"
+        ) from error
+    return listener
+
+
+def _serve(listener: socket.socket, log: int, job: Job, key: str, place: Paths, say: Any) -> None:
+    witness = plug_witness.Witness(listener, log, job, key, lambda: os.path.exists(place.stop))
+    say(READY)
+    witness.serve(job.seconds + _LONGER)
+
+
+def read(place: Paths) -> plug_log.Log:
+    """Return what was written down. Raises Refused or OSError."""
+    if not os.path.exists(place.log):
+        raise Refused(f"{place.log}: not there: no run was begun with this witness, or it was cleaned away")
+    with open(place.log, encoding="ascii", errors="replace") as handle:
+        return plug_log.parse(handle.read(plug_witness.MOST + 2 * plug_witness.LINE))
+
+
+def stop(place: Paths) -> bool:
+    """End the witness and take its log away; tell whether there was one. Raises Refused or OSError."""
+    if not os.path.exists(place.log):
+        return False
+    with open(place.stop, "w", encoding="ascii"), open(place.log, encoding="ascii") as handle:
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise Refused(f"{place.log}: its witness does not end; look for its process") from None
+                time.sleep(0.1)
+    _remove(place.log)
+    _remove(place.stop)
+    return True
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def _sync(directory: str) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

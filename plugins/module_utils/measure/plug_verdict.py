@@ -1,0 +1,88 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run with the plug pulled has shown, and the attestation that somebody may put their name to. Pure."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..policy.attestations import CLAIMS, HOST
+from .limits import Refused
+from .plug_job import Job, Losses
+
+#: Acknowledged commits below which nothing is attested: a short run meets few of them on their way.
+ENOUGH = 1000
+
+
+class Verdict(NamedTuple):
+    """kept, lost, not_cut or too_few; and why."""
+
+    word: str
+    why: str
+
+
+def judge(job: Job, losses: Losses, ended: Mapping[int, str]) -> Verdict:
+    """Say what a run has shown."""
+    if ended:
+        client, why = sorted(ended.items())[0]
+        return Verdict(
+            "not_cut", f"client {client} came to an end of its own ({why}): the power was not cut under it"
+        )
+    if losses.lost:
+        return Verdict(
+            "lost",
+            f"{losses.lost} of {losses.checked} acknowledged commits are lost: a cache below, or a layer, does"
+            " not keep what it acknowledged; run the audit and prove-fua, and trust this host with nothing until then",
+        )
+    if losses.acknowledged < ENOUGH:
+        return Verdict(
+            "too_few",
+            f"seen {losses.acknowledged} acknowledged commits, wanted at least {ENOUGH}: run it longer",
+        )
+    return Verdict("kept", f"every one of the {losses.checked} commits that could be looked for is there")
+
+
+def attestation(job: Job, losses: Losses, by: str, today: str, virtualization: str) -> str:
+    """Return the YAML for the host's variables. `today` is an ISO 8601 date. Raises Refused."""
+    if not by.strip():
+        raise Refused("by: seen nothing; wanted who vouches that the plug was pulled")
+    try:
+        begin = datetime.date.fromisoformat(today)
+    except ValueError:
+        raise Refused(f"today: seen {today!r}; wanted YYYY-MM-DD") from None
+    reason = (
+        f"plug pulled, verified on {today}, {losses.acknowledged} commits acknowledged by {job.clients} clients"
+        f" ({', '.join(job.patterns)}) on {', '.join(job.mounts)}, {losses.checked} looked for, none lost; run {job.run}"
+    )
+    text = _entry("plug_pulled", by, reason, begin, "")
+    note = (
+        "# Below: only if what was cut is the power of the machine that holds the disks, with its own caches"
+        " (not a reset, not the end of a virtual machine), and these mounts lie on all disks of the host.\n"
+    )
+    if virtualization not in ("none", ""):
+        note += f"# This host is a virtual machine ({virtualization}): it was its hypervisor's power that counts.\n"
+    return f"durable_attestations_host:\n{text}{note}{_entry('host_honours_flush', by, reason, begin, '# ')}"
+
+
+def _entry(claim: str, by: str, reason: str, begin: datetime.date, mark: str) -> str:
+    expires = begin + datetime.timedelta(days=CLAIMS[claim])
+    fields: dict[str, Any] = {"target": HOST, "by": by, "reason": reason, "expires": expires.isoformat()}
+    # A JSON string is a YAML string, whatever is in it.
+    lines = [f"  - claim: {claim}", *(f"    {name}: {json.dumps(value)}" for name, value in fields.items())]
+    return "".join(f"{mark}{line}\n" for line in lines)
+
+
+def table(job: Job, losses: Losses, verdict: Verdict) -> str:
+    """Return all of it as text."""
+    lines = [
+        f"pull-the-plug {job.run}: {verdict.word}",
+        f"  {verdict.why}",
+        f"  mounts: {', '.join(job.mounts)}; patterns: {', '.join(job.patterns)}; clients: {job.clients}",
+        f"  acknowledged: {losses.acknowledged}, looked for: {losses.checked}, lost: {losses.lost}",
+        *(f"  lost: {line}" for line in losses.named),
+    ]
+    return "\n".join(lines) + "\n"

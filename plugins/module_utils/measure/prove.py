@@ -1,0 +1,270 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an engine's commit becomes in the block layer: FUA, flush or neither, counted."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any, Callable, NamedTuple
+
+from ..flush import flushes
+from ..host import ChangeFailed, Host, Unobservable
+from ..observation import UNKNOWN
+from . import scratch
+from .limits import MIB, chosen, number
+from .patterns import BLOCK, PATTERNS, Log
+from .places import find, may_be_redundant
+from .trace import Trace
+
+#: A commit is held to carry what at least this share of all commits was seen to carry...
+MOST = 0.9
+#: ...and not to carry what at most this share did.
+FEW = 0.1
+#: Seconds for which the disks are watched before the first write: what others do to them.
+WATCH = 1.0
+FUA, FLUSH, NEITHER, UNCLEAR = "FUA", "flush", "neither", "unclear"
+
+
+class Limits(NamedTuple):
+    """How much is written at the most: commits and seconds for each pattern, commits in a second, MiB."""
+
+    commits: int = 100
+    seconds: int = 10
+    rate: int = 200
+    size: int = 4
+
+
+class Seen(NamedTuple):
+    """What reached each disk while so many commits were made, or none: flushes, and FUA writes.
+
+    `fua` is None where it could not be counted, for `reason`.
+    """
+
+    commits: int
+    seconds: float
+    flushes: dict[str, int]
+    fua: dict[str, int] | None
+    reason: str | None
+
+
+class Verdict(NamedTuple):
+    """FUA, flush, neither, unclear or unknown; whether that is ok, at_risk or unknown; and why."""
+
+    word: str
+    safety: str
+    why: str
+
+
+def limits_of(row: dict[str, Any]) -> Limits:
+    """Return the limits that the module's options name. Raises Refused."""
+    return Limits(
+        commits=number("commits", row["commits"], 20, 1000),
+        seconds=number("seconds", row["seconds"], 1, 60),
+        rate=number("rate", row["rate"], 10, 2000),
+        size=number("size", row["size"], 1, 64),
+    )
+
+
+def plan(
+    host: Host, targets: Sequence[str], patterns: Sequence[str]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the places and patterns to prove; reads only. Raises Refused."""
+    return find(host, targets), chosen("patterns", patterns, PATTERNS)
+
+
+def run(
+    host: Host, places: Sequence[dict[str, Any]], patterns: Sequence[str], limits: Limits
+) -> list[dict[str, Any]]:
+    """Write as the engines do in each place and return a row for each (mount, pattern).
+
+    Raises Refused or OSError. Whatever happens, the scratch files are taken away.
+    """
+    rows = []
+    with scratch.signals_end():
+        for place in places:
+            with scratch.directory(place["target"], place["device"]) as opened:
+                names = [leaf["name"] for leaf in place["leaves"]]
+                quiet = watch(host, names, limits.seconds, lambda: _wait(WATCH))
+                for pattern in patterns:
+                    rows.append(_prove(host, place, opened, pattern, quiet, limits))
+    return rows
+
+
+def _prove(
+    host: Host, place: dict[str, Any], opened: int, name: str, quiet: Seen, limits: Limits
+) -> dict[str, Any]:
+    pattern = PATTERNS[name]
+    size = limits.size * MIB
+    names = [leaf["name"] for leaf in place["leaves"]]
+    with scratch.files(place["target"], opened, [size]) as (descriptor,):
+        log = Log(descriptor, pattern)
+        try:
+            seen = watch(host, names, limits.seconds, lambda: _write(log, limits, size // BLOCK))
+        finally:
+            log.close()
+    untold = {leaf["name"]: 0 for leaf in place["leaves"] if _takes_no_fua(leaf)}
+    fua = untold if seen.fua is None else seen.fua
+    verdict = judge(seen, quiet, place["leaves"], may_be_redundant(place))
+    return {
+        "mount": place["target"],
+        "fstype": place["fstype"],
+        "pattern": name,
+        "words": pattern.words,
+        "commits": seen.commits,
+        "found": verdict.word,
+        "safety": verdict.safety,
+        "why": verdict.why,
+        "flushes_per_commit": {disk: _each(seen, count) for disk, count in seen.flushes.items()},
+        "fua_per_commit": {disk: _each(seen, count) for disk, count in fua.items()},
+        "fua_unknown": seen.reason,
+    }
+
+
+def watch(host: Host, names: Sequence[str], seconds: int, act: Callable[[], int]) -> Seen:
+    """Count what reaches the disks while `act` runs, which returns how many commits it made."""
+    trace, reason = None, None
+    try:
+        trace = Trace(host, names, seconds + 30)
+    except Unobservable as error:
+        reason = str(error)
+    found = None
+    try:
+        before, began = _flushes(host, names), time.monotonic()
+        commits = act()
+        took, after = time.monotonic() - began, _flushes(host, names)
+        if trace:
+            try:
+                found = trace.stop()
+            except Unobservable as error:
+                reason = str(error)
+    finally:
+        if trace:
+            trace.abandon()
+    counted = {name: after[name] - before[name] for name in names}
+    return Seen(commits, took, counted, found, reason)
+
+
+def judge(seen: Seen, quiet: Seen, leaves: Sequence[dict[str, Any]], redundant: bool) -> Verdict:
+    """Say what a commit carried to the disks, from the counts with and without our writes. Pure.
+
+    `redundant`: one write may go to several of the disks, so that each has to be sent what one is.
+    """
+    if not seen.commits:
+        return Verdict(UNKNOWN, UNKNOWN, "no commit was made within the time limit")
+    flushed = [
+        _share(seen, quiet, seen.flushes[leaf["name"]], quiet.flushes[leaf["name"]]) for leaf in leaves
+    ]
+    if all(low >= MOST for low, _high in flushed):
+        return Verdict(FLUSH, "ok", "each commit was flushed to every disk below")
+    few_flushes = all(high <= FEW for _low, high in flushed)
+    fua = _fua_shares(seen, quiet, leaves)
+    if fua is None:
+        reason = f"FUA writes could not be counted: {seen.reason or quiet.reason}"
+        if not few_flushes:
+            return Verdict(UNCLEAR, UNKNOWN, f"some commits only were flushed; {reason}")
+        return Verdict(UNKNOWN, UNKNOWN, f"no flush was sent, so it is FUA or neither; {reason}")
+    sums = [sum(low for low, _high in fua), sum(high for _low, high in fua)]
+    carried = all(low >= MOST for low, _high in fua) if redundant else sums[0] >= MOST
+    if carried:
+        return Verdict(FUA, "ok", "each commit was one write with FUA")
+    if few_flushes and sums[1] <= FEW:
+        return Verdict(NEITHER, *_of_neither(leaves))
+    return Verdict(
+        UNCLEAR,
+        UNKNOWN,
+        "some commits only carried a flush or FUA, or others write to the same disks: run again when they are quiet",
+    )
+
+
+def _fua_shares(
+    seen: Seen, quiet: Seen, leaves: Sequence[dict[str, Any]]
+) -> list[tuple[float, float]] | None:
+    """Return the share of commits with FUA for each disk, None where that is not known."""
+    if all(_takes_no_fua(leaf) for leaf in leaves):
+        return [(0.0, 0.0) for _leaf in leaves]
+    if seen.fua is None or quiet.fua is None:
+        return None
+    names = [leaf["name"] for leaf in leaves]
+    return [_share(seen, quiet, seen.fua[name], quiet.fua[name]) for name in names]
+
+
+def _takes_no_fua(leaf: dict[str, Any]) -> bool:
+    """Tell whether the kernel strips FUA from all that it sends to a disk."""
+    return bool(leaf["fua"] == "unsupported" or leaf["write_cache"]["kernel"] == "write through")
+
+
+def _share(seen: Seen, quiet: Seen, count: int, of_others: int) -> tuple[float, float]:
+    """Return the least and the greatest share of commits that `count` can mean: others write too."""
+    others = of_others / quiet.seconds * seen.seconds if quiet.seconds else 0.0
+    return max(0.0, count - others) / seen.commits, count / seen.commits
+
+
+def _of_neither(leaves: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    """Return what it means that neither was sent, and why."""
+    told = {leaf["name"]: leaf["write_cache"] for leaf in leaves}
+    deaf = [name for name, cache in told.items() if cache["kernel"] != "write through"]
+    if deaf:
+        why = (
+            f"the kernel would flush {', '.join(deaf)}, and the file system asks for nothing: barriers are off,"
+            " or a layer between passes nothing on"
+        )
+        return "at_risk", why
+    cached = [name for name, cache in told.items() if cache["device"] == "enabled"]
+    if cached:
+        why = f"{', '.join(cached)} caches, and the kernel believes that it does not: commits can vanish"
+        return "at_risk", why
+    unsure = [name for name, cache in told.items() if cache["device"] not in ("disabled", "none")]
+    if unsure:
+        return UNKNOWN, f"whether {', '.join(unsure)} caches is not known"
+    return "ok", "no disk below caches, by its own word, so nothing has to be flushed"
+
+
+def _write(log: Log, limits: Limits, slots: int) -> int:
+    """Commit until the number, the time or a growing file's size is reached; return the commits."""
+    began = time.monotonic()
+    data = os.urandom(BLOCK)
+    for done in range(min(limits.commits, slots)):
+        due = began + done / limits.rate
+        now = time.monotonic()
+        if now - began > limits.seconds:
+            return done
+        if due > now:
+            time.sleep(due - now)
+        log.commit(data, done)
+    return min(limits.commits, slots)
+
+
+def _wait(seconds: float) -> int:
+    time.sleep(seconds)
+    return 0
+
+
+def _flushes(host: Host, names: Sequence[str]) -> dict[str, int]:
+    try:
+        return {name: flushes(host, name) for name in names}
+    except ChangeFailed as error:
+        raise Unobservable(str(error)) from error
+
+
+def _each(seen: Seen, count: int) -> float | None:
+    return round(count / seen.commits, 3) if seen.commits else None
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the rows as the text that a run shows."""
+    lines = []
+    for row in rows:
+        flushed = _figures(row["flushes_per_commit"])
+        fua = _figures(row["fua_per_commit"]) or "unknown"
+        lines.append(
+            f"{row['mount']}  {row['pattern']:<17} {row['found']:<8} {row['safety']:<8}"
+            f" flushes per commit: {flushed}; FUA: {fua}\n    {row['why']}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _figures(shares: dict[str, float | None]) -> str:
+    return ", ".join(f"{name} {share}" for name, share in shares.items())

@@ -1,0 +1,157 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files that a measurement writes in a database's mount, and that are gone when it ends.
+
+The directory may belong to a user who is not trusted: files are made anew under a name that nobody can
+foretell, never through a link, and reached by descriptor only. One that a killed run left behind is
+known by its name, and that nobody holds its lock; the next run takes it away.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import signal
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Callable
+
+from .limits import MIB, Refused, expect_space
+
+PREFIX = ".durable-scratch-"
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@contextmanager
+def directory(target: str, device: str) -> Iterator[int]:
+    """Open the directory on which the superblock `device` (`major:minor`) is mounted.
+
+    Raises Refused where something else, or nothing, is mounted there now.
+    """
+    try:
+        descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise Refused(
+            f"{target}: {error.strerror}; wanted a directory on which a file system is mounted"
+        ) from error
+    try:
+        seen = os.fstat(descriptor).st_dev
+        number = f"{os.major(seen)}:{os.minor(seen)}"
+        if number != device:
+            raise Refused(
+                f"{target}: seen device {number}, wanted {device}: what is mounted there has changed"
+            )
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def files(target: str, place: int, sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Make scratch files in an open directory, each written in full and durable; take them away at the end.
+
+    Yields a descriptor of each: `reopen` gives others. Raises Refused without the space, OSError.
+    """
+    sweep(place)
+    expect_space(target, os.fstatvfs(place), sum(sizes))
+    names: list[str] = []
+    descriptors: list[int] = []
+    try:
+        for size in sizes:
+            name = PREFIX + secrets.token_hex(8)
+            descriptor = create(place, name)
+            names.append(name)
+            descriptors.append(descriptor)
+            fill(descriptor, size)
+        os.fsync(place)
+        yield descriptors
+    finally:
+        for name in names:
+            remove(place, name)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        # As long as the removal is not durable, a power cut brings the file back.
+        os.fsync(place)
+
+
+def create(place: int, name: str) -> int:
+    """Make a file that was not there, for its owner alone, and hold its lock. Raises OSError."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, 0o600, dir_fd=place)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
+
+
+def reopen(descriptor: int, flags: int) -> int:
+    """Open a file again with other flags, the same file whatever its name says now. Raises OSError."""
+    return os.open(f"/proc/self/fd/{descriptor}", flags | os.O_CLOEXEC)
+
+
+def fill(descriptor: int, size: int) -> None:
+    """Write a file in full: only what was written before is overwritten in place. Raises OSError."""
+    piece = secrets.token_bytes(min(size, MIB))
+    while size > 0:
+        size -= os.write(descriptor, piece[:size])
+    os.fsync(descriptor)
+
+
+def remove(place: int, name: str) -> None:
+    """Take a file away; one that is gone already is no error. Raises OSError."""
+    try:
+        os.unlink(name, dir_fd=place)
+    except FileNotFoundError:
+        pass
+
+
+def sweep(place: int) -> list[str]:
+    """Take away what killed runs have left behind, and return the names."""
+    gone = [name for name in os.listdir(place) if name.startswith(PREFIX) and _is_left_behind(place, name)]
+    for name in gone:
+        remove(place, name)
+    return gone
+
+
+def _is_left_behind(place: int, name: str) -> bool:
+    """Tell whether a file is this user's own, and no run holds it."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)
+    except OSError:
+        return False
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+class Ended(BaseException):
+    """A signal ended the run: what was begun is put back on the way out."""
+
+
+@contextmanager
+def signals_end() -> Iterator[None]:
+    """Turn signals that end a process into an exception, so that `finally` clauses run."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        # A second one must not stop the putting back that the first has begun.
+        for later in _SIGNALS:
+            signal.signal(later, signal.SIG_IGN)
+        raise Ended(f"ended by signal {number}")
+
+    before: dict[signal.Signals, Callable[[int, FrameType | None], object] | int | None] = {}
+    for number in _SIGNALS:
+        before[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

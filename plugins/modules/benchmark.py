@@ -1,0 +1,203 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Measure commit latency on a mount, by pattern, clients and setting."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: benchmark
+short_description: Measure commit latency on a mount, by pattern, clients and setting
+version_added: 0.1.0
+description:
+  - Runs C(fio) on scratch files in one mount, writing as database engines write their logs. Every pattern waits for the
+    disk with each commit.
+  - Only what is as it is is measured. Other schedulers or mount options are tried on request and put back, after a
+    failure or a signal too. Barriers, caches and journal modes are never touched.
+  - Refuses where others keep the disks busy, without the space, and when it would take longer than it may.
+  - In check mode nothing is written and nothing is set. What was asked for is checked all the same.
+requirements:
+  - fio 3
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+options:
+  mount:
+    description: The mount point.
+    type: str
+    required: true
+  patterns:
+    description: How commits are written.
+    type: list
+    elements: str
+    choices: [direct_dsync, direct_fdatasync, osync, dsync, append_fsync]
+    default: [direct_dsync, direct_fdatasync, osync, dsync, append_fsync]
+  clients:
+    description: Numbers of clients that commit at the same time, each 1 to 64.
+    type: list
+    elements: int
+    default: [1, 4, 16]
+  schedulers:
+    description: I/O schedulers to try besides the one in force; all have to be loaded.
+    type: list
+    elements: str
+    choices: [none, mq-deadline, kyber, bfq]
+    default: []
+  mount_options:
+    description: Mount options to try besides those in force, on ext4 and XFS.
+    type: list
+    elements: str
+    choices: [noatime, relatime, strictatime, sync]
+    default: []
+  seconds:
+    description: Seconds of one run; 2 to 60.
+    type: int
+    default: 5
+  minutes:
+    description: Minutes that all runs may take together; 1 to 60. More is refused before the first.
+    type: int
+    default: 15
+  size:
+    description:
+      - MiB of scratch file for each client, 1 to 64. Four times all of them has to be free, and 5 per cent of the file system
+        afterwards.
+    type: int
+    default: 8
+  rate:
+    description: Commits in a second by all clients, at the most; 64 to 1000000.
+    type: int
+    default: 50000
+  busy:
+    description: Measure also where others use the disks.
+    type: bool
+    default: false
+  profile:
+    description: The pinned profile's settings, for the recommendation.
+    type: dict
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: What does a commit cost, and would another scheduler help
+  durable.dbhost.benchmark:
+    mount: /srv/pgdata
+    clients: [1, 8]
+    schedulers: [mq-deadline]
+"""
+
+RETURN = r"""
+mount:
+  description: The mount point.
+  returned: always
+  type: str
+rows:
+  description: One for each setting, pattern and number of clients; empty in check mode.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    variant:
+      description: The setting that was tried, or V(as it is).
+      type: str
+      returned: always
+    pattern:
+      description: How commits were written.
+      type: str
+      returned: always
+    clients:
+      description: How many committed at the same time.
+      type: int
+      returned: always
+    commits:
+      description: How many were made.
+      type: int
+      returned: always
+    rate:
+      description: Commits in a second, by all clients.
+      type: float
+      returned: always
+    mean:
+      description: Milliseconds that a commit took, on average.
+      type: float
+      returned: always
+    p99:
+      description: Milliseconds within which 99 of 100 calls that wait for the disk returned.
+      type: float
+      returned: always
+    flushes_per_commit:
+      description: Flushes for each commit, of the disk with the most; V(unknown) where they cannot be counted.
+      type: raw
+      returned: always
+    held_back:
+      description: Whether O(rate) was reached. V(yes) or V(no).
+      type: str
+      returned: always
+doubts:
+  description: Disks that are faster than they can be.
+  returned: always
+  type: list
+  elements: str
+advice:
+  description: What the figures recommend within the profile.
+  returned: always
+  type: list
+  elements: str
+table:
+  description: All of it as text.
+  returned: always
+  type: str
+svg:
+  description: A plot of the mean latencies.
+  returned: always
+  type: str
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.measure import benchmark, fio, variants
+from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
+from ansible_collections.durable.dbhost.plugins.module_utils.measure.scratch import Ended
+from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
+
+SPEC = {
+    "mount": {"type": "str", "required": True},
+    "patterns": {"type": "list", "elements": "str", "default": list(fio.WORDS), "choices": list(fio.WORDS)},
+    "clients": {"type": "list", "elements": "int", "default": [1, 4, 16]},
+    "schedulers": {"type": "list", "elements": "str", "default": [], "choices": list(variants.SCHEDULERS)},
+    "mount_options": {
+        "type": "list",
+        "elements": "str",
+        "default": [],
+        "choices": list(variants.MOUNT_OPTIONS),
+    },
+    "seconds": {"type": "int", "default": 5},
+    "minutes": {"type": "int", "default": 15},
+    "size": {"type": "int", "default": 8},
+    "rate": {"type": "int", "default": 50000},
+    "busy": {"type": "bool", "default": False},
+    "profile": {"type": "dict"},
+}
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
+    host, rows = Host(), []
+    try:
+        made = benchmark.plan(host, module.params)
+        if not module.check_mode:
+            rows = benchmark.run(host, made, module.params["busy"])
+    except (Refused, ChangeFailed, Unobservable, Ended) as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg=f"writing the scratch files: {error}; they have been taken away")
+    result = printable(benchmark.result_of(made, rows, module.params["profile"] or None))
+    for doubt in result["doubts"]:
+        module.warn(doubt)
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()

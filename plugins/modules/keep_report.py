@@ -1,0 +1,62 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the keep_report action, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: keep_report
+short_description: Show what was measured on a host, and keep it on the controller
+version_added: 0.1.0
+description:
+  - Runs on the controller and connects to no host. In check mode too it writes its files, as M(durable.dbhost.report) does.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+  - action_common_attributes.flow
+attributes:
+  action:
+    support: full
+  async:
+    support: none
+  bypass_host_loop:
+    support: none
+options:
+  name:
+    description: What was measured; the files are C(<name>-<host>.<suffix>).
+    type: str
+    required: true
+  show:
+    description: The text for the terminal.
+    type: str
+    required: true
+  files:
+    description: The text of each file by its suffix. One of an earlier run that is empty now is removed.
+    type: dict
+    required: true
+  dir:
+    description: Directory on the controller, relative to where the command was started. Without one nothing is written.
+    type: str
+    default: ''
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: Show it and keep it
+  durable.dbhost.keep_report:
+    name: prove-fua
+    show: "{{ proof.table }}"
+    files:
+      json: "{{ proof.rows | to_nice_json }}"
+    dir: durable-report
+"""
+
+RETURN = r"""
+paths:
+  description: The files that were written.
+  returned: always
+  type: list
+  elements: str
+"""

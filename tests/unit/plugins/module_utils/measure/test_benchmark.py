@@ -1,0 +1,345 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The benchmark: fio's words, what it says, doubts, advice; settings that are put back."""
+
+from __future__ import annotations
+
+import json
+import os
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.measure import benchmark, fio, plot, variants
+from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
+from ansible_collections.durable.dbhost.plugins.module_utils.measure.plausible import doubt
+from ansible_collections.durable.dbhost.plugins.module_utils.measure.variants import AS_IT_IS, Variant
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_host import FakeHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
+
+from .test_scratch import device_of
+
+ROW = {
+    "mount": "/srv/pgdata",
+    "patterns": ["direct_dsync", "append_fsync"],
+    "clients": [1, 4],
+    "schedulers": [],
+    "mount_options": [],
+    "seconds": 5,
+    "minutes": 15,
+    "size": 1,
+    "rate": 50000,
+}
+
+
+def disk(**changes: Any) -> dict[str, Any]:
+    """Return a rotating SATA disk whose cache is on."""
+    cache = {"device": "enabled", "kernel": "write back", "volatile": "unknown"}
+    return {
+        "name": "sda",
+        "kind": "physical",
+        "rotational": "yes",
+        "fua": "unsupported",
+        "write_cache": {**cache, **changes.pop("cache", {})},
+        "scheduler": {"running": "mq-deadline", "available": ["none", "mq-deadline", "bfq"]},
+        **changes,
+    }
+
+
+def place(**changes: Any) -> dict[str, Any]:
+    """Return a mount on that disk."""
+    return {
+        "target": "/srv",
+        "device": "8:1",
+        "fstype": "ext4",
+        "atime": "relatime",
+        "sync": "no",
+        "leaves": [disk()],
+        **changes,
+    }
+
+
+def said(commits: int = 1000, milliseconds: int = 2000, sync: bool = False, **job: Any) -> str:
+    """Return what fio says."""
+    waits = {"percentile": {"99.000000": 3_000_000}}
+    return "fio: a note\n" + json.dumps(
+        {
+            "jobs": [
+                {
+                    "error": 0,
+                    "write": {"total_ios": commits, "runtime": milliseconds, "clat_ns": waits},
+                    "sync": {
+                        "total_ios": commits if sync else 0,
+                        "lat_ns": {"percentile": {"99.000000": 9_000_000}},
+                    },
+                    **job,
+                }
+            ]
+        }
+    )
+
+
+class FioHost(SmallHost):
+    """fio is there, and says the same each time."""
+
+    def __init__(self, said: str = said()) -> None:
+        super().__init__()
+        self.said, self.ran = said, []  # type: str, list[list[str]]
+
+    def run(self, argv: list[str], timeout: float = 10.0) -> Result:
+        if argv[0] != "fio":
+            return super().run(argv, timeout)
+        self.ran.append(argv)
+        return Result(0, "fio-3.33\n" if argv[1:] == ["--version"] else self.said, "")
+
+
+class TestFio:
+    @pytest.mark.parametrize("pattern", sorted(fio.WORDS))
+    def test_it_writes_to_files_that_are_there_and_makes_none(self, pattern: str) -> None:
+        words = fio.argv(pattern, ["/proc/1/fd/3", "/proc/1/fd/4"], 8, 5, 1000)
+        assert {"--allow_file_create=0", "--fallocate=none", "--runtime=5", "--rate_iops=500"} <= set(words)
+        assert [word for word in words if word.startswith("--filename")] == [
+            "--filename=/proc/1/fd/3",
+            "--filename=/proc/1/fd/4",
+        ]
+        assert set(fio.WORDS[pattern]) <= set(words)
+        assert ("--time_based" in words) == (pattern != "append_fsync")
+
+    def test_figures(self) -> None:
+        assert fio.parse(said(), 2) == fio.Figures(1000, 500.0, 4.0, 3.0)
+        assert fio.parse(said(sync=True), 1).p99 == 9.0
+
+    @pytest.mark.parametrize(
+        "text", ["", "{}", "fio: broken", said(commits=0), said(milliseconds=0), said(error=5)]
+    )
+    def test_what_is_no_measurement_is_unobservable(self, text: str) -> None:
+        with pytest.raises(Unobservable, match="fio"):
+            fio.parse(text, 1)
+
+
+class TestPlausible:
+    @pytest.mark.parametrize(
+        ("seen", "rate", "clients", "doubted"),
+        [
+            (disk(), 120, 1, False),
+            (disk(), 375, 1, False),
+            (disk(), 376, 1, True),
+            (disk(), 1400, 4, False),
+            (disk(), 1600, 4, True),
+            (disk(cache={"device": "disabled"}), 5000, 1, True),
+            (disk(cache={"volatile": "non_volatile"}), 5000, 1, False),
+            (disk(kind="virtual"), 5000, 1, False),
+            (disk(kind="virtual"), 20001, 1, True),
+            (disk(kind="virtual"), 90000, 16, False),
+            (disk(rotational="no"), 20000, 1, False),
+            (disk(rotational="no"), 20001, 1, True),
+            (disk(rotational="no", cache={"device": "none"}), 99999, 1, False),
+        ],
+    )
+    def test_a_disk_cannot_be_faster_than_it_turns(
+        self, seen: Any, rate: float, clients: int, doubted: bool
+    ) -> None:
+        found = doubt(seen, rate, clients)
+        assert bool(found) == doubted
+        assert found is None or f"seen {rate:g}" in found
+
+
+class TestPlan:
+    def test_what_is_as_it_is_alone_by_default(self) -> None:
+        made = benchmark.plan(FioHost(), ROW)
+        assert (made.variants, made.runs) == ([Variant(AS_IT_IS)], 4)
+
+    @pytest.mark.parametrize(
+        ("changes", "why"),
+        [
+            ({"mount": "/nowhere"}, "nothing is mounted"),
+            ({"clients": []}, "clients"),
+            ({"clients": [65]}, "clients"),
+            ({"seconds": 1}, "seconds"),
+            ({"size": 0}, "size"),
+            ({"rate": 1}, "rate"),
+            ({"patterns": ["direct"]}, "patterns"),
+            ({"schedulers": ["cfq"]}, "schedulers"),
+            ({"schedulers": ["kyber"]}, "wanted one that is loaded there"),
+            ({"mount_options": ["barrier=0"]}, "mount_options"),
+            ({"seconds": 60, "minutes": 1}, "wanted at most 60"),
+        ],
+    )
+    def test_wrong_input_is_refused_before_anything_starts(self, changes: Any, why: str) -> None:
+        host = FioHost()
+        with pytest.raises(Refused, match=why):
+            benchmark.plan(host, {**ROW, **changes})
+        assert host.mutations == []
+        assert host.ran in ([], [["fio", "--version"]])
+
+    def test_without_fio_it_is_refused(self) -> None:
+        with pytest.raises(Refused, match="install it"):
+            benchmark.plan(SmallHost(), ROW)
+
+    def test_a_busy_disk_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(benchmark.time, "sleep", lambda _seconds: None)
+        host, ticks = FakeHost(), iter([100, 450, 100, 700])
+        host.files["/sys/block/sda/stat"] = lambda: " ".join(["0"] * 9 + [str(next(ticks))] + ["0"] * 7)
+        benchmark.expect_quiet(host, place())
+        with pytest.raises(Refused, match="busy 30%"):
+            benchmark.expect_quiet(host, place())
+
+
+class Kernel(FakeHost):
+    """One disk with a scheduler, one mount that can be remounted; `deaf` follows no more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scheduler, self.options, self.super_options = "mq-deadline", "rw,nosuid,relatime", "rw,lazytime"
+        self.deaf = False
+        self.files["/sys/block/sda/queue/scheduler"] = lambda: f"none [{self.scheduler}] x\n"
+        self.files["/proc/self/mountinfo"] = lambda: (
+            f"30 1 8:1 / /srv {self.options} - ext4 /dev/sda1 {self.super_options}\n"
+        )
+
+    def on_attribute(self, path: str, value: str) -> None:
+        if not self.deaf:
+            self.scheduler = value
+
+    def on_change(self, argv: list[str]) -> None:
+        assert argv[:2] == ["mount", "-o"]
+        assert argv[3:] == ["--options-source=disable", "/dev/sda1", "/srv"]
+        words = argv[2].split(",")
+        assert "nosuid" in words, "a flag that is not named is taken away"
+        if self.deaf:
+            raise ChangeFailed("mount: refused")
+        atime = next(word for word in words if "atime" in word)
+        self.options = ",".join(("rw", "nosuid", *([atime] if atime != "strictatime" else [])))
+        if "bind" not in words:
+            assert "lazytime" in words
+            self.super_options = "rw,lazytime,sync" if "sync" in words else "rw,lazytime"
+
+
+TRIED = [
+    Variant("x", "scheduler", "none"),
+    Variant("x", "atime", "noatime"),
+    Variant("x", "atime", "strictatime"),
+    Variant("x", "sync", "sync"),
+]
+
+
+class TestVariants:
+    def state(self, host: Kernel) -> tuple[str, str, str]:
+        return host.scheduler, host.options, host.super_options
+
+    @pytest.mark.parametrize("tried", TRIED, ids=lambda one: one.value)
+    def test_each_is_in_force_and_put_back_after_a_failure_too(self, tried: Variant) -> None:
+        host = Kernel()
+        before = self.state(host)
+        with variants.in_force(host, place(), tried):
+            assert self.state(host) != before
+        assert self.state(host) == before
+        with pytest.raises(KeyError), variants.in_force(host, place(), tried):
+            raise KeyError
+        assert self.state(host) == before
+
+    @pytest.mark.parametrize("tried", TRIED, ids=lambda one: one.value)
+    def test_what_could_not_be_put_back_is_said(self, tried: Variant) -> None:
+        host = Kernel()
+        with (
+            pytest.raises(ChangeFailed, match=r"could not be put back to .*by hand"),
+            variants.in_force(host, place(), tried),
+        ):
+            host.deaf = True
+
+    def test_as_it_is_changes_nothing(self) -> None:
+        host = Kernel()
+        with variants.in_force(host, place(), Variant(AS_IT_IS)):
+            pass
+        assert host.mutations == []
+
+    def test_what_is_in_force_already_is_not_tried_again(self) -> None:
+        found = variants.plan(place(sync="yes"), ["mq-deadline", "bfq"], ["relatime", "sync", "noatime"])
+        assert [one.value for one in found] == ["", "bfq", "noatime"]
+
+    def test_another_file_system_is_refused(self) -> None:
+        with pytest.raises(Refused, match="wanted ext4 or xfs"):
+            variants.plan(place(fstype="btrfs"), [], ["sync"])
+
+    def test_nothing_that_loosens_can_be_asked_for(self) -> None:
+        assert not [word for word in variants.MOUNT_OPTIONS if "barrier" in word or "data=" in word]
+
+
+def row(variant: str, rate: float, clients: int = 1, pattern: str = "dsync") -> dict[str, Any]:
+    """Return one measured row."""
+    return {
+        "variant": variant,
+        "pattern": pattern,
+        "clients": clients,
+        "commits": 100,
+        "rate": rate,
+        "mean": round(clients * 1000 / rate, 3),
+        "p99": 1.0,
+        "flushes_per_commit": 1.0,
+        "held_back": "no",
+    }
+
+
+class TestAdvice:
+    def made(self, **changes: Any) -> benchmark.Plan:
+        tried = [Variant(AS_IT_IS), Variant("scheduler bfq", "scheduler", "bfq")]
+        return benchmark.Plan(place(**changes), ["dsync"], [1], tried, 5, 1, 50000)
+
+    @pytest.mark.parametrize(
+        ("rate", "profile", "words"),
+        [
+            (105, {}, "keep the settings as they are"),
+            (50, {}, "keep the settings as they are"),
+            (150, {"scheduler_rotational": "mq-deadline"}, "durable_overrides: {scheduler_rotational: bfq}"),
+            (150, {"scheduler_rotational": "bfq"}, "run harden-db"),
+            (150, None, "pin a profile"),
+        ],
+    )
+    def test_by_measurement_within_the_profile(self, rate: float, profile: Any, words: str) -> None:
+        rows = [row(AS_IT_IS, 100), row("scheduler bfq", rate)]
+        assert words in benchmark.recommend(self.made(), rows, profile)[-1]
+
+    def test_the_fastest_way_to_commit_is_named(self) -> None:
+        rows = [row(AS_IT_IS, 100), row(AS_IT_IS, 200, pattern="osync")]
+        made = self.made()._replace(variants=[Variant(AS_IT_IS)])
+        assert benchmark.recommend(made, rows, None) == [
+            "1 client(s): osync is the fastest way to commit, 5.0 ms"
+        ]
+
+    def test_a_lying_cache_comes_before_all_advice(self) -> None:
+        result = benchmark.result_of(self.made(), [row(AS_IT_IS, 9000)], None)
+        assert len(result["doubts"]) == 1
+        assert result["advice"][0].startswith("do not choose by these figures")
+        assert "WARNING: sda" in result["table"]
+
+    def test_without_rows_there_is_nothing_to_say(self) -> None:
+        result = benchmark.result_of(self.made(), [], None)
+        assert (result["table"], result["svg"], result["advice"]) == ("", "", [])
+
+
+def test_the_plot_is_svg_whatever_the_mount_is_called() -> None:
+    picture = ET.fromstring(plot.svg("on /srv/<a>&\x01\udce9", [row(AS_IT_IS, 100), row("b", 50)]))
+    bars = [one for one in picture if one.tag.endswith("rect")][1:]
+    assert [one.get("width") for one in bars] == ["210", "420"]
+
+
+def test_a_run_measures_each_combination_and_leaves_nothing(tmp_path: Path) -> None:
+    host = FioHost()
+    here = place(target=str(tmp_path), device=device_of(tmp_path))
+    made = benchmark.Plan(here, ["direct_dsync", "append_fsync"], [1, 2], [Variant(AS_IT_IS)], 2, 1, 50000)
+    rows = benchmark.run(host, made, busy_allowed=True)
+    assert [(one["pattern"], one["clients"]) for one in rows] == [
+        (pattern, count) for pattern in ("direct_dsync", "append_fsync") for count in (1, 2)
+    ]
+    assert all(
+        word.startswith("--filename=/proc/") for argv in host.ran for word in argv if "filename" in word
+    )
+    assert os.listdir(tmp_path) == []
+    host.said = "broken"
+    with pytest.raises(Unobservable):
+        benchmark.run(host, made, busy_allowed=True)
+    assert os.listdir(tmp_path) == []

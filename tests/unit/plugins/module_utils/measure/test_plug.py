@@ -1,0 +1,442 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plug is pulled: job, log, verdict; and witness and writer over a real connection and real files."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
+    daemon,
+    plug_host,
+    plug_job,
+    plug_keeper,
+    plug_log,
+    plug_verdict,
+    plug_witness,
+    plug_writer,
+    scratch,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import MIB, Refused
+from ansible_collections.durable.dbhost.plugins.module_utils.measure.patterns import BLOCK, PATTERNS
+from ansible_collections.durable.dbhost.plugins.module_utils.measure.plug_job import Job, Losses
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.attestations import (
+    read as read_attestations,
+)
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_host import FakeHost
+
+from .test_scratch import device_of
+
+RUN = "0123456789abcdef"
+KEY = "k" * 48
+ROW = {"patterns": list(PATTERNS), "clients": 12, "size": 1, "rate": 5000, "seconds": 30}
+JOB = plug_job.make(
+    RUN, "boot-1", [{"target": "/a", "device": "8:1"}, {"target": "/b", "device": "8:2"}], ROW
+)
+
+
+def small_job(path: Path, **changes: Any) -> Job:
+    """Return a job on one directory, with two clients."""
+    place = {"target": str(path), "device": device_of(path)}
+    row = {**ROW, "patterns": ["dsync", "append_fsync"], "clients": 2, **changes}
+    return plug_job.make(RUN, "boot-1", [place], row)
+
+
+class Rig:
+    """A witness in a thread, with its log."""
+
+    def __init__(self, job: Job, log: Path) -> None:
+        self.path, self._stop = log, threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address: tuple[str, int] = self.listener.getsockname()
+        self._log = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        os.write(self._log, plug_witness.first_line(job))
+        witness = plug_witness.Witness(self.listener, self._log, job, KEY, self._stop.is_set)
+        self._thread = threading.Thread(target=witness.serve, args=(30,))
+        self._thread.start()
+
+    def close(self) -> plug_log.Log:
+        """End it and return its log."""
+        self._stop.set()
+        self._thread.join()
+        self.listener.close()
+        os.close(self._log)
+        return plug_log.parse(self.path.read_text("ascii"))
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHost]:
+    """A host in boot-1 on which every directory is a mount."""
+    made = FakeHost()
+    made.files["/proc/sys/kernel/random/boot_id"] = "boot-1\n"
+
+    def find(_host: Any, targets: Any) -> list[dict[str, Any]]:
+        return [{"target": target, "device": device_of(Path(target))} for target in targets]
+
+    monkeypatch.setattr(plug_host, "find", find)
+    monkeypatch.setattr(plug_keeper, "_PATIENCE", 5.0)
+    yield made
+
+
+class TestJob:
+    def test_every_mount_and_pattern_has_a_client(self) -> None:
+        seen = {(JOB.mount_of(client), JOB.pattern_of(client)) for client in range(12)}
+        assert seen == {(mount, pattern) for mount in (0, 1) for pattern in PATTERNS}
+
+    def test_it_comes_back_from_its_line(self) -> None:
+        assert plug_job.loads(plug_job.dumps(JOB)) == JOB
+        assert "\n" not in plug_job.dumps(JOB)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "[]",
+            "{}",
+            plug_job.dumps(JOB._replace(run="../../etc/passwd")),
+            plug_job.dumps(JOB._replace(size=10**9)),
+            plug_job.dumps(JOB._replace(devices=("8:1",))),
+            plug_job.dumps(JOB._replace(patterns=("none",))),
+        ],
+    )
+    def test_what_is_no_job_is_refused(self, text: str) -> None:
+        with pytest.raises(Refused):
+            plug_job.loads(text)
+
+    def test_too_few_clients_are_refused(self) -> None:
+        with pytest.raises(Refused, match="wanted at least 6"):
+            plug_job.make(RUN, "b", [{"target": "/a", "device": "8:1"}], {**ROW, "clients": 5})
+
+    def test_a_block_belongs_to_one_commit(self) -> None:
+        block = plug_job.record(JOB, 3, 7)
+        assert len(block) == BLOCK
+        assert plug_job.number_in(JOB, 3, block) == 7
+        for other in (
+            plug_job.record(JOB, 4, 7),
+            plug_job.record(JOB._replace(run="f" * 16), 3, 7),
+            bytes(BLOCK),
+            b"",
+        ):
+            assert plug_job.number_in(JOB, 3, other) is None
+        assert plug_job.number_in(JOB, 3, block[:-1] + bytes([block[-1] ^ 1])) is None
+
+
+class TestCheck:
+    def write(self, path: Path, job: Job, client: int, commits: range) -> int:
+        """Write commits as a client would, and return the file."""
+        file = os.open(path / str(client), os.O_RDWR | os.O_CREAT)
+        for commit in commits:
+            if PATTERNS[job.pattern_of(client)].appends and job.slot_of(client, commit) == 0:
+                os.ftruncate(file, 0)
+            os.pwrite(file, plug_job.record(job, client, commit), job.slot_of(client, commit) * BLOCK)
+        return file
+
+    @pytest.mark.parametrize("client", [0, 1])
+    @pytest.mark.parametrize("count", [0, 1, 255, 256, 257, 400, 512])
+    def test_all_is_there_with_and_without_one_more_under_way(
+        self, client: int, count: int, tmp_path: Path
+    ) -> None:
+        job = small_job(tmp_path)
+        assert job.slots == 256
+        for more in (0, 1):
+            file = self.write(tmp_path, job, client, range(count + more))
+            losses = plug_job.check(job, {client: count}, {client: file})
+            assert (losses.lost, losses.acknowledged) == (0, count)
+            os.close(file)
+
+    def test_the_one_under_way_may_have_torn_the_oldest(self, tmp_path: Path) -> None:
+        job = small_job(tmp_path)
+        file = self.write(tmp_path, job, 0, range(300))
+        os.pwrite(file, b"torn", job.slot_of(0, 300) * BLOCK)
+        assert plug_job.check(job, {0: 300}, {0: file}).lost == 0
+        os.close(file)
+
+    @given(st.integers(1, 300).flatmap(lambda count: st.tuples(st.just(count), st.integers(0, count - 1))))
+    def test_each_one_that_is_missing_is_found(
+        self, tmp_path_factory: pytest.TempPathFactory, case: Any
+    ) -> None:
+        count, missing = case
+        path = tmp_path_factory.mktemp("run")
+        job = small_job(path)
+        file = self.write(path, job, 0, range(count))
+        os.pwrite(file, bytes(512), job.slot_of(0, missing) * BLOCK + 1024)
+        found = plug_job.check(job, {0: count}, {0: file})
+        os.close(file)
+        # Of an old commit the place may hold a newer one, which is then the one that is missing.
+        held = [
+            commit
+            for commit in range(job.oldest(0, count), count)
+            if commit % job.slots == missing % job.slots
+        ]
+        expected = len(held)
+        assert found.lost == expected
+        assert len(found.named) == expected
+
+    def test_an_older_commit_in_its_place_is_a_loss(self, tmp_path: Path) -> None:
+        job = small_job(tmp_path)
+        file = self.write(tmp_path, job, 0, range(300))
+        os.pwrite(file, plug_job.record(job, 0, 299 - 256), job.slot_of(0, 299) * BLOCK)
+        losses = plug_job.check(job, {0: 300}, {0: file})
+        assert (losses.lost, losses.named) == (1, ("client 0 (dsync): commit 299, seen commit 43",))
+        os.close(file)
+
+    def test_a_file_that_is_gone_has_lost_all_of_it(self, tmp_path: Path) -> None:
+        losses = plug_job.check(small_job(tmp_path), {0: 30, 1: 0}, {})
+        assert (losses.checked, losses.lost, len(losses.named)) == (30, 30, 20)
+
+
+class TestLog:
+    def text(self, *lines: str) -> str:
+        return plug_witness.first_line(JOB).decode() + "".join(f"{line}\n" for line in lines)
+
+    def test_it_counts_and_leaves_out_a_line_that_is_cut_off(self) -> None:
+        log = plug_log.parse(self.text("a 0 0", "a 3 0", "a 0 1", "e 3 stopped by hand") + "a 0 2")
+        assert (log.acknowledged[0], log.acknowledged[3], log.acknowledged[1]) == (2, 1, 0)
+        assert log.ended == {3: "stopped by hand"}
+
+    @pytest.mark.parametrize("line", ["a 0 1", "a 99 0", "a x 0", "b 0 0", "", "a 0", "a -1 0", "a 0 \u00b2"])
+    def test_what_does_not_follow_is_refused(self, line: str) -> None:
+        with pytest.raises(Refused, match="line 2"):
+            plug_log.parse(self.text(line))
+
+
+class TestVerdict:
+    KEPT = Losses(2000, 1500, 0, ())
+
+    @pytest.mark.parametrize(
+        ("losses", "ended", "word"),
+        [
+            (KEPT, {}, "kept"),
+            (Losses(2000, 1500, 1, ("x",)), {}, "lost"),
+            (Losses(5, 5, 1, ("x",)), {}, "lost"),
+            (Losses(999, 999, 0, ()), {}, "too_few"),
+            (KEPT, {3: "stopped"}, "not_cut"),
+            (plug_job.NOT_CHECKED, {3: "stopped"}, "not_cut"),
+        ],
+    )
+    def test_words(self, losses: Losses, ended: dict[int, str], word: str) -> None:
+        verdict = plug_verdict.judge(JOB, losses, ended)
+        assert verdict.word == word
+        assert word in plug_verdict.table(JOB, losses, verdict)
+
+    @pytest.mark.parametrize("by", ["storage team", 'a: "b" # c', "caf\u00e9\nnew line"])
+    def test_the_attestation_is_one_that_the_policy_takes(self, by: str) -> None:
+        yaml = pytest.importorskip("yaml")
+        text = plug_verdict.attestation(JOB, self.KEPT, by, "2026-02-01", "none")
+        (word,) = read_attestations(yaml.safe_load(text), "2026-02-01")
+        assert (word.claim, word.target, word.by) == ("plug_pulled", "host", by)
+        assert "none lost" in word.reason
+        assert word.expires == str(datetime.date(2026, 2, 1) + datetime.timedelta(days=366))
+        taken = text.replace("# Below", "#Below").replace("# ", "")
+        both = read_attestations(yaml.safe_load(taken), "2026-02-01")
+        assert [one.claim for one in both] == ["plug_pulled", "host_honours_flush"]
+
+    def test_a_guest_is_told_whose_power_counts(self) -> None:
+        assert "hypervisor" in plug_verdict.attestation(JOB, self.KEPT, "me", "2026-02-01", "kvm")
+
+    @pytest.mark.parametrize(("by", "today"), [("  ", "2026-02-01"), ("me", "today"), ("me", "")])
+    def test_nobody_vouches_for_nothing(self, by: str, today: str) -> None:
+        with pytest.raises(Refused):
+            plug_verdict.attestation(JOB, self.KEPT, by, today, "none")
+
+
+class TestWitness:
+    def clients(self, job: Job, rig: Rig, place: int) -> list[plug_writer.Client]:
+        """Return the job's clients, connected."""
+        files = [scratch.create(place, job.name_of(number)) for number in range(job.clients)]
+        return [plug_writer.Client(job, n, rig.address, KEY, file) for n, file in enumerate(files)]
+
+    def test_what_was_acknowledged_is_there_and_written_down(self, tmp_path: Path) -> None:
+        job = small_job(tmp_path)
+        rig, place = Rig(job, tmp_path / "log"), os.open(tmp_path, os.O_RDONLY)
+        clients = self.clients(job, rig, place)
+        stopped, begun = threading.Event(), threading.Event()
+        running = threading.Thread(target=plug_writer.commit_all, args=(clients, stopped, begun.set))
+        running.start()
+        assert begun.wait(10)
+        time.sleep(0.2)
+        stopped.set()
+        running.join()
+        log = rig.close()
+        assert log.acknowledged == {0: clients[0].acknowledged, 1: clients[1].acknowledged}
+        assert min(log.acknowledged.values()) > 0
+        assert set(log.ended) == {0, 1}
+        files = {number: os.open(tmp_path / job.name_of(number), os.O_RDONLY) for number in (0, 1)}
+        assert plug_job.check(job, log.acknowledged, files).lost == 0
+
+    def test_silence_is_no_end_but_a_closed_connection_is(self, tmp_path: Path) -> None:
+        job = small_job(tmp_path)
+        rig, place = Rig(job, tmp_path / "log"), os.open(tmp_path, os.O_RDONLY)
+        silent, closed = self.clients(job, rig, place)
+        closed.close()
+        time.sleep(0.3)
+        log = rig.close()
+        assert log.ended == {1: "closed"}
+        silent.close()
+
+    @pytest.mark.parametrize(
+        "hello",
+        ["0 wrong", "99 x", "-1 x", "", "x" * 500, "0 \u00e9", "RIGHT\n5", "RIGHT\nx"],
+    )
+    def test_strangers_and_what_does_not_follow_are_not_heard(self, hello: str, tmp_path: Path) -> None:
+        job = small_job(tmp_path)
+        rig = Rig(job, tmp_path / "log")
+        with socket.create_connection(rig.address) as peer:
+            challenge = peer.recv(100).decode().strip()
+            peer.sendall(
+                (hello.replace("RIGHT", f"0 {plug_witness.prove(KEY, challenge, 0)}") + "\n").encode()
+            )
+            peer.settimeout(5)
+            said = b""
+            try:
+                while True:
+                    piece = peer.recv(100)
+                    if not piece:
+                        break
+                    said += piece
+            except ConnectionResetError:
+                pass
+        log = rig.close()
+        assert said in (b"", b"ok\n")
+        assert log.acknowledged == {0: 0, 1: 0}
+
+    def test_a_client_is_taken_once(self, tmp_path: Path) -> None:
+        job = small_job(tmp_path)
+        rig, place = Rig(job, tmp_path / "log"), os.open(tmp_path, os.O_RDONLY)
+        first, second = self.clients(job, rig, place)
+        with pytest.raises((plug_writer.Ends, OSError)):
+            plug_writer.Client(job, 0, rig.address, KEY, scratch.create(place, "again"))
+        for client in (first, second):
+            client.close()
+        rig.close()
+
+    def test_no_more_connections_than_it_needs(self, tmp_path: Path) -> None:
+        job = small_job(tmp_path)
+        rig = Rig(job, tmp_path / "log")
+        peers = [socket.create_connection(rig.address) for _ in range(5)]
+        for peer in peers[:4]:
+            assert len(peer.recv(100)) == 33
+        assert peers[4].recv(100) == b""
+        for peer in peers:
+            peer.close()
+        rig.close()
+
+    def test_the_line_is_durable_before_the_answer(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        job = small_job(tmp_path)
+        seen: list[str] = []
+        real = os.fdatasync
+        monkeypatch.setattr(os, "fdatasync", lambda fd: (seen.append("sync"), real(fd))[1])
+        monkeypatch.setattr(
+            plug_witness.Witness,
+            "_send",
+            lambda _self, peer, text: (seen.append(text.decode()), peer.connection.send(text)),
+        )
+        rig, place = Rig(job, tmp_path / "log"), os.open(tmp_path, os.O_RDONLY)
+        client = plug_writer.Client(job, 0, rig.address, KEY, scratch.create(place, "f"))
+        client._say("0")
+        assert client._hear() == "0"
+        client.close()
+        rig.close()
+        assert seen.index("sync") < seen.index("0\n")
+
+
+class TestHost:
+    def test_from_beginning_to_verdict(self, tmp_path: Path, host: FakeHost) -> None:
+        """The whole way but for the power cut, which is the witness's end and another boot here."""
+        data, kept = tmp_path / "data", tmp_path / "kept"
+        data.mkdir()
+        job = plug_host.plan(host, RUN, {**ROW, "mounts": [str(data)], "rate": 200})
+        place = plug_keeper.paths(str(kept), "db1/odd name")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        plug_keeper.start(place, job, KEY, "127.0.0.1", port)
+        plug_host.begin(host, job, ("127.0.0.1", port), KEY)
+        assert len(os.listdir(data)) == 12
+        with pytest.raises(Refused, match="another run"):
+            plug_host.plan(host, RUN, {**ROW, "mounts": [str(data)]})
+        with pytest.raises(Refused, match="still writes"):
+            plug_host.clean(host, [str(data)])
+        with pytest.raises(Refused, match="earlier run"):
+            plug_keeper.start(place, job, KEY, "127.0.0.1", port)
+        log = plug_keeper.read(place)
+        assert (log.job, log.ended) == (job, {})
+        assert min(log.acknowledged.values()) > 0
+        with pytest.raises(Refused, match="not restarted"):
+            plug_host.verify(host, job, log.acknowledged)
+        host.files["/proc/sys/kernel/random/boot_id"] = "boot-2\n"
+        assert plug_host.verify(host, job, log.acknowledged).lost == 0
+        assert plug_keeper.stop(place)
+        assert not plug_keeper.stop(place)
+        assert os.listdir(kept) == []
+        deadline = time.monotonic() + 20
+        while os.listdir(data) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert os.listdir(data) == [], "the commits end, and their files go, without the witness"
+
+    def test_files_that_a_cut_left_are_cleaned_and_no_others(self, tmp_path: Path, host: FakeHost) -> None:
+        (tmp_path / f".durable-plug-{RUN}-0").touch()
+        (tmp_path / ".durable-plug-link").mkdir()
+        (tmp_path / "precious").touch()
+        assert plug_host.clean(host, [str(tmp_path)]) == [f"{tmp_path}/.durable-plug-{RUN}-0"]
+        assert sorted(os.listdir(tmp_path)) == [".durable-plug-link", "precious"]
+
+    def test_without_a_witness_nothing_is_left(self, tmp_path: Path, host: FakeHost) -> None:
+        job = plug_host.plan(host, RUN, {**ROW, "mounts": [str(tmp_path)]})
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        with pytest.raises(Refused, match="wanted one that this host reaches"):
+            plug_host.begin(host, job, ("127.0.0.1", port), KEY)
+        assert os.listdir(tmp_path) == []
+
+    def test_a_wrong_key_leaves_nothing(self, tmp_path: Path, host: FakeHost) -> None:
+        data = tmp_path / "data"
+        data.mkdir()
+        job = plug_host.plan(host, RUN, {**ROW, "mounts": [str(data)]})
+        rig = Rig(job, tmp_path / "log")
+        with pytest.raises(Refused, match="witness"):
+            plug_host.begin(host, job, rig.address, "another key")
+        rig.close()
+        assert os.listdir(data) == []
+
+    def test_without_the_space_nothing_begins(
+        self, tmp_path: Path, host: FakeHost, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        full = os.statvfs_result((MIB, MIB, 1000, 1, 1, 1, 1, 1, 0, 255))
+        monkeypatch.setattr(os, "fstatvfs", lambda _fd: full)
+        with pytest.raises(Refused, match="MiB free"):
+            plug_host.plan(host, RUN, {**ROW, "mounts": [str(tmp_path)]})
+        assert os.listdir(tmp_path) == []
+
+    def test_a_file_that_somebody_replaced_is_not_read(self, tmp_path: Path, host: FakeHost) -> None:
+        job = small_job(tmp_path)._replace(boot_id="boot-0")
+        os.mkfifo(tmp_path / job.name_of(0))
+        with pytest.raises(Refused, match="not a regular file"):
+            plug_host.verify(host, job, {0: 1, 1: 1})
+
+
+class TestDaemon:
+    def test_its_first_word_comes_back(self) -> None:
+        assert daemon.detach(lambda say: say("hello"), 5) == "hello"
+
+    def test_a_failure_comes_back(self) -> None:
+        def fail(_say: Any) -> None:
+            raise ValueError("why")
+
+        assert daemon.detach(fail, 5) == "failed: why"
+
+    def test_silence_is_not_waited_for(self) -> None:
+        assert daemon.detach(lambda _say: time.sleep(1), 0.1) == ""
