@@ -481,13 +481,13 @@ def layout_of(setting: Setting) -> Layout:
     """Return the machine of a setting, which has no disks of its own but the root."""
     if setting.engine:
         return Layout(packages=postgresql.PACKAGES, memory=1024)
-    return Layout(packages=("nbd-client",) if setting.device == NBD else ())
+    return Layout()
 
 
 @contextmanager
 def booted(setting: Setting, directory: Path, disk: VolatileDisk) -> Iterator[Rig]:
     """Boot a machine over the disk; at the end its power is cut, then the disk's, and the machine is deleted."""
-    machine = Machine("proof")
+    machine = Machine(f"proof-{setting.directory}")
     with ExitStack() as stack:
         stack.callback(machine.down)
         machine.down()
