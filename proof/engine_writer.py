@@ -22,7 +22,17 @@ from dataclasses import asdict
 from typing import IO, Any, cast
 
 try:
-    from proof.writer import O_DIRECT, QUANTILES, SECTOR, Job, _all_of, _Noise, _quantile, acknowledgement
+    from proof.writer import (
+        O_DIRECT,
+        QUANTILES,
+        SECTOR,
+        Job,
+        _all_of,
+        _Noise,
+        _quantile,
+        acknowledgement,
+        acknowledgement_place,
+    )
 except ImportError:  # in the guest both files lie side by side
     from writer import (  # type: ignore[import-not-found, no-redef]
         O_DIRECT,
@@ -33,6 +43,7 @@ except ImportError:  # in the guest both files lie side by side
         _Noise,
         _quantile,
         acknowledgement,
+        acknowledgement_place,
     )
 
 #: Each engine's client: it reads statements and answers \echo when what came before has ended.
@@ -96,7 +107,7 @@ class _Client:
             self.took.append(time.monotonic() - started)
             if job.ack:
                 ack[:] = acknowledgement(self._number, number)
-                _all_of(os.pwrite(acks, ack, self._number * SECTOR), SECTOR)
+                _all_of(os.pwrite(acks, ack, acknowledgement_place(self._number)), SECTOR)
 
 
 def run(job: Job) -> dict[str, Any]:

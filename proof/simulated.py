@@ -15,7 +15,7 @@ from proof import writer
 from proof.checks import Checked
 from proof.log import Event, Kind
 from proof.sweep import Files, Run
-from proof.writer import BLOCK, SECTOR, Job
+from proof.writer import BLOCK, Job
 
 #: Where noise goes on a raw disk: behind all commits.
 NOISE_AT = 32 << 20
@@ -57,7 +57,7 @@ def _steps(
         yield Kind.WRITE, offset, writer.record(job, client, number), setup.by == "fua"
         if setup.by == "flush":
             yield Kind.FLUSH, 0, b"", False
-        yield Kind.ACK, client * SECTOR, writer.acknowledgement(client, number), False
+        yield Kind.ACK, writer.acknowledgement_place(client), writer.acknowledgement(client, number), False
 
 
 def raw_run(directory: Path, job: Job, setup: Setup, size: int = 64 << 20) -> Run:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from proof.errors import ProofError
 from proof.log import Event
-from proof.writer import ACK_MAGIC, RECORD, SECTOR, Job, acknowledgement, record
+from proof.writer import ACK_MAGIC, RECORD, SECTOR, Job, acknowledgement, acknowledgement_place, record
 
 
 class Acknowledged:
@@ -29,7 +29,7 @@ class Acknowledged:
         magic, client, number = RECORD.unpack_from(data.ljust(RECORD.size, b"\0"))
         if magic != ACK_MAGIC or data != acknowledgement(client, number):
             raise ProofError(f"event {event.sequence} is no acknowledgement")
-        if client >= self._job.clients or event.offset != client * SECTOR:
+        if client >= self._job.clients or event.offset != acknowledgement_place(client):
             raise ProofError(
                 f"event {event.sequence} acknowledges for client {client}, whom the job does not have"
             )

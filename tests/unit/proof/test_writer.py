@@ -23,7 +23,7 @@ from proof.writer import PATTERNS, Job
 
 def acked(client: int, number: int, offset: int | None = None) -> Event:
     """Return the event of an acknowledgement."""
-    place = client * 512 if offset is None else offset
+    place = writer.acknowledgement_place(client) if offset is None else offset
     return Event(0, Kind.ACK, place, 512, False, writer.acknowledgement(client, number))
 
 
@@ -49,7 +49,10 @@ def test_a_run_writes_all_its_commits(tmp_path: Path, pattern: str) -> None:
     losses = Records(job).losses(files_of(job), [7, 7, 7])
     assert (losses.acknowledged, losses.count) == (21, 0)
     acks = (tmp_path / "ack").read_bytes()
-    assert acks[: 3 * 512] == b"".join(writer.acknowledgement(client, 6) for client in range(3))
+    for client in range(3):
+        place = writer.acknowledgement_place(client)
+        assert acks[place : place + 512] == writer.acknowledgement(client, 6)
+    assert not any(acks[512 : writer.acknowledgement_place(1)]), "adjoining sectors are merged into one write"
 
 
 @pytest.mark.parametrize(
