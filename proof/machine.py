@@ -39,7 +39,7 @@ MOUNT = "/srv/proof"
 SIZE = 320 << 20
 #: Seconds that a flush takes: enough that writes of other clients gather in the cache meanwhile.
 FLUSH = 0.005
-CLIENTS, RUN_COMMITS, ENGINE_COMMITS = 4, 125, 100
+CLIENTS, RUN_COMMITS, ENGINE_COMMITS = 6, 50, 70
 #: Of the run with one client: for the self-test of the device, the accounting, and the trials of the rig.
 ALONE, ALONE_COMMITS, ALONE_SEED = 1, 100, 0
 LIMIT = 1800.0
