@@ -177,6 +177,16 @@ def chosen(cells: Iterable[Cell], patterns: Iterable[str]) -> list[Cell]:
     return [cell for name, cell in everything.items() if name in names]
 
 
+def to_boot(cells: Iterable[Cell]) -> set[str]:
+    """Return the cells that are booted from what a cut left: one safe one of each profile, file system and engine."""
+    first = dict[tuple[str, str, str], str]()
+    for cell in cells:
+        if cell.expects == SAFE:
+            setting = cell.setting
+            first.setdefault((setting.profile, setting.file_system, setting.engine), cell.name)
+    return set(first.values())
+
+
 def by_setting(cells: Iterable[Cell]) -> dict[Setting, list[Cell]]:
     """Group cells by what can be recorded in one boot."""
     found = dict[Setting, list[Cell]]()

@@ -21,7 +21,7 @@ from lab.errors import LabError
 from lab.paths import Lab
 from lab.progress import say
 from proof import evidence, judge, machine, needs, short
-from proof.cells import PLANTS, SAFE, Cell, Setting, by_setting, chosen, matrix
+from proof.cells import PLANTS, Cell, Setting, by_setting, chosen, matrix, to_boot
 from proof.disk import ROOT
 from proof.errors import ProofError
 
@@ -138,14 +138,16 @@ def _one(
         say(f"{cell.name}: {arguments.cuts} cuts")
         found.append(judge.judge_cell(cell, record, arguments.cuts, arguments.jobs))
         say(f"{cell.name}: {_in_words(found[-1])}")
-    safe = [index for index, cell in enumerate(members) if cell.expects == SAFE]
-    if safe and not (arguments.judge_only or arguments.no_reboot):
-        _reboot(members[safe[0]], record, found[safe[0]])
+    if not (arguments.judge_only or arguments.no_reboot):
+        booted = to_boot(matrix())
+        for cell, judged in zip(members, found, strict=True):
+            if cell.name in booted:
+                _reboot(cell, record, judged)
     return found
 
 
 def _reboot(cell: Cell, record: judge.Record, found: dict[str, Any]) -> None:
-    """Cut once for real: boot from what a cut left. One cell stands for the setting."""
+    """Cut once for real: boot from what a cut left."""
     say(f"{cell.name}: one cut, and a boot from what it left")
     found["reboot"] = judge.reboot_cell(
         cell, record, record.directory.with_name(f"{record.directory.name}-reboot")

@@ -24,6 +24,7 @@ from proof.cells import (
     by_setting,
     chosen,
     matrix,
+    to_boot,
 )
 from proof.errors import ProofError
 from proof.writer import PATTERNS
@@ -34,11 +35,14 @@ CELLS = {cell.name: cell for cell in matrix()}
 def test_each_profile_device_file_system_and_workload_has_a_safe_cell() -> None:
     """And each name stands once."""
     assert len(CELLS) == len(matrix())
-    for profile in SAFE_PROFILES:
-        for device in DEVICES:
-            for file_system in FILE_SYSTEMS:
-                for workload in SAFE_WORKLOADS:
-                    assert CELLS[f"{profile}/{device}/{file_system}/{workload}"].expects == SAFE
+    settings = [("flush", device) for device in DEVICES]
+    settings += [("strict", device) for device in DEVICES if device != "scsi-fua"]
+    for profile, device in settings:
+        for file_system in FILE_SYSTEMS:
+            for workload in SAFE_WORKLOADS:
+                assert CELLS[f"{profile}/{device}/{file_system}/{workload}"].expects == SAFE
+    for where in ("virtio/ext4", "sata/xfs"):
+        assert all(CELLS[f"protected/{where}/{workload}"].expects == SAFE for workload in SAFE_WORKLOADS)
     assert all(
         CELLS[f"defaults/{NBD}/{fs}/{w}"].expects == SAFE for fs in FILE_SYSTEMS for w in SAFE_WORKLOADS
     )
@@ -60,13 +64,12 @@ def test_each_safe_cell_has_a_control_on_its_device_that_must_lose() -> None:
 
 
 def test_every_control_that_was_asked_for_is_there() -> None:
-    """Each device has them; XFS has no barriers to turn off."""
+    """Each device has those that are about devices; XFS has no barriers to turn off."""
     planted = {(cell.setting.device, cell.setting.plant) for cell in CELLS.values() if cell.expects == LOSES}
     for device in DEVICES:
-        assert {plant for where, plant in planted if where == device} >= {"", *PLANTS} - {
-            "mended",
-            "sync-off",
-        }
+        assert {plant for where, plant in planted if where == device} >= {"", "barrier0", "belief"}
+    assert {plant for _, plant in planted} == set(PLANTS) - {"mended"}
+    assert {where for where, plant in planted if plant == "cache-back"} == set(DEVICES) - {"scsi-fua"}
     assert not any(
         cell.setting.plant == "barrier0" for cell in CELLS.values() if cell.setting.file_system == "xfs"
     )
@@ -83,6 +86,19 @@ def test_real_engines_have_cells_of_each_safe_profile() -> None:
         assert {cell.setting.profile for cell in own if cell.expects == SAFE} == set(SAFE_PROFILES)
         assert any(cell.setting.plant == "sync-off" for cell in own)
     assert all((cell.workload == COMMITS) == bool(cell.setting.engine) for cell in CELLS.values())
+
+
+def test_one_safe_cell_of_each_profile_file_system_and_engine_is_booted() -> None:
+    """None that is planted to lose."""
+    found = [CELLS[name] for name in to_boot(CELLS.values())]
+    assert all(cell.expects == SAFE for cell in found)
+    wanted = {
+        (c.setting.profile, c.setting.file_system, c.setting.engine)
+        for c in CELLS.values()
+        if c.expects == SAFE
+    }
+    assert len(found) == len(wanted)
+    assert {(c.setting.profile, c.setting.file_system, c.setting.engine) for c in found} == wanted
 
 
 def test_nothing_volatile_is_expected_of_a_cache_that_is_off_and_of_nothing_else() -> None:
