@@ -18,6 +18,8 @@ from proof.errors import ProofError
 
 SAFE = "safe"
 LOSES = "loses"
+#: A device whose emulation may ignore FUA: what is seen is told, and nothing is concluded.
+UNTRUSTED = "untrusted"
 #: What keeps commits where the file system and the disk do as they should, by the engine that writes so.
 SAFE_WORKLOADS = {
     "direct_dsync": "SQL Server, FUA",
@@ -36,6 +38,8 @@ FILE_SYSTEMS = ("ext4", "xfs")
 DEVICES = ("virtio", "scsi", "scsi-fua", "sata")
 #: The guest's own NBD client: the one device here that passes FUA on as FUA. harden-db has no rule for it.
 NBD = "nbd"
+#: QEMU's NVMe disk says that it has FUA; some versions do not do it.
+NVME = "nvme"
 #: Profiles of which a commit must survive, and the one that gives commits away.
 SAFE_PROFILES = ("strict", "flush", "protected")
 DISPOSABLE = "disposable"
@@ -208,6 +212,8 @@ def _cells() -> Iterator[Cell]:
         yield from _safe("protected", device, file_system, "flush", _liar(file_system))
     for device in ("virtio", "sata"):
         yield from _moments(device)
+    for workload in ("direct_dsync", "direct_fdatasync"):
+        yield Cell(Setting("flush", NVME, "ext4"), workload, UNTRUSTED)
     # XFS has this control on each device.
     yield from _losing(Setting("flush", "virtio", "ext4", "belief"), (PLAIN,))
     yield from _engine(postgresql.ENGINE)

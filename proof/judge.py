@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from proof import accounting, bounds, log, machine, postgresql
-from proof.cells import SAFE, Cell, Setting
+from proof.cells import SAFE, UNTRUSTED, Cell, Setting
 from proof.checks import CHECKS, scratch_directory
 from proof.errors import ProofError
 from proof.log import Event, Kind
@@ -139,11 +139,12 @@ def judge_cell(cell: Cell, record: Record, cuts: int, jobs: int = 1) -> dict[str
             key: record.raw[key] for key in ("setting", "plant", "hardened", "seen", "seen_after", "versions")
         },
     }
-    if alone and cell.expects == SAFE:
+    if alone and cell.expects in (SAFE, UNTRUSTED):
         found["self_test"] = _self_test(cell, record, alone[0])
+    if alone and cell.expects == SAFE:
         found["rig"] = _trials(cell, record, alone[0])
     found["problems"] = problems(cell, total, found)
-    found["verdict"] = "shown" if not found["problems"] else "not shown"
+    found["verdict"] = "not shown" if found["problems"] else "told" if cell.expects == UNTRUSTED else "shown"
     return found
 
 
@@ -201,6 +202,8 @@ def problems(cell: Cell, total: Summary, found: dict[str, Any]) -> list[str]:
     """Return, in words, why a cell does not show what it should; nothing if it does."""
     if cell.expects == SAFE:
         return [*_problems_of_safe(cell, total), *_problems_of_rig(found)]
+    if cell.expects == UNTRUSTED:
+        return []
     if not total.cuts:
         return ["no cut had volatile data, so this control controls nothing"]
     if total.losing < SHARE * total.cuts:

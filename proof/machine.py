@@ -27,7 +27,7 @@ from lab.layout import Layout
 from lab.machine import Machine
 from lab.progress import say
 from proof import accounting, log, postgresql
-from proof.cells import COMMITS, DEFAULTS, DISPOSABLE, NBD, PLANTS, UNSAFE_WORKLOADS, Cell, Setting
+from proof.cells import COMMITS, DEFAULTS, DISPOSABLE, NBD, NVME, PLANTS, UNSAFE_WORKLOADS, Cell, Setting
 from proof.checks import SBIN
 from proof.disk import ROOT, VolatileDisk
 from proof.errors import ProofError
@@ -55,6 +55,7 @@ DISKS = {
         "scsi-hd,bus=proof-scsi.0,{common},write-cache=on,dpofua=on",
     ],
     "sata": ["ide-hd,bus=ide.0,{common},write-cache=on"],
+    NVME: ["nvme,drive=proof-disk,serial={serial}"],
     NBD: [],
 }
 
@@ -89,7 +90,7 @@ def qemu_arguments(device: str, disk: VolatileDisk) -> list[str]:
         words += ["-drive", disk.drive("proof-disk", "disk")]
         common = f"drive=proof-disk,serial={SERIAL}"
         for place in DISKS[device]:
-            words += ["-device", place.format(common=common)]
+            words += ["-device", place.format(common=common, serial=SERIAL)]
     words += ["-drive", disk.drive("proof-ack", "ack")]
     return [*words, "-device", f"virtio-blk-pci,drive=proof-ack,serial={ACK_SERIAL},write-cache=on"]
 

@@ -16,10 +16,12 @@ from proof.cells import (
     FILE_SYSTEMS,
     LOSES,
     NBD,
+    NVME,
     PLANTS,
     SAFE,
     SAFE_PROFILES,
     SAFE_WORKLOADS,
+    UNTRUSTED,
     WORKLOADS,
     by_setting,
     chosen,
@@ -52,6 +54,7 @@ def test_each_safe_cell_has_a_control_on_its_device_that_must_lose() -> None:
     """Of the same workload, but for 0/0 over a cache that is off."""
     for cell in CELLS.values():
         assert bool(cell.control) == (cell.expects == SAFE)
+        assert (cell.expects == UNTRUSTED) == (cell.setting.device == NVME)
         if cell.control:
             control = CELLS[cell.control]
             assert control.expects == LOSES

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from proof import checks, evidence, judge, log, machine, run, writer
-from proof.cells import LOSES, SAFE, Cell, Setting
+from proof.cells import LOSES, SAFE, UNTRUSTED, Cell, Setting
 from proof.errors import ProofError
 from proof.judge import Record, added, cuts_of, judge_cell, problems, window
 from proof.log import Event, Kind
@@ -243,6 +243,7 @@ def test_fua_that_does_not_arrive_is_said_to_be_unproven() -> None:
     row = {"clients": 1, "trace": {"fua": 1.0}, "log": {"fua": 0.0, "flushes": 1.0}}
     cell = {
         "cell": "flush/scsi-fua/ext4/direct_dsync",
+        "expects": SAFE,
         "setting": asdict(replace(SETTING, device="scsi-fua")),
         "accounting": [row],
         "versions": VERSIONS,
@@ -251,6 +252,18 @@ def test_fua_that_does_not_arrive_is_said_to_be_unproven() -> None:
     assert "FUA of a SCSI disk by itself is unproven" in told
     row["log"] = {"fua": 1.0, "flushes": 0.0}
     assert "by itself is unproven" not in " ".join(evidence.not_shown([cell]))
+
+
+@ext4_tools
+def test_a_device_that_is_not_trusted_is_told_and_never_safe(control_record: Record) -> None:
+    """QEMU 7.2's NVMe disk: its self-test loses commits, and no verdict comes of it."""
+    name = Cell(BARRIERS_OFF, WORKLOAD, UNTRUSTED)
+    found = judge_cell(name, control_record, 40)
+    assert found["verdict"] == "told"
+    assert found["self_test"]["losing"] > 0
+    text = evidence.page([found])
+    assert "0 of 0 cells show what they should" in text
+    assert f"{found['self_test']['losing']} of {found['self_test']['cuts']} commits do not survive" in text
 
 
 @ext4_tools

@@ -63,7 +63,7 @@ def test_the_guest_sees_the_disk_and_that_of_acknowledgements(device: str, tmp_p
 def test_each_workload_is_written_alone_and_then_by_all(workload: str) -> None:
     """With noise, so that something is volatile; files that grow begin anew each time."""
     jobs = machine.jobs(workload, [1, 2], "/dev/vdb", "/dev/vdc")
-    assert [(job.clients, job.seed) for job in jobs] == [(1, 0), (4, 1), (4, 2)]
+    assert [(job.clients, job.seed) for job in jobs] == [(1, 0), (machine.CLIENTS, 1), (machine.CLIENTS, 2)]
     assert all(job.noise and job.ack == "/dev/vdc" and job.device == "/dev/vdb" for job in jobs)
     assert len({job.directory for job in jobs}) == (3 if workload == "append_fsync" else 1)
 
@@ -72,8 +72,8 @@ def test_a_real_engine_is_written_to_by_its_own_client(tmp_path: Path) -> None:
     """By all at once, with noise that is prepared on its file system; its machine has the server."""
     jobs = machine.jobs(COMMITS, [1, 2], "/dev/vdb", "/dev/vdc")
     assert [(job.pattern, job.clients, job.seed, job.socket) for job in jobs] == [
-        ("postgresql", 4, 1, "/run/postgresql"),
-        ("postgresql", 4, 2, "/run/postgresql"),
+        ("postgresql", machine.CLIENTS, 1, "/run/postgresql"),
+        ("postgresql", machine.CLIENTS, 2, "/run/postgresql"),
     ]
     made, guest = rig(tmp_path)
     made.setting, made.name = Setting("flush", "virtio", "ext4", engine="postgresql"), "vdb"
@@ -208,7 +208,7 @@ def test_files_are_prepared_once_for_all_runs_in_a_directory(tmp_path: Path) -> 
     )
     prepared = [script for script in guest.scripts if "writer.py prepare" in script]
     assert len(prepared) == len(SAFE_WORKLOADS) - 1 + 3
-    assert all('"clients": 4' in script for script in prepared if "append" not in script)
+    assert all(f'"clients": {machine.CLIENTS}' in script for script in prepared if "append" not in script)
 
 
 def test_a_file_is_read_from_the_guest(tmp_path: Path) -> None:
@@ -272,7 +272,11 @@ def test_a_setting_is_recorded_whole(guests: list[Guest], tmp_path: Path) -> Non
     steps = ["/etc/fstab", "harden-db", "writer.py prepare", "barrier=0", "writer.py run"]
     assert [place(guest, step) for step in steps] == sorted(place(guest, step) for step in steps)
     assert place(guest, '"pattern": "dsync"') < place(guest, '"pattern": "no_sync"')
-    assert [(s.job.clients, s.job.seed) for s in found.segments("dsync")] == [(1, 0), (4, 1), (4, 2)]
+    assert [(s.job.clients, s.job.seed) for s in found.segments("dsync")] == [
+        (1, 0),
+        (machine.CLIENTS, 1),
+        (machine.CLIENTS, 2),
+    ]
     segments = [*found.segments("dsync"), *found.segments("no_sync")]
     assert [one.end for one in segments[:-1]] == [one.begin for one in segments[1:]]
     assert found.raw["hardened"] == {"verdict": "attested"}
