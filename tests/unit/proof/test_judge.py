@@ -284,7 +284,7 @@ def test_the_command_judges_kept_records(
         "--evidence",
         str(records / "e"),
         "--cuts",
-        "20",
+        "60",
         "--jobs",
         "1",
     ]
