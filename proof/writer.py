@@ -183,7 +183,9 @@ class _Group:
 
     def __init__(self, job: Job) -> None:
         if PATTERNS[job.pattern].appends:
-            raise ValueError(f"seen the pattern {job.pattern} with a delay, wanted one whose log does not grow")
+            raise ValueError(
+                f"seen the pattern {job.pattern} with a delay, wanted one whose log does not grow"
+            )
         self.syncs = 0
         self.waited = 0.0
         self._job = job
@@ -212,14 +214,13 @@ class _Group:
             with self._joining:
                 # Who comes from here on belongs to the next group.
                 self._gathering = _Gathering()
-            until = came + self._job.delay
-            self.waited += max(0.0, until - max(came, self._ended))
+            self.waited += max(0.0, came + self._job.delay - max(came, self._ended))
             try:
                 _synced(self._job, self._file, mine.commits, self._place)
-                self._place += len(mine.commits) * self._job.size
-                self.syncs += 1
             except OSError as error:
                 mine.error = error
+            self._place += len(mine.commits) * self._job.size
+            self.syncs += 1
             self._ended = time.monotonic()
         mine.done.set()
 
