@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from proof import choice, price_page
+from proof import choice, price, price_page
 from proof.cells import LOSES, NBD, SAFE, WORKLOADS
 from proof.plot import Bar, bars
 from proof.tables import table
@@ -41,9 +41,10 @@ def write(cells: Iterable[dict[str, Any]], directory: Path) -> None:
 
 
 def write_price(found: Mapping[str, Any], directory: Path) -> None:
-    """Write the price by setting, then the page and the plots for all that lies in the directory."""
+    """Write the price by setting, beside settings that lie there already; then the page and the plots."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / PRICE).write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    everything = {**read_price(directory), **found}
+    (directory / PRICE).write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n")
     _write_page(directory)
 
 
@@ -82,7 +83,7 @@ def page(cells: Sequence[dict[str, Any]], cost: Mapping[str, Any] | None = None)
         for problem in (*cell["problems"], *_pair(cell, by_name))
     ]
     wrong += [f"- what is chosen for SQL Server: {line}" for line in choice.problems(choices)]
-    wrong += [f"- the price: {name}: {line}" for name, own in cost.items() for line in own["problems"]]
+    wrong += [f"- the price: {line}" for line in price.wrong(cost)]
     shown = sum(not cell["problems"] and not _pair(cell, by_name) for cell in cells)
     parts = [
         TITLE,

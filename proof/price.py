@@ -146,6 +146,17 @@ def problems(seen: Mapping[str, str]) -> list[str]:
     return [f"seen the mount options {seen['mount']}, wanted {wanted} among them: record it anew"]
 
 
+def wrong(price: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with the price of all settings together."""
+    found = [f"{name}: {problem}" for name, own in price.items() for problem in own["problems"]]
+    models = {(own["scale"], *own["drive"].values()) for own in price.values()}
+    if len(models) > 1:
+        found.append(
+            f"seen {len(models)} models of the disk among the settings, wanted one: --price makes all anew"
+        )
+    return found
+
+
 def measured(events: Sequence[Event], segments: Iterable[Segment], scale: float) -> list[dict[str, Any]]:
     """Return a row for each run: what was counted, and commits for each second as the model derives them.
 

@@ -149,7 +149,7 @@ def _price(arguments: argparse.Namespace) -> int:
             say(f"{setting.name}: FAILED: {error}")
             failed[setting.name] = str(error)
     evidence.write_price(found, arguments.evidence)
-    wrong = [f"{name}: {problem}" for name, own in found.items() for problem in own["problems"]]
+    wrong = price.wrong(evidence.read_price(arguments.evidence))
     print(f"\nthe price: {len(found)} of {len(price.SETTINGS)} settings")
     for line in [*wrong, *(f"not recorded or judged: {name}: {why}" for name, why in failed.items())]:
         print(f"  {line}")
