@@ -35,6 +35,8 @@ COMMIT_DELAY = 0.001
 CLIENTS = (1, 10, 20, 40, 80)
 COMMITS = 50
 FAIRCOM = "osync"
+#: Other delays, below 0 none, and the client count at which they are compared.
+DELAYS, DELAY_CLIENTS = (-1.0, 0.02), 10
 #: From the FairCom "Linux Performance and Safety Advisory": ext4 data=ordered, COMMIT_DELAY 1; commits for each second.
 PUBLISHED = {
     ("off", "1"): (76, 236, 358, 483, 600),
@@ -75,6 +77,7 @@ def jobs(setting: Setting, device: str = "", ack: str = "") -> list[Job]:
     if setting in TABLE:
         delay = COMMIT_DELAY * SCALE
         found += [_with(base, FAIRCOM, clients=clients, delay=delay) for clients in CLIENTS]
+        found += [_with(base, FAIRCOM, clients=DELAY_CLIENTS, delay=other * SCALE) for other in DELAYS]
     for where, pattern in SQL_WAYS:
         if where == setting:
             found += [
@@ -184,7 +187,7 @@ def _row(events: Sequence[Event], segment: Segment, disk: float, moves: int, sca
         "pattern": job.pattern,
         "clients": job.clients,
         "noise": job.noise,
-        "delay": job.delay / scale,
+        "delay": round(job.delay / scale, 6),
         "commits": commits,
         "syncs": result["syncs"],
         "commits_per_sync": round(commits / result["syncs"], 3),
@@ -210,7 +213,8 @@ def table(price: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     found = []
     for setting, (cache, barrier) in TABLE.items():
-        rows = {row["clients"]: row for row in _rows(price, setting, FAIRCOM)}
+        own = _rows(price, setting, FAIRCOM)
+        rows = {row["clients"]: row for row in own if row["delay"] == COMMIT_DELAY}
         published = PUBLISHED[cache, barrier]
         for clients, tps in zip(CLIENTS, published, strict=True):
             if clients in rows:
@@ -221,6 +225,17 @@ def table(price: Mapping[str, Any]) -> list[dict[str, Any]]:
                     "like_one": round(tps / published[0], 2),
                 }
                 found.append({"cache": cache, "barrier": barrier, **row, **beside})
+    return found
+
+
+def delays(price: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return for each combination the rates without a commit delay, with the usual one, and with a long one."""
+    found = []
+    for setting, (cache, barrier) in TABLE.items():
+        own = [row for row in _rows(price, setting, FAIRCOM) if row["clients"] == DELAY_CLIENTS]
+        rates = {row["delay"]: row["derived"] for row in own}
+        if len(rates) > len(DELAYS):
+            found.append({"cache": cache, "barrier": barrier, "rates": dict(sorted(rates.items()))})
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -152,6 +153,19 @@ def test_a_disk_has_one_way_of_taking_its_time(tmp_path: Path) -> None:
     disk = VolatileDisk(tmp_path / "disk", flush=0.1, slow=2)
     with pytest.raises(ProofError, match="both flush and slow"), disk:
         pass
+
+
+@pytest.mark.skipif(not shutil.which("qemu-io"), reason="needs qemu-io")
+@pytest.mark.parametrize(("mode", "fua"), [("writeback", False), ("writethrough", True)])
+def test_qemu_passes_a_write_on_as_fua_where_the_cache_is_off(
+    disk: VolatileDisk, mode: str, fua: bool
+) -> None:
+    """What a guest's switch of its disk's cache comes down to in QEMU's block layer; no flush takes its place."""
+    with disk:
+        argv = ["qemu-io", "-f", "raw", "-t", mode, "-c", "write 0 4096", disk.url("disk")]
+        subprocess.run(argv, check=True, capture_output=True)
+    first = events(disk)[0]
+    assert (first.kind, first.length, first.fua) == (Kind.WRITE, 4096, fua)
 
 
 def test_an_nbdkit_that_ended_by_itself_is_told(disk: VolatileDisk) -> None:

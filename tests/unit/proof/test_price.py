@@ -89,8 +89,10 @@ def test_what_is_run() -> None:
     """FairCom's way with each client count in each setting of the table; SQL Server's two with FUA and without."""
     for setting in TABLE:
         found = [job for job in jobs(setting) if job.pattern == "osync"]
-        assert [job.clients for job in found] == list(CLIENTS)
-        assert {job.delay for job in found} == {0.001 * SCALE}
+        delayed = [job for job in found if job.delay == 0.001 * SCALE]
+        assert [job.clients for job in delayed] == list(CLIENTS)
+        others = [job for job in found if job not in delayed]
+        assert [(job.clients, job.delay) for job in others] == [(10, -SCALE), (10, 0.02 * SCALE)]
         assert {(job.noise, job.commits) for job in found} == {(0, COMMITS)}
     for setting in (ON, FUA):
         sql = [job for job in jobs(setting) if job.pattern != "osync"]
@@ -117,7 +119,7 @@ def raw_record(setting: Setting, records: Path, mount: str = "rw,commit=50") -> 
         for client in range(job.clients):
             out.append(Kind.ACK, client * 512, data=acknowledgement(client, 0))
         end = log.count(directory / "disk")
-        result = {"syncs": 1, "waited": job.delay, "seconds": 0.5, "commits": [1] * job.clients}
+        result = {"syncs": 1, "waited": max(0.0, job.delay), "seconds": 0.5, "commits": [1] * job.clients}
         segments.append(asdict(Segment(job.pattern, job, begin, end, begin, end, {}, {}, result)))
     out.close()
     words = {"hardened": {}, "seen": {"mount": mount}, "seen_after": {}, "versions": VERSIONS}
@@ -143,6 +145,17 @@ def test_the_published_table_stands_beside_what_was_derived(tmp_path: Path) -> N
     assert later["derived"] == pytest.approx(10 / one, rel=0.001)
     assert later["ratio"] == pytest.approx(10 / one / 236, abs=0.01)
     assert later["like_one"] == pytest.approx(236 / 76, abs=0.01)
+
+
+def test_delays_are_compared(tmp_path: Path) -> None:
+    """None, the usual, and a long one that costs its own time; the table has the usual one alone."""
+    found = judged(tmp_path)
+    assert [(row["cache"], row["barrier"]) for row in price.delays(found)] == list(PUBLISHED)
+    rates = price.delays(found)[0]["rates"]
+    assert list(rates) == [-1.0, 0.001, 0.02]
+    assert rates[0.001] == next(row["derived"] for row in price.table(found) if row["clients"] == 10)
+    assert 10 / rates[0.02] - 10 / rates[0.001] == pytest.approx(0.019, rel=0.01)
+    assert len(price.table(found)) == 20
 
 
 def test_sql_servers_ways_are_compared_with_forced_flush(tmp_path: Path) -> None:
@@ -205,7 +218,8 @@ def test_the_command_writes_json_page_and_plot(tmp_path: Path, capsys: pytest.Ca
     assert set(json.loads((out / "price.json").read_text())) == {setting.name for setting in SETTINGS}
     text = (out / "README.md").read_text()
     assert "## The price" in text and "rpm 7200, seek 0.0085" in text and "10 times slower" in text
-    assert text.count("| off | 1 | ") == text.count("| on | 0 | ") == 5
+    assert text.count("| off | 1 | ") == text.count("| on | 0 | ") == 5 + 1
+    assert "| cache | barrier | no delay | 1 ms | 20 ms |" in text
     assert "4.02 (4 sockets) and 1.96 (2 sockets)" in text
     assert "cache off, barrier 1, 80 clients: derived" in xml.parse(out / "price.svg").getroot().itertext()
     assert "- qemu: QEMU emulator version 7.2" in text
