@@ -32,7 +32,7 @@ CHOICE_HEAD = (
 )
 PRICE_WORDS = """\
 FairCom DB's way of committing (a log with O_SYNC, COMMIT_DELAY 1 ms, one writer for all that wait), on the model of one
-disk that was fixed beforehand, in `proof/mechanics.py`: {drive} (seconds, bytes).
+disk that was fixed beforehand, in `proof/mechanics.py`: {drive}.
 Measured: how many commits share a sync, and what the disk is told for each. Derived: commits for each second, from the
 model's time for exactly that. The disk and the delay of these runs were {scale:g} times slower, so that the emulated
 processor counts for little; its share stands in the last column, and "as it ran" is the rate with it.
@@ -101,7 +101,9 @@ def of_price(cost: Mapping[str, Any]) -> list[str]:
     if not cost:
         return []
     some = next(iter(cost.values()))
-    drive = ", ".join(f"{name} {value:g}" for name, value in some["drive"].items())
+    drive = (
+        "{rpm:g} rpm, a seek of {seek:g} s, {rate:g} bytes a second, a cache of {cache} bytes, {command:g} s for a command"
+    ).format(**some["drive"])
     ratios = " and ".join(f"{ratio:.2f} ({name})" for name, ratio in price.PUBLISHED_RATIOS.items())
     lines = "\n".join(f"- {line}" for line in price.deviations(cost))
     return [

@@ -217,7 +217,7 @@ def test_the_command_writes_json_page_and_plot(tmp_path: Path, capsys: pytest.Ca
     assert "the price: 5 of 5 settings" in capsys.readouterr().out
     assert set(json.loads((out / "price.json").read_text())) == {setting.name for setting in SETTINGS}
     text = (out / "README.md").read_text()
-    assert "## The price" in text and "rpm 7200, seek 0.0085" in text and "10 times slower" in text
+    assert "## The price" in text and "7200 rpm, a seek of 0.0085 s" in text and "10 times slower" in text
     assert text.count("| off | 1 | ") == text.count("| on | 0 | ") == 5 + 1
     assert "| cache | barrier | no delay | 1 ms | 20 ms |" in text
     assert "4.02 (4 sockets) and 1.96 (2 sockets)" in text
