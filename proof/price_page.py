@@ -102,7 +102,7 @@ def of_price(cost: Mapping[str, Any]) -> list[str]:
         return []
     some = next(iter(cost.values()))
     drive = (
-        "{rpm:g} rpm, a seek of {seek:g} s, {rate:g} bytes a second, a cache of {cache} bytes, {command:g} s for a command"
+        "{rpm:g} rpm, a seek of {seek:g} s, {rate:.0f} bytes a second, a cache of {cache} bytes, {command:g} s for a command"
     ).format(**some["drive"])
     ratios = " and ".join(f"{ratio:.2f} ({name})" for name, ratio in price.PUBLISHED_RATIOS.items())
     lines = "\n".join(f"- {line}" for line in price.deviations(cost))
