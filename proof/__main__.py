@@ -5,6 +5,10 @@
 """`python3 -m proof [cells]`."""
 
 import sys
+from pathlib import Path
+
+# the collection, for its policy is asked what it would choose; tools/venvs.py made the link
+sys.path.append(str(Path(__file__).resolve().parent.parent / "playbooks/collections"))
 
 from proof.run import main
 

@@ -28,20 +28,21 @@ class VolatileDisk:
     is in the log, and the power cut itself lies in the log, anywhere.
     """
 
-    def __init__(self, directory: Path, flush: float = 0.0) -> None:
-        """Take a directory that holds a disk, and the seconds that its flush takes."""
+    def __init__(self, directory: Path, flush: float = 0.0, slow: float = 0.0) -> None:
+        """Take a directory that holds a disk, and its time: the seconds of a flush, or by how much mechanics.py is slowed."""
         self.directory = directory
         self.flush = flush
+        self.slow = slow
         self._sockets: tempfile.TemporaryDirectory[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def made(cls, directory: Path, base: Path, flush: float = 0.0) -> VolatileDisk:
+    def made(cls, directory: Path, base: Path, flush: float = 0.0, slow: float = 0.0) -> VolatileDisk:
         """Make a disk that begins with an image."""
         directory.mkdir(parents=True)
         for name in (BASE, NEWEST):
             copy_sparse(base, directory / name)
-        return cls(directory, flush)
+        return cls(directory, flush, slow)
 
     @property
     def base(self) -> Path:
@@ -65,6 +66,7 @@ class VolatileDisk:
             str(ROOT / "proof/nbd_plugin.py"),
             f"directory={self.directory.absolute()}",
             f"flush={self.flush}",
+            f"slow={self.slow}",
         ]
         environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
         with self.complaints.open("wb") as errors:

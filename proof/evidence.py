@@ -7,13 +7,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from proof import choice, price, price_page
 from proof.cells import LOSES, NBD, NVME, SAFE, UNTRUSTED, WORKLOADS
 from proof.plot import Bar, bars
+from proof.tables import table
 
+PRICE = "price.json"
 TITLE = "<!-- written by `make prove`; edits are lost -->\n# Evidence\n"
 NOT_MODELLED = (
     "Sectors that tear, writes that land elsewhere, and disks that lose what was durable are not in the model.",
@@ -26,15 +29,29 @@ UPS = "`ups` is blocked in this release: there is nothing to show."
 
 
 def write(cells: Iterable[dict[str, Any]], directory: Path) -> None:
-    """Write each cell, then the page and the plots for all cells that lie in the directory."""
+    """Write each cell, then the page and the plots for all that lies in the directory."""
     where = directory / "cells"
     where.mkdir(parents=True, exist_ok=True)
     for cell in cells:
         (where / f"{cell['cell'].replace('/', '-')}.json").write_text(
             json.dumps(cell, indent=1, sort_keys=True) + "\n"
         )
-    found = read(directory)
-    (directory / "README.md").write_text(page(found))
+    _write_page(directory)
+
+
+def write_price(found: Mapping[str, Any], directory: Path) -> None:
+    """Write the price by setting, beside settings that lie there already; then the page and the plots."""
+    directory.mkdir(parents=True, exist_ok=True)
+    everything = {**read_price(directory), **found}
+    (directory / PRICE).write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n")
+    _write_page(directory)
+
+
+def _write_page(directory: Path) -> None:
+    found, cost = read(directory), read_price(directory)
+    (directory / "README.md").write_text(page(found, cost))
+    if cost:
+        (directory / "price.svg").write_text(price_page.plot(cost))
     (directory / "cuts.svg").write_text(cuts_plot(found))
     (directory / "flushes.svg").write_text(flushes_plot(found))
 
@@ -45,8 +62,17 @@ def read(directory: Path) -> list[dict[str, Any]]:
     return sorted(found, key=lambda cell: str(cell["cell"]))
 
 
-def page(cells: Sequence[dict[str, Any]]) -> str:
+def read_price(directory: Path) -> dict[str, Any]:
+    """Return the price by setting; nothing if it was never written."""
+    path = directory / PRICE
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
+def page(cells: Sequence[dict[str, Any]], cost: Mapping[str, Any] | None = None) -> str:
     """Return the page that people read."""
+    cost = cost or {}
+    choices = choice.choices(cells)
     safe = [cell for cell in cells if cell["expects"] == SAFE]
     controls = [cell for cell in cells if cell["expects"] == LOSES]
     by_name = {cell["cell"]: cell for cell in cells}
@@ -55,6 +81,8 @@ def page(cells: Sequence[dict[str, Any]]) -> str:
         for cell in cells
         for problem in (*cell["problems"], *_pair(cell, by_name))
     ]
+    wrong += [f"- what is chosen for SQL Server: {line}" for line in choice.problems(choices)]
+    wrong += [f"- the price: {line}" for line in price.wrong(cost)]
     shown = sum(not cell["problems"] and not _pair(cell, by_name) for cell in (*safe, *controls))
     parts = [
         TITLE,
@@ -63,21 +91,23 @@ def page(cells: Sequence[dict[str, Any]]) -> str:
         "\n".join([*wrong, *(f"- {line}" for line in not_shown(cells))]) + "\n",
         "## Safe cells\n",
         "A cut counts if something was volatile. The bound is of the share of such cuts that lose commits, at 95 %.\n",
-        _table(SAFE_HEAD, [_safe_row(cell, by_name) for cell in safe]),
+        table(SAFE_HEAD, [_safe_row(cell, by_name) for cell in safe]),
         "## Controls\n",
-        _table(CONTROL_HEAD, [_control_row(cell) for cell in controls]),
+        table(CONTROL_HEAD, [_control_row(cell) for cell in controls]),
         "![Cuts that lose commits](cuts.svg)\n",
         "## What a commit costs\n",
         "For each commit: by the kernel's counters, by its trace, and by the log of the disk.\n",
-        _table(COST_HEAD, [row for cell in safe for row in _cost_rows(cell)]),
+        table(COST_HEAD, [row for cell in safe for row in _cost_rows(cell)]),
         "![Flushes for each commit](flushes.svg)\n",
+        *price_page.of_choices(choices),
+        *price_page.of_price(cost),
         "## The rig\n",
-        _table(RIG_HEAD, [_rig_row(cell) for cell in safe if "rig" in cell]),
+        table(RIG_HEAD, [_rig_row(cell) for cell in safe if "rig" in cell]),
         "## One cut, and a boot\n",
         "A fresh machine was booted over what a cut had left, and read the files by its own kernel.\n",
-        _table(REBOOT_HEAD, [_reboot_row(cell) for cell in safe if "reboot" in cell]),
+        table(REBOOT_HEAD, [_reboot_row(cell) for cell in safe if "reboot" in cell]),
         "## Versions\n",
-        "\n".join(f"- {line}" for line in _versions(cells)) + "\n",
+        "\n".join(f"- {line}" for line in _versions([*cells, *cost.values()])) + "\n",
     ]
     return "\n".join(parts)
 
@@ -263,9 +293,3 @@ def _share(cell: dict[str, Any]) -> float:
 
 def _versions(cells: Sequence[dict[str, Any]]) -> list[str]:
     return sorted({f"{name}: {value}" for cell in cells for name, value in cell["versions"].items()})
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows]
-    return "\n".join(lines) + "\n"

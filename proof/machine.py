@@ -16,7 +16,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, timedelta
@@ -282,6 +282,15 @@ cat "/sys/block/$1/cache_type" 2> /dev/null || cat "/sys/block/$1"/device/scsi_d
                 MOUNT,
             )
 
+    def slow_journal(self, factor: float) -> None:
+        """Let ext4 commit its journal by itself that much more seldom; ProofError unless the kernel says that it does."""
+        script = """
+mount -o "remount,commit=$3" "$2"
+grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
+"""
+        seconds = str(round(accounting.JOURNAL_INTERVAL * factor))
+        self.shell("let the journal commit more seldom", script, self.name, MOUNT, seconds)
+
     def prepare(self, wanted: Sequence[Job]) -> None:
         """Make the files of all runs, while the setting is still one that flushes."""
         for name in ("writer.py", "engine_writer.py"):
@@ -372,11 +381,31 @@ echo 1 > tracing_on
 
 def record(setting: Setting, wanted: Sequence[Cell], seeds: Sequence[int], directory: Path) -> None:
     """Record all cells of one setting into a directory, which is replaced. ProofError or LabError says what failed."""
+
+    def todo(rig: Rig) -> list[Job]:
+        # What loses by its own pattern comes last: it leaves dirty pages behind.
+        order = sorted((cell.workload for cell in wanted), key=lambda name: (name in UNSAFE_WORKLOADS, name))
+        return [job for name in order for job in jobs(name, seeds, f"/dev/{rig.name}", rig.ack)]
+
+    record_jobs(setting, todo, directory)
+
+
+def record_jobs(
+    setting: Setting,
+    todo_of: Callable[[Rig], list[Job]],
+    directory: Path,
+    slow: float = 0.0,
+) -> None:
+    """Record runs of the writer in one setting. With `slow` the disk takes the time of mechanics.py so many times over.
+
+    The file system's own clock goes as slowly then: it commits its journal every 5 seconds of that disk's time.
+    """
     make_directory(directory)
     image = directory / "empty.img"
     make_file_system(image, setting.file_system)
     plant = PLANTS[setting.plant]
-    disk = VolatileDisk.made(directory / "disk", image, FLUSH)
+    flush = 0.0 if slow else FLUSH
+    disk = VolatileDisk.made(directory / "disk", image, flush, slow)
     with booted(setting, directory, disk) as rig:
         rig.mount()
         if setting.engine:
@@ -384,9 +413,9 @@ def record(setting: Setting, wanted: Sequence[Cell], seeds: Sequence[int], direc
             rig.shell(f"make a cluster of {setting.engine}", postgresql.PREPARE, MOUNT, limit=LIMIT)
         say(f"{setting.name}: harden-db")
         report = rig.harden()
-        # What loses by its own pattern comes last: it leaves dirty pages behind.
-        order = sorted((cell.workload for cell in wanted), key=lambda name: (name in UNSAFE_WORKLOADS, name))
-        todo = [job for name in order for job in jobs(name, seeds, f"/dev/{rig.name}", rig.ack)]
+        if slow:
+            rig.slow_journal(slow)
+        todo = todo_of(rig)
         rig.prepare([*todo, _afterwards(todo[-1])])
         rig.plant("first part", plant.before)
         seen = rig.seen()
@@ -410,7 +439,8 @@ def record(setting: Setting, wanted: Sequence[Cell], seeds: Sequence[int], direc
         "seen": seen,
         "seen_after": after,
         "versions": versions,
-        "flush_seconds": FLUSH,
+        "flush_seconds": flush,
+        "slow": slow,
         "events": len(found.events),
         "torn": found.torn,
         "segments": [asdict(segment) for segment in segments],
@@ -488,7 +518,8 @@ def layout_of(setting: Setting) -> Layout:
 @contextmanager
 def booted(setting: Setting, directory: Path, disk: VolatileDisk) -> Iterator[Rig]:
     """Boot a machine over the disk; at the end its power is cut, then the disk's, and the machine is deleted."""
-    machine = Machine(f"proof-{setting.directory}")
+    # a setting may be at work for its price and for its proof at once
+    machine = Machine(f"{'price' if disk.slow else 'proof'}-{setting.directory}")
     with ExitStack() as stack:
         stack.callback(machine.down)
         machine.down()

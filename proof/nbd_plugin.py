@@ -8,13 +8,16 @@ One process has two exports: "disk", and "ack", a disk of ACK_SIZE to which the 
 The log has one order, that in which requests were carried out. The plugin keeps nothing volatile apart: it is not
 what fails. What a power cut leaves is rebuilt from the log.
 
-    nbdkit python proof/nbd_plugin.py directory=DIR [flush=SECONDS]
+    nbdkit python proof/nbd_plugin.py directory=DIR [flush=SECONDS | slow=FACTOR]
 
 DIR holds the disk's data, `newest.img`, and gets the log. PYTHONPATH has to lead to this package.
 
 `flush` is how long a flush or a FUA write takes. It counts, and is logged, at its end, just before the answer: as late
 as a disk may do it. Acknowledgements go on meanwhile, and what else is sent to the disk waits and gathers, so more is
 volatile at a cut.
+
+`slow` gives each request the time that mechanics.py says it takes, multiplied by a factor, so that the processor of
+an emulated guest is not what is measured. It counts at its end too.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from typing import Any
 import nbdkit
 
 from proof.log import Kind, Writer
+from proof.mechanics import Mechanics
 
 API_VERSION = 2
 NEWEST = "newest.img"
@@ -53,6 +57,8 @@ class State:
     image = -1
     acks = bytearray(ACK_SIZE)
     flush = 0.0
+    slow = 0.0
+    mechanics = Mechanics()
     log: Writer
     order = threading.Lock()
 
@@ -63,12 +69,16 @@ def config(key: str, value: str) -> None:
         State.directory = Path(value)
     elif key == "flush":
         State.flush = float(value)
+    elif key == "slow":
+        State.slow = float(value)
     else:
-        raise RuntimeError(f"unknown parameter {key!r}; known are directory and flush")
+        raise RuntimeError(f"unknown parameter {key!r}; known are directory, flush and slow")
 
 
 def config_complete() -> None:
-    """Refuse to begin without a disk."""
+    """Refuse to begin without a disk, or with two opinions on its time."""
+    if State.flush and State.slow:
+        raise RuntimeError("both flush and slow are given: a disk has one way of taking its time")
     if not (State.directory / NEWEST).is_file():
         raise RuntimeError(f"there is no {NEWEST} in the directory {State.directory}")
 
@@ -165,7 +175,7 @@ def pwrite(export: Export, buffer: Any, offset: int, flags: int) -> None:
             State.log.append(Kind.ACK, offset, data=data)
             State.acks[offset : offset + len(data)] = data
         return
-    with _in_order(_is_fua(flags)):
+    with _in_order(Kind.WRITE, offset, len(data), _is_fua(flags)):
         State.log.append(Kind.WRITE, offset, fua=_is_fua(flags), data=data)
         _write_all(memoryview(data), offset)
 
@@ -186,13 +196,13 @@ def trim(export: Export, count: int, offset: int, flags: int) -> None:
 def flush(export: Export, flags: int) -> None:
     """Log it. The export of acknowledgements has nothing to flush."""
     if export.is_disk:
-        with _in_order(True):
+        with _in_order(Kind.FLUSH):
             State.log.append(Kind.FLUSH)
 
 
 def _clear(kind: Kind, count: int, offset: int, flags: int) -> None:
     step = 1 << 20
-    with _in_order(_is_fua(flags)):
+    with _in_order(kind, offset, count, _is_fua(flags)):
         State.log.append(kind, offset, count, fua=_is_fua(flags))
         for at in range(offset, offset + count, step):
             _write_all(memoryview(bytes(min(step, offset + count - at))), at)
@@ -203,12 +213,20 @@ def _is_fua(flags: int) -> bool:
 
 
 @contextmanager
-def _in_order(reaches_the_medium: bool) -> Iterator[None]:
-    """Take the time that the medium takes, then the turn."""
-    if reaches_the_medium and State.flush:
-        time.sleep(State.flush)
+def _in_order(kind: Kind, offset: int = 0, length: int = 0, fua: bool = False) -> Iterator[None]:
+    """Take the time that a request to the disk takes, then the turn."""
+    seconds = _seconds(kind, offset, length, fua)
+    if seconds:
+        time.sleep(seconds)
     with State.order:
         yield
+
+
+def _seconds(kind: Kind, offset: int, length: int, fua: bool) -> float:
+    if State.slow:
+        with State.order:
+            return State.slow * State.mechanics.take(kind, offset, length, fua)
+    return State.flush if fua or kind is Kind.FLUSH else 0.0
 
 
 def _write_all(data: memoryview, offset: int) -> None:

@@ -20,7 +20,7 @@ from lab import doctor
 from lab.errors import LabError
 from lab.paths import Lab
 from lab.progress import say
-from proof import evidence, judge, machine, needs, short
+from proof import choice, evidence, judge, machine, needs, price, short
 from proof.cells import PLANTS, Cell, Setting, by_setting, chosen, matrix, to_boot
 from proof.disk import ROOT
 from proof.errors import ProofError
@@ -36,11 +36,12 @@ def main(argv: Sequence[str]) -> int:
     try:
         if arguments.short:
             return short.main(arguments.keep)
-        cells = chosen(matrix(), arguments.cells or ["*"])
+        cells = [] if arguments.price else chosen(matrix(), arguments.cells or ["*"])
         if arguments.list:
             return _list(cells)
         _must_have_tools(arguments.install)
-        return _prove(cells, arguments)
+        failed = _prove(cells, arguments) if cells else 0
+        return _price(arguments) or failed if arguments.price or not arguments.cells else failed
     except (ProofError, LabError) as error:
         print(f"proof: {error}", file=sys.stderr)
         return 1
@@ -53,6 +54,11 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         metavar="CELL",
         help="as flush/virtio/ext4/*; controls come along",
+    )
+    parser.add_argument(
+        "--price",
+        action="store_true",
+        help="no cells, but what commits cost on a rotating disk; part of a run of all cells too",
     )
     parser.add_argument("--list", action="store_true", help="show the cells, and do nothing")
     parser.add_argument(
@@ -123,7 +129,31 @@ def _prove(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
         judged += found
         evidence.write(found, arguments.evidence)
     _tell(judged, failed, time.monotonic() - started)
-    return 1 if failed or any(cell["problems"] for cell in judged) else 0
+    wrong = choice.problems(choice.choices(evidence.read(arguments.evidence)))
+    for line in wrong:
+        print(f"  what is chosen for SQL Server: {line}")
+    return 1 if failed or wrong or any(cell["problems"] for cell in judged) else 0
+
+
+def _price(arguments: argparse.Namespace) -> int:
+    """Record and judge each setting of the price; one that fails is named at the end, and the others go on."""
+    records = arguments.records or Lab.default().root / "proof"
+    failed, found = dict[str, str](), dict[str, dict[str, Any]]()
+    for setting in price.SETTINGS:
+        say(f"{setting.name}: the price")
+        try:
+            if not arguments.judge_only and (arguments.fresh or not price.covers(setting, records)):
+                price.record(setting, records)
+            found[setting.name] = price.judged(setting, records)
+        except (ProofError, LabError, OSError, subprocess.SubprocessError) as error:
+            say(f"{setting.name}: FAILED: {error}")
+            failed[setting.name] = str(error)
+    evidence.write_price(found, arguments.evidence)
+    wrong = price.wrong(evidence.read_price(arguments.evidence))
+    print(f"\nthe price: {len(found)} of {len(price.SETTINGS)} settings")
+    for line in [*wrong, *(f"not recorded or judged: {name}: {why}" for name, why in failed.items())]:
+        print(f"  {line}")
+    return 1 if failed or wrong else 0
 
 
 def _one(

@@ -71,6 +71,10 @@ class Job:
     commit, directly and never synced, as an engine writes its data files between checkpoints: so that a disk that
     honours FUA has something volatile to lose. `socket` is the directory where an engine's server listens, for
     engine_writer.py; `pattern` is then the engine's name.
+
+    With a `delay` of 0 or more the clients share one log and its syncs, as an engine's do that groups commits: whoever
+    comes first waits so many seconds, then writes and syncs for all who have come. Their commits lie in the order
+    in which they came, so verify.py does not know where. Below 0 each client syncs for itself.
     """
 
     directory: str
@@ -84,6 +88,7 @@ class Job:
     seconds: float = 0.0
     noise: int = 0
     socket: str = ""
+    delay: float = -1.0
 
     def file_of(self, client: int) -> str:
         """Return the name of the file that has a client's commits: one log for all, or one each that grows."""
@@ -136,8 +141,12 @@ def prepare(job: Job) -> None:
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Write as all clients at once; return the job, the commits of each and the seconds that each commit took."""
-    clients = [_Client(job, number) for number in range(job.clients)]
+    """Write as all clients at once; return the job, the commits of each and the seconds that each commit took.
+
+    `syncs` is how often the log was written and synced; `waited` how many seconds of the delay passed while it was not.
+    """
+    group = _Group(job) if job.delay >= 0 else None
+    clients = [_Client(job, number, group) for number in range(job.clients)]
     threads = [threading.Thread(target=client.work) for client in clients]
     started = time.monotonic()
     for thread in threads:
@@ -154,21 +163,96 @@ def run(job: Job) -> dict[str, Any]:
         "commits": [len(client.took) for client in clients],
         "seconds": round(seconds, 6),
         "commit_seconds": {name: _quantile(took, share) for name, share in QUANTILES.items()},
+        "syncs": group.syncs if group else len(took),
+        "waited": round(group.waited, 6) if group else 0.0,
     }
 
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 
+class _Gathering:
+    """Commits that will be written together, and what came of it."""
+
+    def __init__(self) -> None:
+        self.commits: list[mmap.mmap] = []
+        self.done = threading.Event()
+        self.error: OSError | None = None
+
+
+class _Group:
+    """One log for all clients. The first to come leads: it waits for others, then writes and syncs for all of them.
+
+    Its delay begins when it comes, also while those before it are being written; no two groups are written at once.
+    """
+
+    def __init__(self, job: Job) -> None:
+        if PATTERNS[job.pattern].appends:
+            raise ValueError(
+                f"seen the pattern {job.pattern} with a delay, wanted one whose log does not grow"
+            )
+        self.syncs = 0
+        self.waited = 0.0
+        self._job = job
+        self._file = _opened(job, 0)
+        self._place = 0
+        self._gathering = _Gathering()
+        self._joining, self._writing = threading.Lock(), threading.Lock()
+        self._ended = 0.0
+
+    def commit(self, data: mmap.mmap) -> None:
+        """Return when the commit has been synced, by whomever; OSError if that failed."""
+        came = time.monotonic()
+        with self._joining:
+            mine = self._gathering
+            mine.commits.append(data)
+            leads = len(mine.commits) == 1
+        if leads:
+            self._lead(mine, came)
+        mine.done.wait()
+        if mine.error:
+            raise mine.error
+
+    def _lead(self, mine: _Gathering, came: float) -> None:
+        time.sleep(self._job.delay)
+        with self._writing:
+            with self._joining:
+                # Who comes from here on belongs to the next group.
+                self._gathering = _Gathering()
+            self.waited += max(0.0, came + self._job.delay - max(came, self._ended))
+            try:
+                _synced(self._job, self._file, mine.commits, self._place)
+            except OSError as error:
+                mine.error = error
+            self._place += len(mine.commits) * self._job.size
+            self.syncs += 1
+            self._ended = time.monotonic()
+        mine.done.set()
+
+
+def _opened(job: Job, client: int) -> int:
+    pattern = PATTERNS[job.pattern]
+    flags = os.O_WRONLY | pattern.flags | (os.O_APPEND if pattern.appends else 0)
+    return os.open(Path(job.directory, job.file_of(client)), flags)
+
+
+def _synced(job: Job, file: int, commits: list[mmap.mmap], offset: int) -> None:
+    """Write commits at an offset of a log that does not grow, and sync them, as the pattern does."""
+    pattern = PATTERNS[job.pattern]
+    _all_of(os.pwritev(file, commits, offset, pattern.with_flags), len(commits) * job.size)
+    if pattern.then:
+        SYNCS[pattern.then](file)
+
+
 class _Client:
     """One client, for a thread of its own."""
 
-    def __init__(self, job: Job, number: int) -> None:
+    def __init__(self, job: Job, number: int, group: _Group | None = None) -> None:
         self.took: list[float] = []
         self.error: OSError | None = None
         self._job = job
         self._number = number
-        self._pattern = PATTERNS[job.pattern]
+        self._group = group
 
     def work(self) -> None:
         try:
@@ -178,9 +262,7 @@ class _Client:
 
     def _work(self) -> None:
         job, end = self._job, time.monotonic() + (self._job.seconds or 1e9)
-        path = Path(job.directory, job.file_of(self._number))
-        flags = os.O_WRONLY | self._pattern.flags | (os.O_APPEND if self._pattern.appends else 0)
-        file = os.open(path, flags)
+        file = -1 if self._group else _opened(job, self._number)
         acks = os.open(job.ack, os.O_WRONLY | O_DIRECT) if job.ack else -1
         # Direct writes want aligned memory; a mapping is aligned to a page.
         commit, ack = mmap.mmap(-1, job.size), mmap.mmap(-1, SECTOR)
@@ -198,14 +280,14 @@ class _Client:
                 _all_of(os.pwrite(acks, ack, acknowledgement_place(self._number)), SECTOR)
 
     def _commit(self, file: int, data: mmap.mmap, number: int) -> None:
-        if self._pattern.appends:
-            done = os.write(file, data)
+        job, pattern = self._job, PATTERNS[self._job.pattern]
+        if self._group:
+            self._group.commit(data)
+        elif pattern.appends:
+            _all_of(os.write(file, data), job.size)
+            SYNCS[pattern.then](file)
         else:
-            offset = self._job.offset_of(self._number, number)
-            done = os.pwritev(file, [data], offset, self._pattern.with_flags)
-        _all_of(done, self._job.size)
-        if self._pattern.then:
-            SYNCS[self._pattern.then](file)
+            _synced(job, file, [data], job.offset_of(self._number, number))
 
 
 class _Noise:

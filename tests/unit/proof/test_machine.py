@@ -313,6 +313,40 @@ def test_a_moment_is_recorded_with_cuts_behind_it(
 
 
 @ext4_tool
+def test_a_slow_disk_is_recorded_with_its_scale(guests: list[Guest], tmp_path: Path) -> None:
+    """The journal is slowed once harden-db is done, and before barriers go: that remount reads fstab."""
+    setting = Setting("strict", "virtio", "ext4", "barrier0")
+    todo = [Job("/d", "osync", clients=1, commits=3, delay=0.01)]
+    machine.record_jobs(setting, lambda rig: todo, tmp_path / "r", slow=10)
+    found = Record.read(tmp_path / "r")
+    assert (found.raw["slow"], found.raw["flush_seconds"]) == (10, 0.0)
+    assert [segment.job for segment in found.segments("osync")] == todo
+    steps = ["harden-db", "remount,commit=", "barrier=0", "writer.py run"]
+    assert [place(guests[0], step) for step in steps] == sorted(place(guests[0], step) for step in steps)
+
+
+def test_a_setting_may_be_recorded_for_proof_and_price_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By machines with names of their own."""
+    names = list[str]()
+
+    class Named:
+        def __init__(self, name: str) -> None:
+            names.append(name)
+            raise ProofError("no machine here")
+
+    monkeypatch.setattr(machine, "Machine", Named)
+    for slow in (0.0, 10.0):
+        with (
+            pytest.raises(ProofError),
+            machine.booted(SETTING, tmp_path, VolatileDisk(tmp_path, slow=slow)),
+        ):
+            pass
+    assert names == ["proof-flush-virtio-ext4", "price-flush-virtio-ext4"]
+
+
+@ext4_tool
 def test_a_real_engine_is_there_before_it_is_hardened(guests: list[Guest], tmp_path: Path) -> None:
     """For harden-db manages what it finds."""
     setting = Setting("flush", "virtio", "ext4", "sync-off", "postgresql")

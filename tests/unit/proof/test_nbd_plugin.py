@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +23,7 @@ from proof.disk import VolatileDisk
 from proof.errors import ProofError
 from proof.images import Image, copy_sparse
 from proof.log import SECTOR, Kind
+from proof.mechanics import Mechanics
 from proof.volatile import DROP, KEEP, Disk
 
 SIZE = 1 << 20
@@ -119,6 +121,51 @@ def test_a_flush_counts_at_its_end(tmp_path: Path) -> None:
                 assert time.monotonic() - started >= 0.3
     kinds = [event.kind for event in events(disk)]
     assert kinds == [Kind.WRITE, Kind.ACK, Kind.FLUSH, Kind.WRITE, Kind.ACK, Kind.WRITE]
+
+
+def test_a_slowed_disk_takes_the_time_of_the_model(tmp_path: Path) -> None:
+    """So many times over: little for a cached write, a seek and half a turn for a flush and a FUA write."""
+    a_disk(tmp_path)
+    disk = VolatileDisk(tmp_path / "disk", slow=20)
+    model, took, wanted = Mechanics(), list[float](), list[float]()
+    with disk:
+        client = nbd.Client(disk.socket, "disk")
+        requests = (
+            (lambda: client.write(0, b"a" * 512), (Kind.WRITE, 0, 512, False)),
+            (client.flush, (Kind.FLUSH, 0, 0, False)),
+            (lambda: client.write(512, b"b" * 512, fua=True), (Kind.WRITE, 512, 512, True)),
+            (client.flush, (Kind.FLUSH, 0, 0, False)),
+        )
+        for ask, words in requests:
+            started = time.monotonic()
+            ask()
+            took.append(time.monotonic() - started)
+            wanted.append(20 * model.take(*words))
+    assert wanted[1] > 0.2 and wanted[2] > 0.15 and wanted[0] == wanted[3] < 0.01
+    assert all(seen >= meant for seen, meant in zip(took, wanted, strict=True))
+    assert took[0] < wanted[1]
+    assert [event.kind for event in events(disk)] == [Kind.WRITE, Kind.FLUSH, Kind.WRITE, Kind.FLUSH]
+
+
+def test_a_disk_has_one_way_of_taking_its_time(tmp_path: Path) -> None:
+    """Not both."""
+    a_disk(tmp_path)
+    disk = VolatileDisk(tmp_path / "disk", flush=0.1, slow=2)
+    with pytest.raises(ProofError, match="both flush and slow"), disk:
+        pass
+
+
+@pytest.mark.skipif(not shutil.which("qemu-io"), reason="needs qemu-io")
+@pytest.mark.parametrize(("mode", "fua"), [("writeback", False), ("writethrough", True)])
+def test_qemu_passes_a_write_on_as_fua_where_the_cache_is_off(
+    disk: VolatileDisk, mode: str, fua: bool
+) -> None:
+    """What a guest's switch of its disk's cache comes down to in QEMU's block layer; no flush takes its place."""
+    with disk:
+        argv = ["qemu-io", "-f", "raw", "-t", mode, "-c", "write 0 4096", disk.url("disk")]
+        subprocess.run(argv, check=True, capture_output=True)
+    first = events(disk)[0]
+    assert (first.kind, first.length, first.fua) == (Kind.WRITE, 4096, fua)
 
 
 def test_an_nbdkit_that_ended_by_itself_is_told(disk: VolatileDisk) -> None:

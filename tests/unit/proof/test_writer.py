@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,102 @@ def test_the_writer_runs_on_the_oldest_python() -> None:
     modules = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     modules |= {alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
     assert {str(module).split(".")[0] for module in modules} <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("pattern", ["osync", "direct_dsync", "direct_fdatasync"])
+def test_clients_of_one_log_share_its_syncs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    """All commits are in the log, one behind the other, with fewer syncs than commits; the first waits for the others."""
+    (tmp_path / "ack").write_bytes(bytes(4 << 10))
+    job = Job(str(tmp_path / "data"), pattern, clients=5, commits=6, ack=str(tmp_path / "ack"), delay=0.02)
+    writer.prepare(job)
+    real, written = os.pwritev, list[int]()
+    monkeypatch.setattr(
+        os, "pwritev", lambda file, data, at, flags: written.append(len(data)) or real(file, data, at, flags)
+    )
+    answer = writer.run(job)
+    assert answer["commits"] == [6] * 5
+    assert answer["syncs"] == len(written) < 30
+    assert sum(written) == 30
+    assert max(written) > 1
+    assert 0 < answer["waited"] <= 0.02 * answer["syncs"]
+    content = Path(job.directory, "commits").read_bytes()
+    found = {content[at : at + job.size] for at in range(0, len(content), job.size)}
+    assert found == {writer.record(job, client, number) for client in range(5) for number in range(6)}
+
+
+def test_no_commit_of_a_group_returns_before_its_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Acknowledgements follow the sync of the group that they were in, and never a later one."""
+    ack = tmp_path / "ack"
+    ack.touch()
+    job = Job(str(tmp_path), "direct_fdatasync", clients=4, commits=5, ack=str(ack), delay=0.005)
+    writer.prepare(job)
+    steps = list[str]()
+    synced, waiting = set[bytes](), set[bytes]()
+    real = os.pwritev
+
+    def pwritev(file: int, data: list[bytes], at: int, flags: int) -> int:
+        waiting.update(bytes(one[8:20]) for one in data)
+        return real(file, data, at, flags)
+
+    def sync(file: int) -> None:
+        time.sleep(0.002)
+        synced.update(waiting)
+
+    def pwrite(file: int, data: bytes, at: int) -> int:
+        steps.append("ok" if bytes(data[8:20]) in synced else "too early")
+        return len(data)
+
+    monkeypatch.setattr(os, "pwritev", pwritev)
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    monkeypatch.setitem(writer.SYNCS, "fdatasync", sync)
+    writer.run(job)
+    assert steps == ["ok"] * 20
+
+
+def test_a_delay_that_a_sync_hides_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One client waits each time; of more, who comes during a long sync has waited already."""
+    job = Job(str(tmp_path), "direct_fdatasync", clients=1, commits=5, delay=0.01)
+    writer.prepare(job)
+    alone = writer.run(job)
+    assert alone["syncs"] == 5
+    assert alone["waited"] == pytest.approx(0.05)
+    many = Job(str(tmp_path), "direct_fdatasync", clients=6, commits=5, delay=0.01)
+    writer.prepare(many)
+    turns = iter(range(100))
+
+    def sync(file: int) -> None:
+        time.sleep(0.05)
+
+    monkeypatch.setitem(writer.SYNCS, "fdatasync", sync)
+    # clients that do not all come at once, so that some come while others are synced
+    monkeypatch.setattr(writer._Noise, "write", lambda self: time.sleep(0.02 * (next(turns) % 3)))
+    answer = writer.run(many)
+    assert answer["waited"] < 0.01 * answer["syncs"]
+
+
+def test_a_sync_that_fails_fails_for_all_in_its_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is left waiting, nobody acknowledges."""
+    ack = tmp_path / "ack"
+    ack.touch()
+    job = Job(str(tmp_path), "osync", clients=3, commits=2, ack=str(ack), delay=0.01)
+    writer.prepare(job)
+
+    def fails(*_: object) -> int:
+        raise OSError(5, "of the disk")
+
+    monkeypatch.setattr(os, "pwritev", fails)
+    with pytest.raises(OSError, match="of the disk"):
+        writer.run(job)
+    assert ack.read_bytes() == b""
+
+
+def test_a_log_that_grows_is_not_shared() -> None:
+    """Each client has its own there."""
+    with pytest.raises(ValueError, match="wanted one whose log does not grow"):
+        writer.run(Job("/d", "append_fsync", delay=0.0))
