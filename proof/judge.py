@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from random import Random
@@ -44,6 +44,8 @@ from proof.writer import Job
 
 #: Cuts with volatile data that a safe cell has to survive, over all its seeds.
 NEEDED, NEEDED_OF_ENGINE = 1000, 200
+#: Cuts are chosen blindly, so many times as many as are looked at: of those with volatile data, an even spread.
+CONSIDERED = 2
 #: A control is looked at in one of so many cuts of its safe cell's schedule: half is soon seen.
 CONTROL_EVERY = 4
 #: Of the cuts of a control, how many have to lose commits.
@@ -132,8 +134,7 @@ def judge_cell(cell: Cell, record: Record, cuts: int, jobs: int = 1) -> dict[str
         "workload": cell.workload,
         "totals": asdict(total) | {"bound": total.bound},
         "seeds": [
-            {"seed": segment.job.seed, "cuts_tried": one.cuts + one.without_volatile, **asdict(one)}
-            for segment, one in zip(many, judged, strict=True)
+            {"seed": segment.job.seed, **asdict(one)} for segment, one in zip(many, judged, strict=True)
         ],
         "accounting": [_accounted(cell, record, segment) for segment in (*alone, *many)],
         "model": asdict(Model()),
@@ -263,17 +264,30 @@ def judge_of(setting: Setting, segment: Segment) -> Judge:
 
 
 def _sweep(cell: Cell, record: Record, segment: Segment, cuts: int, jobs: int) -> Summary:
-    run, seed = record.run(segment), segment.job.seed
-    chosen = cuts_of(run.events, segment, cuts, seed)
-    if cell.expects == LOSES:
-        chosen = chosen[::CONTROL_EVERY]
-    judge, model = judge_of(cell.setting, segment), Model(seed=seed)
-    outcomes: Iterable[Outcome]
+    run, judge, model = record.run(segment), judge_of(cell.setting, segment), Model(seed=segment.job.seed)
+    if cell.setting.cache_is_off:
+        chosen = cuts_of(run.events, segment, cuts, model.seed)
+        return summary(_looked_at(run, chosen, judge, model, jobs, look_at_all=True))
+    considered = cuts_of(run.events, segment, CONSIDERED * cuts, model.seed)
+    volatile = [outcome.cut for outcome in sweep(run, considered, _unseen, model) if outcome.volatile]
+    chosen = _spread(volatile, cuts)[:: CONTROL_EVERY if cell.expects == LOSES else 1]
+    found = summary(_looked_at(run, chosen, judge, model, jobs))
+    return replace(found, without_volatile=len(considered) - len(volatile))
+
+
+def _looked_at(
+    run: Run, chosen: Sequence[Cut], judge: Judge, model: Model, jobs: int, look_at_all: bool = False
+) -> Iterable[Outcome]:
     if jobs > 1:
-        outcomes = sweep_in_parts(run, chosen, judge, model, jobs, cell.setting.cache_is_off)
-    else:
-        outcomes = sweep(run, chosen, judge, model, cell.setting.cache_is_off)
-    return summary(outcomes)
+        return sweep_in_parts(run, chosen, judge, model, jobs, look_at_all)
+    return sweep(run, chosen, judge, model, look_at_all)
+
+
+def _spread(cuts: Sequence[Cut], count: int) -> list[Cut]:
+    """Return so many of them, evenly from all, or all if they are fewer."""
+    if len(cuts) <= count:
+        return list(cuts)
+    return [cuts[number * len(cuts) // count] for number in range(count)]
 
 
 def _dropped_at_each_ack(run: Run) -> list[Cut]:

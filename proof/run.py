@@ -26,7 +26,7 @@ from proof.disk import ROOT
 from proof.errors import ProofError
 
 EVIDENCE = ROOT / "docs/evidence"
-SEEDS, CUTS = 5, 1300
+SEEDS, CUTS = 5, 1000
 
 
 def main(argv: Sequence[str]) -> int:
