@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from proof import postgresql
+from proof.engines import ENGINES
 from proof.errors import ProofError
 
 SAFE = "safe"
@@ -52,12 +52,14 @@ class Plant:
     """What the rig does to a setting that has been made. A plant with a second part does it when the commits are made.
 
     Scripts for sh get the disk's kernel name, its device type and the mount point. `hardens` is harden-db once more.
+    `sync_off`: the engine's own script of that name, instead of `before`.
     """
 
     what: str
     before: str
     after: str = ""
     hardens: bool = False
+    sync_off: bool = False
 
     @property
     def has_second_part(self) -> bool:
@@ -99,7 +101,7 @@ PLANTS = {
         _BARRIERS_OFF,
         _BARRIERS_ON_AND_IDLE,
     ),
-    "sync-off": Plant("the engine's own sync turned off", postgresql.SYNC_OFF),
+    "sync-off": Plant("the engine's own sync turned off", "", sync_off=True),
     "mended": Plant(
         "commits made under barrier=0, then harden-db, then more commits", _BARRIERS_OFF, hardens=True
     ),
@@ -194,7 +196,8 @@ def _cells() -> Iterator[Cell]:
             if file_system == "ext4":
                 yield from _moments(device)
         yield from _cached(DEFAULTS, NBD, file_system)
-    yield from _engine(postgresql.ENGINE)
+    for name in ENGINES:
+        yield from _engine(name)
     yield Cell(Setting(DISPOSABLE, "virtio", "ext4"), PLAIN, LOSES)
 
 

@@ -15,9 +15,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from proof import accounting, bounds, log, machine, postgresql
+from proof import accounting, bounds, log, machine
 from proof.cells import SAFE, Cell, Setting
 from proof.checks import CHECKS, scratch_directory
+from proof.engine import Server, absent
+from proof.engines import ENGINES
 from proof.errors import ProofError
 from proof.log import Event, Kind
 from proof.machine import RECORD, Segment
@@ -171,7 +173,7 @@ def _booted(
     """Boot from an image; return how many commits are missing and torn there, and the kernel's complaints."""
     if setting.engine:
         found = machine.reboot(setting, image, [], job.seed, directory)
-        return len(postgresql.absent(counts, found.rows)), 0, found.complaints
+        return len(absent(counts, found.rows)), 0, found.complaints
     where = {name: f"{Path(job.directory).name}/{name}" for name in Records(job).files}
     found = machine.reboot(setting, image, list(where.values()), job.seed, directory)
     losses = Records(job).losses({name: found.files[path] for name, path in where.items()}, counts)
@@ -253,7 +255,7 @@ def _split(segments: Sequence[Segment]) -> tuple[list[Segment], list[Segment]]:
 def judge_of(setting: Setting, segment: Segment) -> Judge:
     """Return the judge of one run: the file system's own check and the writer's files, or the engine's own server."""
     if setting.engine:
-        return postgresql.Server(setting.file_system, segment.job)
+        return Server(ENGINES[setting.engine], setting.file_system, segment.job)
     return Files(CHECKS[setting.file_system], segment.job, "/" + Path(segment.job.directory).name)
 
 

@@ -26,10 +26,12 @@ from typing import Any
 from lab.layout import Layout
 from lab.machine import Machine
 from lab.progress import say
-from proof import accounting, log, postgresql
+from proof import accounting, log
 from proof.cells import COMMITS, DEFAULTS, DISPOSABLE, NBD, PLANTS, UNSAFE_WORKLOADS, Cell, Setting
 from proof.checks import SBIN
 from proof.disk import ROOT, VolatileDisk
+from proof.engine import Rows, rows_of
+from proof.engines import ENGINES
 from proof.errors import ProofError
 from proof.writer import PATTERNS, Job
 
@@ -115,19 +117,19 @@ def make_file_system(path: Path, file_system: str) -> None:
         raise ProofError(f"{argv[0]} makes no file system in {path}: {done.stderr.strip()}")
 
 
-def jobs(workload: str, seeds: Sequence[int], device: str, ack: str) -> list[Job]:
+def jobs(workload: str, seeds: Sequence[int], device: str, ack: str, engine: str = "") -> list[Job]:
     """Return what is written in one cell: alone first, then all clients once for each seed.
 
-    A file that grows needs a directory of its own for each run. The others lie once; a run is told from the one before it by
-    its seed, and blocks that have been written already are what an engine's log is made of.
+    With a real engine only all clients, by its own. A file that grows needs a directory of its own for each run. The others
+    lie once; a run is told from the one before it by its seed, and blocks that have been written already are what an
+    engine's log is made of.
     """
     found = []
-    if workload == COMMITS:
+    if engine:
         # noise too: of a server that never syncs nothing reaches the disk by itself for a long time
-        engine = Job(
-            f"{MOUNT}/noise", postgresql.ENGINE, CLIENTS, ENGINE_COMMITS, ack=ack, device=device, noise=1
-        )
-        return [replace(engine, seed=seed, seconds=LIMIT / 2, socket=postgresql.SOCKET) for seed in seeds]
+        job = Job(f"{MOUNT}/noise", engine, CLIENTS, ENGINE_COMMITS, ack=ack, device=device, noise=1)
+        socket = ENGINES[engine].socket
+        return [replace(job, seed=seed, seconds=LIMIT / 2, socket=socket) for seed in seeds]
     for clients, commits, seed in (
         (ALONE, ALONE_COMMITS, ALONE_SEED),
         *((CLIENTS, RUN_COMMITS, s) for s in seeds),
@@ -327,16 +329,26 @@ cat "/sys/block/$1/cache_type" 2> /dev/null || cat "/sys/block/$1"/device/scsi_d
         there, _, content = text.partition("\n")
         return base64.b64decode(content) if there else None
 
-    def rows(self, seed: int) -> set[tuple[int, int]]:
+    def make_engine(self) -> None:
+        """Start the engine's server on the mount point, with a table; nothing if the setting has no engine."""
+        if self.setting.engine:
+            say(f"{self.setting.name}: a server of {self.setting.engine}")
+            engine = ENGINES[self.setting.engine]
+            self.shell(f"start {engine.name}", engine.adopt, MOUNT, limit=LIMIT)
+            self.shell(f"prepare {engine.name}", engine.prepare, MOUNT, limit=LIMIT)
+
+    def rows(self, seed: int) -> Rows:
         """Return the commits of a seed that the engine's server has, once it has recovered."""
-        self.shell(f"recovery by {self.setting.engine}", postgresql.ADOPT, MOUNT, limit=LIMIT)
-        lines = self.shell("ask for the commits", postgresql.ASK, str(seed)).splitlines()
-        return {(int(client), int(number)) for client, number in (line.split(",") for line in lines)}
+        engine = ENGINES[self.setting.engine]
+        self.shell(f"recovery by {engine.name}", engine.adopt, MOUNT, limit=LIMIT)
+        return rows_of(self.shell("ask for the commits", engine.ask, str(seed)), ",")
 
     def _writer(self, verb: str, job: Job) -> str:
-        own = verb == "run" and self.setting.engine
-        program = ["/root/engine_writer.py"] if own else ["/root/writer.py", verb]
-        argv = shlex.join(["python3", *program, json.dumps(asdict(job))])
+        words = ["/root/writer.py", verb, json.dumps(asdict(job))]
+        if verb == "run" and self.setting.engine:
+            client = ENGINES[self.setting.engine].client
+            words = ["/root/engine_writer.py", json.dumps(asdict(job)), json.dumps(asdict(client))]
+        argv = shlex.join(["python3", *words])
         return self.shell(
             f"writer {verb} {job.pattern}, {job.clients} clients, seed {job.seed}", argv, limit=LIMIT
         )
@@ -378,16 +390,16 @@ def record(setting: Setting, wanted: Sequence[Cell], seeds: Sequence[int], direc
     disk = VolatileDisk.made(directory / "disk", image, FLUSH)
     with booted(setting, directory, disk) as rig:
         rig.mount()
-        if setting.engine:
-            say(f"{setting.name}: a cluster")
-            rig.shell(f"make a cluster of {setting.engine}", postgresql.PREPARE, MOUNT, limit=LIMIT)
+        rig.make_engine()
         say(f"{setting.name}: harden-db")
         report = rig.harden()
         # What loses by its own pattern comes last: it leaves dirty pages behind.
         order = sorted((cell.workload for cell in wanted), key=lambda name: (name in UNSAFE_WORKLOADS, name))
-        todo = [job for name in order for job in jobs(name, seeds, f"/dev/{rig.name}", rig.ack)]
+        todo = [
+            job for name in order for job in jobs(name, seeds, f"/dev/{rig.name}", rig.ack, setting.engine)
+        ]
         rig.prepare([*todo, _afterwards(todo[-1])])
-        rig.plant("first part", plant.before)
+        rig.plant("first part", ENGINES[setting.engine].sync_off if plant.sync_off else plant.before)
         seen = rig.seen()
         segments = list[Segment]()
         if plant.has_second_part:
@@ -429,7 +441,7 @@ class Found:
 
     files: dict[str, bytes | None]
     complaints: list[str]
-    rows: set[tuple[int, int]] = field(default_factory=set)
+    rows: Rows = field(default_factory=set)
 
 
 def reboot(setting: Setting, image: Path, paths: Sequence[str], seed: int, directory: Path) -> Found:
@@ -480,7 +492,7 @@ def _afterwards(job: Job) -> Job:
 def layout_of(setting: Setting) -> Layout:
     """Return the machine of a setting, which has no disks of its own but the root."""
     if setting.engine:
-        return Layout(packages=postgresql.PACKAGES, memory=1024)
+        return Layout(packages=ENGINES[setting.engine].packages, memory=1024)
     return Layout()
 
 

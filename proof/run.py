@@ -23,6 +23,7 @@ from lab.progress import say
 from proof import evidence, judge, machine, needs, short
 from proof.cells import PLANTS, SAFE, Cell, Setting, by_setting, chosen, matrix
 from proof.disk import ROOT
+from proof.engines import ENGINES
 from proof.errors import ProofError
 
 EVIDENCE = ROOT / "docs/evidence"
@@ -39,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
         cells = chosen(matrix(), arguments.cells or ["*"])
         if arguments.list:
             return _list(cells)
-        _must_have_tools(arguments.install)
+        _must_have_tools(cells, arguments.install)
         return _prove(cells, arguments)
     except (ProofError, LabError) as error:
         print(f"proof: {error}", file=sys.stderr)
@@ -97,11 +98,12 @@ def _list(cells: Sequence[Cell]) -> int:
     return 0
 
 
-def _must_have_tools(install: bool) -> None:
-    absent = needs.missing()
+def _must_have_tools(cells: Sequence[Cell], install: bool) -> None:
+    engines = [ENGINES[name] for name in sorted({cell.setting.engine for cell in cells} - {""})]
+    absent = needs.missing(engines)
     if absent and install and shutil.which("apt-get"):
         doctor.install(absent)
-        absent = needs.missing()
+        absent = needs.missing(engines)
     if absent:
         raise ProofError(doctor.advice(absent))
 
