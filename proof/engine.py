@@ -24,6 +24,9 @@ from proof.writer import Job
 #: Whose files an image's server reads and writes here: no service's, and not root's, for the image is anybody's.
 ACCOUNT = "nobody"
 
+#: Seconds after which a server that does not end is taken for one that does not come up.
+LIMIT = 60.0
+
 #: The commits that a server has, as (client, number).
 Rows = set[tuple[int, int]]
 
@@ -53,20 +56,29 @@ class Bench:
         """Run a program as ACCOUNT, which is all that it is: no other groups, and no environment but these words."""
         account = pwd.getpwnam(ACCOUNT)
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": str(self.out)}
-        done = subprocess.run(
-            argv,
-            input=given,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            cwd=self.out,
-            env=environment | {"FIREBIRD_LOCK": str(self.out), "FIREBIRD_TMP": str(self.out)},
-            user=account.pw_uid,
-            group=account.pw_gid,
-            extra_groups=[],
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                argv,
+                input=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                cwd=self.out,
+                env=environment | {"FIREBIRD_LOCK": str(self.out), "FIREBIRD_TMP": str(self.out)},
+                user=account.pw_uid,
+                group=account.pw_gid,
+                extra_groups=[],
+                timeout=LIMIT,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            said = (
+                error.stdout
+                if isinstance(error.stdout, str)
+                else (error.stdout or b"").decode(errors="replace")
+            )
+            return Ended(-1, f"no end after {LIMIT:.0f} s: {said.strip()}")
         return Ended(done.returncode, done.stdout.strip())
 
 
@@ -78,7 +90,9 @@ class Engine:
     they are not there, and starts it. `prepare` makes the table, once `adopt` is done. `ask` prints the commits of the
     seed $1 as `client,number`, a line each. `sync_off` turns the engine's own sync off, behind harden-db's back.
     `recover` lets this host's server recover files and asks it for the commits of a seed; ProofError: it cannot.
-    `programs` are those that `recover` needs, each with its Debian package.
+    `programs` are those that `recover` needs, each with its Debian package. `whole_pages`: it mends no page of which a
+    power cut wrote a part, so the cuts of its cells keep or lose 4 KiB as one; `unproven` says so, or anything else that its
+    cells leave open.
     """
 
     name: str
@@ -91,6 +105,8 @@ class Engine:
     client: Client
     socket: str
     recover: Callable[[Bench, int], Recovered]
+    whole_pages: bool = False
+    unproven: str = ""
 
 
 @dataclass(frozen=True)

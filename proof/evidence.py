@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from proof.cells import LOSES, NBD, SAFE, WORKLOADS
+from proof.engines import ENGINES
 from proof.plot import Bar, bars
 
 TITLE = "<!-- written by `make prove`; edits are lost -->\n# Evidence\n"
@@ -91,6 +92,8 @@ def not_shown(cells: Sequence[dict[str, Any]]) -> list[str]:
     if "protected" in profiles:
         lines.append(PROTECTED)
     lines.append(UPS)
+    engines = sorted({cell["setting"].get("engine", "") for cell in cells} - {""})
+    lines += [ENGINES[name].unproven for name in engines if ENGINES[name].unproven]
     for cell in cells:
         row = next((row for row in cell["accounting"] if row["clients"] == 1), None)
         if cell["setting"]["device"] == "scsi-fua" and row and row["trace"]["fua"] > 0.5 > row["log"]["fua"]:

@@ -108,4 +108,7 @@ ENGINE = Engine(
     client=CLIENT,
     socket=SOCKET,
     recover=recover,
+    whole_pages=True,
+    unproven="Firebird has neither a log nor a copy of a page that is being written. Its cells are cut so that 4 KiB are "
+    "written whole or not at all. Where a disk tears a page into sectors of 512 bytes, gfix was seen to find a broken record.",
 )

@@ -25,6 +25,7 @@ from proof.log import Event, Kind
 from proof.machine import RECORD, Segment
 from proof.sweep import (
     MIX,
+    WHOLE_PAGES,
     Cut,
     Files,
     Judge,
@@ -41,7 +42,7 @@ from proof.sweep import (
     sweep_in_parts,
 )
 from proof.verify import Records
-from proof.volatile import DROP, Faults
+from proof.volatile import DROP, Faults, Policy
 from proof.writer import Job
 
 #: Cuts with volatile data that a safe cell has to survive, over all its seeds.
@@ -100,10 +101,12 @@ def window(events: Sequence[Event], segment: Segment) -> list[Event]:
     ]
 
 
-def cuts_of(events: Sequence[Event], segment: Segment, count: int, seed: int) -> list[Cut]:
+def cuts_of(
+    events: Sequence[Event], segment: Segment, count: int, seed: int, mix: Sequence[Policy] = MIX
+) -> list[Cut]:
     """Choose the cuts of a run: by its acknowledgements, or, where they all lie before, anywhere in what is looked at."""
     if segment.look_begin < segment.end:
-        return schedule(events, count, seed)
+        return schedule(events, count, seed, mix)
     # an idle disk was told nothing: then there is one place, and the policies and seeds differ
     places = [event.sequence for event in events if event.sequence >= segment.look_begin] or [
         events[-1].sequence
@@ -111,7 +114,7 @@ def cuts_of(events: Sequence[Event], segment: Segment, count: int, seed: int) ->
     chance = Random(f"after {seed}")
     return sorted(
         Cut(
-            chance.choice(places), MIX[int(chance.random() * len(MIX))].name, int(chance.random() * (1 << 32))
+            chance.choice(places), mix[int(chance.random() * len(mix))].name, int(chance.random() * (1 << 32))
         )
         for _ in range(count)
     )
@@ -154,7 +157,7 @@ def reboot_cell(cell: Cell, record: Record, directory: Path) -> dict[str, Any]:
     _, many = _split(record.segments(cell.workload))
     segment = many[-1]
     run, model = record.run(segment), Model(seed=segment.job.seed)
-    cuts = cuts_of(run.events, segment, REBOOT_AMONG, segment.job.seed)
+    cuts = cuts_of(run.events, segment, REBOOT_AMONG, segment.job.seed, mix_of(cell.setting))
     taking = [o for o in sweep(run, cuts, _unseen, model) if o.kept < o.volatile or cell.setting.cache_is_off]
     if not taking:
         raise ProofError(f"{cell.name}: none of {len(cuts)} cuts takes volatile data: nothing to boot from")
@@ -259,9 +262,14 @@ def judge_of(setting: Setting, segment: Segment) -> Judge:
     return Files(CHECKS[setting.file_system], segment.job, "/" + Path(segment.job.directory).name)
 
 
+def mix_of(setting: Setting) -> Sequence[Policy]:
+    """Return what cuts of a setting do with volatile data, each as often as it stands there."""
+    return WHOLE_PAGES if setting.engine and ENGINES[setting.engine].whole_pages else MIX
+
+
 def _sweep(cell: Cell, record: Record, segment: Segment, cuts: int, jobs: int) -> Summary:
     run, seed = record.run(segment), segment.job.seed
-    chosen = cuts_of(run.events, segment, cuts, seed)
+    chosen = cuts_of(run.events, segment, cuts, seed, mix_of(cell.setting))
     judge, model = judge_of(cell.setting, segment), Model(seed=seed)
     outcomes: Iterable[Outcome]
     if jobs > 1:
