@@ -25,10 +25,15 @@ def missing(engines: Iterable[Engine] = ()) -> dict[str, str]:
     """
     path = f"{os.environ.get('PATH', os.defpath)}:{doctor.SBIN}"
     wanted = PACKAGE_OF | {tool: package for one in engines for tool, package in one.programs.items()}
-    absent = {tool: package for tool, package in wanted.items() if not shutil.which(tool, path=path)}
+    absent = {tool: package for tool, package in wanted.items() if not is_there(tool, path)}
     if "nbdkit" in absent or not _has_plugin():
         absent["python (a plugin of nbdkit)"] = PLUGIN
     return doctor.missing() | absent
+
+
+def is_there(tool: str, path: str) -> bool:
+    """Return whether a program is in one of the directories of `path`; or a file, such as a library, that is named in full."""
+    return os.path.exists(tool) if tool.startswith("/") else bool(shutil.which(tool, path=path))
 
 
 def _has_plugin() -> bool:

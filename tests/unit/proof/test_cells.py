@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 
 import pytest
@@ -25,6 +26,7 @@ from proof.cells import (
     chosen,
     matrix,
 )
+from proof.engines import ENGINES
 from proof.errors import ProofError
 from proof.writer import PATTERNS
 
@@ -77,9 +79,9 @@ def test_every_control_that_was_asked_for_is_there() -> None:
 
 def test_real_engines_have_cells_of_each_safe_profile() -> None:
     """Each of them with its sync off, on both file systems."""
-    found = [cell for cell in CELLS.values() if cell.setting.engine]
-    for file_system in FILE_SYSTEMS:
-        own = [cell for cell in found if cell.setting.file_system == file_system]
+    for name, file_system in itertools.product(ENGINES, FILE_SYSTEMS):
+        settings = (name, file_system)
+        own = [c for c in CELLS.values() if (c.setting.engine, c.setting.file_system) == settings]
         assert {cell.setting.profile for cell in own if cell.expects == SAFE} == set(SAFE_PROFILES)
         assert any(cell.setting.plant == "sync-off" for cell in own)
     assert all((cell.workload == COMMITS) == bool(cell.setting.engine) for cell in CELLS.values())

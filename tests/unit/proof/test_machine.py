@@ -22,6 +22,8 @@ import pytest
 from proof import log, machine
 from proof.cells import COMMITS, DEVICES, LOSES, NBD, SAFE_WORKLOADS, Cell, Setting
 from proof.disk import VolatileDisk
+from proof.engine import Engine
+from proof.engines import ENGINES
 from proof.errors import ProofError
 from proof.judge import Record
 from proof.log import Kind
@@ -68,15 +70,16 @@ def test_each_workload_is_written_alone_and_then_by_all(workload: str) -> None:
     assert len({job.directory for job in jobs}) == (3 if workload == "append_fsync" else 1)
 
 
-def test_a_real_engine_is_written_to_by_its_own_client(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=list(ENGINES))
+def test_a_real_engine_is_written_to_by_its_own_client(engine: Engine, tmp_path: Path) -> None:
     """By all at once, with noise that is prepared on its file system; its machine has the server."""
-    jobs = machine.jobs(COMMITS, [1, 2], "/dev/vdb", "/dev/vdc")
+    jobs = machine.jobs(COMMITS, [1, 2], "/dev/vdb", "/dev/vdc", engine.name)
     assert [(job.pattern, job.clients, job.seed, job.socket) for job in jobs] == [
-        ("postgresql", 4, 1, "/run/postgresql"),
-        ("postgresql", 4, 2, "/run/postgresql"),
+        (engine.name, 4, 1, engine.socket),
+        (engine.name, 4, 2, engine.socket),
     ]
     made, guest = rig(tmp_path)
-    made.setting, made.name = Setting("flush", "virtio", "ext4", engine="postgresql"), "vdb"
+    made.setting, made.name = Setting("flush", "virtio", "ext4", engine=engine.name), "vdb"
     put = list[str]()
     guest.put = lambda local, remote: put.append(remote)  # type: ignore[method-assign]
     made.prepare(jobs)
@@ -84,9 +87,12 @@ def test_a_real_engine_is_written_to_by_its_own_client(tmp_path: Path) -> None:
     (prepared,) = guest.scripts
     job = json.loads(shlex.split(prepared)[-1])
     assert (job["pattern"], job["directory"], job["noise"]) == ("direct", "/srv/proof/noise", 1)
-    assert "postgresql" in machine.layout_of(made.setting).packages
+    assert machine.layout_of(made.setting).packages == engine.packages
     made.write(jobs[0])
-    assert any("python3 /root/engine_writer.py" in script for script in guest.scripts)
+    (written,) = (script for script in guest.scripts if "engine_writer.py" in script)
+    _, _, job_text, client = shlex.split(written)
+    assert Job(**json.loads(job_text)) == jobs[0]
+    assert json.loads(client)["argv"] == list(engine.client.argv)
 
 
 def test_what_harden_db_is_told() -> None:
@@ -309,10 +315,20 @@ def test_a_moment_is_recorded_with_cuts_behind_it(
 
 
 @ext4_tool
-def test_a_real_engine_is_there_before_it_is_hardened(guests: list[Guest], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("engine", "made", "off"),
+    [
+        ("postgresql", "pg_createcluster", "set fsync = off"),
+        ("mariadb", "mariadb-install-db", "innodb_flush_log_at_trx_commit = 0"),
+        ("firebird", "create database", "-write async"),
+    ],
+)
+def test_a_real_engine_is_there_before_it_is_hardened(
+    guests: list[Guest], tmp_path: Path, engine: str, made: str, off: str
+) -> None:
     """For harden-db manages what it finds."""
-    setting = Setting("flush", "virtio", "ext4", "sync-off", "postgresql")
+    setting = Setting("flush", "virtio", "ext4", "sync-off", engine)
     machine.record(setting, [Cell(setting, COMMITS, LOSES)], [1], tmp_path / "r")
-    steps = ["pg_createcluster", "harden-db", "set fsync = off", "engine_writer.py"]
+    steps = [made, "create table", "harden-db", off, "engine_writer.py"]
     assert [place(guests[0], step) for step in steps] == sorted(place(guests[0], step) for step in steps)
     assert len(Record.read(tmp_path / "r").segments(COMMITS)) == 1
