@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from proof import postgresql
+from proof.engines import ENGINES
 from proof.errors import ProofError
 
 SAFE = "safe"
@@ -56,12 +56,14 @@ class Plant:
     """What the rig does to a setting that has been made. A plant with a second part does it when the commits are made.
 
     Scripts for sh get the disk's kernel name, its device type and the mount point. `hardens` is harden-db once more.
+    `sync_off`: the engine's own script of that name, instead of `before`.
     """
 
     what: str
     before: str
     after: str = ""
     hardens: bool = False
+    sync_off: bool = False
 
     @property
     def has_second_part(self) -> bool:
@@ -103,7 +105,7 @@ PLANTS = {
         _BARRIERS_OFF,
         _BARRIERS_ON_AND_IDLE,
     ),
-    "sync-off": Plant("the engine's own sync turned off", postgresql.SYNC_OFF),
+    "sync-off": Plant("the engine's own sync turned off", "", sync_off=True),
     "mended": Plant(
         "commits made under barrier=0, then harden-db, then more commits", _BARRIERS_OFF, hardens=True
     ),
@@ -216,7 +218,8 @@ def _cells() -> Iterator[Cell]:
         yield Cell(Setting("flush", NVME, "ext4"), workload, UNTRUSTED)
     # XFS has this control on each device.
     yield from _losing(Setting("flush", "virtio", "ext4", "belief"), (PLAIN,))
-    yield from _engine(postgresql.ENGINE)
+    for name in ENGINES:
+        yield from _engine(name)
     yield Cell(Setting(DISPOSABLE, "virtio", "ext4"), PLAIN, LOSES)
 
 
@@ -240,17 +243,19 @@ def _cached(profile: str, device: str, file_system: str) -> Iterator[Cell]:
 
 
 def _engine(name: str) -> Iterator[Cell]:
-    """A real engine on each file system and for each safe profile; its sync off, and its file system's barriers."""
+    """A real engine for each safe profile, and on each file system; controls are its sync off, and a file system that lies."""
     for file_system, device in (("ext4", "virtio"), ("xfs", "sata")):
         flush = Setting("flush", device, file_system, engine=name)
-        off, liar = replace(flush, plant="sync-off"), replace(flush, plant=_liar(file_system))
+        off = replace(flush, plant="sync-off")
         yield Cell(flush, COMMITS, SAFE, f"{off.name}/{COMMITS}")
         yield Cell(off, COMMITS, LOSES)
-        yield Cell(liar, COMMITS, LOSES)
-        yield Cell(replace(flush, profile="protected"), COMMITS, SAFE, f"{liar.name}/{COMMITS}")
-        back = replace(flush, profile="strict", plant="cache-back")
-        yield Cell(replace(back, plant=""), COMMITS, SAFE, f"{back.name}/{COMMITS}")
-        yield Cell(back, COMMITS, LOSES)
+    flush = Setting("flush", "virtio", "ext4", engine=name)
+    liar = replace(flush, plant="barrier0")
+    yield Cell(replace(flush, profile="protected"), COMMITS, SAFE, f"{liar.name}/{COMMITS}")
+    yield Cell(liar, COMMITS, LOSES)
+    back = replace(flush, profile="strict", plant="cache-back")
+    yield Cell(replace(back, plant=""), COMMITS, SAFE, f"{back.name}/{COMMITS}")
+    yield Cell(back, COMMITS, LOSES)
 
 
 def _moments(device: str) -> Iterator[Cell]:

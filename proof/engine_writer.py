@@ -4,9 +4,9 @@
 
 """Runs in the guest, beside writer.py: commits through an engine's own client, and acknowledges each that has ended.
 
-    python3 engine_writer.py JOB    commit; print the figures as JSON
+    python3 engine_writer.py JOB CLIENT    commit; print the figures as JSON
 
-JOB is writer.Job as JSON; its `pattern` names the engine, its `socket` says where the server listens.
+JOB is writer.Job as JSON; its `socket` says where the server listens. CLIENT is a Client as JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import IO, Any, cast
 
 try:
@@ -46,38 +46,36 @@ except ImportError:  # in the guest both files lie side by side
         acknowledgement_place,
     )
 
-#: Each engine's client: it reads statements and answers \echo when what came before has ended.
-CLIENTS = {
-    "postgresql": [
-        "psql",
-        "-qAtX",
-        "-v",
-        "ON_ERROR_STOP=1",
-        "-h",
-        "{socket}",
-        "-U",
-        "postgres",
-        "-d",
-        "postgres",
-    ]
-}
+
+@dataclass(frozen=True)
+class Client:
+    """An engine's own client: its words, where {socket} is the job's; what it is told at first, and for each commit.
+
+    `commit` is one transaction, then what makes the client answer `done {number}` once that has ended. {seed}, {client} and
+    {number} say which commit it is. The client ends at the first error. Blank lines and blanks around do not count.
+    """
+
+    argv: tuple[str, ...]
+    commit: str
+    begin: str = ""
 
 
 class EngineError(Exception):
     """The client ended, or answered something else."""
 
 
-class _Client:
+class _Connection:
     """One client with a connection of its own."""
 
-    def __init__(self, job: Job, number: int) -> None:
+    def __init__(self, job: Job, client: Client, number: int) -> None:
         self.took: list[float] = []
         self.error: Exception | None = None
         self._job = job
+        self._client = client
         self._number = number
 
     def work(self) -> None:
-        argv = [word.format(socket=self._job.socket) for word in CLIENTS[self._job.pattern]]
+        argv = [word.format(socket=self._job.socket) for word in self._client.argv]
         process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         try:
             self._work(cast("IO[str]", process.stdin), cast("IO[str]", process.stdout))
@@ -92,17 +90,16 @@ class _Client:
         acks = os.open(job.ack, os.O_WRONLY | O_DIRECT) if job.ack else -1
         ack = mmap.mmap(-1, SECTOR)
         noise = _Noise(job, self._number)
+        say.write(self._client.begin)
         for number in range(job.commits):
             if time.monotonic() > end:
                 break
             noise.write()
             started = time.monotonic()
-            say.write(
-                f"insert into commits values ({job.seed}, {self._number}, {number});\n\\echo done {number}\n"
-            )
+            say.write(self._client.commit.format(seed=job.seed, client=self._number, number=number))
             say.flush()
-            heard = hear.readline()
-            if heard != f"done {number}\n":
+            heard = _line(hear)
+            if heard != f"done {number}":
                 raise EngineError(f"client {self._number}: commit {number} answered {heard!r}")
             self.took.append(time.monotonic() - started)
             if job.ack:
@@ -110,9 +107,17 @@ class _Client:
                 _all_of(os.pwrite(acks, ack, acknowledgement_place(self._number)), SECTOR)
 
 
-def run(job: Job) -> dict[str, Any]:
+def _line(hear: IO[str]) -> str:
+    """Return the next line that says something, without the blanks around it; "" at the end."""
+    for line in hear:
+        if line.strip():
+            return line.strip()
+    return ""
+
+
+def run(job: Job, client: Client) -> dict[str, Any]:
     """Commit as all clients at once; return the same as writer.run."""
-    clients = [_Client(job, number) for number in range(job.clients)]
+    clients = [_Connection(job, client, number) for number in range(job.clients)]
     threads = [threading.Thread(target=client.work) for client in clients]
     started = time.monotonic()
     for thread in threads:
@@ -120,13 +125,13 @@ def run(job: Job) -> dict[str, Any]:
     for thread in threads:
         thread.join()
     seconds = time.monotonic() - started
-    for client in clients:
-        if client.error:
-            raise client.error
-    took = sorted(moment for client in clients for moment in client.took)
+    for one in clients:
+        if one.error:
+            raise one.error
+    took = sorted(moment for one in clients for moment in one.took)
     return {
         "job": asdict(job),
-        "commits": [len(client.took) for client in clients],
+        "commits": [len(one.took) for one in clients],
         "seconds": round(seconds, 6),
         "commit_seconds": {name: _quantile(took, share) for name, share in QUANTILES.items()},
     }
@@ -134,10 +139,11 @@ def run(job: Job) -> dict[str, Any]:
 
 def main() -> int:
     """Do what the command line says."""
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         print(__doc__, file=sys.stderr)
         return 2
-    print(json.dumps(run(Job(**json.loads(sys.argv[1])))))
+    job, client = (json.loads(word) for word in sys.argv[1:])
+    print(json.dumps(run(Job(**job), Client(**client))))
     return 0
 
 

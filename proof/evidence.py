@@ -13,6 +13,7 @@ from typing import Any
 
 from proof import choice, price, price_page
 from proof.cells import LOSES, NBD, NVME, SAFE, UNTRUSTED, WORKLOADS
+from proof.engines import ENGINES
 from proof.plot import Bar, bars
 from proof.tables import table
 
@@ -123,6 +124,8 @@ def not_shown(cells: Sequence[dict[str, Any]]) -> list[str]:
     lines += [_untrusted(cell) for cell in cells if cell["expects"] == UNTRUSTED]
     if NVME not in devices:
         lines.append(f"Cells `*/{NVME}/*` were not run: NVMe is unproven.")
+    engines = sorted({cell["setting"].get("engine", "") for cell in cells} - {""})
+    lines += [ENGINES[name].unproven for name in engines if ENGINES[name].unproven]
     for cell in cells:
         row = next((row for row in cell["accounting"] if row["clients"] == 1), None)
         if cell["setting"]["device"] == "scsi-fua" and row and row["trace"]["fua"] > 0.5 > row["log"]["fua"]:

@@ -15,14 +15,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from proof import accounting, bounds, log, machine, postgresql
+from proof import accounting, bounds, log, machine
 from proof.cells import LOSES, SAFE, UNTRUSTED, Cell, Setting
 from proof.checks import CHECKS, scratch_directory
+from proof.engine import Server, absent
+from proof.engines import ENGINES
 from proof.errors import ProofError
 from proof.log import Event, Kind
 from proof.machine import RECORD, Segment
 from proof.sweep import (
     MIX,
+    WHOLE_PAGES,
     Cut,
     Files,
     Judge,
@@ -39,7 +42,7 @@ from proof.sweep import (
     sweep_in_parts,
 )
 from proof.verify import Records
-from proof.volatile import DROP, Faults
+from proof.volatile import DROP, Faults, Policy
 from proof.writer import Job
 
 #: Cuts with volatile data that a safe cell has to survive, over all its seeds.
@@ -102,10 +105,12 @@ def window(events: Sequence[Event], segment: Segment) -> list[Event]:
     ]
 
 
-def cuts_of(events: Sequence[Event], segment: Segment, count: int, seed: int) -> list[Cut]:
+def cuts_of(
+    events: Sequence[Event], segment: Segment, count: int, seed: int, mix: Sequence[Policy] = MIX
+) -> list[Cut]:
     """Choose the cuts of a run: by its acknowledgements, or, where they all lie before, anywhere in what is looked at."""
     if segment.look_begin < segment.end:
-        return schedule(events, count, seed)
+        return schedule(events, count, seed, mix)
     # an idle disk was told nothing: then there is one place, and the policies and seeds differ
     places = [event.sequence for event in events if event.sequence >= segment.look_begin] or [
         events[-1].sequence
@@ -113,7 +118,7 @@ def cuts_of(events: Sequence[Event], segment: Segment, count: int, seed: int) ->
     chance = Random(f"after {seed}")
     return sorted(
         Cut(
-            chance.choice(places), MIX[int(chance.random() * len(MIX))].name, int(chance.random() * (1 << 32))
+            chance.choice(places), mix[int(chance.random() * len(mix))].name, int(chance.random() * (1 << 32))
         )
         for _ in range(count)
     )
@@ -156,7 +161,7 @@ def reboot_cell(cell: Cell, record: Record, directory: Path) -> dict[str, Any]:
     _, many = _split(record.segments(cell.workload))
     segment = many[-1]
     run, model = record.run(segment), Model(seed=segment.job.seed)
-    cuts = cuts_of(run.events, segment, REBOOT_AMONG, segment.job.seed)
+    cuts = cuts_of(run.events, segment, REBOOT_AMONG, segment.job.seed, mix_of(cell.setting))
     taking = [o for o in sweep(run, cuts, _unseen, model) if o.kept < o.volatile or cell.setting.cache_is_off]
     if not taking:
         raise ProofError(f"{cell.name}: none of {len(cuts)} cuts takes volatile data: nothing to boot from")
@@ -175,7 +180,7 @@ def _booted(
     """Boot from an image; return how many commits are missing and torn there, and the kernel's complaints."""
     if setting.engine:
         found = machine.reboot(setting, image, [], job.seed, directory)
-        return len(postgresql.absent(counts, found.rows)), 0, found.complaints
+        return len(absent(counts, found.rows)), 0, found.complaints
     where = {name: f"{Path(job.directory).name}/{name}" for name in Records(job).files}
     found = machine.reboot(setting, image, list(where.values()), job.seed, directory)
     losses = Records(job).losses({name: found.files[path] for name, path in where.items()}, counts)
@@ -259,16 +264,22 @@ def _split(segments: Sequence[Segment]) -> tuple[list[Segment], list[Segment]]:
 def judge_of(setting: Setting, segment: Segment) -> Judge:
     """Return the judge of one run: the file system's own check and the writer's files, or the engine's own server."""
     if setting.engine:
-        return postgresql.Server(setting.file_system, segment.job)
+        return Server(ENGINES[setting.engine], setting.file_system, segment.job)
     return Files(CHECKS[setting.file_system], segment.job, "/" + Path(segment.job.directory).name)
+
+
+def mix_of(setting: Setting) -> Sequence[Policy]:
+    """Return what cuts of a setting do with volatile data, each as often as it stands there."""
+    return WHOLE_PAGES if setting.engine and ENGINES[setting.engine].whole_pages else MIX
 
 
 def _sweep(cell: Cell, record: Record, segment: Segment, cuts: int, jobs: int) -> Summary:
     run, judge, model = record.run(segment), judge_of(cell.setting, segment), Model(seed=segment.job.seed)
+    mix = mix_of(cell.setting)
     if cell.setting.cache_is_off:
-        chosen = cuts_of(run.events, segment, cuts, model.seed)
+        chosen = cuts_of(run.events, segment, cuts, model.seed, mix)
         return summary(_looked_at(run, chosen, judge, model, jobs, look_at_all=True))
-    considered = cuts_of(run.events, segment, CONSIDERED * cuts, model.seed)
+    considered = cuts_of(run.events, segment, CONSIDERED * cuts, model.seed, mix)
     volatile = [outcome.cut for outcome in sweep(run, considered, _unseen, model) if outcome.volatile]
     chosen = _spread(volatile, cuts)[:: CONTROL_EVERY if cell.expects == LOSES else 1]
     found = summary(_looked_at(run, chosen, judge, model, jobs))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shlex
 import subprocess
 import sys
 import time
@@ -26,10 +25,12 @@ from typing import Any
 from lab.layout import Layout
 from lab.machine import Machine
 from lab.progress import say
-from proof import accounting, log, postgresql
+from proof import accounting, log
 from proof.cells import COMMITS, DEFAULTS, DISPOSABLE, NBD, NVME, PLANTS, UNSAFE_WORKLOADS, Cell, Setting
 from proof.checks import SBIN
 from proof.disk import ROOT, VolatileDisk
+from proof.engine import Rows, rows_of
+from proof.engines import ENGINES
 from proof.errors import ProofError
 from proof.writer import PATTERNS, Job
 
@@ -44,6 +45,25 @@ CLIENTS, RUN_COMMITS, ENGINE_COMMITS = 6, 50, 70
 ALONE, ALONE_COMMITS, ALONE_SEED = 1, 100, 0
 LIMIT = 1800.0
 RECORD = "record.json"
+_WRITER = ("python3", "/root/writer.py")
+#: Runs what follows the disk's name, between two readings of the kernel's counters, and traces the block layer meanwhile.
+_COUNTED = """
+disk=$1
+shift
+[ -e /sys/kernel/tracing/tracing_on ] || mount -t tracefs tracefs /sys/kernel/tracing
+trace=/sys/kernel/tracing
+echo 0 > $trace/tracing_on
+echo 16384 > $trace/buffer_size_kb
+echo > $trace/trace
+echo 1 > $trace/events/block/block_rq_issue/enable
+echo 1 > $trace/tracing_on
+cat "/sys/block/$disk/stat"
+"$@"
+cat "/sys/block/$disk/stat"
+echo 0 > $trace/tracing_on
+cat "/sys/block/$disk/dev"
+grep block_rq_issue: $trace/trace || true
+"""
 VERDICTS = {DISPOSABLE: ("accepted_loss",)}
 KEPT = ("durable", "attested")
 
@@ -116,19 +136,19 @@ def make_file_system(path: Path, file_system: str) -> None:
         raise ProofError(f"{argv[0]} makes no file system in {path}: {done.stderr.strip()}")
 
 
-def jobs(workload: str, seeds: Sequence[int], device: str, ack: str) -> list[Job]:
+def jobs(workload: str, seeds: Sequence[int], device: str, ack: str, engine: str = "") -> list[Job]:
     """Return what is written in one cell: alone first, then all clients once for each seed.
 
-    A file that grows needs a directory of its own for each run. The others lie once; a run is told from the one before it by
-    its seed, and blocks that have been written already are what an engine's log is made of.
+    With a real engine only all clients, by its own. A file that grows needs a directory of its own for each run. The others
+    lie once; a run is told from the one before it by its seed, and blocks that have been written already are what an
+    engine's log is made of.
     """
     found = []
-    if workload == COMMITS:
+    if engine:
         # noise too: of a server that never syncs nothing reaches the disk by itself for a long time
-        engine = Job(
-            f"{MOUNT}/noise", postgresql.ENGINE, CLIENTS, ENGINE_COMMITS, ack=ack, device=device, noise=1
-        )
-        return [replace(engine, seed=seed, seconds=LIMIT / 2, socket=postgresql.SOCKET) for seed in seeds]
+        job = Job(f"{MOUNT}/noise", engine, CLIENTS, ENGINE_COMMITS, ack=ack, device=device, noise=1)
+        socket = ENGINES[engine].socket
+        return [replace(job, seed=seed, seconds=LIMIT / 2, socket=socket) for seed in seeds]
     for clients, commits, seed in (
         (ALONE, ALONE_COMMITS, ALONE_SEED),
         *((CLIENTS, RUN_COMMITS, s) for s in seeds),
@@ -297,24 +317,30 @@ grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
             self.machine.put(ROOT / "proof" / name, f"/root/{name}")
         if self.setting.engine:
             # its own files are there; the noise is not
-            self._writer("prepare", replace(wanted[0], pattern="direct", commits=1))
+            self._prepare(replace(wanted[0], pattern="direct", commits=1))
             return
         largest = dict[str, Job]()
         for job in sorted(wanted, key=lambda job: job.clients * job.commits):
             largest[job.directory] = job
         for job in largest.values():
-            self._writer("prepare", job)
+            self._prepare(job)
 
     def write(self, job: Job) -> Segment:
         """Let the writer run, and count what the kernel sent meanwhile."""
         begin = log.count(self.disk.directory)
-        before = self._stat()
-        self._trace_on()
-        result = json.loads(self._writer("run", job))
-        del result["job"]
-        trace = self._trace()
-        kernel = accounting.of_stat(before, self._stat())
+        # One call: each costs an emulated machine a good part of a second.
+        said = self.shell(
+            f"writer run {job.pattern}, {job.clients} clients, seed {job.seed}",
+            _COUNTED,
+            self.name,
+            *self._run(job),
+            limit=LIMIT,
+        )
+        before, words, after, device, trace = said.split("\n", 4)
         end = log.count(self.disk.directory)
+        result = json.loads(words)
+        del result["job"]
+        kernel, traced = accounting.of_stat(before, after), accounting.of_trace(trace, device)
         if not sum(result["commits"]):
             raise ProofError(f"{self.setting.name}: {job.pattern}: nothing was committed")
         return Segment(
@@ -325,7 +351,7 @@ grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
             begin,
             end,
             asdict(kernel),
-            asdict(trace),
+            asdict(traced),
             {**result, "job": None},
         )
 
@@ -337,19 +363,29 @@ grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
         there, _, content = text.partition("\n")
         return base64.b64decode(content) if there else None
 
-    def rows(self, seed: int) -> set[tuple[int, int]]:
-        """Return the commits of a seed that the engine's server has, once it has recovered."""
-        self.shell(f"recovery by {self.setting.engine}", postgresql.ADOPT, MOUNT, limit=LIMIT)
-        lines = self.shell("ask for the commits", postgresql.ASK, str(seed)).splitlines()
-        return {(int(client), int(number)) for client, number in (line.split(",") for line in lines)}
+    def make_engine(self) -> None:
+        """Start the engine's server on the mount point, with a table; nothing if the setting has no engine."""
+        if self.setting.engine:
+            say(f"{self.setting.name}: a server of {self.setting.engine}")
+            engine = ENGINES[self.setting.engine]
+            self.shell(f"start {engine.name}", engine.adopt, MOUNT, limit=LIMIT)
+            self.shell(f"prepare {engine.name}", engine.prepare, MOUNT, limit=LIMIT)
 
-    def _writer(self, verb: str, job: Job) -> str:
-        own = verb == "run" and self.setting.engine
-        program = ["/root/engine_writer.py"] if own else ["/root/writer.py", verb]
-        argv = shlex.join(["python3", *program, json.dumps(asdict(job))])
-        return self.shell(
-            f"writer {verb} {job.pattern}, {job.clients} clients, seed {job.seed}", argv, limit=LIMIT
-        )
+    def rows(self, seed: int) -> Rows:
+        """Return the commits of a seed that the engine's server has, once it has recovered."""
+        engine = ENGINES[self.setting.engine]
+        self.shell(f"recovery by {engine.name}", engine.adopt, MOUNT, limit=LIMIT)
+        return rows_of(self.shell("ask for the commits", engine.ask, str(seed)), ",")
+
+    def _prepare(self, job: Job) -> None:
+        self.shell(f"writer prepare {job.pattern}", 'exec "$@"', *_WRITER, "prepare", json.dumps(asdict(job)))
+
+    def _run(self, job: Job) -> list[str]:
+        words = json.dumps(asdict(job))
+        if self.setting.engine:
+            client = ENGINES[self.setting.engine].client
+            return ["python3", "/root/engine_writer.py", words, json.dumps(asdict(client))]
+        return [*_WRITER, "run", words]
 
     def _by_serial(self, serial: str) -> str:
         script = 'udevadm settle; lsblk --nodeps --noheadings --raw --output SERIAL,NAME | sed -n "s/^$1 //p"'
@@ -358,26 +394,6 @@ grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
             raise ProofError(f"{self.setting.name}: the guest sees no disk with the serial {serial}")
         return name
 
-    def _stat(self) -> str:
-        return self.shell("read the kernel's counters", 'cat "/sys/block/$1/stat"', self.name)
-
-    def _trace_on(self) -> None:
-        script = """
-[ -e /sys/kernel/tracing/tracing_on ] || mount -t tracefs tracefs /sys/kernel/tracing
-cd /sys/kernel/tracing
-echo 0 > tracing_on
-echo 16384 > buffer_size_kb
-echo > trace
-echo 1 > events/block/block_rq_issue/enable
-echo 1 > tracing_on
-"""
-        self.shell("trace the block layer", script)
-
-    def _trace(self) -> accounting.Counted:
-        script = 'cd /sys/kernel/tracing; echo 0 > tracing_on; cat "/sys/block/$1/dev"; grep block_rq_issue: trace || true'
-        device, _, text = self.shell("read the trace", script, self.name, limit=LIMIT).partition("\n")
-        return accounting.of_trace(text, device)
-
 
 def record(setting: Setting, wanted: Sequence[Cell], seeds: Sequence[int], directory: Path) -> None:
     """Record all cells of one setting into a directory, which is replaced. ProofError or LabError says what failed."""
@@ -385,7 +401,9 @@ def record(setting: Setting, wanted: Sequence[Cell], seeds: Sequence[int], direc
     def todo(rig: Rig) -> list[Job]:
         # What loses by its own pattern comes last: it leaves dirty pages behind.
         order = sorted((cell.workload for cell in wanted), key=lambda name: (name in UNSAFE_WORKLOADS, name))
-        return [job for name in order for job in jobs(name, seeds, f"/dev/{rig.name}", rig.ack)]
+        return [
+            job for name in order for job in jobs(name, seeds, f"/dev/{rig.name}", rig.ack, setting.engine)
+        ]
 
     record_jobs(setting, todo, directory)
 
@@ -408,16 +426,14 @@ def record_jobs(
     disk = VolatileDisk.made(directory / "disk", image, flush, slow)
     with booted(setting, directory, disk) as rig:
         rig.mount()
-        if setting.engine:
-            say(f"{setting.name}: a cluster")
-            rig.shell(f"make a cluster of {setting.engine}", postgresql.PREPARE, MOUNT, limit=LIMIT)
+        rig.make_engine()
         say(f"{setting.name}: harden-db")
         report = rig.harden()
         if slow:
             rig.slow_journal(slow)
         todo = todo_of(rig)
         rig.prepare([*todo, _afterwards(todo[-1])])
-        rig.plant("first part", plant.before)
+        rig.plant("first part", ENGINES[setting.engine].sync_off if plant.sync_off else plant.before)
         seen = rig.seen()
         segments = list[Segment]()
         if plant.has_second_part:
@@ -460,7 +476,7 @@ class Found:
 
     files: dict[str, bytes | None]
     complaints: list[str]
-    rows: set[tuple[int, int]] = field(default_factory=set)
+    rows: Rows = field(default_factory=set)
 
 
 def reboot(setting: Setting, image: Path, paths: Sequence[str], seed: int, directory: Path) -> Found:
@@ -511,7 +527,7 @@ def _afterwards(job: Job) -> Job:
 def layout_of(setting: Setting) -> Layout:
     """Return the machine of a setting, which has no disks of its own but the root."""
     if setting.engine:
-        return Layout(packages=postgresql.PACKAGES, memory=1024)
+        return Layout(packages=ENGINES[setting.engine].packages, memory=1024)
     return Layout()
 
 

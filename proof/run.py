@@ -23,6 +23,7 @@ from lab.progress import say
 from proof import choice, evidence, judge, machine, needs, price, short
 from proof.cells import PLANTS, Cell, Setting, by_setting, chosen, matrix, to_boot
 from proof.disk import ROOT
+from proof.engines import ENGINES
 from proof.errors import ProofError
 
 EVIDENCE = ROOT / "docs/evidence"
@@ -39,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
         cells = [] if arguments.price else chosen(matrix(), arguments.cells or ["*"])
         if arguments.list:
             return _list(cells)
-        _must_have_tools(arguments.install)
+        _must_have_tools(cells, arguments.install)
         failed = _prove(cells, arguments) if cells else 0
         return _price(arguments) or failed if arguments.price or not arguments.cells else failed
     except (ProofError, LabError) as error:
@@ -103,11 +104,12 @@ def _list(cells: Sequence[Cell]) -> int:
     return 0
 
 
-def _must_have_tools(install: bool) -> None:
-    absent = needs.missing()
+def _must_have_tools(cells: Sequence[Cell], install: bool) -> None:
+    engines = [ENGINES[name] for name in sorted({cell.setting.engine for cell in cells} - {""})]
+    absent = needs.missing(engines)
     if absent and install and shutil.which("apt-get"):
         doctor.install(absent)
-        absent = needs.missing()
+        absent = needs.missing(engines)
     if absent:
         raise ProofError(doctor.advice(absent))
 

@@ -21,11 +21,13 @@ from proof.errors import ProofError
 from proof.images import Image, copy_sparse
 from proof.log import Event, Kind
 from proof.verify import Acknowledged, Records
-from proof.volatile import BLOCKS, DROP, KEEP, POLICIES, SECTORS, Disk, Faults, WriteBack
+from proof.volatile import BLOCKS, DROP, KEEP, POLICIES, SECTORS, Disk, Faults, Policy, WriteBack
 from proof.writer import Job
 
 #: Of ten cuts. Keeping all loses nothing by itself: it is there for recovery.
 MIX = (*[DROP] * 4, *[SECTORS] * 3, *[BLOCKS] * 2, KEEP)
+#: The same for those who write pages of 4 KiB and cannot mend one that is torn.
+WHOLE_PAGES = tuple(BLOCKS if policy is SECTORS else policy for policy in MIX)
 #: Acknowledgements after an edit at which a disk is looked at.
 NEAR = 12
 
@@ -128,7 +130,7 @@ class Summary:
     bound: float | None
 
 
-def schedule(events: Sequence[Event], count: int, seed: int) -> list[Cut]:
+def schedule(events: Sequence[Event], count: int, seed: int, mix: Sequence[Policy] = MIX) -> list[Cut]:
     """Choose cuts: half of them at acknowledgements, evenly spread, half anywhere between the first and the last.
 
     It depends on the seed, and on acknowledgements by their number: a control that commits as often gets the same.
@@ -143,7 +145,7 @@ def schedule(events: Sequence[Event], count: int, seed: int) -> list[Cut]:
     cuts = [
         Cut(
             events[place].sequence,
-            MIX[int(chance.random() * len(MIX))].name,
+            mix[int(chance.random() * len(mix))].name,
             int(chance.random() * (1 << 32)),
         )
         for place in places

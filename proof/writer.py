@@ -69,7 +69,7 @@ class Job:
     barriers would not. `ack` is the disk of acknowledgements; without one nothing is acknowledged.
     `seconds` ends the run early; 0 is no limit. `noise` is how many blocks of 4 KiB each client writes before each
     commit, directly and never synced, as an engine writes its data files between checkpoints: so that a disk that
-    honours FUA has something volatile to lose. `socket` is the directory where an engine's server listens, for
+    honours FUA has something volatile to lose. `socket` says where an engine's server listens, for
     engine_writer.py; `pattern` is then the engine's name.
 
     With a `delay` of 0 or more the clients share one log and its syncs, as an engine's do that groups commits: whoever

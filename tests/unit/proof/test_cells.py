@@ -28,6 +28,7 @@ from proof.cells import (
     matrix,
     to_boot,
 )
+from proof.engines import ENGINES
 from proof.errors import ProofError
 from proof.writer import PATTERNS
 
@@ -83,11 +84,13 @@ def test_every_control_that_was_asked_for_is_there() -> None:
 
 def test_real_engines_have_cells_of_each_safe_profile() -> None:
     """Each of them with its sync off, on both file systems."""
-    found = [cell for cell in CELLS.values() if cell.setting.engine]
-    for file_system in FILE_SYSTEMS:
-        own = [cell for cell in found if cell.setting.file_system == file_system]
+    for name in ENGINES:
+        own = [cell for cell in CELLS.values() if cell.setting.engine == name]
         assert {cell.setting.profile for cell in own if cell.expects == SAFE} == set(SAFE_PROFILES)
-        assert any(cell.setting.plant == "sync-off" for cell in own)
+        for file_system in FILE_SYSTEMS:
+            assert any(
+                cell.setting.plant == "sync-off" for cell in own if cell.setting.file_system == file_system
+            )
     assert all((cell.workload == COMMITS) == bool(cell.setting.engine) for cell in CELLS.values())
 
 

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -22,6 +21,8 @@ import pytest
 from proof import log, machine
 from proof.cells import COMMITS, DEVICES, LOSES, NBD, SAFE_WORKLOADS, Cell, Setting
 from proof.disk import VolatileDisk
+from proof.engine import Engine
+from proof.engines import ENGINES
 from proof.errors import ProofError
 from proof.judge import Record
 from proof.log import Kind
@@ -68,25 +69,30 @@ def test_each_workload_is_written_alone_and_then_by_all(workload: str) -> None:
     assert len({job.directory for job in jobs}) == (3 if workload == "append_fsync" else 1)
 
 
-def test_a_real_engine_is_written_to_by_its_own_client(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=list(ENGINES))
+def test_a_real_engine_is_written_to_by_its_own_client(engine: Engine, tmp_path: Path) -> None:
     """By all at once, with noise that is prepared on its file system; its machine has the server."""
-    jobs = machine.jobs(COMMITS, [1, 2], "/dev/vdb", "/dev/vdc")
+    jobs = machine.jobs(COMMITS, [1, 2], "/dev/vdb", "/dev/vdc", engine.name)
     assert [(job.pattern, job.clients, job.seed, job.socket) for job in jobs] == [
-        ("postgresql", machine.CLIENTS, 1, "/run/postgresql"),
-        ("postgresql", machine.CLIENTS, 2, "/run/postgresql"),
+        (engine.name, machine.CLIENTS, 1, engine.socket),
+        (engine.name, machine.CLIENTS, 2, engine.socket),
     ]
     made, guest = rig(tmp_path)
-    made.setting, made.name = Setting("flush", "virtio", "ext4", engine="postgresql"), "vdb"
+    made.setting, made.name = Setting("flush", "virtio", "ext4", engine=engine.name), "vdb"
     put = list[str]()
     guest.put = lambda local, remote: put.append(remote)  # type: ignore[method-assign]
     made.prepare(jobs)
     assert put == ["/root/writer.py", "/root/engine_writer.py"]
     (prepared,) = guest.scripts
-    job = json.loads(shlex.split(prepared)[-1])
+    job = json.loads(prepared[prepared.index("{") :])
     assert (job["pattern"], job["directory"], job["noise"]) == ("direct", "/srv/proof/noise", 1)
-    assert "postgresql" in machine.layout_of(made.setting).packages
+    assert machine.layout_of(made.setting).packages == engine.packages
     made.write(jobs[0])
-    assert any("python3 /root/engine_writer.py" in script for script in guest.scripts)
+    (written,) = (script for script in guest.scripts if "engine_writer.py" in script)
+    words = written.split("engine_writer.py ", 1)[1]
+    told, end = json.JSONDecoder().raw_decode(words)
+    assert Job(**told) == jobs[0]
+    assert json.loads(words[end:])["argv"] == list(engine.client.argv)
 
 
 def test_what_harden_db_is_told() -> None:
@@ -138,7 +144,7 @@ class Guest:
 
     def run(self, argv: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
         """Answer by what the script is about."""
-        script = argv[2] if len(argv) > 2 else argv[0]
+        script = " ".join(argv[2:] or argv)
         self.scripts.append(script)
         return subprocess.CompletedProcess(argv, *self._answer(script), "sh: no")
 
@@ -148,15 +154,16 @@ class Guest:
                 self.log.append(Kind.WRITE, 0, data=bytes(512))
                 self.log.append(Kind.FLUSH)
                 self.log.append(Kind.ACK, 0, data=acknowledgement(0, number))
-            self.flushes += self.commits
-            return 0, json.dumps({"job": {}, "commits": [self.commits], "commit_seconds": {"p50": 0.1}})
-        if script.startswith("cat ") and "/stat" in script:
-            return 0, f"0 0 0 0 {self.flushes} 0 0 0 0 0 0 0 0 0 0 {self.flushes} 0\n"
-        if "grep block_rq_issue" in script:
-            return 0, "254:16\n x: block_rq_issue: 254,16 FF 0 () 0 + 0 [x]\n"
+            before, self.flushes = self._stat(), self.flushes + self.commits
+            told = json.dumps({"job": {}, "commits": [self.commits], "commit_seconds": {"p50": 0.1}})
+            trace = " x: block_rq_issue: 254,16 FF 0 () 0 + 0 [x]"
+            return 0, "\n".join([before, told, self._stat(), "254:16", trace, ""])
         if "lsblk" in script:
             return 0, "vdb\n"
         return (1, "said") if "fails" in script else (0, "")
+
+    def _stat(self) -> str:
+        return f"0 0 0 0 {self.flushes} 0 0 0 0 0 0 0 0 0 0 {self.flushes} 0"
 
     def put(self, local: Path, remote: str) -> None:
         """Take a file."""
@@ -347,10 +354,20 @@ def test_a_setting_may_be_recorded_for_proof_and_price_at_once(
 
 
 @ext4_tool
-def test_a_real_engine_is_there_before_it_is_hardened(guests: list[Guest], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("engine", "made", "off"),
+    [
+        ("postgresql", "pg_createcluster", "set fsync = off"),
+        ("mariadb", "mariadb-install-db", "innodb_flush_log_at_trx_commit = 0"),
+        ("firebird", "create database", "-write async"),
+    ],
+)
+def test_a_real_engine_is_there_before_it_is_hardened(
+    guests: list[Guest], tmp_path: Path, engine: str, made: str, off: str
+) -> None:
     """For harden-db manages what it finds."""
-    setting = Setting("flush", "virtio", "ext4", "sync-off", "postgresql")
+    setting = Setting("flush", "virtio", "ext4", "sync-off", engine)
     machine.record(setting, [Cell(setting, COMMITS, LOSES)], [1], tmp_path / "r")
-    steps = ["pg_createcluster", "harden-db", "set fsync = off", "engine_writer.py"]
+    steps = [made, "create table", "harden-db", off, "engine_writer.py"]
     assert [place(guests[0], step) for step in steps] == sorted(place(guests[0], step) for step in steps)
     assert len(Record.read(tmp_path / "r").segments(COMMITS)) == 1

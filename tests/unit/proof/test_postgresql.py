@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from proof import checks, engine_writer, postgresql
+from proof.engine import Server
 from proof.errors import ProofError
 from proof.writer import Job
 
@@ -59,7 +60,7 @@ def image() -> Iterator[Path]:
             words = ["psql", "-qX", "-h", str(sockets), "-U", "postgres", "-c"]
             table = "create table commits (seed integer, client integer, number integer)"
             subprocess.run([*words, table], check=True, capture_output=True)
-            found = engine_writer.run(replace(JOB, socket=str(sockets)))
+            found = engine_writer.run(replace(JOB, socket=str(sockets)), postgresql.CLIENT)
             assert found["commits"] == [20, 20, 20]
         finally:
             as_server(str(programs / "pg_ctl"), "-w", "-m", "immediate", "-D", str(data), "stop")
@@ -78,7 +79,7 @@ def scratch() -> Iterator[Path]:
 
 def test_its_own_server_finds_the_commits(image: Path, scratch: Path) -> None:
     """All that were acknowledged; one that never was is missing; those of another run too."""
-    judge = postgresql.Server("ext4", JOB)
+    judge = Server(postgresql.ENGINE, "ext4", JOB)
     before = image.read_bytes()
     assert judge(image, [20, 20, 20], scratch) == (True, "", 0, 0)
     assert judge(image, [20, 22, 20], scratch) == (True, "", 2, 0)
@@ -92,7 +93,7 @@ def test_a_cluster_that_does_not_come_up_has_lost_all(image: Path, scratch: Path
     shutil.copy(image, broken)
     command = ["debugfs", "-w", "-R", "rm /postgresql/global/pg_control", str(broken)]
     subprocess.run(command, check=True, capture_output=True, env=os.environ | {"PATH": PATH})
-    clean, said, missing, _ = postgresql.Server("ext4", JOB)(broken, [20, 0, 1], scratch)
+    clean, said, missing, _ = Server(postgresql.ENGINE, "ext4", JOB)(broken, [20, 0, 1], scratch)
     assert (clean, missing) == (False, 21)
     assert "pg_control" in said
 
@@ -101,11 +102,11 @@ def test_an_image_without_a_cluster_is_an_error(scratch: Path, tmp_path: Path) -
     """It says nothing about commits."""
     empty = tmp_path / "image"
     subprocess.run(["mkfs.ext4", "-q", str(empty), "16M"], check=True, env=os.environ | {"PATH": PATH})
-    with pytest.raises(ProofError, match="no cluster"):
-        postgresql.Server("ext4", JOB)(empty, [1], scratch)
+    with pytest.raises(ProofError, match="no postgresql"):
+        Server(postgresql.ENGINE, "ext4", JOB)(empty, [1], scratch)
 
 
 def test_a_client_that_ends_is_told(tmp_path: Path) -> None:
     """It acknowledges nothing."""
     with pytest.raises(engine_writer.EngineError, match="client 0: commit 0 answered ''"):
-        engine_writer.run(replace(JOB, socket=str(tmp_path), clients=1))
+        engine_writer.run(replace(JOB, socket=str(tmp_path), clients=1), postgresql.CLIENT)
