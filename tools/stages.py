@@ -130,6 +130,13 @@ def lab_stages() -> Iterator[Stage]:
     }
     lab = ("python", "-m", "lab")
     yield Stage("lab", "packages", here[-1], (*lab, "doctor", "--install"), live=True)
+    # Not PostgreSQL's: Debian's package makes a cluster, and starts it.
+    engines = ("*/mariadb/*", "*/firebird/*")
+    needs = ("python", "-m", "proof", "--needs", "--install", *engines)
+    yield Stage("lab", "packages of the proof", here[-1], needs, live=True)
+    # In the unit tests those that miss their tool are skipped.
+    proof = ("pytest", "-n2", "-rs", "tests/unit/proof")
+    yield Stage("lab", "unit tests of the proof, with its tools", here[-1], proof)
     yield Stage("lab", "image", here[-1], (*lab, "image"), live=True)
     command = ("molecule", "test", "--all")
     yield Stage("lab", "molecule", here[-1], command, environment=facts, live=True)
