@@ -68,7 +68,7 @@ _MYSQL = {
     "sync_binlog": Rule(
         ("1",),
         "1",
-        "after a power cut the binary log lacks commits that the tables have, and replicas miss them",
+        "after a power cut the binary log lacks commits: recovery rolls them back, or replicas miss them",
         loses=True,
         unless=("log_bin", "OFF"),
     ),
