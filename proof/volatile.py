@@ -61,10 +61,11 @@ class WriteBack:
 
 @dataclass(frozen=True)
 class Faults:
-    """What a lying disk does: ignore every Nth flush (0: none), and the FUA bit."""
+    """What a lying disk does: ignore every Nth flush (0: none), and the FUA bit. It has had `flushes` before."""
 
     ignore_flush_every: int = 0
     ignore_fua: bool = False
+    flushes: int = 0
 
 
 class Disk:
@@ -79,7 +80,7 @@ class Disk:
         self._faults = faults or Faults()
         self._random = random.Random(f"write-back {seed}")
         self._queue: deque[Event] = deque()
-        self._flushes = 0
+        self._flushes = self._faults.flushes
 
     @property
     def pending_bytes(self) -> int:
