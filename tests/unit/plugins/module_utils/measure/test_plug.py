@@ -67,6 +67,13 @@ class Rig:
         self._thread = threading.Thread(target=witness.serve, args=(30,))
         self._thread.start()
 
+    def await_ends(self, count: int) -> None:
+        """Return once it has heard that so many clients ended: what they said last may still be on its way."""
+        deadline = time.monotonic() + 10
+        while len(plug_log.parse(self.path.read_text("ascii")).ended) < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
     def close(self) -> plug_log.Log:
         """End it and return its log."""
         self._stop.set()
@@ -269,6 +276,7 @@ class TestWitness:
         time.sleep(0.2)
         stopped.set()
         running.join()
+        rig.await_ends(2)
         log = rig.close()
         assert log.acknowledged == {0: clients[0].acknowledged, 1: clients[1].acknowledged}
         assert min(log.acknowledged.values()) > 0
@@ -281,7 +289,7 @@ class TestWitness:
         rig, place = Rig(job, tmp_path / "log"), os.open(tmp_path, os.O_RDONLY)
         silent, closed = self.clients(job, rig, place)
         closed.close()
-        time.sleep(0.3)
+        rig.await_ends(1)
         log = rig.close()
         assert log.ended == {1: "closed"}
         silent.close()
