@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One machine for all tests. Each module leaves it as it was, but for the last, which cuts its power."""
+"""One machine for all tests; each module goes back to the moment after it was made."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ sys.path[:0] = [str(ROOT), str(ROOT / "molecule")]
 from support.runs import Playbooks  # noqa: E402
 
 from lab.machine import Machine  # noqa: E402
+from lab.prepared import READY  # noqa: E402
 
 SCENARIO = Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def machine() -> Machine:
-    """The machine as it was made, and then as each module leaves it."""
-    return Machine("measure")
+    """The machine, back at the moment after it was made."""
+    made = Machine("measure")
+    made.load(READY)
+    return made
 
 
 @pytest.fixture(scope="module")

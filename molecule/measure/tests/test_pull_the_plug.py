@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import rig
 import yaml
+from support import power
 from support.runs import Playbooks, Run, connection, inventory
 
 from lab.machine import Machine
@@ -31,7 +31,7 @@ GATEWAY = "10.0.2.2"
 #: A disk of a maker that answers each flush without doing anything.
 LIAR = (
     *("-set", f"device.{disk_id('SATA0001')}.model=ST1000NM0033-9ZM173"),
-    *("-set", f"drive.{drive_id('SATA0001')}.cache=unsafe"),
+    *("-set", f"drive.{drive_id('SATA0001')}.cache.no-flush=on"),
 )
 #: Stands in for a machine that is none of a hypervisor: on those alone a disk means it when it says that it rotates.
 #: And the disk says that its cache is off.
@@ -110,27 +110,16 @@ def cut(machine: Machine, playbooks: Playbooks, tmp_path_factory: pytest.TempPat
     with ExitStack() as stack:
         disks = {}
         for host, options in HOSTS.items():
-            disk = disks[host] = stack.enter_context(rig.volatile_disk(directory / f"{host}-before"))
-            rig.plug_in(machine, disk, f"PLUG{host}")
-            machine.run(
-                [
-                    "sh",
-                    "-c",
-                    'mkdir "$3"; mount -o "$1" "$2" "$3"',
-                    "mount",
-                    options,
-                    rig.link(f"PLUG{host}"),
-                    f"/srv/{host}",
-                ]
-            )
-            wire = rig.Wire(("127.0.0.1", ports[host]), ("127.0.0.2", ports[host]))
+            disk = disks[host] = stack.enter_context(power.volatile_disk(directory / f"{host}-before"))
+            power.plug_in(machine, disk, f"PLUG{host}", f"/srv/{host}", options)
+            wire = power.Wire(("127.0.0.1", ports[host]), ("127.0.0.2", ports[host]))
             stack.callback(wire.cut)
         playbooks.inventories.append(inventory(directory / "names.yml", names(machine, directory, ports)))
         for host in HOSTS:
             run = pull(playbooks, host, "run")
             assert run.code == 0, "the commits did not begin"
         # Somebody flushes the unsafe disk once, so that files are there, and commits alone can be missing.
-        machine.run(["sh", "-c", f"sync -f /srv/unsafe; sync {rig.link('PLUGunsafe')}"])
+        machine.run(["sh", "-c", f"sync -f /srv/unsafe; sync {power.link('PLUGunsafe')}"])
         too_early = pull(playbooks, "safe", "verify")
         for host in HOSTS:
             wait_for_commits(directory, host)
@@ -139,9 +128,8 @@ def cut(machine: Machine, playbooks: Playbooks, tmp_path_factory: pytest.TempPat
             disk.stop()
         machine.boot(*LIAR)
         for host, disk in disks.items():
-            left = stack.enter_context(rig.after_cut(disk, directory / f"{host}-after"))
-            rig.plug_in(machine, left, f"PLUG{host}")
-            machine.run(["mount", "-o", HOSTS[host], rig.link(f"PLUG{host}"), f"/srv/{host}"])
+            left = stack.enter_context(power.after_cut(disk, directory / f"{host}-after"))
+            power.plug_in(machine, left, f"PLUG{host}", f"/srv/{host}", HOSTS[host])
         inventory(directory / "names.yml", names(machine, directory, ports))
         yield Cut(machine, playbooks, directory, too_early)
 

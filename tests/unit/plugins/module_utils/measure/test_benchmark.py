@@ -201,7 +201,7 @@ class TestPlan:
 
     def test_a_fio_that_knows_no_dsync_is_told_before_it_fails(self) -> None:
         host = FioHost(sync=OLD_SYNC)
-        with pytest.raises(Refused, match="knows no O_DSYNC.* without direct_dsync"):
+        with pytest.raises(Refused, match=r"knows no O_DSYNC.* without direct_dsync"):
             benchmark.plan(host, {**ROW, "patterns": ["osync", "direct_dsync"]})
         assert benchmark.plan(host, {**ROW, "patterns": ["osync"]}).patterns == ["osync"]
 

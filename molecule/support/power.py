@@ -29,12 +29,14 @@ def volatile_disk(directory: Path) -> VolatileDisk:
     return VolatileDisk.made(directory, image, FLUSH)
 
 
-def plug_in(machine: Machine, disk: VolatileDisk, serial: str) -> None:
-    """Give the running machine a disk that is served, and wait until udev knows it."""
+def plug_in(machine: Machine, disk: VolatileDisk, serial: str, target: str, options: str) -> None:
+    """Give the running machine a disk that is served, and mount it as soon as udev knows it."""
     machine.hmp(f"drive_add 0 {disk.drive(f'drive-{serial}', 'disk')}")
     machine.hmp(f"device_add scsi-hd,bus=scsi.0,drive=drive-{serial},serial={serial},write-cache=on")
     wait = 'until [ -e "$1" ]; do sleep 0.2; done; udevadm settle'
     machine.run(["sh", "-c", wait, "plug-in", link(serial)], timeout=60.0)
+    machine.run(["mkdir", "-p", target])
+    machine.run(["mount", "-o", options, link(serial), target])
 
 
 def link(serial: str) -> str:
