@@ -395,6 +395,21 @@ class TestHost:
             time.sleep(0.1)
         assert os.listdir(data) == [], "the commits end, and their files go, without the witness"
 
+    @pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
+    def test_a_witness_keeps_nothing_where_others_may_write(self, tmp_path: Path, mode: int) -> None:
+        job, place = small_job(tmp_path), plug_keeper.paths(str(tmp_path), "db1")
+        Path(place.log).write_text("theirs\n")
+        Path(place.stop).symlink_to(tmp_path / "precious")
+        tmp_path.chmod(mode)
+        for act in (
+            plug_keeper.read,
+            plug_keeper.stop,
+            lambda _: plug_keeper.start(place, job, KEY, "127.0.0.1", 1),
+        ):
+            with pytest.raises(Refused, match=f"mode {mode:o}, wanted a directory of this user"):
+                act(place)
+        assert not (tmp_path / "precious").exists()
+
     def test_files_that_a_cut_left_are_cleaned_and_no_others(self, tmp_path: Path, host: FakeHost) -> None:
         (tmp_path / f".durable-plug-{RUN}-0").touch()
         (tmp_path / ".durable-plug-link").mkdir()
