@@ -40,6 +40,8 @@ def main(argv: Sequence[str]) -> int:
         if arguments.list:
             return _list(cells)
         _must_have_tools(arguments.install)
+        if arguments.doctor:
+            return 0
         return _prove(cells, arguments)
     except (ProofError, LabError) as error:
         print(f"proof: {error}", file=sys.stderr)
@@ -78,6 +80,9 @@ def _parser() -> argparse.ArgumentParser:
         default=EVIDENCE,
         metavar="DIR",
         help="where the evidence goes (docs/evidence)",
+    )
+    parser.add_argument(
+        "--doctor", action="store_true", help="say which tools are missing, and do nothing else"
     )
     parser.add_argument("--install", action="store_true", help="install missing tools with apt-get")
     return parser
