@@ -79,7 +79,7 @@ def names(machine: Machine, directory: Path, ports: dict[str, int]) -> dict[str,
         host: {
             **connection(machine),
             "durable_mounts": [f"/srv/{host}"],
-            "durable_plug_limits": {"clients": 6, "size": 1, "rate": 2000},
+            "durable_plug_limits": {"clients": 6, "size": 1, "rate": 100},
             "durable_witness_port": ports[host],
             "durable_witness_address": GATEWAY,
             "durable_witness_listen": "127.0.0.2",
