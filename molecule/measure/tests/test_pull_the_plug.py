@@ -51,7 +51,6 @@ class Cut(NamedTuple):
     machine: Machine
     playbooks: Playbooks
     directory: Path
-    too_early: Run
 
 
 def pull(playbooks: Playbooks, host: str, state: str, **variables: Any) -> Run:
@@ -79,7 +78,7 @@ def names(machine: Machine, directory: Path, ports: dict[str, int]) -> dict[str,
         host: {
             **connection(machine),
             "durable_mounts": [f"/srv/{host}"],
-            "durable_plug_limits": {"clients": 6, "size": 1, "rate": 100},
+            "durable_plug_limits": {"clients": 6, "size": 1, "rate": 200},
             "durable_witness_port": ports[host],
             "durable_witness_address": GATEWAY,
             "durable_witness_listen": "127.0.0.2",
@@ -120,7 +119,6 @@ def cut(machine: Machine, playbooks: Playbooks, tmp_path_factory: pytest.TempPat
             assert run.code == 0, "the commits did not begin"
         # Somebody flushes the unsafe disk once, so that files are there, and commits alone can be missing.
         machine.run(["sh", "-c", f"sync -f /srv/unsafe; sync {power.link('PLUGunsafe')}"])
-        too_early = pull(playbooks, "safe", "verify")
         for host in HOSTS:
             wait_for_commits(directory, host)
         machine.cut()
@@ -131,12 +129,7 @@ def cut(machine: Machine, playbooks: Playbooks, tmp_path_factory: pytest.TempPat
             left = stack.enter_context(power.after_cut(disk, directory / f"{host}-after"))
             power.plug_in(machine, left, f"PLUG{host}", f"/srv/{host}", HOSTS[host])
         inventory(directory / "names.yml", names(machine, directory, ports))
-        yield Cut(machine, playbooks, directory, too_early)
-
-
-def test_a_host_that_was_not_cut_is_refused_and_its_commits_go_on(cut: Cut) -> None:
-    assert cut.too_early.code == 2
-    assert "the host was not restarted since the commits were begun" in " ".join(cut.too_early.output.split())
+        yield Cut(machine, playbooks, directory)
 
 
 def test_on_the_safe_disk_no_commit_is_lost_and_that_is_attested(cut: Cut) -> None:
