@@ -102,17 +102,19 @@ class Machine:
     def stop(self) -> None:
         """End QEMU in order: what reached the disks is kept. The guest is not asked."""
         self._connection.close()
-        if self.running:
+        pid = process.running(self.files)
+        if pid is not None:
             with suppress(LabError):  # QEMU may hang up before it answers
                 self.qmp("quit")
-            if not process.wait_ended(self.files, 10.0):
+            if not process.wait_ended(pid, 10.0):
                 process.kill(self.files)
 
     def power_off(self) -> None:
         """Shut the guest down in order, and return when QEMU has ended."""
+        pid = process.running(self.files)
         self.run(["systemctl", "poweroff"], check=False)
         self._connection.close()
-        if not process.wait_ended(self.files, BOOT_LIMIT):
+        if not process.wait_ended(pid, BOOT_LIMIT):
             raise LabError(f"{self.name} does not power off; its console: {self.files.console}")
 
     def reset(self) -> None:
@@ -222,13 +224,13 @@ class Machine:
             raise LabError(f"{self.name} runs already")
         self._connection.close()
         try:
-            process.start(qemu.argv(record.hardware, self.files, record.port, *extra))
+            process.start(qemu.argv(record.hardware, self.files, record.port, *extra), self.files.qemu_log)
         except LabError as error:
             if process.PORT_TAKEN not in str(error):
                 raise
             record = Record(record.hardware, process.free_port(), record.prepared)
             record.write(self.files)
-            process.start(qemu.argv(record.hardware, self.files, record.port, *extra))
+            process.start(qemu.argv(record.hardware, self.files, record.port, *extra), self.files.qemu_log)
         self._connection.configure(self.lab, record.port)
         self._connection.wait(BOOT_LIMIT)
 

@@ -29,13 +29,18 @@ def running(files: MachineFiles) -> int | None:
     return pid if os.fsencode(files.pid) in cmdline else None
 
 
-def start(argv: list[str]) -> None:
-    """Run QEMU; it goes to the background once the machine is made. LabError: what it said."""
+def start(argv: list[str], log: Path) -> None:
+    """Run QEMU; it goes to the background once the machine is made. LabError: what it said.
+
+    `log` is the file that `-D` names: in the background QEMU says there what is wrong, not on its stderr.
+    """
+    log.unlink(missing_ok=True)
     done = subprocess.run(
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd="/"
     )
     if done.returncode:
-        raise LabError(f"QEMU does not start: {done.stderr.strip()}")
+        said = done.stderr + (log.read_text(errors="replace") if log.exists() else "")
+        raise LabError(f"QEMU does not start: {said.strip()}")
 
 
 def free_port() -> int:
@@ -54,14 +59,25 @@ def kill(files: MachineFiles) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return
-    wait_ended(files, 30.0)
+    wait_ended(pid, 30.0)
 
 
-def wait_ended(files: MachineFiles, limit: float) -> bool:
-    """Return whether QEMU ended within `limit` seconds."""
+def wait_ended(pid: int | None, limit: float) -> bool:
+    """Return whether a process (None: there is none) ended within `limit` seconds, and so let go of files and ports.
+
+    Its command line goes first, with its memory: that is not yet the end.
+    """
     deadline = time.monotonic() + limit
-    while running(files) is not None:
+    while pid is not None and _lives(pid):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.02)
     return True
+
+
+def _lives(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in ("Z", "X")

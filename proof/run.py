@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
         if arguments.list:
             return _list(cells)
         _must_have_tools(cells, arguments.install)
-        if arguments.needs:
+        if arguments.doctor:
             return 0
         failed = _prove(cells, arguments) if cells else 0
         return _price(arguments) or failed if arguments.price or not arguments.cells else failed
@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         help="where the evidence goes (docs/evidence)",
     )
     parser.add_argument(
-        "--needs", action="store_true", help="see that the tools for these cells are here, and do nothing else"
+        "--doctor", action="store_true", help="say which tools these cells miss, and do nothing else"
     )
     parser.add_argument("--install", action="store_true", help="install missing tools with apt-get")
     return parser

@@ -129,11 +129,11 @@ def lab_stages() -> Iterator[Stage]:
         "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(ROOT / "tests/output/facts"),
     }
     lab = ("python", "-m", "lab")
-    yield Stage("lab", "packages", here[-1], (*lab, "doctor", "--install"), live=True)
-    # Not PostgreSQL's: Debian's package makes a cluster, and starts it.
+    # The lab's own, and the proof's: a scenario cuts its disk's power. Not PostgreSQL's: Debian's package makes a
+    # cluster, and starts it.
     engines = ("*/mariadb/*", "*/firebird/*")
-    needs = ("python", "-m", "proof", "--needs", "--install", *engines)
-    yield Stage("lab", "packages of the proof", here[-1], needs, live=True)
+    doctor = ("python", "-m", "proof", "--doctor", "--install", *engines)
+    yield Stage("lab", "packages", here[-1], doctor, live=True)
     # In the unit tests those that miss their tool are skipped.
     proof = ("pytest", "-n2", "-rs", "tests/unit/proof")
     yield Stage("lab", "unit tests of the proof, with its tools", here[-1], proof)

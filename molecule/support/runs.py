@@ -87,6 +87,17 @@ def _users_environment() -> dict[str, str]:
     return {**kept, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_INJECT_FACT_VARS": "false"}
 
 
+def connection(machine: Machine) -> dict[str, Any]:
+    """Return how to reach the machine, to give it a second name."""
+    return dict(json.loads(machine.inventory.read_text())["all"]["hosts"][machine.name])
+
+
+def inventory(path: Path, content: dict[str, Any]) -> Path:
+    """Write one more inventory (YAML is a superset of JSON)."""
+    path.write_text(json.dumps(content))
+    return path
+
+
 #: Stands in for ssh: does something before the n-th call, then is ssh.
 _WRAPPER = """#!/bin/sh
 echo call >> {calls}

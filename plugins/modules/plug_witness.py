@@ -44,7 +44,7 @@ options:
     type: int
     default: 7411
   directory:
-    description: Where it keeps its log.
+    description: Where it keeps its log. It is made if need be; nobody but this user may write there.
     type: path
     default: /var/lib/durable-dbhost
 author:

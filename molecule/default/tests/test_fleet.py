@@ -5,28 +5,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support import truth
-from support.runs import Executions, Playbooks, before_call
+from support.runs import Executions, Playbooks, before_call, connection, inventory
 
 from lab.machine import Machine
 
 AWAY = {"ansible_host": "127.0.0.1", "ansible_port": 9, "ansible_user": "root"}
-
-
-def connection(machine: Machine) -> dict[str, Any]:
-    """Return how to reach the machine, to give it a second name."""
-    return dict(json.loads(machine.inventory.read_text())["all"]["hosts"][machine.name])
-
-
-def inventory(path: Path, content: dict[str, Any]) -> Path:
-    """Write one more inventory (YAML is a superset of JSON)."""
-    path.write_text(json.dumps(content))
-    return path
 
 
 def test_an_unreachable_and_an_unpinned_host_are_reported_beside_the_others(

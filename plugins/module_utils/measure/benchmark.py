@@ -49,6 +49,8 @@ def plan(host: Host, row: dict[str, Any]) -> Plan:
     fio_there = _fio_version(host)
     if not fio_there:
         raise Refused("fio: not found; wanted fio 3 on this host: install it, or measure another host")
+    patterns = chosen("patterns", row["patterns"], fio.WORDS)
+    _expect_words(host, fio_there, patterns)
     place = find(host, [row["mount"]])[0]
     clients = [number("clients", count, 1, 64) for count in row["clients"]]
     if not clients:
@@ -59,7 +61,7 @@ def plan(host: Host, row: dict[str, Any]) -> Plan:
     )
     made = Plan(
         place=place,
-        patterns=chosen("patterns", row["patterns"], fio.WORDS),
+        patterns=patterns,
         clients=list(dict.fromkeys(clients)),
         variants=variants.plan(place, schedulers, options),
         seconds=number("seconds", row["seconds"], 2, 60),
@@ -248,6 +250,16 @@ def _fio_version(host: Host) -> str | None:
     except Unobservable:
         return None
     return said.stdout.strip() if said.rc == 0 and said.stdout.startswith("fio-") else None
+
+
+def _expect_words(host: Host, version: str, patterns: Sequence[str]) -> None:
+    """Raise Refused where this fio knows no O_DSYNC: until 2020 its option `sync` was yes or no."""
+    wanting = [pattern for pattern in patterns if fio.DSYNC in fio.WORDS[pattern]]
+    if wanting and "dsync" not in host.run(["fio", "--cmdhelp=sync"]).stdout.split():
+        raise Refused(
+            f"patterns: seen {version}, which knows no O_DSYNC; wanted a newer one, such as 3.33: install that,"
+            f" or measure without {', '.join(wanting)}"
+        )
 
 
 def _busy(host: Host, name: str) -> int:

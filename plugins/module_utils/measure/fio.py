@@ -13,12 +13,14 @@ from ..host import Unobservable
 from .limits import MIB
 from .patterns import BLOCK
 
+#: Not known to each fio 3.
+DSYNC = "--sync=dsync"
 #: Pattern -> fio's words for it. fio has none for RWF_DSYNC.
 WORDS = {
-    "direct_dsync": ("--direct=1", "--sync=dsync"),
+    "direct_dsync": ("--direct=1", DSYNC),
     "direct_fdatasync": ("--direct=1", "--fdatasync=1"),
     "osync": ("--direct=0", "--sync=sync"),
-    "dsync": ("--direct=0", "--sync=dsync"),
+    "dsync": ("--direct=0", DSYNC),
     "append_fsync": ("--direct=0", "--fsync=1", "--file_append=1"),
 }
 _APPENDS = ("append_fsync",)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import stat
 import time
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -43,6 +44,7 @@ def start(place: Paths, job: Job, key: str, address: str, port: int) -> None:
     if len(key) < 32:
         raise Refused("key: seen a short one; wanted at least 32 letters")
     os.makedirs(os.path.dirname(place.log), mode=0o700, exist_ok=True)
+    _expect_own(os.path.dirname(place.log))
     try:
         log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_APPEND, 0o600)
     except FileExistsError:
@@ -93,6 +95,7 @@ def read(place: Paths) -> plug_log.Log:
     """Return what was written down. Raises Refused or OSError."""
     if not os.path.exists(place.log):
         raise Refused(f"{place.log}: not there: no run was begun with this witness, or it was cleaned away")
+    _expect_own(os.path.dirname(place.log))
     with open(place.log, encoding="ascii", errors="replace") as handle:
         return plug_log.parse(handle.read(plug_witness.MOST + 2 * plug_witness.LINE))
 
@@ -101,6 +104,7 @@ def stop(place: Paths) -> bool:
     """End the witness and take its log away; tell whether there was one. Raises Refused or OSError."""
     if not os.path.exists(place.log):
         return False
+    _expect_own(os.path.dirname(place.log))
     with open(place.stop, "w", encoding="ascii"), open(place.log, encoding="ascii") as handle:
         deadline = time.monotonic() + _PATIENCE
         while True:
@@ -114,6 +118,16 @@ def stop(place: Paths) -> bool:
     _remove(place.log)
     _remove(place.stop)
     return True
+
+
+def _expect_own(directory: str) -> None:
+    """Raise Refused where others could put a log of theirs, or a link. Raises OSError."""
+    status = os.stat(directory)
+    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise Refused(
+            f"{directory}: seen owner {status.st_uid} and mode {stat.S_IMODE(status.st_mode):o}, wanted a directory"
+            " of this user that nobody else may write: name another, it is made"
+        )
 
 
 def _remove(path: str) -> None:

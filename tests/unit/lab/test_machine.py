@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,25 @@ def test_a_process_of_another_program_is_never_ours(files: MachineFiles) -> None
     """A process id is used again some day: here it is this test's."""
     files.pid.write_text(str(os.getpid()))
     assert process.running(files) is None
+
+
+def test_a_process_has_ended_once_it_holds_nothing_more() -> None:
+    """The command line is no sign of life: a process that dies loses it before its files and ports."""
+    with subprocess.Popen(["sleep", "60"]) as child:
+        assert not process.wait_ended(child.pid, 0.1)
+        child.kill()
+        assert process.wait_ended(child.pid, 10.0), "a zombie has let go of all"
+    assert process.wait_ended(child.pid, 0.1)
+    assert process.wait_ended(None, 0.1)
+
+
+def test_what_qemu_says_in_the_background_is_told(tmp_path: Path) -> None:
+    """A shell stands in for QEMU. The words in the log decide whether another port is tried."""
+    log = tmp_path / "qemu.log"
+    log.write_text("of an earlier start")
+    with pytest.raises(LabError) as told:
+        process.start(["sh", "-c", f"echo early >&2; echo {process.PORT_TAKEN!r} > {log}; exit 1"], log)
+    assert str(told.value) == f"QEMU does not start: early\n{process.PORT_TAKEN}"
 
 
 def test_long_directories_get_short_sockets(tmp_path: Path) -> None:

@@ -328,3 +328,13 @@ def test_cells_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines()[0].startswith(f"{SAFE_CELL.name}\tsafe\tcontrol: ")
     assert run.main(["--list", "nothing"]) == 1
     assert "no cell is called 'nothing'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("absent", "code"), [({}, 0), ({"nbdkit": "nbdkit"}, 1)])
+def test_the_doctor_says_what_is_missing_and_proves_nothing(
+    absent: dict[str, str], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run.needs, "missing", lambda: absent)
+    monkeypatch.setattr(run, "_prove", lambda *_: pytest.fail("it proves"))
+    assert run.main(["--doctor"]) == code
+    assert ("apt-get install" in capsys.readouterr().err) == bool(absent)

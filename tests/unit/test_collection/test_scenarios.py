@@ -18,13 +18,16 @@ def test_there_is_a_scenario() -> None:
     assert SCENARIOS
 
 
-def test_scenarios_are_verified() -> None:
-    shared = (ROOT / ".config/molecule/config.yml").read_text(encoding="utf-8")
-    assert re.search(r"^ +- verify$", shared, re.M)
+@pytest.mark.parametrize(
+    "config", [ROOT / ".config/molecule/config.yml", *(s / "molecule.yml" for s in SCENARIOS)]
+)
+def test_whoever_has_a_sequence_of_its_own_verifies(config: Path) -> None:
+    text = config.read_text(encoding="utf-8")
+    is_shared = config.name == "config.yml"
+    assert re.search(r"^ +- verify$", text, re.M) or ("test_sequence" not in text and not is_shared)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: path.name)
 def test_a_scenario_has_tests(scenario: Path) -> None:
     texts = [path.read_text(encoding="utf-8") for path in scenario.glob("tests/test_*.py")]
     assert sum(len(re.findall(r"^ *def test_", text, re.M)) for text in texts) > 0
-    assert "test_sequence" not in (scenario / "molecule.yml").read_text(encoding="utf-8")

@@ -83,18 +83,37 @@ def said(commits: int = 1000, milliseconds: int = 2000, sync: bool = False, **jo
     )
 
 
+#: What fio 3.33 says of its option `sync`, and what it says from before it knew O_DSYNC.
+SYNC = """\
+                sync: Use synchronous write IO
+                type: string (opt=bla)
+             default: none
+        valid values: none
+                    : 0
+                    : sync
+                    : 1
+                    : dsync
+"""
+OLD_SYNC = """\
+                sync: Use O_SYNC for buffered writes
+                type: boolean value (opt=bool)
+             default: 0
+"""
+
+
 class FioHost(SmallHost):
     """fio is there, and says the same each time."""
 
-    def __init__(self, said: str = said()) -> None:
+    def __init__(self, said: str = said(), sync: str = SYNC) -> None:
         super().__init__()
         self.said, self.ran = said, []  # type: str, list[list[str]]
+        self.questions = {"--version": "fio-3.33\n", "--cmdhelp=sync": sync}
 
     def run(self, argv: list[str], timeout: float = 10.0) -> Result:
         if argv[0] != "fio":
             return super().run(argv, timeout)
         self.ran.append(argv)
-        return Result(0, "fio-3.33\n" if argv[1:] == ["--version"] else self.said, "")
+        return Result(0, self.questions.get(argv[1], self.said), "")
 
 
 class TestFio:
@@ -174,11 +193,17 @@ class TestPlan:
         with pytest.raises(Refused, match=why):
             benchmark.plan(host, {**ROW, **changes})
         assert host.mutations == []
-        assert host.ran in ([], [["fio", "--version"]])
+        assert all(argv[1] in host.questions for argv in host.ran)
 
     def test_without_fio_it_is_refused(self) -> None:
         with pytest.raises(Refused, match="install it"):
             benchmark.plan(SmallHost(), ROW)
+
+    def test_a_fio_that_knows_no_dsync_is_told_before_it_fails(self) -> None:
+        host = FioHost(sync=OLD_SYNC)
+        with pytest.raises(Refused, match=r"knows no O_DSYNC.* without direct_dsync"):
+            benchmark.plan(host, {**ROW, "patterns": ["osync", "direct_dsync"]})
+        assert benchmark.plan(host, {**ROW, "patterns": ["osync"]}).patterns == ["osync"]
 
     def test_a_busy_disk_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(benchmark.time, "sleep", lambda _seconds: None)

@@ -67,6 +67,13 @@ class Rig:
         self._thread = threading.Thread(target=witness.serve, args=(30,))
         self._thread.start()
 
+    def await_ends(self, count: int) -> None:
+        """Return once it has heard that so many clients ended: what they said last may still be on its way."""
+        deadline = time.monotonic() + 10
+        while len(plug_log.parse(self.path.read_text("ascii")).ended) < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
     def close(self) -> plug_log.Log:
         """End it and return its log."""
         self._stop.set()
@@ -269,6 +276,7 @@ class TestWitness:
         time.sleep(0.2)
         stopped.set()
         running.join()
+        rig.await_ends(2)
         log = rig.close()
         assert log.acknowledged == {0: clients[0].acknowledged, 1: clients[1].acknowledged}
         assert min(log.acknowledged.values()) > 0
@@ -281,7 +289,7 @@ class TestWitness:
         rig, place = Rig(job, tmp_path / "log"), os.open(tmp_path, os.O_RDONLY)
         silent, closed = self.clients(job, rig, place)
         closed.close()
-        time.sleep(0.3)
+        rig.await_ends(1)
         log = rig.close()
         assert log.ended == {1: "closed"}
         silent.close()
@@ -386,6 +394,21 @@ class TestHost:
         while os.listdir(data) and time.monotonic() < deadline:
             time.sleep(0.1)
         assert os.listdir(data) == [], "the commits end, and their files go, without the witness"
+
+    @pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
+    def test_a_witness_keeps_nothing_where_others_may_write(self, tmp_path: Path, mode: int) -> None:
+        job, place = small_job(tmp_path), plug_keeper.paths(str(tmp_path), "db1")
+        Path(place.log).write_text("theirs\n")
+        Path(place.stop).symlink_to(tmp_path / "precious")
+        tmp_path.chmod(mode)
+        for act in (
+            plug_keeper.read,
+            plug_keeper.stop,
+            lambda _: plug_keeper.start(place, job, KEY, "127.0.0.1", 1),
+        ):
+            with pytest.raises(Refused, match=f"mode {mode:o}, wanted a directory of this user"):
+                act(place)
+        assert not (tmp_path / "precious").exists()
 
     def test_files_that_a_cut_left_are_cleaned_and_no_others(self, tmp_path: Path, host: FakeHost) -> None:
         (tmp_path / f".durable-plug-{RUN}-0").touch()

@@ -1,0 +1,131 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""fio on a real disk: within its limits, and what was tried is put back, also when fio is killed under it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from support import truth
+from support.runs import Playbooks, Run
+
+from lab.machine import Machine
+
+TARGET, SERIAL = "/srv/flush", "SCSI0003"
+CONFIRM = "durable_confirm=benchmark"
+#: Of all clients together, and of each.
+RATE, SIZE = 100, 2
+#: The mount's options and its disk's scheduler, as they are, and while `sync` is tried.
+PLAIN, SYNC = ["rw,relatime", "none"], ["rw,sync,relatime", "none"]
+#: What a run must leave as it was. Of mountinfo not the first word, which counts mounts.
+MANIFEST = """
+ls -A "$1"
+sed -n "s|^[0-9]* ||; \\|$1|p" /proc/self/mountinfo
+cat "/sys/block/$2/queue/scheduler" /etc/fstab
+pgrep -x fio || true
+"""
+#: Writes down each state of the mount and of the disk's scheduler that it sees, for as long as it runs.
+WATCHER = """
+import json, sys, time
+target, disk = sys.argv[1:]
+seen = []
+while True:
+    line = next(line for line in open("/proc/mounts") if line.split()[1] == target)
+    running = open("/sys/block/%s/queue/scheduler" % disk).read().partition("[")[2].partition("]")[0]
+    state = [line.split()[3], running]
+    if seen[-1:] != [state]:
+        seen.append(state)
+        with open("/run/watched", "w") as file:
+            json.dump(seen, file)
+    time.sleep(0.1)
+"""
+#: Kills fio once it writes to a file system that was remounted.
+KILLER = 'until grep -q " $1 ext4 rw,sync" /proc/mounts && pkill -KILL -x fio; do sleep 0.1; done'
+
+
+@contextmanager
+def in_background(machine: Machine, name: str, *argv: str) -> Iterator[None]:
+    """Run something in the machine meanwhile."""
+    machine.run(["systemd-run", "--quiet", "--collect", f"--unit={name}", *argv])
+    try:
+        yield
+    finally:
+        machine.run(["systemctl", "stop", name], check=False)
+
+
+def benchmark(playbooks: Playbooks, **limits: Any) -> Run:
+    """Run benchmark on one mount, with two seconds for each run of fio."""
+    asked = {"mount": TARGET, "patterns": ["direct_dsync"], "seconds": 2, "size": SIZE, **limits}
+    return playbooks.run("benchmark", "-e", CONFIRM, variables={"durable_benchmark": asked})
+
+
+@pytest.fixture(scope="module")
+def disk(machine: Machine) -> str:
+    """What the kernel calls the disk below."""
+    return str(truth.read(machine)["disks"][SERIAL]["name"])
+
+
+def manifest(machine: Machine, disk: str) -> str:
+    """Return what a run must leave as it was."""
+    return machine.run(["sh", "-c", MANIFEST, "manifest", TARGET, disk]).stdout
+
+
+def test_it_measures_within_its_limits_recommends_and_puts_all_back(
+    machine: Machine, playbooks: Playbooks, disk: str
+) -> None:
+    before = manifest(machine, disk)
+    with in_background(machine, "watcher", "python3", "-c", WATCHER, TARGET, disk):
+        run = benchmark(
+            playbooks,
+            clients=[1, 2],
+            rate=RATE,
+            schedulers=["mq-deadline"],
+            mount_options=["noatime", "sync"],
+        )
+        watched = json.loads(machine.run(["cat", "/run/watched"]).stdout)
+    assert run.code == 0
+    assert manifest(machine, disk) == before
+    report = run.reports["benchmark-measure"]
+    variants = ["as it is", "scheduler mq-deadline", "mount option noatime", "mount option sync"]
+    assert [(row["variant"], row["clients"]) for row in report["rows"]] == [
+        (variant, clients) for variant in variants for clients in (1, 2)
+    ]
+    for row in report["rows"]:
+        assert 0 < row["rate"] <= RATE * 1.1, row
+        assert 0 < row["commits"] <= RATE * 2 * 1.5, row
+        assert row["mean"] > 0, row
+        assert 0.9 <= row["flushes_per_commit"] <= 1.1, row
+    # Each was in force, one after the other; that what was is back in between may be too short to be seen.
+    assert (watched[0], watched[-1]) == (PLAIN, PLAIN)
+    assert [state for state in watched if state != PLAIN] == [
+        ["rw,relatime", "mq-deadline"],
+        ["rw,noatime", "none"],
+        SYNC,
+    ]
+    assert any("client(s): direct_dsync is the fastest way to commit" in line for line in report["advice"])
+    assert any(f"reached the limit of {RATE} commits/s" in line for line in report["advice"])
+    kept = playbooks.directory / "durable-report"
+    assert "commits/s" in (kept / "benchmark-measure.txt").read_text()
+    assert (kept / "benchmark-measure.svg").read_text().count("<rect") == 1 + len(report["rows"])
+
+
+def test_when_fio_is_killed_all_is_put_back_all_the_same(
+    machine: Machine, playbooks: Playbooks, disk: str
+) -> None:
+    before = manifest(machine, disk)
+    with (
+        in_background(machine, "watcher", "python3", "-c", WATCHER, TARGET, disk),
+        in_background(machine, "killer", "sh", "-c", KILLER, "killer", TARGET),
+    ):
+        run = benchmark(playbooks, clients=[2], mount_options=["sync"])
+        watched = json.loads(machine.run(["cat", "/run/watched"]).stdout)
+    assert run.code == 2
+    assert "fio: exit -9" in run.output
+    assert SYNC in watched
+    assert manifest(machine, disk) == before
+    assert "benchmark-measure" not in run.reports
