@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from proof import choice, price, price_page
-from proof.cells import LOSES, NBD, NVME, SAFE, UNTRUSTED, WORKLOADS
+from proof.cells import LOSES, NBD, SAFE, UNTRUSTED, WORKLOADS, by_setting, matrix
 from proof.engines import ENGINES
 from proof.plot import Bar, bars
 from proof.tables import table
@@ -115,15 +115,13 @@ def page(cells: Sequence[dict[str, Any]], cost: Mapping[str, Any] | None = None)
 
 def not_shown(cells: Sequence[dict[str, Any]]) -> list[str]:
     """Return what this evidence leaves unproven, from what it saw."""
-    lines = list(NOT_MODELLED)
+    lines = [*NOT_MODELLED, *_not_run(cells)]
     profiles = {cell["setting"]["profile"] for cell in cells}
     devices = {cell["setting"]["device"] for cell in cells}
     if "protected" in profiles:
         lines.append(PROTECTED)
     lines.append(UPS)
     lines += [_untrusted(cell) for cell in cells if cell["expects"] == UNTRUSTED]
-    if NVME not in devices:
-        lines.append(f"Cells `*/{NVME}/*` were not run: NVMe is unproven.")
     engines = sorted({cell["setting"].get("engine", "") for cell in cells} - {""})
     lines += [ENGINES[name].unproven for name in engines if ENGINES[name].unproven]
     for cell in cells:
@@ -143,6 +141,20 @@ def not_shown(cells: Sequence[dict[str, Any]]) -> list[str]:
             "No device here passes FUA on by itself (cells `*/nbd/*` were not run): native FUA is unproven."
         )
     return lines
+
+
+def _not_run(cells: Sequence[dict[str, Any]]) -> list[str]:
+    """Return, as one line, the cells of the matrix that are not here."""
+    here = {cell["cell"] for cell in cells}
+    absent = [cell for cell in matrix() if cell.name not in here]
+    if not absent:
+        return []
+    whole = by_setting(matrix())
+    names = (
+        setting.name if members == whole[setting] else ", ".join(member.name for member in members)
+        for setting, members in by_setting(absent).items()
+    )
+    return [f"{len(absent)} of {len(matrix())} cells of the matrix were not run: {', '.join(names)}."]
 
 
 def _untrusted(cell: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from proof import checks, evidence, judge, log, machine, run, writer
-from proof.cells import LOSES, SAFE, UNTRUSTED, Cell, Setting
+from proof.cells import LOSES, SAFE, UNTRUSTED, Cell, Setting, matrix
 from proof.errors import ProofError
 from proof.judge import Record, added, cuts_of, judge_cell, problems, window
 from proof.log import Event, Kind
@@ -129,6 +129,8 @@ def test_a_safe_cell_and_its_control_are_shown(
     assert "2 of 2 cells show what they should: 1 safe ones, 1 controls" in text
     assert f"| {SAFE_CELL.name} | {safe['totals']['cuts']} | 0 |" in text
     assert "native FUA is unproven" in text
+    assert f"{len(matrix()) - 2} of {len(matrix())} cells of the matrix were not run: " in text
+    assert "strict/virtio/ext4, strict/virtio/ext4/cache-back, " in text
     for plot in ("cuts.svg", "flushes.svg"):
         assert SAFE_CELL.name in xml.parse(tmp_path / "evidence" / plot).getroot().itertext()
 
@@ -334,7 +336,7 @@ def test_cells_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_doctor_says_what_is_missing_and_proves_nothing(
     absent: dict[str, str], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(run.needs, "missing", lambda: absent)
+    monkeypatch.setattr(run.needs, "missing", lambda engines: absent)
     monkeypatch.setattr(run, "_prove", lambda *_: pytest.fail("it proves"))
     assert run.main(["--doctor"]) == code
     assert ("apt-get install" in capsys.readouterr().err) == bool(absent)
