@@ -47,7 +47,7 @@ bench: ## what the facts cost with 256 disks and with disks that hang; a quarter
 	@$(RUN)/python -m lab doctor --install
 	@$(RUN)/python -m benchmarks.storage_facts
 
-prove: ## cut the power of lab machines thousands of times; CELLS='flush/virtio/ext4/*' for a part; all of it takes days, emulated
+prove: ## cut the power of lab machines thousands of times; CELLS='flush/virtio/ext4/*' for a part; all of it takes most of a day, emulated
 	@$(PYTHON) tools/venvs.py run
 	@$(RUN)/python -m proof --install $(CELLS)
 
