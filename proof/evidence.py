@@ -208,7 +208,7 @@ RIG_HEAD = (
     "trials",
     "caught",
     "needed and missed",
-    "lying disk caught",
+    "lie of a disk that is caught",
 )
 
 
@@ -264,7 +264,7 @@ def _cost_rows(cell: dict[str, Any]) -> list[list[str]]:
 
 def _rig_row(cell: dict[str, Any]) -> list[str]:
     test, rig = cell["self_test"], cell["rig"]
-    caught = "yes" if rig["lying_disk_caught"] else "no" if rig["trials"] else "cache is off"
+    caught = (rig["lie_caught"] or "no") if rig["trials"] else "cache is off"
     words = (
         test["cuts"],
         test["losing"],

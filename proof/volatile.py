@@ -61,9 +61,13 @@ class WriteBack:
 
 @dataclass(frozen=True)
 class Faults:
-    """What a lying disk does: ignore every Nth flush (0: none), and the FUA bit. It has had `flushes` before."""
+    """What a lying disk does: ignore every Nth flush (0: none), so many in a row, and the FUA bit.
+
+    It has had `flushes` before.
+    """
 
     ignore_flush_every: int = 0
+    in_a_row: int = 1
     ignore_fua: bool = False
     flushes: int = 0
 
@@ -118,7 +122,7 @@ class Disk:
     def _flush(self) -> list[Piece]:
         self._flushes += 1
         every = self._faults.ignore_flush_every
-        if every and self._flushes % every == 0:
+        if every and self._flushes % every < self._faults.in_a_row:
             return []
         durable = self.cut(KEEP, 0)
         self.pending.clear()

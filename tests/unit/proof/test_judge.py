@@ -121,7 +121,7 @@ def test_a_safe_cell_and_its_control_are_shown(
         "trials": 4,
         "caught": 4,
         "needed_and_missed": 0,
-        "lying_disk_caught": True,
+        "lie_caught": "every 50th flush",
     }
     assert [row["log"]["flushes"] for row in safe["accounting"]] == [1.0, 1.0]
     evidence.write(found, tmp_path / "evidence")

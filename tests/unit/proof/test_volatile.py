@@ -186,6 +186,17 @@ def test_every_nth_flush_is_ignored() -> None:
     assert [len(found) for found in pieces] == [0, 1, 0, 0, 0, 2]
 
 
+def test_flushes_are_ignored_in_a_row_from_where_the_count_begins() -> None:
+    """The third and fourth of each four; after one that was before, the second and third."""
+    for before, ignored in ((1, [3, 4]), (2, [2, 3])):
+        disk = Disk(UNBOUNDED, Faults(ignore_flush_every=4, in_a_row=2, flushes=before))
+        told = []
+        for number in range(1, 5):
+            disk.apply(write(number * 2, number))
+            told += [number] if not disk.apply(flush(number * 2 + 1)) else []
+        assert told == ignored
+
+
 def test_a_disk_that_ignores_fua_keeps_such_writes_in_its_cache() -> None:
     """As QEMU's NVMe does."""
     event = write(0, 0, fua=True)
