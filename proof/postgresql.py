@@ -23,6 +23,14 @@ SETTINGS = ("shared_buffers=16MB", "max_connections=20", "fsync=off", "log_min_m
 ADOPT = """
 pg_dropcluster --stop 15 main 2> /dev/null || true
 install -d -o postgres -g postgres -m 700 "$1/postgresql"
+if [ -e "$1/postgresql/PG_VERSION" ]; then
+    # pg_createcluster moves them to /etc; the machine that made this cluster is gone with its /etc
+    for name in postgresql pg_hba pg_ident; do
+        file="$1/postgresql/$name.conf"
+        [ -e "$file" ] || install -o postgres -g postgres -m 600 /dev/null "$file"
+    done
+    echo "include_dir = 'conf.d'" >> "$1/postgresql/postgresql.conf"
+fi
 pg_createcluster --datadir="$1/postgresql" 15 main > /dev/null
 cat > /etc/postgresql/15/main/conf.d/proof.conf <<END
 shared_buffers = 16MB

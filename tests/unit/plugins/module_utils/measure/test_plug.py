@@ -333,7 +333,7 @@ class TestWitness:
     def test_no_more_connections_than_it_needs(self, tmp_path: Path) -> None:
         job = small_job(tmp_path)
         rig = Rig(job, tmp_path / "log")
-        peers = [socket.create_connection(rig.address) for _ in range(5)]
+        peers = [socket.create_connection(rig.address) for number in range(5)]
         for peer in peers[:4]:
             assert len(peer.recv(100)) == 33
         assert peers[4].recv(100) == b""
