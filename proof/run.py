@@ -186,10 +186,15 @@ def _one(
 def _reboot(cell: Cell, record: judge.Record, found: dict[str, Any]) -> None:
     """Cut once for real: boot from what a cut left."""
     say(f"{cell.name}: one cut, and a boot from what it left")
-    found["reboot"] = judge.reboot_cell(
-        cell, record, record.directory.with_name(f"{record.directory.name}-reboot")
-    )
-    found["problems"] += judge.problems_of_reboot(found["reboot"])
+    try:
+        found["reboot"] = judge.reboot_cell(
+            cell, record, record.directory.with_name(f"{record.directory.name}-reboot")
+        )
+    except (ProofError, LabError) as error:
+        # What the cuts have shown is worth keeping.
+        found["problems"].append(f"a boot from what a cut left: {error}")
+    else:
+        found["problems"] += judge.problems_of_reboot(found["reboot"])
     found["verdict"] = "not shown" if found["problems"] else "shown"
 
 

@@ -324,6 +324,22 @@ def test_a_machine_is_booted_from_what_a_cut_left(
     assert judge.problems_of_reboot(judge.reboot_cell(SAFE_CELL, safe_record, tmp_path / "reboot"))
 
 
+@ext4_tools
+def test_a_machine_that_does_not_come_back_is_a_problem_of_the_cell_alone(
+    safe_record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its cuts have shown is kept."""
+
+    def lost(*_: object) -> None:
+        raise ProofError("it is not reachable")
+
+    monkeypatch.setattr(machine, "reboot", lost)
+    found: dict[str, Any] = {"totals": {"cuts": 1000}, "problems": []}
+    run._reboot(SAFE_CELL, safe_record, found)
+    assert found["problems"] == ["a boot from what a cut left: it is not reachable"]
+    assert (found["verdict"], found["totals"]) == ("not shown", {"cuts": 1000})
+
+
 def test_cells_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """A pattern that fits none is refused."""
     assert run.main(["--list", SAFE_CELL.name]) == 0
