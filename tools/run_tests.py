@@ -15,7 +15,9 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +27,9 @@ from venvs import ROOT
 
 OUTPUT = ROOT / "tests/output"
 TAIL = 60
+#: Stages that run beside each other: two are what two processors carry.
+TOGETHER = 2
+COUNTING = threading.Lock()
 #: Lines of pytest, Ansible and the lab that say what failed.
 WHY = re.compile(r"(FAILED|ERROR) \S+\.py|\bE   |fatal: |LabError")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -67,15 +72,15 @@ def start(stage: Stage, venv: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def follow(process: subprocess.Popen[bytes], log: Path, live: bool) -> int:
-    """Copy the output to the log, and to the screen for a long stage; return the exit code."""
+def follow(process: subprocess.Popen[bytes], log: Path, live: bool, margin: str) -> int:
+    """Copy the output to the log, and to the screen, behind a margin, for a long stage; return the exit code."""
     assert process.stdout is not None
     with log.open("wb") as file:
         for line in process.stdout:
             file.write(line)
             file.flush()
             if live:
-                sys.stdout.buffer.write(b"    | " + line)
+                sys.stdout.buffer.write(f"    {margin}| ".encode() + line)
                 sys.stdout.buffer.flush()
     return process.wait()
 
@@ -85,14 +90,13 @@ def run(stage: Stage, venv: Path) -> bool:
     log = OUTPUT / f"{stage.slug}.log"
     started = time.monotonic()
     print(f"  {stage.name} ...", end="\n" if stage.live else " ", flush=True)
-    code = follow(start(stage, venv), log, stage.live)
+    code = follow(start(stage, venv), log, stage.live, f"{stage.name} " if stage.beside else "")
     elapsed = f"{time.monotonic() - started:.1f} s"
-    if stage.live:
-        print(f"  {stage.name} ... ", end="")
+    again = f"  {stage.name} ... " if stage.live else ""
     if code == 0:
-        print(f"ok, {elapsed}", flush=True)
+        print(f"{again}ok, {elapsed}", flush=True)
         return True
-    print(f"FAILED (exit code {code}), {elapsed}")
+    print(f"{again}FAILED (exit code {code}), {elapsed}")
     lines = COLOUR.sub("", log.read_text(errors="replace")).splitlines()
     # What was shown live is long gone by now, but for what says why.
     shown = [line for line in lines if WHY.search(line)] if stage.live else lines
@@ -102,28 +106,46 @@ def run(stage: Stage, venv: Path) -> bool:
 
 
 def run_all(stages: list[Stage]) -> Outcome:
-    """Run the stages until the first failure."""
+    """Run the stages until the first failure; what runs beside it is let end."""
     outcome = Outcome()
     group = ""
-    for number, stage in enumerate(stages):
-        if stage.group != group:
-            group = stage.group
+    for batch in batches(stages):
+        if batch[0].group != group:
+            group = batch[0].group
             print(f"\n== {group}: {GROUPS[group]}", flush=True)
-        try:
-            venv = venvs.ensure(stage.venv)
-            if stage.also:
-                venvs.ensure(stage.also)
-        except venvs.Unavailable as reason:
-            print(f"  {stage.name} ... NOT RUN: {reason}", flush=True)
-            outcome.impossible.append(f"{stage.name}: {reason}")
-            continue
-        if run(stage, venv):
-            outcome.passed += 1
-        else:
-            outcome.failed += 1
-            outcome.not_reached = [later.name for later in stages[number + 1 :]]
-            break
+        with ThreadPoolExecutor(TOGETHER if batch[0].beside else 1) as pool:
+            list(pool.map(functools.partial(take, outcome), batch))
     return outcome
+
+
+def batches(stages: list[Stage]) -> list[list[Stage]]:
+    """Return each stage alone, but neighbours that run beside each other as one batch."""
+    found: list[list[Stage]] = []
+    for stage in stages:
+        if found and stage.beside and found[-1][-1].beside:
+            found[-1].append(stage)
+        else:
+            found.append([stage])
+    return found
+
+
+def take(outcome: Outcome, stage: Stage) -> None:
+    """Run one stage, unless one before it has failed, and note what became of it."""
+    if outcome.failed:
+        outcome.not_reached.append(stage.name)
+        return
+    try:
+        venv = venvs.ensure(stage.venv)
+        if stage.also:
+            venvs.ensure(stage.also)
+    except venvs.Unavailable as reason:
+        print(f"  {stage.name} ... NOT RUN: {reason}", flush=True)
+        outcome.impossible.append(f"{stage.name}: {reason}")
+        return
+    passed = run(stage, venv)
+    with COUNTING:
+        outcome.passed += passed
+        outcome.failed += not passed
 
 
 def main() -> int:

@@ -19,6 +19,7 @@ GROUPS = {
     "sanity": "the built collection, as ansible-test and Galaxy see it",
     "lab": "behaviour on real kernels and emulated disks",
 }
+LONGEST = ("default", "engines")
 COLLECTIONS = ROOT / "playbooks/collections"
 ANSIBLES = ("ansible-2.19", "ansible-latest")
 PLUGINS = ("module_utils", "modules", "action")
@@ -27,7 +28,10 @@ HOST_PYTHON = "python-3.9"
 
 @dataclass(frozen=True)
 class Stage:
-    """One command, the virtual environment it belongs to, and another that it may need."""
+    """One command, the virtual environment it belongs to, and another that it may need.
+
+    Neighbours that are `beside` each other run two at a time.
+    """
 
     group: str
     name: str
@@ -37,6 +41,7 @@ class Stage:
     environment: dict[str, str] = field(default_factory=dict)
     live: bool = False
     also: str = ""
+    beside: bool = False
 
     @property
     def slug(self) -> str:
@@ -124,10 +129,6 @@ def sanity_stages(scratch: Path) -> Iterator[Stage]:
 def lab_stages() -> Iterator[Stage]:
     """All molecule scenarios, on the newest ansible-core that is here, with cached facts."""
     here = [venv for venv in ANSIBLES if venvs.find_python(venvs.RECIPES[venv].pythons)]
-    facts = {
-        "ANSIBLE_CACHE_PLUGIN": "jsonfile",
-        "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(ROOT / "tests/output/facts"),
-    }
     lab = ("python", "-m", "lab")
     # The lab's own, and the proof's: a scenario cuts its disk's power. Not PostgreSQL's: Debian's package makes a
     # cluster, and starts it.
@@ -138,8 +139,19 @@ def lab_stages() -> Iterator[Stage]:
     proof = ("pytest", "-n2", "-rs", "tests/unit/proof")
     yield Stage("lab", "unit tests of the proof, with its tools", here[-1], proof)
     yield Stage("lab", "image", here[-1], (*lab, "image"), live=True)
-    command = ("molecule", "test", "--all")
-    yield Stage("lab", "molecule", here[-1], command, environment=facts, live=True)
+    for name in scenarios():
+        command = ("molecule", "test", "-s", name)
+        facts = {
+            "ANSIBLE_CACHE_PLUGIN": "jsonfile",
+            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(ROOT / "tests/output/facts" / name),
+        }
+        yield Stage("lab", name, here[-1], command, environment=facts, live=True, beside=True)
+
+
+def scenarios() -> list[str]:
+    """Return all scenarios, the longest first: an emulated machine keeps little more than one processor busy."""
+    found = [path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml")]
+    return sorted(found, key=lambda name: (name not in LONGEST, name))
 
 
 def stages_of(groups: list[str], scratch: Path) -> list[Stage]:

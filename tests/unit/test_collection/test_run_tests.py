@@ -68,3 +68,37 @@ def test_a_long_stage_repeats_at_its_end_what_says_why(
     after = capsys.readouterr().out.rpartition("FAILED (exit code")[2]
     assert "FAILED tests/test_x.py::test_y" in after
     assert "a word" not in after
+
+
+def test_neighbours_run_beside_each_other_and_what_comes_after_a_failure_does_not_begin(
+    runner: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Each of the first two waits until the other has begun; the third never begins."""
+    meet = (
+        "import pathlib, sys, time\n"
+        "mine, other = map(pathlib.Path, sys.argv[1:3])\n"
+        "mine.touch()\n"
+        "end = time.monotonic() + 30\n"
+        "while not other.exists() and time.monotonic() < end: time.sleep(0.01)\n"
+        "print('met' if other.exists() else 'alone')\n"
+        "sys.exit(mine.name == 'b')\n"
+    )
+    names = ("a", "b", "c")
+
+    def stage(name: str) -> object:
+        other = "a" if name == "b" else "b"
+        command = (sys.executable, "-c", meet, str(tmp_path / name), str(tmp_path / other))
+        return runner.Stage("lab", name, "here", command, Path.cwd(), live=True, beside=True)
+
+    runner.TOGETHER = 2
+    found = runner.run_all([stage("a"), stage("b")])
+    told = capsys.readouterr().out
+    assert (found.passed, found.failed) == (1, 1)
+    assert "    a | met" in told and "    b | met" in told
+    assert [[one.name for one in batch] for batch in runner.batches([stage(name) for name in names])] == [
+        ["a", "b", "c"]
+    ]
+    failing = runner.Stage("lab", "first", "here", (sys.executable, "-c", "exit(1)"), Path.cwd(), beside=True)
+    runner.TOGETHER = 1
+    assert runner.run_all([failing, stage("c")]).not_reached == ["c"]
+    assert not (tmp_path / "c").exists()
