@@ -11,7 +11,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 WIDTH, LABELS, ROW, TOP = 900, 430, 18, 48
-COLOURS = {"safe": "#2b7a3d", "loses": "#b3352c", "": "#35618f"}
+COLOURS = {"safe": "#2b7a3d", "loses": "#b3352c", "untrusted": "#777777", "": "#35618f"}
 
 
 class Bar(NamedTuple):
