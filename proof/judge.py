@@ -48,7 +48,7 @@ from proof.writer import Job
 #: Cuts with volatile data that a safe cell has to survive, over all its seeds.
 NEEDED, NEEDED_OF_ENGINE = 1000, 200
 #: Cuts are chosen blindly, so many times as many as are looked at: of those with volatile data, an even spread.
-CONSIDERED = 2
+CONSIDERED = 4
 #: A control is looked at in one of so many cuts of its safe cell's schedule: half is soon seen.
 CONTROL_EVERY = 4
 #: Of the cuts of a control, how many have to lose commits.
