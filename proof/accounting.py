@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from proof.cells import Setting
+from proof.cells import WITH_FUA, Setting
 from proof.errors import ProofError
 from proof.log import Event, Kind
 
@@ -94,7 +94,7 @@ def minimum(setting: Setting, workload: str) -> Minimum:
     """
     if setting.engine:
         return Minimum(None, None)
-    fua = setting.device in ("scsi-fua", "nbd")
+    fua = setting.device in WITH_FUA
     if setting.cache_is_off:
         return Minimum(0.0, 0.0) if setting.device == "virtio" else Minimum(None, None)
     if workload in ("direct_dsync", "rwf_dsync") and fua:

@@ -38,6 +38,8 @@ FILE_SYSTEMS = ("ext4", "xfs")
 DEVICES = ("virtio", "scsi", "scsi-fua", "sata")
 #: The guest's own NBD client: the one device here that passes FUA on as FUA. harden-db has no rule for it.
 NBD = "nbd"
+#: The kernel sends FUA to these.
+WITH_FUA = ("scsi-fua", NBD)
 #: QEMU's NVMe disk says that it has FUA; some versions do not do it.
 NVME = "nvme"
 #: Profiles of which a commit must survive, and the one that gives commits away.
@@ -211,7 +213,7 @@ def _cells() -> Iterator[Cell]:
         yield from _cached(DEFAULTS, NBD, file_system)
     # Mount and disk are as `flush` leaves them; one of each kind stands for all.
     for device, file_system in (("virtio", "ext4"), ("sata", "xfs")):
-        yield from _safe("protected", device, file_system, "flush", _liar(file_system))
+        yield from _safe("protected", device, file_system, "flush", _liar(device, file_system))
     for device in ("virtio", "sata"):
         yield from _moments(device)
     for workload in ("direct_dsync", "direct_fdatasync"):
@@ -223,9 +225,9 @@ def _cells() -> Iterator[Cell]:
     yield Cell(Setting(DISPOSABLE, "virtio", "ext4"), PLAIN, LOSES)
 
 
-def _liar(file_system: str) -> str:
-    """XFS has no barriers to turn off."""
-    return "barrier0" if file_system == "ext4" else "belief"
+def _liar(device: str, file_system: str) -> str:
+    """XFS has no barriers to turn off; and without them a direct write to a disk with FUA carries it all the same."""
+    return "barrier0" if file_system == "ext4" and device not in WITH_FUA else "belief"
 
 
 def _strict(device: str, file_system: str) -> Iterator[Cell]:
@@ -236,7 +238,7 @@ def _strict(device: str, file_system: str) -> Iterator[Cell]:
 
 
 def _cached(profile: str, device: str, file_system: str) -> Iterator[Cell]:
-    liar = _liar(file_system)
+    liar = _liar(device, file_system)
     yield from _safe(profile, device, file_system, profile, liar)
     yield from _losing(Setting(profile, device, file_system), UNSAFE_WORKLOADS)
     yield from _losing(Setting(profile, device, file_system, liar), SAFE_WORKLOADS)

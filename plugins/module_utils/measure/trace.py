@@ -23,7 +23,7 @@ from ..host import ENVIRONMENT, MOST_SAID, Host, Unobservable
 _MASKS = ("-a", "flush", "-a", "fua")
 _FORMAT = "%D %a %d %n\n"
 #: Seconds that a trace may take to begin, and to end.
-_PATIENCE = 5.0
+_PATIENCE = 20.0
 #: "WFS": the F behind the W is FUA; in front of it stands a flush.
 _FUA = re.compile(r"F?WF")
 

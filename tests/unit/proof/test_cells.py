@@ -22,6 +22,7 @@ from proof.cells import (
     SAFE_PROFILES,
     SAFE_WORKLOADS,
     UNTRUSTED,
+    WITH_FUA,
     WORKLOADS,
     by_setting,
     chosen,
@@ -70,8 +71,13 @@ def test_each_safe_cell_has_a_control_on_its_device_that_must_lose() -> None:
 def test_every_control_that_was_asked_for_is_there() -> None:
     """Each device has those that are about devices; XFS has no barriers to turn off."""
     planted = {(cell.setting.device, cell.setting.plant) for cell in CELLS.values() if cell.expects == LOSES}
-    for device in DEVICES:
-        assert {plant for where, plant in planted if where == device} >= {"", "barrier0", "belief"}
+    for device in (*DEVICES, NBD):
+        wanted = {"", "belief"} if device in WITH_FUA else {"", "barrier0", "belief"}
+        assert {plant for where, plant in planted if where == device} - {
+            "cache-back",
+            "tightened",
+            "sync-off",
+        } == wanted
     assert {plant for _, plant in planted} == set(PLANTS) - {"mended"}
     assert {where for where, plant in planted if plant == "cache-back"} == set(DEVICES) - {"scsi-fua"}
     assert not any(
