@@ -145,7 +145,8 @@ def lab_stages() -> Iterator[Stage]:
             "ANSIBLE_CACHE_PLUGIN": "jsonfile",
             "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(ROOT / "tests/output/facts" / name),
         }
-        yield Stage("lab", name, here[-1], command, environment=facts, live=True, beside=True)
+        # One test compares both versions.
+        yield Stage("lab", name, here[-1], command, environment=facts, live=True, also=here[0], beside=True)
 
 
 def scenarios() -> list[str]:
