@@ -29,7 +29,8 @@ OUTPUT = ROOT / "tests/output"
 TAIL = 60
 #: Stages that run beside each other: two are what two processors carry.
 TOGETHER = 2
-COUNTING = threading.Lock()
+#: For environments that are made, and what is counted.
+ONE_AT_A_TIME = threading.Lock()
 #: Lines of pytest, Ansible and the lab that say what failed.
 WHY = re.compile(r"(FAILED|ERROR) \S+\.py|\bE   |fatal: |LabError")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -135,15 +136,16 @@ def take(outcome: Outcome, stage: Stage) -> None:
         outcome.not_reached.append(stage.name)
         return
     try:
-        venv = venvs.ensure(stage.venv)
-        if stage.also:
-            venvs.ensure(stage.also)
+        with ONE_AT_A_TIME:
+            venv = venvs.ensure(stage.venv)
+            if stage.also:
+                venvs.ensure(stage.also)
     except venvs.Unavailable as reason:
         print(f"  {stage.name} ... NOT RUN: {reason}", flush=True)
         outcome.impossible.append(f"{stage.name}: {reason}")
         return
     passed = run(stage, venv)
-    with COUNTING:
+    with ONE_AT_A_TIME:
         outcome.passed += passed
         outcome.failed += not passed
 
