@@ -16,35 +16,14 @@ import mmap
 import os
 import subprocess
 import sys
-import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import IO, Any, cast
 
 try:
-    from proof.writer import (
-        O_DIRECT,
-        QUANTILES,
-        SECTOR,
-        Job,
-        _all_of,
-        _Noise,
-        _quantile,
-        acknowledgement,
-        acknowledgement_place,
-    )
+    from proof import writer
 except ImportError:  # in the guest both files lie side by side
-    from writer import (  # type: ignore[import-not-found, no-redef]
-        O_DIRECT,
-        QUANTILES,
-        SECTOR,
-        Job,
-        _all_of,
-        _Noise,
-        _quantile,
-        acknowledgement,
-        acknowledgement_place,
-    )
+    import writer  # type: ignore[import-not-found, no-redef]
 
 
 @dataclass(frozen=True)
@@ -67,7 +46,7 @@ class EngineError(Exception):
 class _Connection:
     """One client with a connection of its own."""
 
-    def __init__(self, job: Job, client: Client, number: int) -> None:
+    def __init__(self, job: writer.Job, client: Client, number: int) -> None:
         self.took: list[float] = []
         self.error: Exception | None = None
         self._job = job
@@ -87,9 +66,9 @@ class _Connection:
 
     def _work(self, say: IO[str], hear: IO[str]) -> None:
         job, end = self._job, time.monotonic() + (self._job.seconds or 1e9)
-        acks = os.open(job.ack, os.O_WRONLY | O_DIRECT) if job.ack else -1
-        ack = mmap.mmap(-1, SECTOR)
-        noise = _Noise(job, self._number)
+        acks = os.open(job.ack, os.O_WRONLY | writer.O_DIRECT) if job.ack else -1
+        ack = mmap.mmap(-1, writer.SECTOR)
+        noise = writer.Noise(job, self._number)
         say.write(self._client.begin)
         for number in range(job.commits):
             if time.monotonic() > end:
@@ -103,8 +82,8 @@ class _Connection:
                 raise EngineError(f"client {self._number}: commit {number} answered {heard!r}")
             self.took.append(time.monotonic() - started)
             if job.ack:
-                ack[:] = acknowledgement(self._number, number)
-                _all_of(os.pwrite(acks, ack, acknowledgement_place(self._number)), SECTOR)
+                ack[:] = writer.acknowledgement(self._number, number)
+                writer.all_of(os.pwrite(acks, ack, writer.acknowledgement_place(self._number)), writer.SECTOR)
 
 
 def _line(hear: IO[str]) -> str:
@@ -115,26 +94,12 @@ def _line(hear: IO[str]) -> str:
     return ""
 
 
-def run(job: Job, client: Client) -> dict[str, Any]:
+def run(job: writer.Job, client: Client) -> dict[str, Any]:
     """Commit as all clients at once; return the same as writer.run."""
-    clients = [_Connection(job, client, number) for number in range(job.clients)]
-    threads = [threading.Thread(target=client.work) for client in clients]
-    started = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    seconds = time.monotonic() - started
-    for one in clients:
-        if one.error:
-            raise one.error
-    took = sorted(moment for one in clients for moment in one.took)
-    return {
-        "job": asdict(job),
-        "commits": [len(one.took) for one in clients],
-        "seconds": round(seconds, 6),
-        "commit_seconds": {name: _quantile(took, share) for name, share in QUANTILES.items()},
-    }
+    figures: dict[str, Any] = writer.at_once(
+        job, [_Connection(job, client, number) for number in range(job.clients)]
+    )
+    return figures
 
 
 def main() -> int:
@@ -143,7 +108,7 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     job, client = (json.loads(word) for word in sys.argv[1:])
-    print(json.dumps(run(Job(**job), Client(**client))))
+    print(json.dumps(run(writer.Job(**job), Client(**client))))
     return 0
 
 

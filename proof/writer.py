@@ -24,6 +24,7 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
@@ -147,6 +148,19 @@ def run(job: Job) -> dict[str, Any]:
     """
     group = _Group(job) if job.delay >= 0 else None
     clients = [_Client(job, number, group) for number in range(job.clients)]
+    figures = at_once(job, clients)
+    return {
+        **figures,
+        "syncs": group.syncs if group else sum(figures["commits"]),
+        "waited": round(group.waited, 6) if group else 0.0,
+    }
+
+
+def at_once(job: Job, clients: Sequence[Any]) -> dict[str, Any]:
+    """Let all clients work at the same time; return the job, the commits of each and the seconds that a commit took.
+
+    A client has `work`, and then `took`, the seconds of each commit, and `error`, which is raised if there is one.
+    """
     threads = [threading.Thread(target=client.work) for client in clients]
     started = time.monotonic()
     for thread in threads:
@@ -163,8 +177,6 @@ def run(job: Job) -> dict[str, Any]:
         "commits": [len(client.took) for client in clients],
         "seconds": round(seconds, 6),
         "commit_seconds": {name: _quantile(took, share) for name, share in QUANTILES.items()},
-        "syncs": group.syncs if group else len(took),
-        "waited": round(group.waited, 6) if group else 0.0,
     }
 
 
@@ -239,7 +251,7 @@ def _opened(job: Job, client: int) -> int:
 def _synced(job: Job, file: int, commits: list[mmap.mmap], offset: int) -> None:
     """Write commits at an offset of a log that does not grow, and sync them, as the pattern does."""
     pattern = PATTERNS[job.pattern]
-    _all_of(os.pwritev(file, commits, offset, pattern.with_flags), len(commits) * job.size)
+    all_of(os.pwritev(file, commits, offset, pattern.with_flags), len(commits) * job.size)
     if pattern.then:
         SYNCS[pattern.then](file)
 
@@ -266,7 +278,7 @@ class _Client:
         acks = os.open(job.ack, os.O_WRONLY | O_DIRECT) if job.ack else -1
         # Direct writes want aligned memory; a mapping is aligned to a page.
         commit, ack = mmap.mmap(-1, job.size), mmap.mmap(-1, SECTOR)
-        noise = _Noise(job, self._number)
+        noise = Noise(job, self._number)
         for number in range(job.commits):
             if time.monotonic() > end:
                 break
@@ -277,20 +289,20 @@ class _Client:
             self.took.append(time.monotonic() - started)
             if job.ack:
                 ack[:] = acknowledgement(self._number, number)
-                _all_of(os.pwrite(acks, ack, acknowledgement_place(self._number)), SECTOR)
+                all_of(os.pwrite(acks, ack, acknowledgement_place(self._number)), SECTOR)
 
     def _commit(self, file: int, data: mmap.mmap, number: int) -> None:
         job, pattern = self._job, PATTERNS[self._job.pattern]
         if self._group:
             self._group.commit(data)
         elif pattern.appends:
-            _all_of(os.write(file, data), job.size)
+            all_of(os.write(file, data), job.size)
             SYNCS[pattern.then](file)
         else:
             _synced(job, file, [data], job.offset_of(self._number, number))
 
 
-class _Noise:
+class Noise:
     """Writes of a client that nobody waits for; their places depend on the seed alone."""
 
     def __init__(self, job: Job, client: int) -> None:
@@ -303,13 +315,13 @@ class _Noise:
         for _ in range(self._count):
             place = int(self._chance.random() * NOISE_BLOCKS)
             self._block[:] = bytes([int(self._chance.random() * 256)]) * BLOCK
-            _all_of(os.pwrite(self._file, self._block, place * BLOCK), BLOCK)
+            all_of(os.pwrite(self._file, self._block, place * BLOCK), BLOCK)
 
 
 SYNCS: dict[str, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
 
 
-def _all_of(done: int, wanted: int) -> None:
+def all_of(done: int, wanted: int) -> None:
     if done != wanted:
         raise OSError(f"only {done} of {wanted} bytes were written")
 

@@ -258,7 +258,7 @@ def test_a_delay_that_a_sync_hides_is_not_counted(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setitem(writer.SYNCS, "fdatasync", sync)
     # clients that do not all come at once, so that some come while others are synced
-    monkeypatch.setattr(writer._Noise, "write", lambda self: time.sleep(0.02 * (next(turns) % 3)))
+    monkeypatch.setattr(writer.Noise, "write", lambda self: time.sleep(0.02 * (next(turns) % 3)))
     answer = writer.run(many)
     assert answer["waited"] < 0.01 * answer["syncs"]
 
