@@ -18,6 +18,7 @@ from proof.plot import Bar, bars
 from proof.tables import table
 
 PRICE = "price.json"
+EARLY = "early.json"
 TITLE = "<!-- written by `make prove`; edits are lost -->\n# Evidence\n"
 NOT_MODELLED = (
     "Sectors that tear, writes that land elsewhere, and disks that lose what was durable are not in the model.",
@@ -48,9 +49,18 @@ def write_price(found: Mapping[str, Any], directory: Path) -> None:
     _write_page(directory)
 
 
+def write_early(found: Mapping[str, Any], directory: Path) -> None:
+    """Write what many runs of one cell on one kernel gave, beside those of others; then the page and the plots."""
+    directory.mkdir(parents=True, exist_ok=True)
+    everything = _read_json(directory / EARLY)
+    everything[f"{found['setting']}/{found['workload']}, {found['versions']['guest']}"] = found
+    (directory / EARLY).write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n")
+    _write_page(directory)
+
+
 def _write_page(directory: Path) -> None:
     found, cost = read(directory), read_price(directory)
-    (directory / "README.md").write_text(page(found, cost))
+    (directory / "README.md").write_text(page(found, cost, _read_json(directory / EARLY)))
     if cost:
         (directory / "price.svg").write_text(price_page.plot(cost))
     (directory / "cuts.svg").write_text(cuts_plot(found))
@@ -65,14 +75,21 @@ def read(directory: Path) -> list[dict[str, Any]]:
 
 def read_price(directory: Path) -> dict[str, Any]:
     """Return the price by setting; nothing if it was never written."""
-    path = directory / PRICE
+    return _read_json(directory / PRICE)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return found
 
 
-def page(cells: Sequence[dict[str, Any]], cost: Mapping[str, Any] | None = None) -> str:
+def page(
+    cells: Sequence[dict[str, Any]],
+    cost: Mapping[str, Any] | None = None,
+    early: Mapping[str, Any] | None = None,
+) -> str:
     """Return the page that people read."""
-    cost = cost or {}
+    cost, early = cost or {}, early or {}
     choices = choice.choices(cells)
     safe = [cell for cell in cells if cell["expects"] == SAFE]
     controls = [cell for cell in cells if cell["expects"] == LOSES]
@@ -104,6 +121,7 @@ def page(cells: Sequence[dict[str, Any]], cost: Mapping[str, Any] | None = None)
         *price_page.of_price(cost),
         "## The rig\n",
         table(RIG_HEAD, [_rig_row(cell) for cell in safe if "rig" in cell]),
+        *_of_early(early),
         "## One cut, and a boot\n",
         "A fresh machine was booted over what a cut had left, and read the files by its own kernel.\n",
         table(REBOOT_HEAD, [_reboot_row(cell) for cell in safe if "reboot" in cell]),
@@ -111,6 +129,27 @@ def page(cells: Sequence[dict[str, Any]], cost: Mapping[str, Any] | None = None)
         "\n".join(f"- {line}" for line in _versions([*cells, *cost.values()])) + "\n",
     ]
     return "\n".join(parts)
+
+
+def _of_early(early: Mapping[str, Any]) -> list[str]:
+    """Return the part on acknowledgements that came too early; nothing if nobody looked for them at length."""
+    if not early:
+        return []
+    rows = [
+        [name, str(found["clients"]), str(found["acknowledged"]), str(len(found["early"]))]
+        for name, found in sorted(early.items())
+    ]
+    parts = [
+        "## Acknowledgements that came too early\n",
+        "Long runs, in which each acknowledgement is looked at: had the disk to keep its commit by then? docs/proof.md says"
+        " what comes of it.\n",
+        table(("cell, kernel", "clients", "acknowledged", "early"), rows),
+    ]
+    for name, found in sorted(early.items()):
+        if found["excerpt"]:
+            lines = "\n".join(found["excerpt"])
+            parts.append(f"What the kernel did before the first one of {name}:\n\n```text\n{lines}\n```\n")
+    return parts
 
 
 def not_shown(cells: Sequence[dict[str, Any]]) -> list[str]:
@@ -186,6 +225,7 @@ SAFE_HEAD = (
     "bound",
     "without volatile data",
     "seeds",
+    "acknowledged early",
     "verdict of harden-db",
     "control loses",
 )
@@ -222,7 +262,7 @@ def _reboot_row(cell: dict[str, Any]) -> list[str]:
 
 
 def _safe_row(cell: dict[str, Any], by_name: dict[str, dict[str, Any]]) -> list[str]:
-    total, control = cell["totals"], by_name.get(cell["control"])
+    total, control, early = cell["totals"], by_name.get(cell["control"]), cell.get("early")
     return [
         cell["cell"],
         str(total["cuts"]),
@@ -230,6 +270,7 @@ def _safe_row(cell: dict[str, Any], by_name: dict[str, dict[str, Any]]) -> list[
         _bound(cell),
         str(total["without_volatile"]),
         str(len(cell["seeds"])),
+        f"{len(early['early'])} of {early['acknowledged']}" if early else "not looked at",
         str(cell["hardened"]["verdict"]),
         f"{_share(control):.0%}" if control else "not run",
     ]

@@ -18,6 +18,7 @@ from typing import Any
 from proof import accounting, bounds, log, machine
 from proof.cells import LOSES, SAFE, UNTRUSTED, Cell, Setting
 from proof.checks import CHECKS, scratch_directory
+from proof.early import early
 from proof.engine import Server, absent
 from proof.engines import ENGINES
 from proof.errors import ProofError
@@ -156,6 +157,10 @@ def judge_cell(cell: Cell, record: Record, cuts: int, jobs: int = 1) -> dict[str
         found["self_test"] = _self_test(cell, record, alone[0])
     if alone and cell.expects == SAFE:
         found["rig"] = _trials(cell, record, alone[0])
+    # what a plant's first part acknowledged is early by design
+    looked = [run for run in (*alone, *many) if run.look_begin < run.end]
+    if cell.expects == SAFE and not cell.setting.engine and looked:
+        found["early"] = _early(record, looked)
     found["problems"] = problems(cell, total, found)
     found["verdict"] = "not shown" if found["problems"] else "told" if cell.expects == UNTRUSTED else "shown"
     return found
@@ -244,7 +249,11 @@ def _problems_of_safe(cell: Cell, total: Summary) -> list[str]:
 
 def _problems_of_rig(found: dict[str, Any]) -> list[str]:
     wrong = [row["deviation"] for row in found["accounting"] if row["deviation"]]
-    test, rig = found.get("self_test"), found.get("rig")
+    test, rig, soon = found.get("self_test"), found.get("rig"), found.get("early")
+    if soon and soon["early"]:
+        wrong.append(
+            f"{len(soon['early'])} of {soon['acknowledged']} acknowledgements came before the disk had to keep their commit"
+        )
     if test and test["losing"]:
         wrong.append(
             f"self-test of the device: {test['losing']} of {test['cuts']} commits do not survive a drop of all"
@@ -340,6 +349,14 @@ def _trials(cell: Cell, record: Record, alone: Segment) -> dict[str, Any]:
         "needed_and_missed": sum(trial.needed and not trial.caught for trial in trials),
         "lie_caught": next((lie for lie, in_a_row in LIARS.items() if _caught(run, judge, in_a_row)), ""),
     }
+
+
+def _early(record: Record, runs: Sequence[Segment]) -> dict[str, Any]:
+    """Look at each acknowledgement: had the disk to keep its commit by then?"""
+    found = [
+        [run.job.seed, *one] for run in runs for one in early(record.events[run.begin : run.end], run.job)
+    ]
+    return {"acknowledged": sum(sum(run.result["commits"]) for run in runs), "early": found}
 
 
 def _caught(run: Run, judge: Judge, in_a_row: int) -> bool:

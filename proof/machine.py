@@ -333,7 +333,7 @@ grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
             f"writer run {job.pattern}, {job.clients} clients, seed {job.seed}",
             _COUNTED,
             self.name,
-            *self._run(job),
+            *self.run_of(job),
             limit=LIMIT,
         )
         before, words, after, device, trace = said.split("\n", 4)
@@ -380,7 +380,8 @@ grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
     def _prepare(self, job: Job) -> None:
         self.shell(f"writer prepare {job.pattern}", 'exec "$@"', *_WRITER, "prepare", json.dumps(asdict(job)))
 
-    def _run(self, job: Job) -> list[str]:
+    def run_of(self, job: Job) -> list[str]:
+        """Return the command that lets a writer run a job in the guest."""
         words = json.dumps(asdict(job))
         if self.setting.engine:
             client = ENGINES[self.setting.engine].client

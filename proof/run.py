@@ -20,8 +20,8 @@ from lab import doctor
 from lab.errors import LabError
 from lab.paths import Lab
 from lab.progress import say
-from proof import choice, evidence, judge, machine, needs, price, short
-from proof.cells import PLANTS, Cell, Setting, by_setting, chosen, matrix, to_boot
+from proof import choice, early, evidence, judge, machine, needs, price, short
+from proof.cells import PLANTS, SAFE, Cell, Setting, by_setting, chosen, matrix, to_boot
 from proof.disk import ROOT
 from proof.engines import ENGINES
 from proof.errors import ProofError
@@ -43,6 +43,8 @@ def main(argv: Sequence[str]) -> int:
         _must_have_tools(cells, arguments.install)
         if arguments.doctor:
             return 0
+        if arguments.early:
+            return _early(cells, arguments)
         failed = _prove(cells, arguments) if cells else 0
         return _price(arguments) or failed if arguments.price or not arguments.cells else failed
     except (ProofError, LabError) as error:
@@ -62,6 +64,12 @@ def _parser() -> argparse.ArgumentParser:
         "--price",
         action="store_true",
         help="no cells, but what commits cost on a rotating disk; part of a run of all cells too",
+    )
+    parser.add_argument(
+        "--early",
+        type=_positive,
+        metavar="RUNS",
+        help="no cuts: make so many long runs of each safe cell, and look at each acknowledgement, with a trace",
     )
     parser.add_argument("--list", action="store_true", help="show the cells, and do nothing")
     parser.add_argument(
@@ -140,6 +148,17 @@ def _prove(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
     for line in wrong:
         print(f"  what is chosen for SQL Server: {line}")
     return 1 if failed or wrong or any(cell["problems"] for cell in judged) else 0
+
+
+def _early(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
+    """Look for acknowledgements that come too early. Whether there are any is a finding, not a failure."""
+    records = arguments.records or Lab.default().root / "proof"
+    for cell in cells:
+        if cell.expects == SAFE:
+            where = records / f"early-{cell.setting.directory}"
+            found = early.hunt(cell.setting, cell.workload, arguments.early, where)
+            evidence.write_early(early.as_json(found), arguments.evidence)
+    return 0
 
 
 def _price(arguments: argparse.Namespace) -> int:
