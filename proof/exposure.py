@@ -49,7 +49,7 @@ def commits(events: Sequence[Event], job: Job) -> list[Commit]:
             for name in _records(event, job):
                 written[name] = event
         elif is_acknowledgement(event):
-            _magic, client, number = RECORD.unpack_from(event.data)
+            client, number = named(event)
             write = written.get((client, number))
             if write is None:
                 raise ProofError(f"event {event.sequence} acknowledges a commit that was never written")
@@ -103,6 +103,12 @@ def marks(events: Iterable[Event]) -> dict[str, int]:
 def is_acknowledgement(event: Event) -> bool:
     """Tell an acknowledgement of a commit from all else, a mark too."""
     return event.kind is Kind.ACK and bytes(event.data[: len(ACK_MAGIC)]) == ACK_MAGIC
+
+
+def named(event: Event) -> tuple[int, int]:
+    """Return client and number of an acknowledgement."""
+    _magic, client, number = RECORD.unpack_from(event.data)
+    return client, number
 
 
 def only(events: Iterable[Event], begin: int, end: int) -> list[Event]:

@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # PostgreSQL 15/main and all of Firebird on /srv/db, each with a table `said`.
-# NUT with a UPS that dummy-ups makes up, as /etc/nut/lab.dev says; `lab-ups STATUS SECONDS` writes that.
+# NUT with a UPS that dummy-ups makes up, as /run/lab/lab.dev says; `lab-ups STATUS SECONDS` writes that. At a boot the
+# power is there, unless /etc/lab-ups has another status.
 # `lab-notify` is what upsmon runs at each event; apcupsd is installed, and does not run.
 # `lab-mark WORD` writes a mark to the disk of acknowledgements, which only the scenario gives.
 set -eu
@@ -59,11 +60,21 @@ cat > /usr/local/bin/lab-ups <<'SCRIPT'
 # The status comes last: as it is read, the driver looks whether the runtime is a low battery's.
 # By a rename, or the driver may read half of it.
 set -eu
-printf 'ups.mfr: lab\nbattery.charge: 100\nbattery.runtime: %s\nups.status: %s\n' "$2" "$1" > /etc/nut/lab.new
-chown root:nut /etc/nut/lab.new
-chmod 640 /etc/nut/lab.new
-mv /etc/nut/lab.new /etc/nut/lab.dev
+mkdir -p /run/lab
+printf 'ups.mfr: lab\nbattery.charge: 100\nbattery.runtime: %s\nups.status: %s\n' "$2" "$1" > /run/lab/new
+chmod 644 /run/lab/new
+mv /run/lab/new /run/lab/lab.dev
 SCRIPT
+cat > /etc/systemd/system/lab-ups.service <<'UNIT'
+[Unit]
+Before=nut-driver@lab.service
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=sh -c 'lab-ups "$(cat /etc/lab-ups 2> /dev/null || echo OL)" 3600'
+[Install]
+WantedBy=multi-user.target nut-driver@lab.service
+UNIT
 cat > /usr/local/bin/lab-notify <<'SCRIPT'
 #!/bin/sh
 logger --tag lab-notify "$NOTIFYTYPE: $1"
@@ -75,13 +86,14 @@ configure() {
     chown root:nut "/etc/nut/$1"
     chmod 640 "/etc/nut/$1"
 }
-lab-ups OL 3600
+systemctl daemon-reload
+systemctl --quiet enable --now lab-ups.service
 echo 'MODE=standalone' | configure nut.conf
 configure ups.conf <<CONF
 maxretry = 3
 [lab]
     driver = dummy-ups
-    port = lab.dev
+    port = /run/lab/lab.dev
     desc = "a UPS that is made up"
     pollinterval = 1
     ignorelb

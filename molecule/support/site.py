@@ -105,18 +105,20 @@ class Site:
         self.machine.cut()
         return self._left(len(self.events()))
 
-    def await_power_off(self, limit: float = 240.0) -> Path:
-        """Wait until the machine has switched itself off; return what is left on the disk.
+    def await_power_off(self, limit: float = 240.0, but_the_last: bool = False) -> Path:
+        """Wait until the machine has switched itself off; return what is left on the disk: what was flushed by then.
 
-        What was not flushed by then is lost, and what the flushes at the very end saved as well: those may be QEMU's.
+        With `but_the_last` what the flushes at the very end saved is lost as well: those may be QEMU's own.
         """
         pid = process.running(self.machine.files)
         if not process.wait_ended(pid, limit):
-            raise LabError(f"{self.machine.name} does not power off; its console: {self.machine.files.console}")
+            raise LabError(
+                f"{self.machine.name} does not power off; its console: {self.machine.files.console}"
+            )
         self.machine.stop()
         events = self.events()
         end = len(events)
-        while end and events[end - 1].kind in (Kind.FLUSH, Kind.NOTE):
+        while but_the_last and end and events[end - 1].kind in (Kind.FLUSH, Kind.NOTE):
             end -= 1
         return self._left(end)
 
@@ -132,7 +134,10 @@ class Site:
         while time.monotonic() < deadline:
             time.sleep(2.0)
             with suppress(LabError, subprocess.TimeoutExpired):
-                if self.machine.run(["cat", "/proc/sys/kernel/random/boot_id"], timeout=10.0).stdout.strip() != before:
+                if (
+                    self.machine.run(["cat", "/proc/sys/kernel/random/boot_id"], timeout=10.0).stdout.strip()
+                    != before
+                ):
                     self.machine.run(["systemctl", "is-system-running", "--wait"], check=False, timeout=300.0)
                     return
         raise LabError(f"{self.machine.name} does not come back; its console: {self.machine.files.console}")
@@ -189,7 +194,8 @@ class Site:
 
     def mend(self) -> None:
         """Bring the power back, and start whatever a test has stopped."""
-        self.sh("systemctl reset-failed; systemctl start nut-driver@lab nut-server; lab-ups OL 3600")
+        self.sh("rm -f /etc/lab-ups; systemctl reset-failed; systemctl start nut-driver@lab nut-server")
+        self.ups("OL")
         self.sh(f"systemctl start nut-monitor; [ ! -e {LICENCE} ] || systemctl start {GUARD}")
         self.await_ups("OL")
 
@@ -252,13 +258,23 @@ class Site:
         """Commit through PostgreSQL's own client all the while; a server that stops ends it."""
         self._jobs += 1
         job = Job(
-            f"{MOUNT}/noise", "postgresql", clients=2, commits=COMMITS, seed=self._jobs, ack=ACK, socket=SOCKET
+            f"{MOUNT}/noise",
+            "postgresql",
+            clients=2,
+            commits=COMMITS,
+            seed=self._jobs,
+            ack=ACK,
+            socket=SOCKET,
         )
         words = [shlex.quote(json.dumps(asdict(each))) for each in (job, CLIENT)]
         begin = len(self.events())
         self._in_background("lab-client", f"exec python3 /root/engine_writer.py {' '.join(words)}")
-        self._await_acknowledgement(begin)
-        yield job
+        try:
+            self._await_acknowledgement(begin)
+            yield job
+        finally:
+            if self.machine.running:
+                self.machine.run(["systemctl", "stop", "lab-client"], check=False)
 
     def commits(self, job: Job, begin: int) -> list[exposure.Commit]:
         """Return the acknowledged commits of a job that began after that event."""
