@@ -8,17 +8,20 @@ from __future__ import annotations
 from support.runs import Playbooks
 from support.site import FLUSHED, GUARD, LICENCE, Site
 
-OURS = f"/usr/local/lib/durable-dbhost {LICENCE} /etc/systemd/system/{GUARD} /run/durable-dbhost/guard"
+OURS = f"""
+/usr/local/lib/durable-dbhost/guard.pyz /usr/local/lib/durable-dbhost/ups-notify /etc/systemd/system/{GUARD}
+{LICENCE} /etc/durable-dbhost/notify-command /run/durable-dbhost/guard
+""".split()
 
 
 def test_release_takes_all_of_it_away(loose: Site, playbooks: Playbooks) -> None:
-    assert len(loose.sh(f"ls -d {OURS}").splitlines()) == len(OURS.split())
+    assert len(loose.sh(f"ls -d {' '.join(OURS)}").splitlines()) == len(OURS)
     cursor = loose.cursor()
     run = playbooks.run("release_db")
     assert run.code == 0
     assert loose.barrier() == "on"
     assert any(FLUSHED in line for line in loose.guard(cursor))
-    assert loose.sh(f"ls -d {OURS} 2> /dev/null || true") == ""
+    assert loose.sh(f"ls -d {' '.join(OURS)} 2> /dev/null || true") == ""
     assert loose.sh("ls /var/lib/durable-dbhost/originals-power* 2> /dev/null || true") == ""
     loose.sh(
         "cd /root/before; cmp upsmon.conf /etc/nut/upsmon.conf; cmp nut.conf /etc/nut/nut.conf; cmp fstab /etc/fstab"
