@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 from ..engines import bounded, startfile, units
 from ..engines.processes import Process
+from ..engines.textfile import Malformed
 from ..host import ChangeFailed, Host, Unobservable
-from ..power import hook, nut_mode
+from ..power import apcupsd, hook, nut, nut_mode, services, sight
 from ..power.guard.paths import CHAINED, HOOK, UNIT
 from . import originals, ownership, power_apcupsd, power_nut
 from .layer import Change, verify
@@ -29,17 +30,9 @@ ORIGINALS = "/var/lib/durable-dbhost/originals-power.json"
 ORIGINALS_MODE = 0o600
 _NOTE = f"managed; originals in {ORIGINALS}"
 
-NUT, APCUPSD = "nut", "apcupsd"
-#: The configuration of each monitor, where packages put it, and the service that reads it.
-_PLACES = {
-    "nut-monitor.service": (NUT, ("/etc/nut/upsmon.conf", "/etc/ups/upsmon.conf")),
-    "apcupsd.service": (APCUPSD, ("/etc/apcupsd/apcupsd.conf",)),
-}
 _SECRET_MODE = 0o640
 _SCRIPT = "SCRIPT"
 _CHAIN = "notify chain"
-#: The package's hook that has the UPS cut its outlets at the very end: looked for, never written.
-_SHUTDOWN_HOOKS = ("/lib/systemd/system-shutdown/nutshutdown", "/usr/lib/systemd/system-shutdown/nutshutdown")
 #: Looks, a second apart, that a monitor gets after a restart; and how many of them the same process has to
 #: outlive.
 _LOOKS, _STEADY = 30, 3
@@ -48,11 +41,13 @@ Target = dict[str, Any]
 
 
 class Monitor(NamedTuple):
-    """Which monitor a host has, its configuration, and what systemd says of its service."""
+    """Which monitor a host has, its configuration, its service, and the process of that, -1 where it does
+    not run and 0 where systemd knows none."""
 
     name: str
     config: str
-    unit: units.Unit
+    unit: str
+    pid: int
 
 
 class Edit(NamedTuple):
@@ -113,7 +108,7 @@ def plan(host: Host, targets: list[Target], password: str = "") -> Work:
         return Work()
     monitor = find(host)
     kept = originals.load(host, ORIGINALS)
-    if monitor.name == NUT:
+    if monitor.name == services.NUT:
         return _plan_nut(host, monitor, wanted, password, kept)
     return _plan_apcupsd(host, monitor, wanted)
 
@@ -170,23 +165,17 @@ def apply_release(host: Host, work: Work) -> None:
 
 def find(host: Host) -> Monitor:
     """Return the monitor of this host. Raises ChangeFailed where there is none, or two; Unobservable."""
-    services, why = units.show(host, _PLACES)
-    if why:
-        raise Unobservable(f"which monitor of a UPS runs here cannot be told: {why}")
-    found = []
-    for name, (kind, paths) in _PLACES.items():
-        unit = services.get(name)
-        config = next((path for path in paths if host.exists(path)), "")
-        if unit and unit.load == "loaded" and config:
-            found.append(Monitor(kind, config, unit))
-    active = [monitor for monitor in found if monitor.unit.active == "active"]
-    if len(active or found) != 1:
-        seen = " and ".join(monitor.unit.name for monitor in active or found) or "none"
+    found = services.look(host)
+    paths = {services.NUT: [f"{directory}/upsmon.conf" for directory in nut.DIRECTORIES]}
+    config = next((path for path in paths.get(found.monitor, [apcupsd.CONF]) if host.exists(path)), "")
+    if found.monitor not in (services.NUT, services.APCUPSD) or not config:
+        seen = found.reason or f"{found.unit} without its configuration"
         raise ChangeFailed(
-            f"monitor of the UPS: seen {seen}, wanted one of {' and '.join(_PLACES)} with its configuration; install"
-            " nut-client or apcupsd, or disable the one that is not meant"
+            f"monitor of the UPS: seen that {seen}; wanted one of NUT (nut-client) and apcupsd, with its configuration;"
+            " install one, or disable the one that is not meant"
         )
-    return (active or found)[0]
+    runs = found.active.state == "met"
+    return Monitor(found.monitor, config, found.unit, found.pid if runs else -1)
 
 
 def _plan_nut(host: Host, monitor: Monitor, settings: Target, password: str, kept: dict[str, str]) -> Work:
@@ -218,9 +207,9 @@ def _plan_nut(host: Host, monitor: Monitor, settings: Target, password: str, kep
     stale = "" if changes else _stale(host, monitor)
     if changes or stale:
         said = stale or "what it read before"
-        changes.append(Change("host", monitor.unit.name, "running", said, "restarted"))
+        changes.append(Change("host", monitor.unit, "running", said, "restarted"))
     kept_now = tuple(new.items())
-    unit = monitor.unit.name if changes else ""
+    unit = monitor.unit if changes else ""
     return Work(tuple(changes), tuple(edits), kept_now, unit, password, tuple(warnings))
 
 
@@ -232,7 +221,7 @@ def _plan_apcupsd(host: Host, monitor: Monitor, settings: Target) -> Work:
             " apccontrol and needs none of them; leave them out"
         )
     changes: list[Change] = []
-    directory = posixpath.dirname(monitor.config)
+    directory = _scripts(host)
     kept: dict[str, str] = {}
     command = str(settings.get("notify_command", HOOK))
     edits = _hook(host, {"notify_command": command}, changes)
@@ -349,21 +338,33 @@ def _tighter(host: Host, path: str, text: str, changes: list[Change]) -> tuple[i
 
 
 def _no_shutdown_hook(host: Host, settings: Target) -> list[str]:
-    if "powerdown_flag" not in settings or any(host.exists(path) for path in _SHUTDOWN_HOOKS):
+    if "powerdown_flag" not in settings or sight.hook(host, "nut"):
         return []
     return [
-        f"powerdown_flag: seen none of {' and '.join(_SHUTDOWN_HOOKS)}, which the package brings: nothing tells the UPS"
-        " to cut its outlets at the end of a shutdown"
+        "powerdown_flag: seen no program of NUT's in systemd's system-shutdown, where its package puts one: nothing"
+        " tells the UPS to cut its outlets at the end of a shutdown"
     ]
+
+
+def _scripts(host: Host) -> str:
+    """Return the directory of apcupsd's event scripts. Raises ChangeFailed."""
+    try:
+        found = apcupsd.parse(_expect_text(host, apcupsd.CONF))
+    except Malformed as error:
+        raise ChangeFailed(str(error)) from None
+    directory = found.get("SCRIPTDIR", posixpath.dirname(apcupsd.CONF))
+    if not directory.startswith("/") or " " in directory:
+        raise ChangeFailed(f"{apcupsd.CONF}: SCRIPTDIR: seen {directory!r}, wanted an absolute path")
+    return directory.rstrip("/")
 
 
 def _stale(host: Host, monitor: Monitor) -> str:
     """Return why a running monitor may not have read its configuration, '' where it has. Raises Unobservable."""
-    if monitor.unit.active != "active":
+    if monitor.pid < 0:
         return ""
-    if not monitor.unit.main:
-        raise Unobservable(f"{monitor.unit.name}: systemd does not know its process; restart it by hand")
-    process = Process(monitor.unit.main, 0, "", "", None, None, None)
+    if not monitor.pid:
+        raise Unobservable(f"{monitor.unit}: systemd does not know its process; restart it by hand")
+    process = Process(monitor.pid, 0, "", "", None, None, None)
     start = startfile.start_of(host, process)
     return (
         "" if startfile.is_from_before(host, monitor.config, start) else "began before its file was changed"
@@ -375,8 +376,8 @@ def _restart(host: Host, unit: str) -> None:
     host.change(["systemctl", "restart", "--", unit])
     steady, last = 0, 0
     for _look in range(_LOOKS):
-        services, _why = units.show(host, [unit])
-        seen = services.get(unit)
+        shown, _why = units.show(host, [unit])
+        seen = shown.get(unit)
         main = seen.main if seen and seen.active == "active" else 0
         steady, last = (steady + 1 if main and main == last else 0), main
         if steady == _STEADY:
@@ -390,15 +391,15 @@ def _restart(host: Host, unit: str) -> None:
 def _running_unit(host: Host, edits: Iterable[Edit]) -> str:
     """Return the service that has to read its restored files, '' where none runs. Raises Unobservable."""
     changed = {edit.path for edit in edits if edit.before != edit.after}
-    services, why = units.show(host, _PLACES)
-    if changed and why:
-        raise Unobservable(f"whether a monitor of a UPS runs here cannot be told: {why}")
-    for name, (kind, paths) in _PLACES.items():
-        files = {*paths, *(f"{posixpath.dirname(path)}/{nut_mode.FILE}" for path in paths)}
-        unit = services.get(name)
-        if kind == NUT and unit and unit.active == "active" and files & changed:
-            return name
-    return ""
+    files = {
+        f"{directory}/{name}" for directory in nut.DIRECTORIES for name in ("upsmon.conf", nut_mode.FILE)
+    }
+    if not files & changed:
+        return ""
+    found = services.look(host)
+    if found.monitor == "unknown":
+        raise Unobservable(f"whether a monitor of a UPS runs here cannot be told: {found.reason}")
+    return found.unit if found.monitor == services.NUT and found.active.state == "met" else ""
 
 
 def _script_release(host: Host, edit: Edit, said: str) -> tuple[Edit, list[Edit]]:

@@ -15,7 +15,7 @@ nativetypes = pytest.importorskip("jinja2.nativetypes")
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Roles of one task: a module of the collection.
-ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb")
+ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "power")
 
 
 def tasks(path: str) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ def test_looking_costs_two_executions_however_many_engines_there_are() -> None:
 
 
 @pytest.mark.parametrize("role", ENGINES)
-def test_an_engine_s_role_hands_every_option_to_its_module_which_takes_no_more(role: str) -> None:
+def test_a_role_hands_every_option_to_its_module_which_takes_no_more(role: str) -> None:
     specs = yaml.safe_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text(encoding="utf-8"))
     options = set(specs["argument_specs"]["main"]["options"])
     (task,) = tasks(f"roles/{role}/tasks/main.yml")

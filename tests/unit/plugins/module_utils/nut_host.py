@@ -88,6 +88,7 @@ class NutHost(MonitorHost):
         self.modes[UPSMON] = 0o640
         self.files[NUT_CONF] = f"# nut.conf\nMODE={mode}\n"
         self.files["/lib/systemd/system-shutdown/nutshutdown"] = "#!/bin/sh\n"
+        self.modes["/lib/systemd/system-shutdown/nutshutdown"] = 0o755
 
 
 class ApcHost(MonitorHost):

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.layers import power, power_apcupsd
-from ansible_collections.durable.dbhost.plugins.module_utils.power import hook, upsmon_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.power import apcupsd, hook, nut, upsmon_conf
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import CHAINED, HOOK, UNIT
 
 from ..fake_host import Killed
@@ -64,6 +64,20 @@ def test_every_event_wakes_the_guard_and_the_rest_stays() -> None:
     assert [line for line in host.files[UPSMON].split("\n") if line in kept] == kept
     assert host.files[HOOK] == hook.TEXT
     assert host.modes[HOOK] == 0o755
+
+
+@pytest.mark.parametrize("kind", [NutHost, ApcHost])
+def test_the_facts_find_that_every_event_reaches_the_guard(kind: type[MonitorHost]) -> None:
+    host = kind()
+    see = nut.see if kind is NutHost else apcupsd.see
+    before: list[str] = []
+    after: list[str] = []
+    for found in (before, after):
+        found += [each.state for each in see(host).conditions if each.name == "notify_reaches_guard"]
+        if found is before:
+            host.mutations.clear()
+            run(host, GUARD)
+    assert (before, after) == (["unmet"], ["met"])
 
 
 def test_a_second_run_finds_nothing_to_do() -> None:
@@ -241,7 +255,7 @@ def test_a_powerdown_flag_that_nothing_reads_is_a_warning() -> None:
     host = NutHost()
     del host.files["/lib/systemd/system-shutdown/nutshutdown"]
     (warning,) = power.plan(host, targets({"powerdown_flag": "/run/killpower"})).warnings
-    assert "nutshutdown" in warning
+    assert "seen no program of NUT's in systemd's system-shutdown" in warning
 
 
 @pytest.mark.parametrize(("path", "mode"), [("/etc/nut", 0o777), (UPSMON, 0o666)])
@@ -265,13 +279,13 @@ def test_the_one_that_runs_is_meant() -> None:
     host = NutHost()
     host.services["apcupsd.service"] = "inactive"
     host.files["/etc/apcupsd/apcupsd.conf"] = ""
-    assert power.find(host).name == "nut"
+    assert (power.find(host).name, power.find(host).unit) == ("nut", "nut-monitor.service")
 
 
 def test_a_host_that_cannot_be_asked_is_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     host = NutHost()
     monkeypatch.setattr(power.units, "show", lambda *_: ({}, "systemctl: no answer within 10 s"))
-    with pytest.raises(Unobservable, match="no answer"):
+    with pytest.raises(ChangeFailed, match="no answer"):
         power.plan(host, targets(GUARD))
 
 
@@ -373,3 +387,11 @@ def test_a_killed_run_never_loses_a_script_of_apcupsd_s(step: int) -> None:
 def test_settings_that_apcupsd_does_not_have_are_refused() -> None:
     with pytest.raises(ChangeFailed, match="seen final_delay, wanted settings that apcupsd has"):
         power.plan(ApcHost(), targets(GUARD, {"final_delay": 5}))
+
+
+def test_scripts_lie_where_apcupsd_looks_for_them() -> None:
+    host = ApcHost()
+    host.files["/etc/apcupsd/apcupsd.conf"] = "SCRIPTDIR /etc/apcupsd/scripts\n"
+    host.files["/etc/apcupsd/scripts/apccontrol"] = "#!/bin/sh\n"
+    run(host, GUARD)
+    assert host.files["/etc/apcupsd/scripts/onbattery"] == power_apcupsd.script("onbattery")
