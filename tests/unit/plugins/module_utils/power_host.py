@@ -80,7 +80,9 @@ class Upsd:
             return f"NUMLOGINS {ups} {self.logins}\n".encode()
         assert words[:2] == ["LIST", "VAR"], asked
         lines = [f'VAR {ups} {name} "{value}"' for name, value in self.variables[ups].items()]
-        return "\n".join([f"BEGIN LIST VAR {ups}", *lines, f"END LIST VAR {ups}\n"]).encode()
+        return "\n".join([f"BEGIN LIST VAR {ups}", *lines, f"END LIST VAR {ups}\n"]).encode(
+            "utf-8", "surrogateescape"
+        )
 
 
 class Nis:
