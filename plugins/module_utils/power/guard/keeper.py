@@ -245,7 +245,7 @@ class Keeper:
         with _TURNS_LOCK:
             turn = _TURNS.setdefault(name, threading.Lock())
         with turn:
-            if self._any_mount() is None and not self.host.exists(f"/sys/block/{name}"):
+            if not self.host.exists(f"/sys/block/{name}") and self._any_mount() is None:
                 self._say(f"{self.target}: {name} is gone, and so is what its cache held")
                 return
             flush_disk(self.host, name)
