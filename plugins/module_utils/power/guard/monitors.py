@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Callable, Optional
+from collections.abc import Callable
 
 from ...host import Host, Unobservable
 from .state import identity
@@ -16,7 +16,7 @@ from .state import identity
 _NAMES = ("upsmon", "apcupsd")
 _GROUP = re.compile(r"^Gid:\s+\d+\s+(\d+)", re.MULTILINE | re.ASCII)
 #: pidfd_open(2), where Python and kernel have it: Python 3.9, Linux 5.3.
-_OPEN: Optional[Callable[[int], int]] = getattr(os, "pidfd_open", None)
+_OPEN: Callable[[int], int] | None = getattr(os, "pidfd_open", None)
 
 
 def find(host: Host) -> dict[int, int]:
@@ -25,13 +25,15 @@ def find(host: Host) -> dict[int, int]:
     Anybody can give a process of his such a name, but not put it among the system's services.
     """
     found = {}
-    for name in host.names("/proc"):
-        if name.isdigit() and _text(host, f"/proc/{name}/comm").strip() in _NAMES:
-            if "/system.slice/" in _text(host, f"/proc/{name}/cgroup"):
-                try:
-                    found[int(name)] = identity(host, int(name))[1]
-                except Unobservable:
-                    continue  # It has just ended.
+    for name in filter(str.isdigit, host.names("/proc")):
+        if _text(host, f"/proc/{name}/comm").strip() not in _NAMES:
+            continue
+        if "/system.slice/" not in _text(host, f"/proc/{name}/cgroup"):
+            continue
+        try:
+            found[int(name)] = identity(host, int(name))[1]
+        except Unobservable:
+            continue  # It has just ended.
     return found
 
 

@@ -19,7 +19,7 @@ _WAY = (os.path.dirname(RUNTIME), RUNTIME)
 
 
 class Fifo:
-    """What the monitor's notify command writes into. Only root reads it; `descriptor` is for select(2)."""
+    """What the monitor's notify command writes into. `descriptor` is for select(2)."""
 
     def __init__(self, path: str = FIFO) -> None:
         self.path = path
@@ -42,7 +42,8 @@ class Fifo:
     def give(self, group: int) -> None:
         """Let a group write into it; group 0 is root's own. Raises OSError."""
         os.fchown(self.descriptor, -1, group)
-        os.fchmod(self.descriptor, 0o620 if group else 0o600)
+        # For reading too: the hook opens it for both, so that it never waits for us.
+        os.fchmod(self.descriptor, 0o660 if group else 0o600)
 
     def is_there(self) -> bool:
         """Tell whether the path is still what is read here."""
