@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 from ...facts.blockstack import Blocks
+from ...facts.ext4 import Superblock
 from ...facts.filesystems import EXT, FileSystems
 from ...facts.mountinfo import Mount, parse_mountinfo, visible
 from ...flush import flush_disk, is_owed, owe, takes_flushes
@@ -29,6 +30,33 @@ _FLUSH_LIMIT = CHANGE_TIMEOUT + 5.0
 #: Two file systems may lie on one disk: its flushes are counted one at a time.
 _TURNS: dict[str, threading.Lock] = {}
 _TURNS_LOCK = threading.Lock()
+
+
+def find(host: Host, systems: FileSystems, target: str) -> tuple[Mount, Superblock]:
+    """Return what is mounted at a mount point, and its superblock, where the guard can loosen it.
+
+    Raises ChangeFailed with the reason where it cannot.
+    """
+    mount = next((mount for mount in _mounted(host) if mount.target == target), None)
+    if mount is None:
+        raise ChangeFailed(f"{target}: nothing is mounted there; wanted a mounted file system")
+    if mount.fstype not in LOOSENED:
+        raise ChangeFailed(f"{target}: seen {mount.fstype}, wanted {' or '.join(LOOSENED)}")
+    if "ro" in (*mount.options, *mount.super_options):
+        raise ChangeFailed(f"{target}: it is mounted read-only")
+    superblock, why = systems.superblock(mount)
+    if superblock is None or not superblock.uuid:
+        raise ChangeFailed(
+            f"{target}: the UUID of its file system is not known: {why or 'dumpe2fs names none'}"
+        )
+    return mount, superblock
+
+
+def _mounted(host: Host) -> list[Mount]:
+    try:
+        return visible(parse_mountinfo(host.read("/proc/self/mountinfo")))
+    except (Unobservable, ValueError) as error:
+        raise ChangeFailed(f"/proc/self/mountinfo: {error}") from error
 
 
 class Keeper:
@@ -52,24 +80,14 @@ class Keeper:
 
         Raises ChangeFailed or Unobservable with the reason why they may not.
         """
-        mount = self._mount()
-        if mount is None:
-            raise ChangeFailed(f"{self.target}: nothing is mounted there")
-        if mount.fstype not in LOOSENED:
-            raise ChangeFailed(f"{self.target}: seen {mount.fstype}, wanted {' or '.join(LOOSENED)}")
-        if "ro" in (*mount.options, *mount.super_options):
-            raise ChangeFailed(f"{self.target}: it is mounted read-only")
         blocks = Blocks(self.host)  # anew: what lies below may have changed since
         systems = FileSystems(self.host, blocks)
-        superblock, why = systems.superblock(mount)
-        if superblock is None:
-            raise ChangeFailed(f"{self.target}: {why}")
+        mount, superblock = find(self.host, systems, self.target)
         if superblock.uuid != self.licensed.uuid:
             raise ChangeFailed(
-                f"{self.target}: seen the file system {superblock.uuid or 'without a UUID'}, the licence is for"
-                f" {self.licensed.uuid}"
+                f"{self.target}: seen the file system {superblock.uuid}, the licence is for {self.licensed.uuid}"
             )
-        numbers, _beside, reasons = systems.devices(mount, superblock, why)
+        numbers, _beside, reasons = systems.devices(mount, superblock)
         stack = blocks.walk(numbers)
         reasons = [*reasons, *stack.reasons]
         if reasons or not stack.disks:
@@ -167,22 +185,16 @@ class Keeper:
         self.below = below
 
     def _mount(self) -> Mount | None:
-        return next((mount for mount in self._visible() if mount.target == self.target), None)
+        return next((mount for mount in _mounted(self.host) if mount.target == self.target), None)
 
     def _any_mount(self) -> Mount | None:
         """Return a mount of the file system: at its own place, or wherever else it is mounted by now."""
         if not self.below.device:
             found = self._mount()
             return found if found is not None and found.fstype in EXT else None
-        group = [mount for mount in self._visible() if mount.device == self.below.device]
+        group = [mount for mount in _mounted(self.host) if mount.device == self.below.device]
         group = [mount for mount in group if mount.fstype in EXT]
         return min(group, key=lambda m: (m.read_only_by_itself, m.target != self.target), default=None)
-
-    def _visible(self) -> list[Mount]:
-        try:
-            return visible(parse_mountinfo(self.host.read("/proc/self/mountinfo")))
-        except (Unobservable, ValueError) as error:
-            raise ChangeFailed(f"/proc/self/mountinfo: {error}") from error
 
     def _barrier_of(self, mount: Mount) -> str:
         return FileSystems(self.host, self._blocks).running(mount)["barrier"].value

@@ -16,7 +16,7 @@ from ...observation import printable
 from . import state
 from .paths import RUNTIME
 from .service import Service, tighten
-from .voice import say
+from .voice import never_wait, say
 
 #: Seconds that `tighten` waits for a guard that is just ending.
 _PATIENCE = 10.0
@@ -32,6 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     if words not in (["run"], ["tighten"]):
         print("usage: guard.pyz run|tighten|state", file=sys.stderr)
         return 2
+    never_wait()
     try:
         held = _only_one(0.0 if words == ["run"] else _PATIENCE)
     except OSError as error:

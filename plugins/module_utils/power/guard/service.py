@@ -96,7 +96,7 @@ class Service:
 
     def begin(self) -> None:
         """Take up what is to be looked after, before anything else is asked. Raises OSError."""
-        for target, keeper in inherited(self.host).items():
+        for target, keeper in inherited(self.host, say).items():
             self.keepers[target] = keeper
         self.fifo.make(0)
 
@@ -368,10 +368,10 @@ def _fail(why: str) -> None:
     raise RuntimeError(why)
 
 
-def inherited(host: Host) -> dict[str, Keeper]:
+def inherited(host: Host, say: Callable[[str], None]) -> dict[str, Keeper]:
     """Return a keeper for each mount point that the licence names, or that an earlier guard looked after.
 
-    What cannot be read adds nothing, and says so.
+    `say` takes lines for the journal: what cannot be read adds nothing, and says so.
     """
     kept: dict[str, Below] = {}
     licensed: dict[str, Licensed] = {}
@@ -380,12 +380,12 @@ def inherited(host: Host) -> dict[str, Keeper]:
         boot = host.read("/proc/sys/kernel/random/boot_id").strip()
         kept = said.kept if said is not None and said.boot == boot else {}
     except Unobservable as error:
-        say(str(error), _WARNING)
+        say(str(error))
     try:
         allowed = licences.read(host)
         licensed = {mount.target: mount for mount in allowed.mounts} if allowed else {}
     except Unobservable as error:
-        say(str(error), _WARNING)
+        say(str(error))
     return {
         target: Keeper(host, licensed.get(target, Licensed(target, "")), kept.get(target, Below()), say)
         for target in dict.fromkeys((*kept, *licensed))
@@ -413,7 +413,7 @@ def tighten(host: Host, clock: Clock | None = None) -> int:
     Nothing is done where a guard has said that it stopped with everything tight, and the kernel says so too.
     """
     clock = clock or Clock()
-    keepers = inherited(host)
+    keepers = inherited(host, say)
     if _ended_well(host, keepers):
         return 0
     say("tightening: the guard has ended", _WARNING)

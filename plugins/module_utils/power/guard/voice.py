@@ -69,14 +69,19 @@ class Fifo:
             self.descriptor = -1
 
 
-def say(line: str, level: int = 6, descriptor: int = 2) -> None:
-    """Write a line for the journal, with its level. Waits for nobody: a journal that hangs misses it."""
+def say(line: str, level: int = 6) -> None:
+    """Write a line for the journal, with its level: standard error is the journal's, and waits for nobody
+    (`never_wait`)."""
     text = " ".join(line.split())
     try:
-        os.set_blocking(descriptor, False)
-        os.write(descriptor, f"<{level}>{text}\n".encode("utf-8", "backslashreplace"))
+        os.write(2, f"<{level}>{text}\n".encode("utf-8", "backslashreplace"))
     except OSError:
         pass
+
+
+def never_wait() -> None:
+    """Have a journal that hangs miss lines, rather than the guard wait for it."""
+    os.set_blocking(2, False)
 
 
 def tell_manager(words: str) -> None:
