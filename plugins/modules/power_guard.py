@@ -15,9 +15,9 @@ description:
     looks after.
   - The guard looks at the UPS, its monitor and the host every few seconds. When all conditions have been met without a break for
     O(quiet) seconds, it remounts the licensed file systems without barriers.
-  - At any word of the monitor, any condition that is not met or cannot be told, its own end, and the end of the licence, it first brings
-    the barriers back, then flushes each disk, syncs the file systems, and flushes each disk once more, with its flush
-    counter seen to rise.
+  - At any word of the monitor, any condition that is not met or cannot be told, its own end, and the end of the licence, it
+    first brings the barriers back, then flushes each disk, syncs the file systems, and flushes each disk once more, with
+    its flush counter seen to rise.
   - Options in C(/etc/fstab) stay as they are, with barriers on. What the guard does goes with the boot.
   - Whether conditions and attestations are good enough for a licence is not this module's to say. The playbook
     C(durable.dbhost.harden_db) asks that first.

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..facts.blockstack import Blocks
 from ..facts.filesystems import FileSystems
 from ..host import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
+from ..observation import UNKNOWN
 from ..power import hook
 from ..power.guard import keeper, licence, paths, program, service, state, unit
 from ..power.guard.eyes import Clock
@@ -242,7 +243,7 @@ def _stop(host: Host, words: list[str]) -> None:
     if host.exists(paths.UNIT) and host.exists("/run/systemd/system"):
         host.change(["systemctl", "--quiet", *words, paths.SERVICE], _STOP_TIMEOUT)
     kept = service.inherited(host, _nobody)
-    left = state.read(host)["state"] in (state.FAILED, state.UNKNOWN)
+    left = state.read(host)["state"] in (state.FAILED, UNKNOWN)
     if left or any(seen not in ("on", "absent") for seen in _barriers(kept).values()):
         failures = together(kept, lambda target: kept[target].tighten(), _STOP_TIMEOUT)
         if failures:
