@@ -260,6 +260,14 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         "killpower",
     ),
     (
+        ("2.7",),
+        edit(f"{SECRET} master", f"{SECRET} primary"),
+        "powerdown_flag",
+        "unmet",
+        "before 2.8",
+        "master",
+    ),
+    (
         NUT,
         lambda h: h.modes.update({"/lib/systemd/system-shutdown/nutshutdown": 0o644}),
         "powerdown_flag",
