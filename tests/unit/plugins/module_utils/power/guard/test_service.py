@@ -197,7 +197,9 @@ def test_a_state_that_cannot_be_written_keeps_barriers_on(guard: Guard) -> None:
     assert "No space left" in guard.reason
 
 
-@pytest.mark.parametrize("word", ["ONBATT", "LOWBATT", "FSD", "COMMBAD", "NOCOMM", "REPLBATT", "ONLINE", "ONBATTERY"])
+@pytest.mark.parametrize(
+    "word", ["ONBATT", "LOWBATT", "FSD", "COMMBAD", "NOCOMM", "REPLBATT", "ONLINE", "ONBATTERY"]
+)
 def test_each_word_of_the_monitor_tightens_at_once(guard: Guard, word: str) -> None:
     guard.loosen()
     with guard.fifo.open("w") as fifo:
@@ -304,7 +306,9 @@ def test_a_clock_that_is_put_right_by_a_moment_alarms_nobody(guard: Guard) -> No
     assert guard.state == "loose"
 
 
-@pytest.mark.parametrize("licence", [None, LICENSED._replace(expires="2026-06-30"), LICENSED._replace(quiet=31)])
+@pytest.mark.parametrize(
+    "licence", [None, LICENSED._replace(expires="2026-06-30"), LICENSED._replace(quiet=31)]
+)
 def test_another_licence_or_none_tightens(guard: Guard, licence: Licence | None) -> None:
     guard.loosen()
     guard.eyes.licence = licence

@@ -106,8 +106,14 @@ def test_a_damaged_licence_is_none(text: str) -> None:
         ("2026-01-02", None),
         ("2026-12-31", None),
         ("2027-01-01", "the licence ended with 2026-12-31"),
-        ("2026-01-01", "the clock says 2026-01-01, before the licence's first day 2026-01-02: it was set back"),
-        ("1970-01-01", "the clock says 1970-01-01, before the licence's first day 2026-01-02: it was set back"),
+        (
+            "2026-01-01",
+            "the clock says 2026-01-01, before the licence's first day 2026-01-02: it was set back",
+        ),
+        (
+            "1970-01-01",
+            "the clock says 1970-01-01, before the licence's first day 2026-01-02: it was set back",
+        ),
     ],
 )
 def test_a_licence_holds_from_its_first_day_to_its_last(today: str, why: str | None) -> None:
