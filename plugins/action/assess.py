@@ -50,7 +50,10 @@ def _assess(inputs: Inputs, *looked: dict[str, Any] | None) -> dict[str, Any]:
         return unobserved(inputs, "unknown", f"no facts: {(storage or {}).get('msg', 'none collected')}")
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     # Where engines or the UPS could not be looked at, disks and mounts are made safer all the same.
-    found = [_facts(engines, "durable_engines", no_engines, now), _facts(power, "durable_power", no_power, now)]
+    found = [
+        _facts(engines, "durable_engines", no_engines, now),
+        _facts(power, "durable_power", no_power, now),
+    ]
     return assess(inputs, facts, now, *found)
 
 

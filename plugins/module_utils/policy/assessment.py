@@ -85,8 +85,8 @@ class Inputs(NamedTuple):
 class Case(NamedTuple):
     """One host as it is judged: what its owner says, what was observed, and the mounts that count.
 
-    `power` is `durable_power` with the owner's margin, None where nobody asked for it; `asked` is what
-    `durable_ups` says; `today` an ISO 8601 date.
+    `power` is `durable_power`, None where nobody asked for it; `asked` is what `durable_ups` says; `today`
+    an ISO 8601 date.
     """
 
     inputs: Inputs
@@ -141,7 +141,6 @@ def _assess(
     words = attestations.read(inputs.attestations or {}, today)
     _check_words(inputs)
     asked = ups_inputs.read(inputs.ups)
-    power = ups.with_margin(power, asked.margin) if power else None
     mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, found_engines)
     case = Case(inputs, storage, found_engines, power, asked, words, mounts, today)
     ratings = {}

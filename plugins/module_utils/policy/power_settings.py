@@ -26,7 +26,8 @@ _MENDS = {
 #: Setting -> where the facts count it among the times.
 _TIMES = {"final_delay": "finaldelay", "host_sync": "hostsync"}
 _MONITORS = ("nut", "apcupsd")
-_EXEC = "EXEC"
+#: What the layer calls it that each event runs the command, and what the facts do.
+_EXEC, _ALL_RUN = "EXEC", "exec"
 
 
 def rows(power: dict[str, Any] | None, asked: Asked, for_guard: bool) -> list[Setting]:
@@ -61,17 +62,21 @@ def is_for_guard(need: Requirement) -> bool:
 
 def _notify(power: dict[str, Any]) -> Iterator[Setting]:
     """Yield what makes the monitor tell the guard."""
-    reaches = any(
-        (condition["name"], condition["state"]) == ("notify_reaches_guard", "met")
-        for condition in power["conditions"]
-    )
-    command = _observed(power, "notify_command")["value"]
-    why = {UNSET: "the monitor tells nobody", command: "the monitor does not tell the guard"}
-    yield _row(power, "notify_command", HOOK, HOOK if reaches else _word(command), why, HOOK)
-    flags = _observed(power, "notify_flags")["value"]
-    seen = _EXEC if reaches or _all_run(flags) else _word(flags)
-    # Of a command that is not known nothing says whether it is the flags that keep the guard from hearing.
-    yield _row(power, "notify_flags", _EXEC, seen, {seen: "the monitor does not run its command"}, _EXEC)
+    (reaches,) = [each for each in power["conditions"] if each["name"] == "notify_reaches_guard"] or [{}]
+    command = _word(_observed(power, "notify_command")["value"])
+    flags = _word(_observed(power, "notify_flags")["value"])
+    state = reaches.get("state", UNKNOWN)
+    if (command, flags) == (HOOK, _ALL_RUN) and state != "met":
+        # As it should be in the configuration, and what it names does not run.
+        command = UNKNOWN if state == UNKNOWN else "broken"
+    why = {
+        command: f"the monitor runs {command}, which does not tell the guard",
+        UNSET: "the monitor tells nobody of its events",
+        "broken": str(reaches.get("evidence")),
+    }
+    yield _row(power, "notify_command", HOOK, command, why, HOOK)
+    seen = _EXEC if flags == _ALL_RUN else flags
+    yield _row(power, "notify_flags", _EXEC, seen, {seen: f"the monitor does not run it: {seen}"}, _EXEC)
 
 
 def _asked(power: dict[str, Any], name: str, value: Any) -> Setting:
@@ -124,16 +129,13 @@ def _row(
 def _observed(power: dict[str, Any], name: str) -> dict[str, Any]:
     nothing = {"value": "", "source": "the power facts", "reason": None}
     time = power["timing"].get(_TIMES.get(name, ""))
-    found = power["settings"].get(name) or ({**nothing, "value": time} if time is not None else nothing)
-    return dict(found)
+    # The times count with their defaults, where the configuration names none.
+    if time is not None:
+        return {**nothing, **power["settings"].get(name, {}), "value": time}
+    return {**nothing, **power["settings"].get(name, {})}
 
 
 def _word(value: Any) -> str:
-    return UNSET if value in ("", None) else value if isinstance(value, str) else str(value)
-
-
-def _all_run(flags: Any) -> bool:
-    """Tell whether the monitor runs its command at each event: {event: its flags}, or one text for all."""
-    each = flags.values() if isinstance(flags, dict) else [flags]
-    words = [one.replace("+", " ").split() if isinstance(one, str) else one for one in each]
-    return bool(words) and all(isinstance(one, list) and _EXEC in one for one in words)
+    if isinstance(value, (int, float)):
+        return f"{value:g}"
+    return str(value or UNSET)

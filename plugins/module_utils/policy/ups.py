@@ -27,7 +27,6 @@ CONDITIONS = (
     "runtime_durability",
     "runtime_clean_stop",
 )
-_BUDGET_OF = {"runtime_durability": "durability", "runtime_clean_stop": "clean_stop"}
 #: Claim -> what it says, for the host on which nobody has said it, and what to do.
 _WORDS = {
     "ups_rehearsed": (
@@ -48,7 +47,7 @@ _WORDS = {
 
 def nothing_known(now: str, why: str) -> dict[str, Any]:
     """Return what stands for durable_power where it could not be collected."""
-    unread: dict[str, Any] = {"needed": None, "available": None, "state": UNKNOWN, "terms": []}
+    unread: dict[str, Any] = {"needed": UNKNOWN, "available": UNKNOWN, "state": UNKNOWN, "terms": []}
     return {
         "time": now,
         "monitor": UNKNOWN,
@@ -68,18 +67,6 @@ def nothing_known(now: str, why: str) -> dict[str, Any]:
         "settings": {},
         "evidence": {"observation": {"value": UNKNOWN, "source": "power_facts", "reason": why}},
     }
-
-
-def with_margin(power: dict[str, Any], margin: int) -> dict[str, Any]:
-    """Return durable_power with the owner's margin in both budgets, and in the conditions on them."""
-    budget = {name: budgets.with_margin(power["budget"][name], margin) for name in budgets.NAMES}
-    conditions = []
-    for condition in power["conditions"]:
-        mine = budget.get(_BUDGET_OF.get(condition["name"], ""))
-        known = mine is not None and UNKNOWN not in (mine["state"], condition["state"])
-        judged = {"state": mine["state"], "evidence": budgets.in_words(mine)} if mine and known else {}
-        conditions.append({**condition, **judged})
-    return {**power, "budget": budget, "conditions": conditions}
 
 
 def requirements(

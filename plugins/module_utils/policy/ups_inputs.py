@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .profiles import BadInput
 
 #: Seconds, where nobody asks for others.
-_QUIET, _MARGIN = 300, 60
+_QUIET = 300
 #: Number -> its bounds, in seconds.
 _SECONDS = {
     "quiet": (10, 86_400),
@@ -40,13 +40,12 @@ _USER = re.compile(r"[\x21-\x7e]+")
 class Asked(NamedTuple):
     """What a host's owner asks for.
 
-    `quiet`: seconds for which all must have been well before barriers go off. `margin`: seconds to spare
-    in each budget. `settings`: {setting of the monitor: value}, only those that were named; the value of
-    `monitor` is its line's words by name, without the password.
+    `quiet`: seconds for which all must have been well before barriers go off. `settings`: {setting of the
+    monitor: value}, only those that were named; the value of `monitor` is its line's words by name, without
+    the password. The margin is the power facts' to add to each budget.
     """
 
     quiet: int
-    margin: int
     settings: dict[str, Any]
 
 
@@ -66,10 +65,10 @@ def read(value: Any) -> Asked:
     for name in _TEXTS:
         if name in given and not _is_text(_LINE, given[name]):
             raise BadInput(f"durable_ups: {name}: seen {given[name]!r}; wanted one line that begins with /")
-    settings = {name: given[name] for name in KEYS if name in given and name not in Asked._fields}
+    settings = {name: given[name] for name in KEYS if name in given and name not in ("quiet", "margin")}
     if "monitor" in given:
         _check_monitor(given["monitor"])
-    return Asked(given.get("quiet", _QUIET), given.get("margin", _MARGIN), settings)
+    return Asked(given.get("quiet", _QUIET), settings)
 
 
 def _check_monitor(line: Any) -> None:

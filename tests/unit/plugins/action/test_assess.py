@@ -55,9 +55,11 @@ def test_every_argument_reaches_the_policy(monkeypatch: pytest.MonkeyPatch) -> N
     given = {name: f"given {name}" for name in Inputs._fields if name != "own"}
     storage = {"ansible_facts": {"durable_storage": {"x": 1}}}
     engines = {"ansible_facts": {"durable_engines": {"y": 1}}}
-    run(**given, profiles="given own", storage=storage, engines=engines)
-    assert seen == [(Inputs(**given, own="given own"), {"x": 1}, NOW, {"y": 1})]
-    assert {*given, "profiles", "storage", "engines", "failure"} == action.ActionModule._VALID_ARGS
+    power = {"ansible_facts": {"durable_power": {"z": 1}}}
+    run(**given, profiles="given own", storage=storage, engines=engines, power=power)
+    assert seen == [(Inputs(**given, own="given own"), {"x": 1}, NOW, {"y": 1}, {"z": 1})]
+    named = {*given, "profiles", "storage", "engines", "power", "failure"}
+    assert named == action.ActionModule._VALID_ARGS
 
 
 @pytest.mark.parametrize(
@@ -88,6 +90,27 @@ def test_without_facts_of_engines_the_host_is_unknown_and_made_safer_all_the_sam
     assert found["verdict"] == "unknown"
     assert any("not root" in why for why in found["why"])
     assert found["plan"]["tighten"]["write_cache"]
+
+
+@pytest.mark.parametrize(
+    ("power", "why"),
+    [(None, "nobody asked for the UPS"), ({"failed": True, "msg": "no such module"}, "no such module")],
+)
+def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer(
+    power: Any, why: str
+) -> None:
+    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
+    given = {"profile": "ups", "shipped": shipped(), "mounts": ["/srv/pgdata"], "storage": storage}
+    found = run(**given, power=power)
+    assert found["verdict"] == "blocked"
+    assert why in "\n".join(found["why"])
+    assert found["plan"]["tighten"]["write_cache"]
+
+
+def test_a_host_that_is_lost_before_its_ups_was_asked() -> None:
+    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
+    power = {"unreachable": True, "msg": "gone"}
+    assert run(profile="ups", shipped=shipped(), storage=storage, power=power)["verdict"] == "unreachable"
 
 
 def test_a_host_that_is_lost_after_its_engines_were_found() -> None:
@@ -121,6 +144,36 @@ def test_the_disks_are_asked_unless_the_host_was_unreachable(engines: dict[str, 
     assert condition(durable_engines_result=engines) is asked
 
 
+@pytest.mark.parametrize(
+    ("looked", "asked"),
+    [
+        ({}, False),
+        ({"durable_rate": True}, True),
+        ({"profile": None}, True),
+        ({"durable_rests_on_ups": True}, True),
+        ({"durable_licensed": "yes"}, True),
+        ({"durable_licensed": "unknown"}, True),
+        ({"durable_rests_on_ups": True, "storage": {"unreachable": True}}, False),
+        ({"durable_rests_on_ups": True, "engines": {"unreachable": True}}, False),
+    ],
+)
+def test_the_ups_is_asked_where_it_matters(looked: dict[str, Any], asked: bool) -> None:
+    path = Path(action.__file__).parents[2] / "playbooks/tasks/assess.yml"
+    tasks = yaml.safe_load(path.read_text(encoding="utf-8"))[0]["block"]
+    (task,) = [task for task in tasks if "durable.dbhost.power_facts" in task]
+    variables = {
+        "durable_rate": False,
+        "durable_rests_on_ups": False,
+        "durable_licensed": "no",
+        "durable_inputs": {"profile": looked.pop("profile", "strict")},
+        "durable_storage_result": looked.pop("storage", {}),
+        "durable_engines_result": looked.pop("engines", {}),
+        **looked,
+    }
+    environment = jinja2.Environment(autoescape=True)
+    assert all(environment.compile_expression(line)(**variables) for line in task["when"]) is asked
+
+
 def test_bad_input_is_a_verdict_and_no_failure() -> None:
     storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
     found = run(profile="strikt", shipped=shipped(), mounts=["/srv/pgdata"], storage=storage)
@@ -128,7 +181,7 @@ def test_bad_input_is_a_verdict_and_no_failure() -> None:
 
 
 def test_it_stays_a_shell() -> None:
-    assert len(Path(action.__file__).read_text(encoding="utf-8").splitlines()) < 60
+    assert len(Path(action.__file__).read_text(encoding="utf-8").splitlines()) < 65
 
 
 def test_each_field_is_documented_and_each_documented_one_is_there() -> None:

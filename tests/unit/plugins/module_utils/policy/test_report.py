@@ -37,6 +37,8 @@ def report(host: str, verdict: str, **changes: Any) -> dict[str, Any]:
         "ratings": {},
         "warnings": [],
         "exposed": [],
+        "settings": [],
+        "power": None,
         **changes,
     }
 
