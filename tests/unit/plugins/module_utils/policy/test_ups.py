@@ -65,6 +65,7 @@ def test_with_all_that_it_rests_on_the_guard_is_licensed_and_nothing_else() -> N
     json.dumps(found)
 
 
+@pytest.mark.fact(41)
 def test_a_guard_that_is_loose_is_as_wanted_and_rests_on_people() -> None:
     found = judged(host("off"), power(guard=licensed()))
     assert (found["verdict"], found["changes"], found["plan"]) == ("attested", [], NO_PLAN)
