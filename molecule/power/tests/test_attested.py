@@ -65,7 +65,7 @@ def test_the_monitor_wakes_the_guard_and_then_whom_it_told_before(loose: Site) -
     text = loose.sh("cat /etc/nut/upsmon.conf")
     assert "NOTIFYCMD /usr/local/lib/durable-dbhost/ups-notify" in text.replace('"', "")
     assert "# The lab's. A comment, to be found again." in text
-    assert "FINALDELAY 3" in text
+    assert "HOSTSYNC 10" in text
     assert loose.sh("stat -c '%a %U %G' /etc/nut/upsmon.conf") == "640 root nut"
     # As upsmon runs it, while the power itself is well: a word alone tightens.
     cursor = loose.cursor()

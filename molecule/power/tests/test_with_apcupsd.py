@@ -63,6 +63,6 @@ def test_its_facts_are_read_and_what_it_cannot_tell_blocks(apcupsd: Site, playbo
     assert (ups["charge"], ups["runtime"]) == (None, None)
     assert (run.code, report["verdict"]) == (2, "blocked")
     states = {condition["name"]: condition["state"] for condition in power["conditions"]}
-    assert states["monitor_active"] == states["monitor_enabled"] == states["status_online"] == "met"
+    assert states["monitor_active"] == states["status_online"] == states["driver_real"] == "met"
     assert states["runtime_durability"] == states["runtime_clean_stop"] == "unknown"
     assert apcupsd.barrier() == "on"
