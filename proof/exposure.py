@@ -112,15 +112,16 @@ def named(event: Event) -> tuple[int, int]:
 
 
 def only(events: Iterable[Event], begin: int, end: int) -> list[Event]:
-    """Return the events without acknowledgements outside of `begin` to `end`, and without marks.
+    """Return the events, acknowledgements outside of `begin` to `end` and marks as notes: no event is missing.
 
     What is left of several runs in one log is then one run's.
     """
-    return [
-        event
-        for event in events
-        if event.kind is not Kind.ACK or (begin <= event.sequence < end and is_acknowledgement(event))
-    ]
+
+    def is_kept(event: Event) -> bool:
+        is_ours = begin <= event.sequence < end and is_acknowledgement(event)
+        return event.kind is not Kind.ACK or is_ours
+
+    return [event if is_kept(event) else Event(event.sequence, Kind.NOTE) for event in events]
 
 
 def _records(event: Event, job: Job) -> Iterable[tuple[int, int]]:

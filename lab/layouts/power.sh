@@ -90,7 +90,6 @@ systemctl daemon-reload
 systemctl --quiet enable --now lab-ups.service
 echo 'MODE=standalone' | configure nut.conf
 configure ups.conf <<CONF
-maxretry = 3
 [lab]
     driver = dummy-ups
     port = /run/lab/lab.dev

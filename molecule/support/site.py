@@ -152,9 +152,9 @@ class Site:
         """Wait for a condition of the shell's."""
         self.sh(_BARRIER + _UNTIL.format(condition=condition, what=what, limit=limit), limit + 60.0)
 
-    def barrier(self) -> str:
-        """Return the kernel's own word on the volume: on or off."""
-        return self.sh(_BARRIER + "barrier")
+    def barrier(self, then: str = ":") -> str:
+        """Return the kernel's own word on the volume: on or off. At once after it `then` is run."""
+        return self.sh(f"{_BARRIER}barrier\n{then}")
 
     def await_barrier(self, word: str, limit: float = LIMIT) -> None:
         """Wait for that word."""

@@ -82,5 +82,6 @@ def test_marks_are_found_and_are_no_acknowledgements() -> None:
     assert exposure.marks(marked) == {"7 here": len(events)}
     assert len(exposure.commits(marked, JOB)) == len(exposure.commits(events, JOB))
     kept = exposure.only(marked, 0, len(events) // 2)
+    assert [event.sequence for event in kept] == list(range(len(marked)))
     assert 0 < sum(event.kind is Kind.ACK for event in kept) < JOB.clients * JOB.commits
     assert sum(event.kind is Kind.FLUSH for event in kept) == JOB.clients * JOB.commits
