@@ -141,8 +141,10 @@ class Host:
         """
         try:
             return _ask(address, port, questions, is_whole, min(timeout, self.until - time.monotonic()))
+        except (socket.timeout, TimeoutError) as error:
+            raise Unobservable(f"{address} port {port}: no answer within {timeout:g} s") from error
         except (OSError, UnicodeError) as error:
-            # Of a name that cannot be looked up, and of silence, the text is in the error itself.
+            # Of a name that cannot be looked up the text is in the error itself.
             why = getattr(error, "strerror", None) or str(error)
             raise Unobservable(f"{address} port {port}: {why}") from error
 
@@ -204,13 +206,13 @@ class Host:
 def _ask(
     address: str, port: int, questions: Sequence[bytes], is_whole: Callable[[bytearray], bool], timeout: float
 ) -> list[bytes]:
-    """Hold a conversation. Raises OSError."""
+    """Hold a conversation. Raises OSError, TimeoutError or socket.timeout when the time is over."""
     end = time.monotonic() + timeout
 
     def left() -> float:
         seconds = end - time.monotonic()
         if seconds <= 0:
-            raise TimeoutError(errno.ETIMEDOUT, f"no answer within {timeout:g} s")
+            raise TimeoutError
         return seconds
 
     answers = []

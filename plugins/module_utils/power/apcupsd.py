@@ -22,18 +22,18 @@ from .ups import Low, Ups, minutes, of_apcupsd
 CONF = "/etc/apcupsd/apcupsd.conf"
 #: Debian starts nothing before this says so.
 _DEFAULT_FILE = "/etc/default/apcupsd"
-#: Scripts that apccontrol(8) runs before it does what it does at an event of this name: those of a failure.
+#: Events after which the guard must look: apccontrol(8) runs a script of that name first. `powerout` comes at
+#: once, `onbattery` after ONBATTERYDELAY.
 EVENTS = (
+    "powerout",
     "onbattery",
-    "commfailure",
-    "changeme",
     "failing",
     "timeout",
     "loadlimit",
     "runlimit",
-    "doshutdown",
-    "emergency",
-    "remotedown",
+    "commfailure",
+    "battdetach",
+    "changeme",
 )
 _DEFAULTS = {
     "SCRIPTDIR": "/etc/apcupsd",
@@ -98,7 +98,6 @@ def see(host: Host) -> Sight:
         ),
         detection=(
             Term("poll", _number(said["POLLTIME"]), "POLLTIME"),
-            Term("delay", _number(said["ONBATTERYDELAY"]), "ONBATTERYDELAY, before onbattery is run"),
             Term("notify", NOTIFY, "until the monitor's script runs"),
         ),
         shutdown=(Term("poll", _number(said["POLLTIME"]), "POLLTIME"),),

@@ -78,20 +78,23 @@ def power_values(upses: Sequence[Ups], supplies: int | None, source: str) -> Con
 
 
 def status_online(upses: Sequence[Ups], supplies: int | None) -> Condition:
-    """Tell whether enough of the UPSes that feed this host are on line, with nothing against it."""
-    name = "status_online"
-    fine, bad, unsure = 0, 0, 0
+    """Tell whether enough of the UPSes that feed this host are on line, with nothing against it.
+
+    Where `supplies` is no number that they can reach, that is all of them: power_values says so.
+    """
+    name, total = "status_online", sum(ups.power_value for ups in upses)
+    enough = supplies if supplies is not None and 1 <= supplies <= total else total
+    fine, unsure = 0, 0
     said = []
     for ups in (ups for ups in upses if ups.power_value):
         state, why = _of_status(ups)
         fine += ups.power_value if state == MET else 0
-        bad += ups.power_value if state == UNMET else 0
         unsure += ups.power_value if state == UNKNOWN else 0
         said.append(f"{ups.system}: {why}")
     evidence = "; ".join(said) or "no UPS feeds this host"
-    if supplies is not None and fine >= supplies >= 1:
+    if fine >= enough >= 1:
         return met(name, "host", evidence)
-    if unsure or supplies is None:
+    if fine + unsure >= enough:
         return unknown(name, "host", evidence, "look at the UPS's driver, upsd or apcupsd and their logs")
     remedy = "bring the UPS on line, replace its battery, or wait until it is charged; see its own log"
     return unmet(name, "host", evidence, _ONLINE, remedy)

@@ -49,6 +49,7 @@ ONE_VALUE = (
     "FORCESSL",
     "DEBUG_MIN",
 )
+_WORDS = {"MONITOR": "system, power value, user, password and type"}
 _MORE = {"NOTIFYMSG": 2, "NOTIFYFLAG": 2, "CERTIDENT": 2, "CERTHOST": 4, "MONITOR": 5}
 
 #: What upsmon knows to tell, in every release from 2.7 on.
@@ -71,6 +72,7 @@ DEFAULT_FLAGS = ("SYSLOG", "WALL")
 _WHITE = " \t\n\v\f\r"
 _MOST_WORDS = 32
 _LONGEST_WORD = 512
+_EVENT = re.compile(r"[A-Z_]+")
 _BARE = re.compile(r"[A-Za-z0-9_@.:,/+-]+")
 
 
@@ -133,19 +135,17 @@ def render(directives: Sequence[Directive]) -> str:
 def complaints(directives: Sequence[Directive], file: str = FILE) -> list[str]:
     """Return what upsmon could not use: directives it does not know, and those with too few words."""
     said = []
-    for each in (each for each in directives if each.words):
+    for each in directives:
+        if not each.words or each.name.upper() == "DEBUG_MIN":
+            continue
         needed = _MORE.get(each.name, 1 if each.name in ONE_VALUE else 0)
         place = f"{file} line {each.row}"
-        if each.name == "MONITOR" and len(each.words) <= needed:
-            said.append(
-                f"{place}: seen MONITOR with {len(each.words) - 1} words; wanted system, power value, user, password and type"
-            )
-        elif not needed and each.name.upper() != "DEBUG_MIN":
-            said.append(
-                f"{place}: seen a directive that upsmon does not know; wanted one of upsmon.conf(5), in capitals"
-            )
-        elif len(each.words) <= max(needed, 1):
-            said.append(f"{place}: seen {each.name} with {len(each.words) - 1} words; wanted {needed}")
+        if not needed:
+            wanted = "one of upsmon.conf(5), in capitals"
+            said.append(f"{place}: seen a directive that upsmon does not know; wanted {wanted}")
+        elif len(each.words) <= needed:
+            seen = f"{each.name} with {len(each.words) - 1} words"
+            said.append(f"{place}: seen {seen}; wanted {_WORDS.get(each.name, needed)}")
     return said
 
 
@@ -183,10 +183,21 @@ def monitors(directives: Sequence[Directive], file: str = FILE) -> list[Monitor]
 
 def flags(directives: Sequence[Directive], event: str) -> tuple[str, ...]:
     """Return what upsmon does at an event, of FLAGS in the file's order; without a line, its default."""
-    found = [each for each in _of(directives, "NOTIFYFLAG") if each.words[1].upper() == event.upper()]
-    if not found:
+    said = flag_word(directives, event)
+    if said is None:
         return DEFAULT_FLAGS
-    return tuple(word for word in found[-1].words[2].split("+") if word in FLAGS)
+    return tuple(word for word in said.split("+") if word in FLAGS)
+
+
+def flag_word(directives: Sequence[Directive], event: str) -> str | None:
+    """Return the flags of an event as they are written, None where no line names it."""
+    found = [each for each in _of(directives, "NOTIFYFLAG") if each.words[1].upper() == event.upper()]
+    return found[-1].words[2] if found else None
+
+
+def flagged(directives: Sequence[Directive]) -> list[str]:
+    """Return the events that a NOTIFYFLAG names, in capitals: newer releases know more than EVENTS."""
+    return list(dict.fromkeys(each.words[1].upper() for each in _of(directives, "NOTIFYFLAG")))
 
 
 def set_value(text: str, name: str, wanted: str, note: str) -> str:
@@ -214,16 +225,19 @@ def unset(text: str, name: str) -> str:
 
 
 def set_flags(text: str, event: str, wanted: Sequence[str], note: str) -> str:
-    """Return the text with an event's NOTIFYFLAG at these flags, in their order. Raises Malformed."""
-    _expect(event, EVENTS, "event")
-    for flag in wanted:
-        _expect(flag, FLAGS, "flag")
+    """Return the text with an event's NOTIFYFLAG at these flags, in their order.
+
+    `event` is in capitals. Raises Malformed, and ValueError for what cannot be written.
+    """
+    if not _EVENT.fullmatch(event):
+        raise ValueError(f"event: seen {event!r}; wanted one word in capitals")
     directives = parse(text)
     found = [each for each in _of(directives, "NOTIFYFLAG") if each.words[1].upper() == event]
     said = "+".join(wanted)
+    written = encode(said)
     if not found:
-        return insert(_lines(directives), len(directives), f"NOTIFYFLAG {event} {said}", SIGN, note)
-    wrong = [(each.line, *each.spans[2], said) for each in found if each.words[2] != said]
+        return insert(_lines(directives), len(directives), f"NOTIFYFLAG {event} {written}", SIGN, note)
+    wrong = [(each.line, *each.spans[2], written) for each in found if each.words[2] != said]
     return replace(_lines(directives), wrong, SIGN, note)
 
 
@@ -374,8 +388,3 @@ def _shown(words: Sequence[str]) -> str:
 
 def _refused(file: str, row: int, seen: str, wanted: str) -> Malformed:
     return Malformed(f"{file} line {row}: seen {seen}; wanted {wanted}; mend that line, then run again")
-
-
-def _expect(word: str, known: Sequence[str], what: str) -> None:
-    if word not in known:
-        raise ValueError(f"{what}: seen {word!r}; wanted one of {', '.join(known)}")
