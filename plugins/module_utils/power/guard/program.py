@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.machinery
 import importlib.util
 import io
@@ -26,6 +27,7 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 _FILE_MODE = 0o100644 << 16
 
 
+@functools.lru_cache(maxsize=1)
 def build() -> bytes:
     """Return the program. Raises ImportError where the source of a module cannot be had."""
     files = {"__main__.py": _MAIN}

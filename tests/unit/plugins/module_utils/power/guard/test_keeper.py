@@ -278,12 +278,15 @@ def test_a_second_attempt_does_not_queue_up_behind_a_disk_that_hangs(monkeypatch
     found = loosened(host)
     let_go, hangs = threading.Event(), threading.Event()
 
+    change = host.on_change
+
     def hang(argv: list[str]) -> None:
         hangs.set()
         let_go.wait(10)
+        change(argv)
 
     host.on_change = hang  # type: ignore[method-assign]
-    first = threading.Thread(target=lambda: pytest.raises(ChangeFailed, found.tighten), daemon=True)
+    first = threading.Thread(target=found.tighten, daemon=True)
     first.start()
     assert hangs.wait(10)
     with pytest.raises(ChangeFailed, match="an earlier attempt still waits"):
