@@ -395,3 +395,21 @@ def test_scripts_lie_where_apcupsd_looks_for_them() -> None:
     host.files["/etc/apcupsd/scripts/apccontrol"] = "#!/bin/sh\n"
     run(host, GUARD)
     assert host.files["/etc/apcupsd/scripts/onbattery"] == power_apcupsd.script("onbattery")
+
+
+def test_the_first_original_is_the_one_that_comes_back() -> None:
+    host = NutHost()
+    for seconds in (30, 60):
+        host.mutations.clear()
+        run(host, {"final_delay": seconds}, {"powerdown_flag": f"/run/{seconds}"})
+    release(host)
+    assert host.files[UPSMON] == TEXT
+
+
+def test_our_script_that_may_not_be_run_any_more_is_mended() -> None:
+    host = ApcHost()
+    run(host, GUARD)
+    host.modes["/etc/apcupsd/failing"] = 0o644
+    host.mutations.clear()
+    assert settings(run(host, GUARD)) == ["failing"]
+    assert host.modes["/etc/apcupsd/failing"] == 0o755
