@@ -57,7 +57,7 @@ class Machine(hosts.Host):
             fields = super().read(path).split()
             fields[15] = str(int(fields[15]) + 1)
             super().write_file(path, " ".join(fields).encode())
-        if os.path.exists(root + "/slow"):
+        if argv[0] == "sync" and os.path.exists(root + "/slow"):
             time.sleep(60)
     def write_file(self, path, content, mode=0o644, owner=0):
         super().write_file(root + path, content, mode, owner)
@@ -244,7 +244,7 @@ def test_what_dies_between_the_remount_and_the_flush_is_not_called_tight(machine
     machine.wait(lambda: machine.is_loose() and machine.state() == "loose")
     (machine.root / "slow").write_text("")
     guard.terminate()
-    machine.wait(lambda: TIGHTENED[0] in machine.log())
+    machine.wait(lambda: not machine.is_loose() and machine.state() == "failed")
     guard.kill()
     guard.wait()
     assert not machine.is_loose()
