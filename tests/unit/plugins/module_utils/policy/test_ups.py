@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy import ups
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.guard import why_kept
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS, nothing_known
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import LICENCE as PATH
 
@@ -161,7 +162,8 @@ def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_licence_ba
         assert (found["verdict"], list(found["plan"]["tighten"])) == ("drifted", ["power"])
         return
     assert found["verdict"] == "blocked"
-    assert f"{name} (host): why {name}; remedy of {name}" in found["why"]
+    why = f"why {name}" if state == "unmet" else f"not known: saw {name}"
+    assert f"{name} (host): {why}; remedy of {name}" in found["why"]
     assert list(found["plan"]["tighten"]) == ["power_guard", "mount_options"]
     assert found["plan"]["tighten"]["power_guard"] == []
     assert found["plan"]["loosen"] == {}
@@ -443,6 +445,20 @@ def test_an_unknown_condition_never_improves_a_verdict(told: dict[str, Any], bar
         found = judged(host(barrier), other)
         assert VERDICTS.index(found["verdict"]) <= max(before, VERDICTS.index("unknown")), each["name"]
         assert "power_guard" not in found["plan"]["loosen"] or each["name"] == "notify_reaches_guard"
+
+
+def test_conditions_that_cannot_be_told_for_one_reason_are_one_line() -> None:
+    told = power(
+        *(condition(name, "unknown", evidence="two monitors", remedy="stop one") for name in CONDITIONS)
+    )
+    why = judged(host(licence=False), told)["why"]
+    assert why[0] == f"{', '.join(CONDITIONS)} (host): not known: two monitors; stop one"
+
+
+def test_what_the_whole_host_has_is_named_by_its_layer() -> None:
+    found = judged(host(licence=False), power())
+    assert "power_guard licence drift_running: the guard has no licence yet" in found["why"]
+    assert change_line(found["changes"][0]).startswith("power_guard licence: now absent -> current")
 
 
 def test_facts_of_another_hour_are_refused() -> None:
