@@ -15,7 +15,7 @@ nativetypes = pytest.importorskip("jinja2.nativetypes")
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Roles of one task: a module of the collection.
-ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb")
+ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "power")
 
 
 def tasks(path: str) -> list[dict[str, Any]]:
@@ -165,7 +165,7 @@ def test_the_guard_is_released_where_its_step_has_no_mounts_and_first_of_all() -
 
 
 @pytest.mark.parametrize("role", ENGINES)
-def test_an_engine_s_role_hands_every_option_to_its_module_which_takes_no_more(role: str) -> None:
+def test_a_role_hands_every_option_to_its_module_which_takes_no_more(role: str) -> None:
     specs = yaml.safe_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text(encoding="utf-8"))
     options = set(specs["argument_specs"]["main"]["options"])
     (task,) = tasks(f"roles/{role}/tasks/main.yml")
@@ -211,3 +211,20 @@ def test_each_limit_that_a_user_may_name_reaches_its_module(playbook: str, modul
     ]
     options = given[0][f"durable.dbhost.{module}"]
     assert set(play["vars"]["durable_known"]) == set(options) - {"mounts", "profile", "run", "state"}
+
+
+def test_a_shutdown_wants_its_word_and_no_check_mode_and_is_of_one_host_at_a_time() -> None:
+    (play,) = tasks("playbooks/test_shutdown.yml")
+    assert (play["serial"], play["any_errors_fatal"]) == (1, True)
+    names = [next((key for key in task if "." in key), "") for task in play["tasks"]]
+    asked = [
+        str(task["ansible.builtin.assert"]["that"])
+        for task in play["tasks"][: names.index("durable.dbhost.engine_facts")]
+        if "ansible.builtin.assert" in task
+    ]
+    assert asked[0] == "durable_confirm | default('') == 'test-shutdown'"
+    assert asked[1] == "not ansible_check_mode"
+    # What is begun is begun once, after all that may refuse it, and its end is read before anything is attested.
+    assert names.count("ansible.builtin.reboot") == 1
+    assert names.index("durable.dbhost.shutdown_rehearsal") < names.index("ansible.builtin.reboot")
+    assert play["tasks"][-1]["when"] == "durable_seen.verdict != 'kept'"

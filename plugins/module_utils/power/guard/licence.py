@@ -15,6 +15,8 @@ from .paths import LICENCE
 
 SCHEMA = 1
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+#: What systemd takes as a service's name, and nothing that could be another line of a unit.
+_UNIT = re.compile(r"[A-Za-z0-9:_.\\@-]{1,240}\.service", re.ASCII)
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 #: A licence says no more than this; a longer text is none.
 _MOST = 1024 * 1024
@@ -31,29 +33,40 @@ class Licensed(NamedTuple):
 class Licence(NamedTuple):
     """What a run of the playbook allows the guard.
 
-    `expires`: the last day on which it holds, ISO, UTC. `quiet`: seconds for which all must have been well.
-    `needed`: {budget: seconds of runtime that the battery must have}. `test_ups`: whether a test driver's
-    word counts. `monitor`: nut or apcupsd.
+    `issued`, `expires`: the first and the last day on which it holds, ISO, UTC: a clock that was set back
+    does not make it longer. `quiet`: seconds for which all must have been well. `needed`: {budget: seconds
+    of runtime that the battery must have}. `test_ups`: whether a test driver's word counts. `units`: the
+    services of the engines, which stop after the guard has tightened.
     """
 
     mounts: tuple[Licensed, ...]
+    issued: str
     expires: str
     quiet: int
     needed: dict[str, float]
     test_ups: bool
-    monitor: str
+    units: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {
             "schema": SCHEMA,
             "mounts": [mount._asdict() for mount in self.mounts],
+            "issued": self.issued,
             "expires": self.expires,
             "quiet": self.quiet,
             "needed": dict(self.needed),
             "test_ups": self.test_ups,
-            "monitor": self.monitor,
+            "units": list(self.units),
         }
+
+    def over(self, today: str) -> str | None:
+        """Return why it does not hold on a day (ISO, UTC), None when it does."""
+        if today > self.expires:
+            return f"the licence ended with {self.expires}"
+        if today < self.issued:
+            return f"the clock says {today}, before the licence's first day {self.issued}: it was set back"
+        return None
 
     def render(self) -> str:
         """Return the file's text: the same for the same licence."""
@@ -86,12 +99,21 @@ def parse(text: str) -> Licence:
         raise ValueError(f"says {', '.join(map(str, unknown))}, which this guard does not know")
     return Licence(
         mounts=_mounts(found.get("mounts")),
+        issued=_text(found, "issued", _DATE, "a date as 2026-12-31"),
         expires=_text(found, "expires", _DATE, "a date as 2026-12-31"),
         quiet=int(_seconds(found.get("quiet"), "quiet")),
         needed=_needed(found.get("needed")),
         test_ups=_flag(found, "test_ups"),
-        monitor=_text(found, "monitor", re.compile("nut|apcupsd"), "nut or apcupsd"),
+        units=_units(found.get("units")),
     )
+
+
+def _units(names: Any) -> tuple[str, ...]:
+    if not isinstance(names, list) or not all(
+        isinstance(name, str) and _UNIT.fullmatch(name) for name in names
+    ):
+        raise ValueError(f"units: seen {names!r}, wanted a list of systemd services")
+    return tuple(names)
 
 
 def _mounts(rows: Any) -> tuple[Licensed, ...]:

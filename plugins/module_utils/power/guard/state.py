@@ -176,6 +176,11 @@ def _believed(host: Host, said: Said, allowed: Licence | None) -> tuple[str, str
         runs = identity(host, said.pid)[1] == said.start
     except Unobservable:
         runs = False
+    if said.state == LOOSE and not runs:
+        return (
+            FAILED,
+            f"its process {said.pid} has ended while barriers were off, and no flush was counted since",
+        )
     if said.state == STOPPED or not runs:
         if allowed is None:
             return ABSENT, "there is no licence, and the guard has stopped"
