@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..engines.textfile import Malformed
@@ -33,6 +34,8 @@ _SETTINGS = {
     "host_sync": "HOSTSYNC",
     "min_supplies": "MINSUPPLIES",
 }
+#: upsmon and upsd of one host come in one package.
+_OLD = re.compile(r"[01]\.|2\.[0-7]\.")
 _READ = "mend the file; docs/power.md says what is read"
 
 
@@ -65,7 +68,7 @@ def see(host: Host) -> Sight:
         ),
         detection=_detection(timing, upses, path),
         shutdown=_shutdown(timing, upses, settings["shutdown_command"].value, path),
-        evidence={f"mode of {directory}": Observation(mode, f"{directory}/{nut_mode.FILE}")},
+        evidence={"mode": Observation(mode, f"{directory}/{nut_mode.FILE}")},
     )
 
 
@@ -150,6 +153,9 @@ def _powerdown_flag(
     if counted and not any(one.type == "primary" for one, _ups in counted):
         return met(name, path, "this host is a secondary: its primary switches the UPS off")
     why = "the UPS stays on until its battery is empty, and nothing comes back if the power returns meanwhile"
+    if any(one.word.lower() == "primary" and _OLD.match(ups.version) for one, ups in counted):
+        seen = "MONITOR says primary, which NUT before 2.8 takes for a secondary"
+        return unmet(name, path, seen, why, f"in {path}: write master instead")
     if not flag.startswith("/"):
         seen = f"POWERDOWNFLAG is {flag or 'not set'}"
         return unmet(name, path, seen, why, f"in {path}: POWERDOWNFLAG /etc/killpower")

@@ -42,7 +42,8 @@ class Ups(NamedTuple):
     `system` is ups@host as the monitor has it. `status` are NUT's words, empty where it told none;
     `charge` in percent, `runtime` and `runtime_low` in seconds, None where unknown. `runtime_low` is
     what the battery still gives when the monitor is told that it is low. `stale` and `test` are yes, no or
-    unknown; `poll` is how often its driver asks it, in seconds. `logins` counts the hosts that draw power
+    unknown; `poll` is how often its driver asks it, in seconds. `version` is that of NUT, or '' where
+    apcupsd watches it. `logins` counts the hosts that draw power
     from it by their own word, or None. `reason` says why there is no status, `low_reason` why
     `runtime_low` is unknown, or how it is known.
     """
@@ -59,6 +60,7 @@ class Ups(NamedTuple):
     stale: str = UNKNOWN
     test: str = UNKNOWN
     poll: float = _DEFAULT_POLL
+    version: str = ""
     logins: int | None = None
     reason: str | None = None
     low_reason: str = "nothing was told"
@@ -68,6 +70,7 @@ class Ups(NamedTuple):
         found = self._asdict()
         del found["poll"]
         del found["low_reason"]
+        del found["version"]
         return {**found, "status": list(self.status)}
 
 
@@ -88,6 +91,7 @@ def of_nut(name: str, system: str, power_value: int, kind: str, answer: upsd.Ans
         runtime_low=runtime_low,
         stale=NO,
         test=_is_test(driver),
+        version=told.get("driver.version", ""),
         poll=number(told.get("driver.parameter.pollinterval")) or _DEFAULT_POLL,
         reason=reason,
         low_reason=why,

@@ -36,12 +36,20 @@ _SAID = (WAITING, LOOSE, TIGHT, FAILED, STOPPED)
 _SILENT = 60.0
 
 
+class Below(NamedTuple):
+    """What lay below a mount point: its file system's device (`major:minor`) and the disks, '' and none
+    where nobody has looked yet."""
+
+    device: str = ""
+    disks: tuple[str, ...] = ()
+
+
 class Said(NamedTuple):
     """What the guard wrote last.
 
     `boot`, `pid` and `start` say which process it was, `beat` when, in seconds since the boot. `since` is
     when the state began, ISO, UTC. `quiet` are the seconds that are left to wait, None where it does not
-    wait. `targets` are the mount points that it looks after.
+    wait. `kept` is what it looks after: {mount point: what lay below it}.
     """
 
     boot: str
@@ -52,11 +60,12 @@ class Said(NamedTuple):
     reason: str
     since: str
     quiet: int | None
-    targets: tuple[str, ...]
+    kept: dict[str, Below]
 
     def render(self) -> str:
         """Return the file's text."""
-        return json.dumps({"schema": SCHEMA, **self._asdict()}) + "\n"
+        kept = {target: below._asdict() for target, below in self.kept.items()}
+        return json.dumps({"schema": SCHEMA, **self._asdict(), "kept": kept}) + "\n"
 
 
 def read(host: Host) -> dict[str, Any]:
@@ -70,7 +79,7 @@ def read(host: Host) -> dict[str, Any]:
     except Unobservable as error:
         return _facts(host, UNKNOWN, str(error), None, None)
     try:
-        said = _said(host)
+        said = last(host)
     except Unobservable as error:
         return _facts(host, UNKNOWN, str(error), None, allowed)
     if said is None:
@@ -120,15 +129,33 @@ def parse(text: str) -> Said:
     if set(found) != set(Said._fields):
         raise ValueError(f"wanted the fields {', '.join(Said._fields)}")
     texts = [found[name] for name in ("boot", "state", "reason", "since")]
-    targets, quiet = found["targets"], found["quiet"]
-    if not isinstance(targets, list) or not all(isinstance(text, str) for text in (*texts, *targets)):
+    if not all(isinstance(text, str) for text in texts):
         raise ValueError("a text of it is none")
-    numbers = [found[name] for name in ("pid", "start", "beat")] + ([] if quiet is None else [quiet])
-    if not all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers):
+    numbers = [found[name] for name in ("pid", "start", "beat", "quiet") if found[name] is not None]
+    if len(numbers) < 3 or not all(_is_number(number) for number in numbers):
         raise ValueError("a number of it is none")
     if found["state"] not in _SAID:
         raise ValueError(f"state: seen {found['state']!r}, wanted one of {', '.join(_SAID)}")
-    return Said(**{**found, "targets": tuple(targets)})
+    return Said(**{**found, "kept": _kept(found["kept"])})
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _kept(found: Any) -> dict[str, Below]:
+    if not isinstance(found, dict):
+        raise ValueError("kept: wanted what lies below each mount point")
+    kept = {}
+    for target, below in found.items():
+        disks = below.get("disks") if isinstance(below, dict) else None
+        device = below.get("device") if isinstance(below, dict) else None
+        if not isinstance(disks, list) or not all(isinstance(text, str) for text in (device, *disks)):
+            raise ValueError(f"kept: seen {below!r} below {target}, wanted a device and disks")
+        if any(not name or "/" in name or name.startswith(".") for name in disks):
+            raise ValueError(f"kept: seen {disks!r} below {target}, wanted names of disks")
+        kept[target] = Below(str(device), tuple(disks))
+    return kept
 
 
 def barriers(host: Host, targets: tuple[str, ...]) -> list[dict[str, str]]:
@@ -149,7 +176,7 @@ def _barrier(systems: FileSystems, mount: Mount | None) -> str:
     return systems.running(mount)["barrier"].value
 
 
-def _said(host: Host) -> Said | None:
+def last(host: Host) -> Said | None:
     """Return what the guard wrote last, None where it wrote nothing. Raises Unobservable."""
     if not host.exists(STATE):
         return None
@@ -193,7 +220,7 @@ def _believed(host: Host, said: Said, allowed: Licence | None) -> tuple[str, str
 
 def _facts(host: Host, state: str, reason: str, said: Said | None, allowed: Licence | None) -> dict[str, Any]:
     named = [mount.target for mount in allowed.mounts] if allowed else []
-    targets = tuple(dict.fromkeys((*named, *(said.targets if said else ()))))
+    targets = tuple(dict.fromkeys((*named, *(said.kept if said else ()))))
     return {
         "state": state,
         "reason": reason,

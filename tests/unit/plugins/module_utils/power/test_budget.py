@@ -17,6 +17,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.power.look import l
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.power_host import (
     SECRET,
     UPSMON,
+    VARIABLES,
+    Upsd,
     nut_28,
     with_apcupsd,
 )
@@ -86,6 +88,35 @@ def test_a_stop_without_end_is_unmet_and_one_that_is_not_known_unknown(
     json.dumps(found, allow_nan=False)
 
 
+def test_a_stop_without_end_is_unmet_where_the_battery_is_not_known_either() -> None:
+    host = nut_28()
+    host.upsd.variables["rack"].pop("driver.flag.ignorelb")
+    assert look(host, [{**POSTGRESQL, "seconds": "infinity"}]).budgets["clean_stop"].state == "unmet"
+    assert look(host, [POSTGRESQL]).budgets["clean_stop"].state == "unknown"
+
+
+@pytest.mark.fact(37)
+def test_a_driver_that_knows_no_runtime_cannot_call_it_low() -> None:
+    host = nut_28()
+    host.upsd.variables["rack"].pop("battery.runtime")
+    found = look(host)
+    assert {name: each.available.seconds for name, each in found.budgets.items()} == {
+        "durability": None,
+        "clean_stop": None,
+    }
+    assert "tells no battery.runtime" in found.budgets["clean_stop"].available.source
+
+
+def test_of_several_batteries_the_shortest_counts() -> None:
+    host = nut_28()
+    host.edit(UPSMON, "MINSUPPLIES 1", f"MONITOR b@ups2 1 u {SECRET} slave\nMINSUPPLIES 2")
+    shorter = {**VARIABLES, "battery.runtime": "1000", "battery.runtime.low": "400"}
+    host.daemons["ups2", 3493] = Upsd({"b": shorter})
+    found = look(host).budgets
+    assert found["durability"].available == Available(1000, "runtime now of b@ups2")
+    assert found["clean_stop"].available == Available(400, "runtime when low of b@ups2")
+
+
 def test_what_is_known_to_be_too_much_is_unmet_whatever_else_is_unknown() -> None:
     found = clean_stop({**POSTGRESQL, "seconds": "unknown"}, MSSQL)
     assert (found.needed, found.state) == (None, "unmet")
@@ -147,6 +178,10 @@ def test_apcupsd_begins_at_the_first_of_its_limits() -> None:
     host.edit("/etc/apcupsd/apcupsd.conf", "MINUTES 15\nTIMEOUT 0", "MINUTES -1\nTIMEOUT 300")
     assert look(host).budgets["clean_stop"].available.seconds == 2490
     host.edit("/etc/apcupsd/apcupsd.conf", "KILLDELAY 0", "KILLDELAY 200")
+    assert look(host).budgets["clean_stop"].available.seconds == 200
+    host.edit("/etc/apcupsd/apcupsd.conf", "MINUTES -1\nTIMEOUT 300", "MINUTES 0\nTIMEOUT 0")
+    assert look(host).budgets["clean_stop"].available.seconds is None
+    host.edit("/etc/apcupsd/apcupsd.conf", "MINUTES 0", "MINUTES 20")
     assert look(host).budgets["clean_stop"].available.seconds == 200
     host.nis.fields.pop("TIMELEFT")
     assert look(host).budgets["clean_stop"].available.seconds is None

@@ -260,6 +260,14 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         "killpower",
     ),
     (
+        ("2.7",),
+        edit(f"{SECRET} master", f"{SECRET} primary"),
+        "powerdown_flag",
+        "unmet",
+        "before 2.8",
+        "master",
+    ),
+    (
         NUT,
         lambda h: h.modes.update({"/lib/systemd/system-shutdown/nutshutdown": 0o644}),
         "powerdown_flag",
@@ -315,6 +323,14 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         "notify_reaches_guard",
         "unmet",
         "for commfailure",
+        "role power",
+    ),
+    (
+        ("apcupsd",),
+        lambda h: h.modes.update({"/etc/apcupsd/onbattery": 0o644}),
+        "notify_reaches_guard",
+        "unmet",
+        "for onbattery",
         "role power",
     ),
     (NUT, says("driver.name", "dummy-ups"), "driver_real", "unmet", "dummy-ups", "test_ups"),
@@ -552,6 +568,14 @@ def test_what_apcupsd_says_is_told_in_the_words_and_seconds_of_all() -> None:
     (ups,) = look(with_apcupsd()).upses
     assert (ups.name, ups.system, ups.status) == ("rack", "ups@127.0.0.1", ("OL",))
     assert (ups.charge, ups.runtime, ups.runtime_low) == (100.0, 2790.0, 900.0)
+
+
+@pytest.mark.fact(39)
+def test_old_values_of_a_lost_ups_are_not_told() -> None:
+    host = with_apcupsd()
+    host.nis.fields["STATUS"] = "ONLINE COMMLOST"
+    (ups,) = look(host).upses
+    assert (ups.status, ups.stale) == ((), "yes")
 
 
 @pytest.mark.fact(38)

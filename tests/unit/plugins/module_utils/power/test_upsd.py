@@ -165,6 +165,12 @@ def test_a_list_with_any_odd_line_is_none(body: str) -> None:
         upsd.variables(f"BEGIN LIST VAR rack\n{body}\nEND LIST VAR rack\n", "rack")
 
 
+@pytest.mark.parametrize("last", ["END LIST VAR other", "END LIST UPS", 'VAR rack a "b"'])
+def test_a_list_without_its_own_end_is_none(last: str) -> None:
+    with pytest.raises(Unobservable, match="wanted BEGIN LIST VAR rack"):
+        upsd.variables(f'BEGIN LIST VAR rack\nVAR rack ups.status "OL"\n{last}\n', "rack")
+
+
 @given(st.text(max_size=200))
 def test_no_answer_does_worse_than_be_refused(text: str) -> None:
     for said in (text, f"BEGIN LIST VAR rack\n{text}\nEND LIST VAR rack\n"):
