@@ -440,12 +440,15 @@ def _awaited(found: Findings) -> str:
 
 
 def _missing(needed: list[Requirement], state: str) -> list[str]:
-    """Return one line for each condition of a state, however many targets it has."""
+    """Return one line for all conditions of a state that say the same, however many targets they have."""
     targets: dict[tuple[str, str, str], list[str]] = {}
     for need in needed:
         if need.why and need.state == state:
             targets.setdefault((need.name, need.why, need.remedy), []).append(need.target)
-    return [f"{name} ({', '.join(names)}): {why}; {remedy}" for (name, why, remedy), names in targets.items()]
+    names: dict[tuple[str, str, str], list[str]] = {}
+    for (name, why, remedy), where in targets.items():
+        names.setdefault((", ".join(where), why, remedy), []).append(name)
+    return [f"{', '.join(who)} ({where}): {why}; {remedy}" for (where, why, remedy), who in names.items()]
 
 
 def _will_wait(row: Setting, found: Findings) -> bool:

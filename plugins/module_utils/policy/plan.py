@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .attestations import HOST
 from .settings import Setting, can_persist, is_by_kernel
 
 #: Layers that are a database engine's settings.
@@ -63,7 +64,10 @@ def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[d
 
 
 def named(layer: str, target: str) -> str:
-    """Return a target as people know it: of an engine's instance or database, with the engine."""
+    """Return a target as people know it: of an engine's instance or database, with the engine; the whole
+    host by the layer."""
+    if target == HOST:
+        return layer
     return f"{layer} {target}" if layer in ENGINES else target
 
 

@@ -129,7 +129,7 @@ def _condition(condition: dict[str, Any], words: list[Attestation]) -> Requireme
     )
     if word:
         return Requirement(name, target, "attested", word.sentence, "", "", word.expires)
-    why = condition["why"] or f"{name} is {state}"
+    why = condition["why"] if state == "unmet" else f"not known: {condition['evidence']}"
     remedy = condition["remedy"] or "see to it, then run again"
     return Requirement(name, target, "unmet", condition["evidence"], why, remedy)
 

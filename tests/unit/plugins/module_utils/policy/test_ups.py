@@ -13,11 +13,14 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import ups
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.guard import why_kept
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS, nothing_known
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import LICENCE as PATH
 
 from ..runs import NOW, attested, enforce, inputs, settled
-from ..small_host import FakeMount, SmallHost
+from ..small_host import BigHost, FakeMount, SmallHost
 from ..told_power import HOOK, LICENCE, WORDS, condition, guard, licensed, power, seen, without_notify
 
 PG = ("/srv/pgdata",)
@@ -159,7 +162,8 @@ def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_licence_ba
         assert (found["verdict"], list(found["plan"]["tighten"])) == ("drifted", ["power"])
         return
     assert found["verdict"] == "blocked"
-    assert f"{name} (host): why {name}; remedy of {name}" in found["why"]
+    why = f"why {name}" if state == "unmet" else f"not known: saw {name}"
+    assert f"{name} (host): {why}; remedy of {name}" in found["why"]
     assert list(found["plan"]["tighten"]) == ["power_guard", "mount_options"]
     assert found["plan"]["tighten"]["power_guard"] == []
     assert found["plan"]["loosen"] == {}
@@ -443,8 +447,80 @@ def test_an_unknown_condition_never_improves_a_verdict(told: dict[str, Any], bar
         assert "power_guard" not in found["plan"]["loosen"] or each["name"] == "notify_reaches_guard"
 
 
+def test_conditions_that_cannot_be_told_for_one_reason_are_one_line() -> None:
+    told = power(
+        *(condition(name, "unknown", evidence="two monitors", remedy="stop one") for name in CONDITIONS)
+    )
+    why = judged(host(licence=False), told)["why"]
+    assert why[0] == f"{', '.join(CONDITIONS)} (host): not known: two monitors; stop one"
+
+
+def test_what_the_whole_host_has_is_named_by_its_layer() -> None:
+    found = judged(host(licence=False), power())
+    assert "power_guard licence drift_running: the guard has no licence yet" in found["why"]
+    assert change_line(found["changes"][0]).startswith("power_guard licence: now absent -> current")
+
+
 def test_facts_of_another_hour_are_refused() -> None:
-    assert judged(host(), power(time="2026-01-31T09:00:00Z"))["verdict"] == "unknown"
+    found = judged(host("off"), power(guard=licensed(), time="2026-01-31T09:00:00Z"))
+    assert (found["verdict"], found["plan"]) == ("unknown", NO_PLAN)
+    assert "the facts are of 2026-01-31T09:00:00Z" in found["why"][0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, ""),
+        ({"fstype": "ext3"}, ""),
+        ({"fstype": "ext2"}, "on ext2 they are not switched at run time"),
+        ({"fstype": "btrfs"}, "on btrfs they are not switched at run time"),
+        ({"hidden_in": "container pg"}, "only container pg sees it"),
+        ({"disks": "unknown"}, "what lies below it is not known"),
+        ({"listed": False}, "/srv/pgdata is not listed, and may hold more than databases"),
+        ({"targets": ["/srv/pgdata", "/usr/share/x"]}, "/usr/share/x holds more than databases"),
+    ],
+)
+def test_what_may_lose_its_barriers(changes: dict[str, Any], why: str) -> None:
+    (mount,) = mounts_of(list(PG), None, collect(SmallHost(), NOW), None)
+    assert why_kept({**mount, **changes}).startswith(why)
+    assert bool(why_kept({**mount, **changes})) is bool(why)
+
+
+@pytest.mark.parametrize(("belief", "why"), [("write back", ""), ("write through", "passes no flush on")])
+def test_a_layer_that_passes_no_flush_on_keeps_barriers(belief: str, why: str) -> None:
+    machine = BigHost()
+    machine.layers["dm-0"].belief = belief
+    (mount,) = mounts_of(["/srv/faircom"], None, collect(machine, NOW), None)
+    assert why in why_kept(mount)
+    assert bool(why_kept(mount)) is bool(why)
+
+
+def test_barriers_that_cannot_be_read_are_unknown_whatever_the_guard_says() -> None:
+    machine = host("off")
+    machine.files.pop("/proc/fs/ext4/sda1/options")
+    found = judged(machine, power(guard=licensed()))
+    assert (found["verdict"], row(found, "barrier", "mount_options")["verdict"]) == ("unknown", "unknown")
+
+
+@pytest.mark.parametrize("claim", ["virtual_host_power", "host_honours_flush", "plug_pulled"])
+def test_a_word_for_the_machine_below_makes_up_for_a_cache_that_it_alone_can_switch(claim: str) -> None:
+    machine = host(licence=False)
+    del machine.commands[("hdparm", "-W", "/dev/sda")]
+    found = judged(machine, power(), words=[*WORDS, attested(claim)])
+    (cache,) = [each for each in found["settings"] if each["setting"] == "write_cache"]
+    assert (cache["verdict"] == "ok") is (claim != "plug_pulled")
+
+
+def test_a_condition_that_holds_is_not_called_planned() -> None:
+    found = judged(host(), power(guard=licensed("tight")), ups={"shutdown_command": "/sbin/poweroff"})
+    assert (states(found)["shutdown_command"], found["verdict"]) == ("met", "drifted")
+
+
+@pytest.mark.parametrize("monitor", ["none", "unknown"])
+def test_a_monitor_that_is_not_known_is_not_set(monitor: str) -> None:
+    told = power(condition("monitor_active", "unmet"), monitor=monitor)
+    found = judged(host(licence=False), told, ups={"final_delay": 9})
+    assert (row(found, "final_delay", "power")["phase"], found["plan"]) == (None, NO_PLAN)
 
 
 def test_the_conditions_are_those_of_the_facts() -> None:

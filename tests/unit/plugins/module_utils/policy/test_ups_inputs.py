@@ -48,7 +48,7 @@ def test_what_may_be_asked_for(value: Any, expected: Asked) -> None:
         ({"shutdown_command": "/sbin/x\nNOTIFYCMD /y"}, "shutdown_command: seen"),
         ({"powerdown_flag": 1}, "powerdown_flag: seen 1"),
         ({"monitor": "rack@localhost 1 upsmon hunter2 primary"}, "monitor: seen a value of type str"),
-        ({"monitor": {**LINE, "pasword": "hunter2"}}, "monitor: seen pasword, power_value, system"),
+        ({"monitor": {**LINE, "pass": "hunter2"}}, "monitor: seen pass, power_value, system"),
         (
             {"monitor": {"system": "rack@localhost"}},
             "monitor: seen system; wanted exactly password and system",
