@@ -19,7 +19,7 @@ GROUPS = {
     "sanity": "the built collection, as ansible-test and Galaxy see it",
     "lab": "behaviour on real kernels and emulated disks",
 }
-LONGEST = ("default", "engines")
+LONGEST = ("default", "engines", "power")
 COLLECTIONS = ROOT / "playbooks/collections"
 ANSIBLES = ("ansible-2.19", "ansible-latest")
 PLUGINS = ("module_utils", "modules", "action")

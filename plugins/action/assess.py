@@ -10,12 +10,10 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import (
-    Inputs,
-    assess,
-    unobserved,
-)
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.engines import nothing_known
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs, unobserved
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_results
+
+_RESULTS = ("storage", "engines", "power")
 
 
 class ActionModule(ActionBase):
@@ -23,37 +21,21 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = False
-    _VALID_ARGS = frozenset(Inputs._fields) - {"own"} | {"profiles", "storage", "engines", "failure"}
+    _VALID_ARGS = frozenset(Inputs._fields) - {"own"} | {"profiles", *_RESULTS, "failure"}
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the assessment."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         given = dict(self._task.args)
-        storage, engines = given.pop("storage", {}), given.pop("engines", None)
+        storage, engines, power = (given.pop(name, None) for name in _RESULTS)
         failure = given.pop("failure", None)
         if given.get("fail_on") is None:
             given.pop("fail_on", None)
         inputs = Inputs(own=given.pop("profiles", {}), **given)
-        found = unobserved(inputs, "blocked", failure) if failure else _assess(inputs, storage, engines)
+        if failure:
+            found = unobserved(inputs, "blocked", failure)
+        else:
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            found = assess_results(inputs, now, storage, engines, power)
         result.update(changed=False, assessment=found)
         return result
-
-
-def _assess(inputs: Inputs, storage: dict[str, Any], engines: dict[str, Any] | None) -> dict[str, Any]:
-    lost = next((result for result in (storage, engines) if result and result.get("unreachable")), None)
-    if lost:
-        return unobserved(inputs, "unreachable", f"unreachable: {lost.get('msg', '')}")
-    facts = _facts(storage, "durable_storage")
-    if facts is None:
-        return unobserved(inputs, "unknown", f"no facts: {storage.get('msg', 'none collected')}")
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    if engines is None:
-        return assess(inputs, facts, now)
-    # Where engines could not be looked for, disks and mounts are made safer all the same.
-    why = engines.get("msg", "no facts of engines were collected")
-    return assess(inputs, facts, now, _facts(engines, "durable_engines") or nothing_known(now, why))
-
-
-def _facts(result: dict[str, Any], name: str) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = result.get("ansible_facts", {}).get(name)
-    return found

@@ -17,17 +17,22 @@ import pwd
 import resource
 import selectors
 import signal
+import socket
 import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 #: Seconds that a single reading command may take before its answer counts as unknown.
 READ_TIMEOUT = 10.0
 #: Seconds that a changing command may take; a sync of a busy disk is slow.
 CHANGE_TIMEOUT = 300.0
+#: Seconds that a daemon may take over all that it is asked at once.
+ASK_TIMEOUT = 3.0
+#: Bytes that a daemon may answer to one question.
+MOST_ANSWERED = 1024 * 1024
 #: Bytes that a file or a command may say: more than any of them has to, and no more than a host can spare.
 MOST_SAID = 64 * 1024 * 1024
 #: Bytes of memory that a reading command may take: what it reads may be somebody's who wants it all taken.
@@ -121,6 +126,28 @@ class Host:
             raise Unobservable(f"{argv[0]}: not run: the time for all that is asked here was over")
         return _run(argv, min(timeout, left), memory=MOST_MEMORY)
 
+    def ask(
+        self,
+        address: str,
+        port: int,
+        questions: Sequence[bytes],
+        is_whole: Callable[[bytearray], bool],
+        timeout: float = ASK_TIMEOUT,
+    ) -> list[bytes]:
+        """Return what a daemon answers to each question, over one TCP connection. Raises Unobservable.
+
+        Each question is sent when `is_whole` has found the answer to the one before complete. `timeout`
+        is for all of them together; looking up a name has the resolver's own limit.
+        """
+        try:
+            return _ask(address, port, questions, is_whole, min(timeout, self.until - time.monotonic()))
+        except (socket.timeout, TimeoutError) as error:
+            raise Unobservable(f"{address} port {port}: no answer within {timeout:g} s") from error
+        except (OSError, UnicodeError) as error:
+            # Of a name that cannot be looked up the text is in the error itself.
+            why = getattr(error, "strerror", None) or str(error)
+            raise Unobservable(f"{address} port {port}: {why}") from error
+
     def change(
         self,
         argv: list[str],
@@ -174,6 +201,36 @@ class Host:
                 _remove_durably(path)
         except OSError as error:
             raise ChangeFailed(f"{path}: {error.strerror}") from error
+
+
+def _ask(
+    address: str, port: int, questions: Sequence[bytes], is_whole: Callable[[bytearray], bool], timeout: float
+) -> list[bytes]:
+    """Hold a conversation. Raises OSError, TimeoutError or socket.timeout when the time is over."""
+    end = time.monotonic() + timeout
+
+    def left() -> float:
+        seconds = end - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError
+        return seconds
+
+    answers = []
+    with socket.create_connection((address, port), timeout=left()) as link:
+        for question in questions:
+            link.settimeout(left())
+            link.sendall(question)
+            said = bytearray()
+            while not is_whole(said):
+                link.settimeout(left())
+                piece = link.recv(_PIECE)
+                said += piece
+                if not piece:
+                    raise OSError(errno.ECONNRESET, f"ended the connection after {bytes(said[:60])!r}")
+                if len(said) > MOST_ANSWERED:
+                    raise OSError(errno.EMSGSIZE, f"answers more than {MOST_ANSWERED} bytes")
+            answers.append(bytes(said))
+    return answers
 
 
 def _run(

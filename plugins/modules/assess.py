@@ -75,6 +75,14 @@ options:
       - The registered result of M(durable.dbhost.engine_facts), also when that failed.
       - Without it no engine is judged, and no mount is found by what engines have open.
     type: dict
+  power:
+    description:
+      - The registered result of M(durable.dbhost.power_facts), also when that failed or was skipped.
+      - Without it no UPS is known, and a profile that rests on one is blocked.
+    type: dict
+  ups:
+    description: As C(durable_ups), without the password of its monitor.
+    type: raw
   failure:
     description: What is wrong with the inputs, when that was found before. The verdict is V(blocked).
     type: str
@@ -175,6 +183,14 @@ assessment:
       description: Each database engine, and which files it has on which disks, opened how.
       type: list
       elements: dict
+      returned: always
+    power:
+      description: UPSes, conditions, budgets with their sums in words, and the guard; null where nobody asked for them.
+      type: dict
+      returned: always
+    licence:
+      description: What the guard is to be allowed, or null. For M(durable.dbhost.power_guard).
+      type: dict
       returned: always
     schema:
       description: Version of this format.

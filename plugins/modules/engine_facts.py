@@ -75,6 +75,24 @@ ansible_facts:
           type: list
           elements: str
           returned: always
+        stop_timeouts:
+          description: How long a clean stop of each instance may take, as M(durable.dbhost.power_facts) takes it.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            engine:
+              description: As in RV(ansible_facts.durable_engines.engines[].engine).
+              type: str
+              returned: always
+            unit:
+              description: As in RV(ansible_facts.durable_engines.engines[].unit).
+              type: str
+              returned: always
+            seconds:
+              description: As in RV(ansible_facts.durable_engines.engines[].stop_timeout).
+              type: str
+              returned: always
         unattributed:
           description:
             - Processes that look like an engine and belong to no instance that was found.

@@ -86,6 +86,12 @@ ansible_facts:
           description: For each database path that could not be looked at, the reason.
           type: dict
           returned: always
+        licensed:
+          description:
+            - Whether a licence of the guard is on the host, V(yes) or V(no). With one its power facts are needed whatever its
+              profile is.
+          type: str
+          returned: always
         elsewhere:
           description: Mount points of file systems that hold no data or hold it in memory, with their type.
           type: dict

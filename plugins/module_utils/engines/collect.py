@@ -50,6 +50,10 @@ def collect(host: Host, now: str, databases: Any = None) -> dict[str, Any]:
         "time": now,
         "engines": instances,
         "paths": _paths(instances),
+        "stop_timeouts": [
+            {"engine": each["engine"], "unit": each["unit"], "seconds": each["stop_timeout"]}
+            for each in instances
+        ],
         "unattributed": engines.unattributed(),
     }
 

@@ -22,11 +22,12 @@ class Superblock(NamedTuple):
     """What the superblock makes a mount do: the default options, and where the journal is.
 
     `journal` is internal, external or none. Which device an external one is on, the superblock
-    knows only as of the day it was made.
+    knows only as of the day it was made. `uuid` is '' where dumpe2fs names none.
     """
 
     options: tuple[str, ...]
     journal: str
+    uuid: str = ""
 
 
 def parse_running(text: str) -> dict[str, str]:
@@ -50,10 +51,11 @@ def parse_superblock(text: str) -> Superblock:
     defaults = [_DEFAULTS[name] for name in names if name in _DEFAULTS]
     # tune2fs -E mount_opts=...: kept as one text, applied after the defaults.
     extended = [option for option in fields.get("Mount options", "").split(",") if option]
+    uuid = fields.get("Filesystem UUID", "").lower()
     if "has_journal" not in fields["Filesystem features"].split():
-        return Superblock((*defaults, *extended), "none")
+        return Superblock((*defaults, *extended), "none", uuid)
     is_external = int(fields.get("Journal device", "0"), 16) != 0
-    return Superblock((*defaults, *extended), "external" if is_external else "internal")
+    return Superblock((*defaults, *extended), "external" if is_external else "internal", uuid)
 
 
 def persisted(superblock: Superblock, options: tuple[str, ...]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN
+from ..power.guard.paths import LICENCE
 from . import fua, os_release, tuned
 from .blockstack import Blocks
 from .disks import Disks
@@ -65,6 +66,8 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "resolved": resolved,
         "unresolved": unresolved,
         "fstab_error": mounts.fstab_error,
+        # Where it is there, the UPS has to be asked whatever the profile is now.
+        "licensed": "yes" if host.exists(LICENCE) else "no",
     }
 
 

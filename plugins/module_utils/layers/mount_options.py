@@ -9,13 +9,13 @@ import posixpath
 from typing import Any, NamedTuple
 
 from ..facts import fstab, mount_units, mountwords
-from ..facts.disks import Disks
 from ..facts.mountinfo import Mount
 from ..facts.mounts import Mounts, Superblock
 from ..flush import flush_mount, owe, takes_flushes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
 from ..policy.settings import satisfies
+from ..remount import expect_nothing_cached, expect_whole, set_atime, set_barrier
 from . import mount_trial, originals
 from .layer import Change, each, verify
 
@@ -27,8 +27,6 @@ _NOTE = f"the next line's options are managed; originals in {originals.PATH}"
 ALL_SETTINGS = ("barrier", "data_mode", "atime")
 #: Changed by a remount. data= is not: the kernel refuses, so it waits for the next mount.
 _LIVE = ("barrier", "atime")
-#: Superblock flags that a remount sets anew: what is not named again is taken away.
-_KEPT_FLAGS = ("ro", "sync", "dirsync", "lazytime", "mand")
 
 
 class Target(NamedTuple):
@@ -250,57 +248,25 @@ def _changed(options: tuple[str, ...], words: dict[str, str], fstype: str) -> tu
 
 def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> None:
     mount, facts = work.mounts[target], work.facts[target]
-    # Without --options-source=disable, mount(8) adds what fstab says and drops what it does not:
-    # a read-only, nodev mount would come back writable. So every flag in force is named again.
-    flags = mountwords.drop(mount.options, ["atime"])
     atime = wanted.get("atime", facts["atime"])
     if "barrier" not in wanted:
-        # A bind remount changes this mount alone and leaves the file system's own options be.
-        _mount(host, mount, ["remount", "bind", *flags, atime])
+        set_atime(host, mount, atime)
         return
-    if mount.read_only_by_itself:
-        raise ChangeFailed(
-            f"{target}: mounted read-only over a writable file system; a remount would make all of it"
-            " read-only: mount it writable somewhere, then run again"
-        )
-    kept = [flag for flag in _KEPT_FLAGS if flag in mount.super_options and flag not in flags]
-    if "ro" in kept:
-        flags = tuple(flag for flag in flags if flag != "rw")
-    barrier = mountwords.spell("barrier", wanted["barrier"], facts["fstype"])
-    options = ["remount", *flags, *kept, atime, barrier]
     if wanted["barrier"] == "off":
-        _mount(host, mount, options)
+        set_barrier(host, mount, "off", atime)
         return
+    expect_whole(mount)
     flushed = [name for name in facts["disks_seen"] if takes_flushes(host, name)]
     for name in flushed:
         owe(host, name)
-    _mount(host, mount, options)
+    set_barrier(host, mount, "on", atime)
     flush_mount(host, target, flushed)
     if facts["disks"] == UNKNOWN:
         raise ChangeFailed(
             f"{target}: barriers are on again, but a flush could be counted on {', '.join(flushed) or 'no disk'}"
             f" only: {facts['evidence']['disks']['reason']}"
         )
-    _expect_nothing_cached(host, target, [name for name in facts["disks_seen"] if name not in flushed])
-
-
-def _mount(host: Host, mount: Mount, options: list[str]) -> None:
-    words = ",".join(options)
-    host.change(["mount", "-o", words, "--options-source=disable", mount.source, mount.target])
-
-
-def _expect_nothing_cached(host: Host, target: str, names: list[str]) -> None:
-    """Require of disks that take no flush that they need none, by their own word."""
-    if not names:
-        return
-    reader = Disks(host)
-    for name in names:
-        seen = reader.collect(name)["write_cache"]["device"]
-        if seen not in ("disabled", "none"):
-            raise ChangeFailed(
-                f"{target}: barriers are on again, but the kernel believes that {name} caches nothing and"
-                f" sends it no flush, while its cache is {seen}: raise the belief (write_cache, state keep)"
-            )
+    expect_nothing_cached(host, target, [name for name in facts["disks_seen"] if name not in flushed])
 
 
 def _persist(host: Host, work: Work) -> None:

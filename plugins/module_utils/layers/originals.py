@@ -33,10 +33,10 @@ def load(host: Host, path: str = PATH) -> dict[str, str]:
         ) from error
 
 
-def save(host: Host, entries: dict[str, str], path: str = PATH) -> None:
-    """Write the originals durably; an empty set removes the file."""
+def save(host: Host, entries: dict[str, str], path: str = PATH, mode: int = 0o644) -> None:
+    """Write the originals durably, with `mode` for a new file; an empty set removes the file."""
     if entries:
         text = json.dumps(entries, indent=2, sort_keys=True) + "\n"
-        host.write_file(path, text.encode("utf-8", "surrogateescape"))
+        host.write_file(path, text.encode("utf-8", "surrogateescape"), mode=mode)
     elif host.exists(path):
         host.remove_file(path)

@@ -14,8 +14,21 @@ from typing import Any, NamedTuple
 
 from ..facts import cache_rules, deaf, fstab, mount_units, scheduler_rules
 from ..observation import UNKNOWN
-from . import attestations, engines, managed, plan, requirements, scheduling, settings
-from .attestations import Attestation
+from ..power.guard import paths as guard_paths
+from . import (
+    attestations,
+    engines,
+    guard,
+    managed,
+    plan,
+    requirements,
+    scheduling,
+    settings,
+    ups,
+    ups_inputs,
+)
+from .attestations import Attestation, Expired
+from .guarded import guarded_by
 from .placement import place
 from .profiles import BadInput, Profile, choose, known
 from .requirements import Requirement
@@ -50,7 +63,10 @@ _MAX_AGE = datetime.timedelta(hours=1)
 
 
 class Inputs(NamedTuple):
-    """What the inventory says of one host, as written; read by `assess`."""
+    """What the inventory says of one host, as written; read by `assess`.
+
+    `ups` is `durable_ups` without the password of its monitor.
+    """
 
     profile: Any = None
     shipped: Any = None
@@ -62,35 +78,50 @@ class Inputs(NamedTuple):
     allow: Any = ()
     accept_data_loss: Any = False
     fail_on: Any = FAIL_ON
+    ups: Any = None
     rate: bool = False
 
 
 class Case(NamedTuple):
-    """One host as it is judged: what its owner says, what was observed, and the mounts that count."""
+    """One host as it is judged: what its owner says, what was observed, and the mounts that count.
+
+    `power` is `durable_power`, None where nobody asked for it; `asked` is what `durable_ups` says; `today`
+    an ISO 8601 date.
+    """
 
     inputs: Inputs
     storage: dict[str, Any]
     engines: dict[str, Any]
+    power: dict[str, Any] | None
+    asked: ups_inputs.Asked
     words: list[Attestation]
     mounts: list[dict[str, Any]]
+    today: str
 
 
 def assess(
-    inputs: Inputs, storage: dict[str, Any], now: str, engines: dict[str, Any] | None = None
+    inputs: Inputs,
+    storage: dict[str, Any],
+    now: str,
+    engines: dict[str, Any] | None = None,
+    power: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the assessment of one host: the report's fields, and `plan`.
 
-    `storage` is `durable_storage`; `engines` is `durable_engines`, None where nobody asked for them;
-    `now` is the controller's UTC time in ISO 8601. Never raises for what a user wrote or a host said:
-    those come back as verdict `blocked` (bad input, nothing may change) or `unknown`.
+    `storage` is `durable_storage`; `engines` is `durable_engines`, `power` is `durable_power`, each None
+    where nobody asked for it; `now` is the controller's UTC time in ISO 8601. Never raises for what a user
+    wrote or a host said: those come back as verdict `blocked` (bad input, nothing may change) or `unknown`.
     """
     try:
-        for facts in filter(None, (storage, engines)):
+        for facts in filter(None, (storage, engines, power)):
             _check_age(facts, now)
     except ValueError as error:
         return _empty(inputs, UNKNOWN, [str(error)])
     try:
-        return _assess(inputs, storage, engines or _NO_ENGINES, now[:10])
+        return _assess(inputs, storage, engines or _NO_ENGINES, power, now[:10])
+    except Expired as error:
+        # What the guard may do stands on people's words. Nothing else is changed until somebody has looked.
+        return _withdrawn(_empty(inputs, "blocked", [str(error)]), storage, power)
     except BadInput as error:
         return _empty(inputs, "blocked", [str(error)])
 
@@ -101,12 +132,17 @@ def unobserved(inputs: Inputs, verdict: str, why: str) -> dict[str, Any]:
 
 
 def _assess(
-    inputs: Inputs, storage: dict[str, Any], found_engines: dict[str, Any], today: str
+    inputs: Inputs,
+    storage: dict[str, Any],
+    found_engines: dict[str, Any],
+    power: dict[str, Any] | None,
+    today: str,
 ) -> dict[str, Any]:
     words = attestations.read(inputs.attestations or {}, today)
     _check_words(inputs)
+    asked = ups_inputs.read(inputs.ups)
     mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, found_engines)
-    case = Case(inputs, storage, found_engines, words, mounts)
+    case = Case(inputs, storage, found_engines, power, asked, words, mounts, today)
     ratings = {}
     if inputs.rate or inputs.profile is None:
         ratings = rate(case)
@@ -114,8 +150,13 @@ def _assess(
         reasons = ["no durable_profile is pinned: nothing is changed"]
         if not ratings:
             reasons.append("nothing to rate: no file system on a block device is mounted for writing")
+        if storage["licensed"] != "no":
+            reasons.append(
+                "a guard may take barriers away here: durable.dbhost.release_db takes its licence back"
+            )
         told = [engines.told(instance, storage) for instance in found_engines["engines"]]
-        return {**_empty(inputs, "not_managed", reasons), "ratings": ratings, "engines": told}
+        beside = {"ratings": ratings, "engines": told, "power": ups.section(power)}
+        return {**_empty(inputs, "not_managed", reasons), **beside}
     profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])
@@ -124,7 +165,8 @@ def _assess(
             "no database engine was found, and no managed mount: list them in durable_mounts, or the"
             " databases' paths in durable_databases"
         )
-        return {**_empty(inputs, "not_applicable", [why]), "ratings": ratings}
+        nothing = {**_empty(inputs, "not_applicable", [why]), "ratings": ratings}
+        return _withdrawn(nothing, storage, power)
     found = _find(case, profile, pinned)
     return {**_summary(case, found), "ratings": ratings}
 
@@ -154,7 +196,7 @@ class Findings(NamedTuple):
 
     `exposed`: the checks for damage that may be there already; `may_loosen`: every requirement is met,
     so that something may become less strict. `lasting`: the servers that will lose commits, or may,
-    whatever this run sets.
+    whatever this run sets. `licence`: what the guard is to be allowed, None for nothing.
     """
 
     profile: Profile
@@ -166,6 +208,7 @@ class Findings(NamedTuple):
     exposed: tuple[str, ...]
     may_loosen: bool
     lasting: tuple[str, ...] = ()
+    licence: guard.Licence | None = None
 
     def withholds(self, row: Setting) -> bool:
         """Tell whether a row's loosening waits for a requirement."""
@@ -175,15 +218,31 @@ class Findings(NamedTuple):
 def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     inputs, storage, words, mounts = case.inputs, case.storage, case.words, case.mounts
     disks, unknowns = _leaves(storage, mounts)
-    rows = [row for mount in mounts for row in settings.of_mount(mount, profile)]
+    needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
+    needed += requirements.of_neighbours(profile, storage["mounts"], mounts, disks)
+    guarded = guarded_by(
+        profile,
+        needed,
+        storage,
+        mounts,
+        disks,
+        ups_asked=case.asked,
+        power=case.power,
+        words=words,
+        units=[instance["unit"] for instance in case.engines["engines"] if instance["unit"]],
+        today=case.today,
+    )
+    rows = list(guarded.rows)
+    for mount in mounts:
+        rows += [guarded.seen(row, mount) for row in settings.of_mount(mount, profile)]
     for disk in disks:
         word = requirements.vouches(profile, disk, words)
         rows += settings.of_disk(disk, profile, word.sentence if word else None)
     rows += settings.of_layers(mounts, disks, profile, storage["mounts"])
     rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
-    needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
-    needed += requirements.of_neighbours(profile, storage["mounts"], mounts, disks)
-    risks = _risks(mounts, disks, words) if profile.promises_durability else []
+    risks = []
+    if profile.promises_durability:
+        risks = [*guard.risks(case.power), *_risks(mounts, disks, words, guarded.held)]
     found = engines.assess(
         case.engines,
         profile,
@@ -193,18 +252,36 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         bool(risks),
     )
     unknowns += [*found.unknowns, *_unplaced(case)]
-    met = all(need.state in ("met", "attested") for need in needed)
     return Findings(
         profile,
         (*rows, *found.rows),
-        needed,
+        guarded.needed,
         [*risks, *found.risks],
         unknowns,
-        (*found.warnings, *_not_found(case)),
+        (*found.warnings, *_not_found(case), *guarded.warnings),
         found.exposed,
-        met and not unknowns and not found.lasting,
+        requirements.hold(guarded.needed) and not unknowns and not found.lasting,
         found.lasting,
+        guarded.licence,
     )
+
+
+def _withdrawn(
+    nothing: dict[str, Any], storage: dict[str, Any], power: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Return an assessment without rows, and where there is a guard, the one that takes its licence back."""
+    row = guard.licence(None, power, storage["licensed"])
+    rows = [row] if row else []
+    steps = plan.build(rows, False)
+    return {
+        **nothing,
+        "settings": [row.as_dict() for row in rows],
+        "plan": steps,
+        "changes": plan.changes(steps, rows),
+        "files": sorted(_files(steps, rows)),
+        "why": [*nothing["why"], *(_reason(row) for row in rows)],
+        "power": ups.section(power),
+    }
 
 
 def _not_found(case: Case) -> Iterator[str]:
@@ -247,6 +324,8 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "warnings": list(found.warnings),
         "exposed": list(found.exposed),
         "engines": [engines.told(instance, case.storage) for instance in case.engines["engines"]],
+        "power": ups.section(case.power),
+        "licence": found.licence.as_dict() if found.licence else None,
     }
 
 
@@ -267,8 +346,13 @@ def _leaves(storage: dict[str, Any], mounts: list[dict[str, Any]]) -> tuple[list
     return [by_name[name] for name in names], reasons
 
 
-def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: list[Attestation]) -> list[str]:
-    """Return, in plain words, the ways in which acknowledged commits can vanish right now."""
+def _risks(
+    mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: list[Attestation], held: frozenset[str]
+) -> list[str]:
+    """Return, in plain words, the ways in which acknowledged commits can vanish right now.
+
+    `held`: mount points whose barriers the guard has off, and puts back in time.
+    """
     found = [
         f"commits on {mount['target']} can vanish: it is mounted without barriers, and nothing is known of its disks"
         for mount in mounts
@@ -276,7 +360,7 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
     ]
     bare: dict[str, list[str]] = {}
     for mount in mounts:
-        if mount["barrier"] == "off" and mount["disks"] != UNKNOWN:
+        if mount["barrier"] == "off" and mount["disks"] != UNKNOWN and mount["target"] not in held:
             for name in mount["disks"]:
                 bare.setdefault(name, []).append(mount["target"])
     unheard = _labels(layer for mount in mounts for layer in deaf.layers(mount) if layer.belief != UNKNOWN)
@@ -285,13 +369,13 @@ def _risks(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: lis
         cache = disk["write_cache"]
         if requirements.outlives_power(disk, words):
             continue
-        held = f"commits since the last flush on {disk['name']} can vanish"
+        lost = f"commits since the last flush on {disk['name']} can vanish"
         if disk["flush"] == "owed":
-            found.append(f"{held}: a run ended before it flushed that disk")
+            found.append(f"{lost}: a run ended before it flushed that disk")
         if cache["kernel"] == "write through" and cache["device"] == "enabled":
-            found.append(f"{held}: the kernel believes that it caches nothing and never flushes it")
-        found += [f"{held}: {target} is mounted without barriers" for target in bare.get(disk["name"], ())]
-        found += [f"{held}: {layer} passes no flush on" for layer in unheard.get(disk["name"], ())]
+            found.append(f"{lost}: the kernel believes that it caches nothing and never flushes it")
+        found += [f"{lost}: {target} is mounted without barriers" for target in bare.get(disk["name"], ())]
+        found += [f"{lost}: {layer} passes no flush on" for layer in unheard.get(disk["name"], ())]
         found += [
             f"commits can be acknowledged before {disk['name']} has flushed them: {layer} has a partial parity log"
             for layer in hasty.get(disk["name"], ())
@@ -315,7 +399,7 @@ def _verdict(found: Findings) -> str:
         ("at_risk", bool(found.risks)),
         ("blocked", "unmet" in states or any(map(found.withholds, found.rows))),
         (UNKNOWN, bool(found.unknowns) or any(map(_is_half_known, found.rows))),
-        ("drifted", bool(seen - {"ok", "pending"})),
+        ("drifted", bool(seen - {"ok", "pending", guard.TIGHTENED})),
         ("pending", "pending" in seen),
         ("accepted_loss", not found.profile.promises_durability),
         ("unverified", "unverified" in states),
@@ -340,13 +424,13 @@ def _reasons(found: Findings) -> list[str]:
             for row in found.rows
             if found.withholds(row)
         ),
-        *(
-            f"{plan.named(row.layer, row.target)} {row.setting} {row.verdict}: {row.why}"
-            for row in found.rows
-            if row.verdict != "ok"
-        ),
+        *(_reason(row) for row in found.rows if row.verdict != "ok"),
         *_missing(found.needed, "unverified"),
     ]
+
+
+def _reason(row: Setting) -> str:
+    return f"{plan.named(row.layer, row.target)} {row.setting} {row.verdict}: {row.why}"
 
 
 def _awaited(found: Findings) -> str:
@@ -356,12 +440,15 @@ def _awaited(found: Findings) -> str:
 
 
 def _missing(needed: list[Requirement], state: str) -> list[str]:
-    """Return one line for each condition of a state, however many targets it has."""
+    """Return one line for all conditions of a state that say the same, however many targets they have."""
     targets: dict[tuple[str, str, str], list[str]] = {}
     for need in needed:
         if need.why and need.state == state:
             targets.setdefault((need.name, need.why, need.remedy), []).append(need.target)
-    return [f"{name} ({', '.join(names)}): {why}; {remedy}" for (name, why, remedy), names in targets.items()]
+    names: dict[tuple[str, str, str], list[str]] = {}
+    for (name, why, remedy), where in targets.items():
+        names.setdefault((", ".join(where), why, remedy), []).append(name)
+    return [f"{', '.join(who)} ({where}): {why}; {remedy}" for (where, why, remedy), who in names.items()]
 
 
 def _will_wait(row: Setting, found: Findings) -> bool:
@@ -400,6 +487,7 @@ _WHY_A_REBOOT = {
 _FILES = {
     "write_cache": (cache_rules.RULES_PATH, cache_rules.UNIT_PATH),
     "io_scheduler": (scheduler_rules.RULES_PATH,),
+    "power_guard": (guard_paths.LICENCE, guard_paths.PROGRAM, guard_paths.UNIT),
 }
 
 
@@ -432,6 +520,8 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "warnings": [],
         "exposed": [],
         "engines": [],
+        "power": None,
+        "licence": None,
         "steps": [list(step) for step in plan.STEPS],
     }
 

@@ -10,6 +10,11 @@ from typing import Any, NamedTuple
 
 from .profiles import BadInput
 
+
+class Expired(BadInput):
+    """Somebody's word has expired: what it allowed is taken back, and nothing else is changed."""
+
+
 #: Claim -> the longest that one attestation of it may last, in days.
 CLAIMS = {
     "power_loss_protection": 1096,
@@ -45,7 +50,7 @@ class Attestation(NamedTuple):
 def read(variables: dict[str, Any], today: str) -> list[Attestation]:
     """Return the attestations of a host, of {name of the variable: its list}.
 
-    Raises BadInput for one that is malformed or expired. `today` is an ISO 8601 date. An expired
+    Raises BadInput for one that is malformed, Expired for one that is over. `today` is an ISO 8601 date. An expired
     one is an error rather than ignored: its profile no longer stands on anything, and someone has
     to look.
     """
@@ -60,9 +65,10 @@ def read(variables: dict[str, Any], today: str) -> list[Attestation]:
 
 
 def find(attestations: list[Attestation], claims: tuple[str, ...], disk: str | None) -> Attestation | None:
-    """Return an attestation of any of the claims for a disk (by id) or for its whole host."""
+    """Return the attestation of any of the claims, for a disk (by id) or its whole host, that lasts longest."""
     targets = (HOST, disk)
-    return next((a for a in attestations if a.claim in claims and a.target in targets), None)
+    found = [word for word in attestations if word.claim in claims and word.target in targets]
+    return max(found, key=lambda word: word.expires, default=None)
 
 
 def _read(where: str, entry: Any, today: str) -> Attestation:
@@ -96,7 +102,7 @@ def _check_expiry(where: str, found: Attestation, today: str) -> None:
     now = datetime.date.fromisoformat(today)
     latest = now + datetime.timedelta(days=CLAIMS[found.claim])
     if end < now:
-        raise BadInput(
+        raise Expired(
             f"{where}: {found.claim} by {found.by} expired on {found.expires} (today is {today});"
             " look whether it still holds, then renew it, or take it out"
         )

@@ -8,22 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .attestations import HOST
 from .settings import Setting, can_persist, is_by_kernel
 
 #: Layers that are a database engine's settings.
 ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb")
-#: Safe order. Make the kernel flush; barriers on and a counted flush; then caches off; then the
-#: engines have something to rely on; and only when all of that is read back, caches on, then barriers
-#: off, and engines less strict.
+#: Safe order. Make the kernel flush; the guard that may have barriers off ends, which turns them on and
+#: flushes; barriers on and a counted flush; then caches off; then the engines have something to rely on;
+#: the monitor of the UPS tells whom it has to; and only when all of that is read back, caches on, then
+#: barriers off, and engines less strict, and a guard may take barriers away.
 STEPS = (
     ("believe", "write_cache"),
+    ("tighten", "power_guard"),
     ("tighten", "mount_options"),
     ("tighten", "write_cache"),
     *(("tighten", engine) for engine in ENGINES),
+    ("tighten", "power"),
     ("tighten", "io_scheduler"),
     ("loosen", "write_cache"),
     ("loosen", "mount_options"),
     *(("loosen", engine) for engine in ENGINES),
+    ("loosen", "power_guard"),
 )
 
 
@@ -59,7 +64,10 @@ def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[d
 
 
 def named(layer: str, target: str) -> str:
-    """Return a target as people know it: of an engine's instance or database, with the engine."""
+    """Return a target as people know it: of an engine's instance or database, with the engine; the whole
+    host by the layer."""
+    if target == HOST:
+        return layer
     return f"{layer} {target}" if layer in ENGINES else target
 
 
@@ -94,6 +102,17 @@ def _databases(rows: list[Setting]) -> list[dict[str, Any]]:
     return _merged("database", ((row, row.wanted_persisted) for row in rows))
 
 
+def _licence(rows: list[Setting]) -> list[dict[str, Any]]:
+    """Return the mounts of the guard's licence; none where it is taken back."""
+    return [{"mount": target} for row in rows for target in row.evidence["mounts"]]
+
+
+def _monitor(rows: list[Setting]) -> list[dict[str, Any]]:
+    """Return the settings of the UPS's monitor; none where it is released."""
+    asked = [(row.setting, row.evidence["asked"]) for row in rows]
+    return [{setting: value} for setting, value in asked if value is not None]
+
+
 def _merged(key: str, words: Iterable[tuple[Setting, str]]) -> list[dict[str, Any]]:
     """Return a target for each name, with all settings that are wanted of it."""
     targets: dict[str, dict[str, Any]] = {}
@@ -116,4 +135,6 @@ _TARGETS = {
     "mount_options": _mounts,
     "write_cache": _disks,
     "io_scheduler": _devices,
+    "power": _monitor,
+    "power_guard": _licence,
 }

@@ -181,7 +181,17 @@ def _consistent(where: str, profile: Profile) -> None:
             f"{where}: barrier 'off' with write_cache 'disabled' contradict each other: a device"
             " reset turns the cache on again, and then nothing flushes it; set barrier 'on'"
         )
-    if profile.barrier == "off" and profile.rests_on not in ("ups", "nothing"):
+    if profile.rests_on == "ups" and profile.write_cache == "disabled":
+        raise BadInput(
+            f"{where}: write_cache 'disabled' with rests_on 'ups' contradict each other: the guard takes"
+            " barriers away, and a device reset turns the cache on again; pin strict, or set 'enabled'"
+        )
+    if profile.barrier == "off" and profile.rests_on == "ups":
+        raise BadInput(
+            f"{where}: barrier 'off' with rests_on 'ups': the next boot would have no barriers before anything"
+            " has looked at the UPS; set 'on': the guard takes them away while it runs"
+        )
+    if profile.barrier == "off" and profile.rests_on != "nothing":
         raise BadInput(
             f"{where}: barrier 'off' takes away what rests_on {profile.rests_on!r} promises;"
             " set barrier 'on', or pin disposable where losing data is accepted"

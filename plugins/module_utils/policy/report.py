@@ -55,12 +55,39 @@ def _details(report: dict[str, Any]) -> list[str]:
         lines += [f"  - {change_line(change)}" for change in report["changes"]]
     if report["why"]:
         lines += ["  why:", *(f"  - {reason}" for reason in report["why"])]
+    if report["power"] and _shows_power(report):
+        lines += ["  power:", *(f"  - {line}" for line in power_lines(report["power"]))]
     notes = [*report["warnings"], *report["exposed"]]
     if notes:
         lines += ["  note:", *(f"  - {note}" for note in notes)]
     for name, rating in report["ratings"].items():
         lines += [f"  {name}: {rating['verdict']}", *(f"    - {what}" for what in _takes(rating))]
     return ["", f"{report['host']}: {report['verdict']}", *lines] if lines else []
+
+
+def _shows_power(report: dict[str, Any]) -> bool:
+    """Tell whether a UPS matters to a host, rather than to what it might be pinned to."""
+    guard = report["power"]["guard"]
+    return any(row["layer"] in ("power", "power_guard") for row in report["settings"]) or bool(
+        guard["licence"]
+    )
+
+
+def power_lines(power: dict[str, Any]) -> list[str]:
+    """Return what is known of the UPS, the budgets and the guard, one thing a line."""
+    lines = [_ups(ups) for ups in power["upses"]]
+    lines += [f"{name}: {b['state']}: {b['arithmetic']}" for name, b in power["budget"].items()]
+    guard = power["guard"]
+    since = f" since {guard['since']}" if guard["since"] else ""
+    lines.append(f"guard: {guard['state']}{since}: {guard['reason'] or 'it says no more'}")
+    return lines + [f"{mount['target']}: barrier {mount['barrier']}" for mount in guard["mounts"]]
+
+
+def _ups(ups: dict[str, Any]) -> str:
+    status = " ".join(ups["status"]) or "no status"
+    measures = (("charge", "charge {:g} %"), ("runtime", "{:g} s left"), ("runtime_low", "{:g} s when low"))
+    known = [text.format(ups[name]) for name, text in measures if isinstance(ups[name], (int, float))]
+    return ", ".join([f"{ups['system']} ({ups['driver'] or 'driver not known'}): {status}", *known])
 
 
 def _takes(rating: dict[str, Any]) -> list[str]:

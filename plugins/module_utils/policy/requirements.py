@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..facts import deaf, mountwords
@@ -19,7 +20,12 @@ _NEVER_LOOSENED = ("/", "/boot", "/usr", "/var", "/etc", "/home")
 
 
 class Requirement(NamedTuple):
-    """One condition: `state` is met, attested, unverified (this host cannot tell) or unmet."""
+    """One condition.
+
+    `state` is met, attested, planned (unmet, and a step of this run makes it true before anything loosens),
+    unverified (this host cannot tell) or unmet. `expires` is the last day of the word that it stands on,
+    '' where it stands on none.
+    """
 
     name: str
     target: str
@@ -27,6 +33,12 @@ class Requirement(NamedTuple):
     evidence: str
     why: str
     remedy: str
+    expires: str = ""
+
+
+def hold(needed: Iterable[Requirement]) -> bool:
+    """Tell whether all of them are true, or will be before anything loosens."""
+    return all(need.state in ("met", "attested", "planned") for need in needed)
 
 
 def of_host(
@@ -38,18 +50,18 @@ def of_host(
     accept_data_loss: bool,
 ) -> list[Requirement]:
     """Return all requirements of a profile on these managed mounts and their disks."""
-    found = [_of_disk(profile, disk, words) for disk in disks if profile.rests_on in _OF_DISK]
+    # What rests on a UPS is policy/ups.py's to say: of disks only where they are this machine's own.
+    of_disks = profile.rests_on in _OF_DISK and profile.rests_on != "ups"
+    found = [of_disk(profile.rests_on, disk, words) for disk in disks if of_disks]
     found += [_override(disk, words) for disk in disks if loosened_by(profile, pinned)]
     if profile.promises_durability:
         found += [_lasting(disk) for disk in disks if disk["kind"] in _NOT_LASTING]
         found += [_write_hole(mount, hole) for mount in mounts for hole in mount["write_hole"]]
         found += _flush_awaited(profile, mounts, disks, words)
-    if profile.rests_on == "ups":
-        found.append(_ups())
     if not profile.promises_durability:
         found.append(_accepted(accept_data_loss))
     if profile.barrier == "off" or profile.data_mode == "writeback":
-        found += [_only_database(mount) for mount in mounts]
+        found += [only_database(mount) for mount in mounts]
     return found
 
 
@@ -98,8 +110,10 @@ def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) ->
     there is a cache does not matter as long as they are honoured.
     """
     claims = ["power_loss_protection"]
-    if profile.rests_on == "flush" and disk["write_cache"]["kernel"] == "write back":
+    if profile.rests_on in ("flush", "ups") and disk["write_cache"]["kernel"] == "write back":
         claims.append("host_honours_flush")
+    if profile.rests_on == "ups" and disk["write_cache"]["kernel"] == "write back":
+        claims.append("virtual_host_power")
     return attestations.find(words, tuple(claims), disk["id"])
 
 
@@ -120,17 +134,18 @@ def _cache_of(name: str) -> str:
     return re.sub(r"^(nvme\d+)n\d+$", r"\1", name)
 
 
-def _of_disk(profile: Profile, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
-    name, claims, offered = _OF_DISK[profile.rests_on]
+def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
+    """Return what a promise that rests on a disk asks of it; `rests_on` as in a profile."""
+    name, claims, offered = _OF_DISK[rests_on]
     word = attestations.find(words, claims, disk["id"])
     seen = offered(disk)
     if seen:
         return Requirement(name, disk["name"], "met", seen, "", "")
     if word:
-        evidence = word.sentence
-        return Requirement(name, disk["name"], "attested", evidence, "", "")
-    # A virtual disk may well keep its promise: only its host knows. Elsewhere it is not there.
-    hard = profile.rests_on == "non_volatile_cache"
+        return Requirement(name, disk["name"], "attested", word.sentence, "", "", word.expires)
+    # A virtual disk may well keep its promise: only its host knows. Elsewhere it is not there. Nor does
+    # anybody take barriers away for what nobody knows.
+    hard = rests_on in ("non_volatile_cache", "ups")
     return Requirement(
         name,
         disk["name"],
@@ -162,6 +177,7 @@ def _non_volatile(disk: dict[str, Any]) -> str | None:
 _OF_DISK = {
     "device": ("device_obeys", ("host_honours_flush", "power_loss_protection"), _device_obeys),
     "flush": ("flush_honoured", ("host_honours_flush", "power_loss_protection"), _flush_offered),
+    "ups": ("flush_honoured", ("host_honours_flush", "power_loss_protection"), _flush_offered),
     "non_volatile_cache": ("cache_non_volatile", ("power_loss_protection",), _non_volatile),
 }
 
@@ -176,6 +192,7 @@ def _override(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
         f"{word.claim}, attested by {word.by} until {word.expires}" if word else "no attestation",
         "" if word else "durable_overrides makes this host weaker than its profile promises",
         "" if word else f"take the override out, or attest {' or '.join(claims)}",
+        word.expires if word else "",
     )
 
 
@@ -238,17 +255,6 @@ def _hasty(mount: dict[str, Any], label: str, cached: list[str]) -> Requirement:
     )
 
 
-def _ups() -> Requirement:
-    return Requirement(
-        "ups_ready",
-        attestations.HOST,
-        "unmet",
-        "no power facts",
-        "this release does not read UPS state, so no UPS is proven",
-        "pin strict or flush until then",
-    )
-
-
 def _accepted(accepted: bool) -> Requirement:
     return Requirement(
         "data_loss_accepted",
@@ -260,7 +266,8 @@ def _accepted(accepted: bool) -> Requirement:
     )
 
 
-def _only_database(mount: dict[str, Any]) -> Requirement:
+def only_database(mount: dict[str, Any]) -> Requirement:
+    """Return what a file system without barriers has to be: one that holds listed databases and no more."""
     wrong = [target for target in mount["targets"] if _is_system(target)]
     state, why = "met", ""
     if wrong:

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..host import CHANGE_TIMEOUT, READ_TIMEOUT, Host, Result, Unobservable
+from ..host import ASK_TIMEOUT, CHANGE_TIMEOUT, READ_TIMEOUT, Host, Result, Unobservable
 
 #: The version of the format. A recording of another one is refused.
 SCHEMA = 1
@@ -31,7 +31,17 @@ class LooksOnly(Exception):
 
 
 class _LooksOnly(Host):
-    """A host that refuses every change."""
+    """A host that refuses every change. Daemons are not asked: a recording has no place for them."""
+
+    def ask(
+        self,
+        address: str,
+        port: int,
+        questions: Sequence[bytes],
+        is_whole: Callable[[bytearray], bool],
+        timeout: float = ASK_TIMEOUT,
+    ) -> list[bytes]:
+        raise NotRecorded(f"ask {address} port {port}")
 
     def change(
         self,

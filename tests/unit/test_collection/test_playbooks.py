@@ -15,7 +15,7 @@ nativetypes = pytest.importorskip("jinja2.nativetypes")
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Roles of one task: a module of the collection.
-ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb")
+ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "power")
 
 
 def tasks(path: str) -> list[dict[str, Any]]:
@@ -42,17 +42,130 @@ def test_what_was_exposed_stays_in_the_report_of_the_run_that_mends_it() -> None
     assert (found["was"], found["verdict"], found["exposed"]) == ("at_risk", "durable", ["pg_amcheck"])
 
 
-def test_looking_costs_two_executions_however_many_engines_there_are() -> None:
-    """All but two of the tasks run on the controller; none is in a loop."""
+def test_looking_costs_three_executions_at_most_however_many_engines_there_are() -> None:
+    """All but three of the tasks run on the controller; none is in a loop; the third is not always done."""
     (block,) = [task["block"] for task in tasks("playbooks/tasks/assess.yml")]
     calls = [name for task in block for name in task if name.startswith("durable.dbhost.")]
     on_host = [name for name in calls if not (ROOT / f"plugins/action/{name.rpartition('.')[2]}.py").exists()]
-    assert on_host == ["durable.dbhost.engine_facts", "durable.dbhost.storage_facts"]
+    assert on_host == [f"durable.dbhost.{name}_facts" for name in ("engine", "storage", "power")]
     assert not any("loop" in task for task in block)
 
 
+def rendered(path: str, name: str, **variables: Any) -> Any:
+    """Return a variable of a file of variables, as Ansible reads it."""
+    text = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+    environment = nativetypes.NativeEnvironment()
+    environment.filters.update(
+        combine=lambda one, other: {**one, **other},
+        dict2items=lambda value: [{"key": key, "value": item} for key, item in value.items()],
+        items2dict=lambda value: {item["key"]: item["value"] for item in value},
+    )
+    found = text
+    for part in name.split("."):
+        found = found[part]
+    return environment.from_string(found).render(**variables)
+
+
+LINE = {"system": "rack@localhost", "power_value": 1, "user": "upsmon", "type": "primary"}
+
+
+@pytest.mark.parametrize(
+    ("given", "inputs", "password"),
+    [
+        ({}, {}, ""),
+        ({"durable_ups": None}, {}, ""),
+        ({"durable_ups": {"quiet": 60}}, {"quiet": 60}, ""),
+        (
+            {"durable_ups": {"quiet": 60, "monitor": {**LINE, "password": "hunter2"}}},
+            {"quiet": 60, "monitor": LINE},
+            "hunter2",
+        ),
+        ({"durable_ups": {"monitor": LINE}}, {"monitor": LINE}, ""),
+        ({"durable_ups": {"monitor": "rack@localhost 1 u hunter2 primary"}}, {"monitor": "no mapping"}, ""),
+        ({"durable_ups": "hunter2"}, "no mapping", ""),
+        ({"durable_ups": ["hunter2"]}, "no mapping", ""),
+    ],
+)
+def test_the_password_goes_to_the_step_that_writes_it_alone(
+    given: dict[str, Any], inputs: Any, password: str
+) -> None:
+    path = "playbooks/vars/inputs.yml"
+    found = rendered(path, "durable_inputs.ups", **given)
+    assert found == inputs
+    assert "hunter2" not in str(found)
+    assert rendered(path, "durable_ups_password", **given) == password
+    used = [
+        name
+        for name in sorted((ROOT / "playbooks").glob("**/*.yml"))
+        if "collections" not in name.parts and "durable_ups_password" in name.read_text(encoding="utf-8")
+    ]
+    assert [name.name for name in used] == ["step.yml", "inputs.yml"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "own", "asked"),
+    [
+        ("ups", {}, True),
+        ("strict", {}, False),
+        ("ours", {"ours": {"rests_on": "ups"}}, True),
+        ("ours", {"ours": {"rests_on": "flush"}, "theirs": {"rests_on": "ups"}}, False),
+        ("ours", {"ours": "ups"}, False),
+        ("ups", "no mapping", True),
+        (["ups"], {}, False),
+        (None, {}, False),
+    ],
+)
+def test_a_profile_that_rests_on_a_ups_is_found_by_its_own_word(profile: Any, own: Any, asked: bool) -> None:
+    shipped = yaml.safe_load((ROOT / "playbooks/vars/profiles.yml").read_text(encoding="utf-8"))
+    (block,) = tasks("playbooks/tasks/assess.yml")
+    environment = nativetypes.NativeEnvironment()
+    environment.filters.update(
+        dict2items=lambda value: [{"key": key, "value": item} for key, item in value.items()],
+        flatten=lambda value, levels: [item for part in value for item in part],
+    )
+    found = environment.from_string(block["vars"]["durable_rests_on_ups"]).render(
+        **shipped, durable_inputs={"profile": profile, "profiles": own}
+    )
+    assert found is asked
+
+
+def test_the_guard_is_released_where_its_step_has_no_mounts_and_first_of_all() -> None:
+    (step,) = [task for task in tasks("playbooks/tasks/step.yml")[0]["block"] if "vars" in task][:1]
+    environment = nativetypes.NativeEnvironment()
+    licence = {
+        "expires": "2026-06-30",
+        "quiet": 60,
+        "needed": {"durability": 1},
+        "test_ups": True,
+        "units": ["a"],
+    }
+    mounts = [{"mount": "/srv/pgdata"}]
+    before = {"plan": {"tighten": {"power_guard": [], "power": []}, "loosen": {"power_guard": mounts}}}
+
+    def given(phase: str, **more: Any) -> dict[str, Any]:
+        return {
+            name: environment.from_string(text).render(
+                durable_step=[phase, "power_guard"],
+                durable_before={**before, **more},
+                durable_inputs={"allow": []},
+                durable_ups_password="",
+            )
+            for name, text in step["vars"].items()
+            if name.startswith("power")
+        }
+
+    released = given("tighten", licence=None)
+    assert (released["power_guard_state"], released["power_guard_targets"]) == ("released", [])
+    assert (released["power_state"], released["power_guard_expires"]) == ("released", "")
+    issued = given("loosen", licence=licence)
+    assert (issued["power_guard_state"], issued["power_guard_targets"]) == ("present", mounts)
+    assert {name: issued[f"power_guard_{name}"] for name in licence} == licence
+    release = [task["name"] for task in tasks("playbooks/release_db.yml")[0]["tasks"]]
+    assert release[1:3] == ["Release the guard", "Release the monitor of the UPS"]
+
+
 @pytest.mark.parametrize("role", ENGINES)
-def test_an_engine_s_role_hands_every_option_to_its_module_which_takes_no_more(role: str) -> None:
+def test_a_role_hands_every_option_to_its_module_which_takes_no_more(role: str) -> None:
     specs = yaml.safe_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text(encoding="utf-8"))
     options = set(specs["argument_specs"]["main"]["options"])
     (task,) = tasks(f"roles/{role}/tasks/main.yml")
@@ -98,3 +211,20 @@ def test_each_limit_that_a_user_may_name_reaches_its_module(playbook: str, modul
     ]
     options = given[0][f"durable.dbhost.{module}"]
     assert set(play["vars"]["durable_known"]) == set(options) - {"mounts", "profile", "run", "state"}
+
+
+def test_a_shutdown_wants_its_word_and_no_check_mode_and_is_of_one_host_at_a_time() -> None:
+    (play,) = tasks("playbooks/test_shutdown.yml")
+    assert (play["serial"], play["any_errors_fatal"]) == (1, True)
+    names = [next((key for key in task if "." in key), "") for task in play["tasks"]]
+    asked = [
+        str(task["ansible.builtin.assert"]["that"])
+        for task in play["tasks"][: names.index("durable.dbhost.engine_facts")]
+        if "ansible.builtin.assert" in task
+    ]
+    assert asked[0] == "durable_confirm | default('') == 'test-shutdown'"
+    assert asked[1] == "not ansible_check_mode"
+    # What is begun is begun once, after all that may refuse it, and its end is read before anything is attested.
+    assert names.count("ansible.builtin.reboot") == 1
+    assert names.index("durable.dbhost.shutdown_rehearsal") < names.index("ansible.builtin.reboot")
+    assert play["tasks"][-1]["when"] == "durable_seen.verdict != 'kept'"

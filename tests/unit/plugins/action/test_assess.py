@@ -18,6 +18,7 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.action import assess as action
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import results
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs import NOW, shipped
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
@@ -51,13 +52,15 @@ def test_a_host_is_assessed_by_the_arguments_alone() -> None:
 
 def test_every_argument_reaches_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr(action, "assess", lambda *arguments: seen.append(arguments) or {})
+    monkeypatch.setattr(results, "assess", lambda *arguments: seen.append(arguments) or {})
     given = {name: f"given {name}" for name in Inputs._fields if name != "own"}
     storage = {"ansible_facts": {"durable_storage": {"x": 1}}}
     engines = {"ansible_facts": {"durable_engines": {"y": 1}}}
-    run(**given, profiles="given own", storage=storage, engines=engines)
-    assert seen == [(Inputs(**given, own="given own"), {"x": 1}, NOW, {"y": 1})]
-    assert {*given, "profiles", "storage", "engines", "failure"} == action.ActionModule._VALID_ARGS
+    power = {"ansible_facts": {"durable_power": {"z": 1}}}
+    run(**given, profiles="given own", storage=storage, engines=engines, power=power)
+    assert seen == [(Inputs(**given, own="given own"), {"x": 1}, NOW, {"y": 1}, {"z": 1})]
+    named = {*given, "profiles", "storage", "engines", "power", "failure"}
+    assert named == action.ActionModule._VALID_ARGS
 
 
 @pytest.mark.parametrize(
@@ -90,6 +93,27 @@ def test_without_facts_of_engines_the_host_is_unknown_and_made_safer_all_the_sam
     assert found["plan"]["tighten"]["write_cache"]
 
 
+@pytest.mark.parametrize(
+    ("power", "why"),
+    [(None, "nobody asked for the UPS"), ({"failed": True, "msg": "no such module"}, "no such module")],
+)
+def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer(
+    power: Any, why: str
+) -> None:
+    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
+    given = {"profile": "ups", "shipped": shipped(), "mounts": ["/srv/pgdata"], "storage": storage}
+    found = run(**given, power=power)
+    assert found["verdict"] == "blocked"
+    assert why in "\n".join(found["why"])
+    assert found["plan"]["tighten"]["write_cache"]
+
+
+def test_a_host_that_is_lost_before_its_ups_was_asked() -> None:
+    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
+    power = {"unreachable": True, "msg": "gone"}
+    assert run(profile="ups", shipped=shipped(), storage=storage, power=power)["verdict"] == "unreachable"
+
+
 def test_a_host_that_is_lost_after_its_engines_were_found() -> None:
     storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
     found = run(
@@ -119,6 +143,36 @@ def test_the_disks_are_asked_unless_the_host_was_unreachable(engines: dict[str, 
     (task,) = [task for task in tasks if "durable.dbhost.storage_facts" in task]
     condition = jinja2.Environment(autoescape=True).compile_expression(task["when"])
     assert condition(durable_engines_result=engines) is asked
+
+
+@pytest.mark.parametrize(
+    ("looked", "asked"),
+    [
+        ({}, False),
+        ({"durable_rate": True}, True),
+        ({"profile": None}, True),
+        ({"durable_rests_on_ups": True}, True),
+        ({"durable_licensed": "yes"}, True),
+        ({"durable_licensed": "unknown"}, True),
+        ({"durable_rests_on_ups": True, "storage": {"unreachable": True}}, False),
+        ({"durable_rests_on_ups": True, "engines": {"unreachable": True}}, False),
+    ],
+)
+def test_the_ups_is_asked_where_it_matters(looked: dict[str, Any], asked: bool) -> None:
+    path = Path(action.__file__).parents[2] / "playbooks/tasks/assess.yml"
+    tasks = yaml.safe_load(path.read_text(encoding="utf-8"))[0]["block"]
+    (task,) = [task for task in tasks if "durable.dbhost.power_facts" in task]
+    variables = {
+        "durable_rate": False,
+        "durable_rests_on_ups": False,
+        "durable_licensed": "no",
+        "durable_inputs": {"profile": looked.pop("profile", "strict")},
+        "durable_storage_result": looked.pop("storage", {}),
+        "durable_engines_result": looked.pop("engines", {}),
+        **looked,
+    }
+    environment = jinja2.Environment(autoescape=True)
+    assert all(environment.compile_expression(line)(**variables) for line in task["when"]) is asked
 
 
 def test_bad_input_is_a_verdict_and_no_failure() -> None:

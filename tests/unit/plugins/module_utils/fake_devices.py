@@ -238,6 +238,7 @@ class FakeMount:
     journal_on: str = ""
     beside: tuple[str, ...] = ()
     super_options: tuple[str, ...] = ()
+    uuid: str = "0b6e4d1a-55f3-4c1e-9a52-3f4c0a8e7d10"
 
     @property
     def has_barriers(self) -> bool:
@@ -283,6 +284,7 @@ class FakeMount:
         }
         defaults = " ".join(["user_xattr", *(names[word] for word in self.sb_options)])
         lines = [
+            f"Filesystem UUID:          {self.uuid}",
             f"Filesystem features:      {'has_journal ' if self.journal else ''}ext_attr extent",
             f"Default mount options:    {defaults}",
         ]

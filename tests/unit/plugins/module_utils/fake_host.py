@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import stat
 from collections import UserDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    ASK_TIMEOUT,
     CHANGE_TIMEOUT,
     READ_TIMEOUT,
     ChangeFailed,
@@ -69,6 +70,7 @@ class FakeHost(Host):
     `files`: path -> content; `links`: path -> target, absolute; `commands`: argv -> output, or a
     whole Result; `modes`: path -> permission bits, where they are not 0644; `uids`: path -> owner, where
     that is not root; `block_devices`: paths; `pipes`: paths of `files` that are none;
+    `daemons`: (address, port) -> what is answered to a question;
     `environment`: what the last change was given; `stop`: what is raised at mutation number `stop_at`
     (from 1), instead of its effect.
     """
@@ -84,6 +86,7 @@ class FakeHost(Host):
         self.written_as: dict[str, int] = {}
         self.block_devices: set[str] = set()
         self.pipes: set[str] = set()
+        self.daemons: dict[tuple[str, int], Callable[[bytes], bytes]] = {}
         self.mutations: list[Mutation] = []
         self.environment: dict[str, str] = {}
         self.asked: list[tuple[str, ...]] = []
@@ -144,6 +147,21 @@ class FakeHost(Host):
             raise Unobservable(f"{argv[0]}: No such file or directory")
         outcome = said(self.commands[tuple(argv)])
         return outcome if isinstance(outcome, Result) else Result(0, outcome, "")
+
+    def ask(
+        self,
+        address: str,
+        port: int,
+        questions: Sequence[bytes],
+        is_whole: Callable[[bytearray], bool],
+        timeout: float = ASK_TIMEOUT,
+    ) -> list[bytes]:
+        if (address, port) not in self.daemons:
+            raise Unobservable(f"{address} port {port}: Connection refused")
+        answers = [self.daemons[address, port](question) for question in questions]
+        if not all(is_whole(bytearray(answer)) for answer in answers):
+            raise Unobservable(f"{address} port {port}: no answer within {timeout:g} s")
+        return answers
 
     def _bounded(self, argv: list[str]) -> Result:
         """Say what `head` says of a file, or `find` of the names in a directory."""

@@ -17,6 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils import flush
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, scheduler_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import LICENCE
 
 from .runs import NOW
 from .small_host import UNITS, BigHost
@@ -423,6 +424,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         {},
         {"/srv/pgdata/base": "no answer"},
     ),
+    ("", "", "licensed", content(LICENCE, "{}"), "no", "yes"),
     (
         "",
         "",

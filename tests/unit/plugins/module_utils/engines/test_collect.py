@@ -86,6 +86,7 @@ def test_a_host_without_engines() -> None:
         "time": "2026-01-31T12:00:00Z",
         "engines": [],
         "paths": [],
+        "stop_timeouts": [],
         "unattributed": [],
     }
     # Nothing is run but what tells the architecture.

@@ -264,13 +264,16 @@ def test_a_virtio_disk_that_comes_back_caching_is_seen_and_mended_by_the_next_ru
 def test_the_order_of_the_steps() -> None:
     assert (
         ("believe", "write_cache"),
+        ("tighten", "power_guard"),
         ("tighten", "mount_options"),
         ("tighten", "write_cache"),
         *(("tighten", engine) for engine in ENGINES),
+        ("tighten", "power"),
         ("tighten", "io_scheduler"),
         ("loosen", "write_cache"),
         ("loosen", "mount_options"),
         *(("loosen", engine) for engine in ENGINES),
+        ("loosen", "power_guard"),
     ) == STEPS
 
 

@@ -10,12 +10,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import ups
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import (
     change_line,
     render,
     worst_first,
 )
+
+from ..told_power import guard, licensed, power
 
 CHANGE = {
     "layer": "mount_options",
@@ -37,6 +40,8 @@ def report(host: str, verdict: str, **changes: Any) -> dict[str, Any]:
         "ratings": {},
         "warnings": [],
         "exposed": [],
+        "settings": [],
+        "power": None,
         **changes,
     }
 
@@ -111,3 +116,28 @@ def test_one_change_in_one_line() -> None:
 def test_what_should_be_known_stands_below_the_reasons() -> None:
     found = report("db1", "attested", warnings=["an old version"], exposed=["look for damage"])
     assert "  note:\n  - an old version\n  - look for damage" in render([found])
+
+
+def test_a_ups_is_shown_with_its_sums_and_its_guard() -> None:
+    told = power(guard=licensed("tight", "ONBATT"))
+    text = render([report("db1", "attested", power=ups.section(told))])
+    assert text.endswith(
+        "db1: attested\n  power:\n"
+        "  - rack@localhost (usbhid-ups): OL CHRG, charge 100 %, 3600 s left, 300 s when low\n"
+        "  - durability: met: 5 (poll) + 1 (notify) + 60 (margin) = 66 s needed, of 3600 s\n"
+        "  - clean_stop: met: 90 (stop of postgresql.service) + 60 (margin) = 150 s needed, of 300 s\n"
+        "  - guard: tight since 2026-01-31T11:00:00Z: ONBATT\n"
+        "  - /srv/pgdata: barrier on"
+    )
+
+
+def test_what_a_ups_does_not_tell_is_left_out() -> None:
+    told = power(upses=[{**power()["upses"][0], "status": [], "charge": None, "runtime": None, "driver": ""}])
+    rows = [{"layer": "power"}]
+    text = render([report("db1", "blocked", power=ups.section(told), settings=rows)])
+    assert "  - rack@localhost (driver not known): no status, 300 s when low\n" in text
+
+
+def test_a_ups_of_a_host_that_does_not_rest_on_it_is_not_shown() -> None:
+    told = ups.section(power(guard=guard()))
+    assert "rack@localhost" not in render([report("db1", "durable", power=told)])

@@ -125,10 +125,18 @@ def test_nothing_can_be_changed(host: Host, change: Callable[[Host], None]) -> N
         change(host)
 
 
+@pytest.mark.parametrize(
+    "host", [RecordingHost(odd()), ReplayHost(recorded(), lenient=True)], ids=lambda h: type(h).__name__
+)
+def test_no_daemon_is_asked_of_the_machine_that_replays(host: Host) -> None:
+    with pytest.raises(NotRecorded, match="ask localhost port 3493"):
+        host.ask("localhost", 3493, [b"LIST UPS\n"], lambda said: True)
+
+
 @pytest.mark.parametrize("kind", [RecordingHost, ReplayHost])
 def test_every_call_of_the_seam_is_either_recorded_or_refused(kind: type[Host]) -> None:
     calls = {name for name, call in vars(Host).items() if callable(call) and not name.startswith("_")}
-    assert calls == {*CALLS, *CHANGES}
+    assert calls == {*CALLS, *CHANGES, "ask"}
     assert [name for name in sorted(calls) if getattr(kind, name) is getattr(Host, name)] == []
 
 

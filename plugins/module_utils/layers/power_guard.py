@@ -1,0 +1,258 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The power_guard layer: the service that takes barriers away while a UPS stands behind them."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from typing import Any, NamedTuple
+
+from ..facts.blockstack import Blocks
+from ..facts.filesystems import FileSystems
+from ..host import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
+from ..observation import UNKNOWN
+from ..power import hook
+from ..power.guard import keeper, licence, paths, program, service, state, unit
+from ..power.guard.eyes import Clock
+from ..power.guard.licence import Licence
+from ..power.guard.together import together
+from .layer import Change, verify
+
+_CURRENT, _ABSENT, _DIFFERS = "current", "absent", "differs"
+#: A guard that runs, whatever it does with the barriers.
+_RUNS = (state.WAITING, state.LOOSE, state.TIGHT)
+#: Seconds for systemctl: a disk that hangs holds up the guard, its end, and what tightens after that.
+_STOP_TIMEOUT = 2 * CHANGE_TIMEOUT
+#: Modes of files, where they are not 0644.
+_MODES = {paths.LICENCE: 0o600, paths.HOOK: hook.MODE}
+#: Directories that the monitor's user comes through.
+_WAY = (paths.LIBRARY, posixpath.dirname(paths.LICENCE))
+#: Files of the monitors that may name the hook, which then stays.
+_NAMING = (
+    "/etc/nut/upsmon.conf",
+    "/etc/ups/upsmon.conf",
+    *(f"/etc/apcupsd/{event}" for event in ("onbattery", "offbattery", "commfailure", "commok", "changeme")),
+)
+
+
+class Work(NamedTuple):
+    """What there is to do: the licence to write, and the files that differ, {path: content}."""
+
+    changes: tuple[Change, ...]
+    licence: Licence
+    files: dict[str, bytes]
+
+
+class Release(NamedTuple):
+    """What release takes away; `warnings` say what it leaves, and why."""
+
+    changes: tuple[Change, ...]
+    files: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def target_of(row: dict[str, Any]) -> str:
+    """Return a target, a mount point, of what the module, or a plan, says of it."""
+    return str(row["mount"])
+
+
+def plan(host: Host, targets: list[str], **terms: Any) -> Work:
+    """Return the work that makes the guard look after these mount points, and no others; reads only.
+
+    `terms`: expires, quiet, needed, test_ups and units, as a licence has them. Raises ChangeFailed, before
+    anything changes, for a mount that cannot be loosened, or terms that are none.
+    """
+    if not host.exists("/run/systemd/system"):
+        raise ChangeFailed("the guard is a service of systemd, which does not run here: leave barriers on")
+    before, reason = _licence(host)
+    wanted = _wanted(host, targets, terms, before)
+    files = _files(wanted)
+    changed = {path: content for path, content in files.items() if _seen(host, path, content) != _CURRENT}
+    changes = [
+        Change(path, posixpath.basename(path), "persisted", _seen(host, path, files[path]), _CURRENT)
+        for path in changed
+        if path != paths.LICENCE
+    ]
+    changes += [Change(path, "mode", "persisted", "closed", "0755") for path in _closed(host)]
+    if paths.LICENCE in changed:
+        said = _words(before) if before else reason or _ABSENT
+        changes.append(Change(paths.LICENCE, "licence", "persisted", said, _words(wanted)))
+    if not host.exists(unit.WANTED_BY):
+        changes.append(Change(paths.SERVICE, "enabled", "persisted", "no", "yes"))
+    now = state.read(host)
+    if now["state"] not in _RUNS:
+        changes.append(Change(paths.SERVICE, "state", "running", str(now["state"]), "running"))
+    return Work(tuple(changes), wanted, changed)
+
+
+def apply(host: Host, work: Work, targets: list[str]) -> None:
+    """Do the work, with barriers on meanwhile, and read it back. Raises ChangeFailed."""
+    _stop(host, ["stop"])
+    for directory in _WAY:
+        # Whatever umask this runs under.
+        host.change(["install", "-d", "-m", "0755", directory])
+    for path, content in work.files.items():
+        mode = _MODES.get(path, 0o644)
+        host.write_file(path, content, mode)
+        if host.mode(path) != mode:
+            host.change(["chmod", f"{mode:04o}", path])  # One that was there has kept its own.
+    host.change(["systemctl", "daemon-reload"])
+    host.change(["systemctl", "--quiet", "enable", paths.SERVICE])
+    host.change(["systemctl", "start", paths.SERVICE], _STOP_TIMEOUT)
+    terms = {
+        name: value for name, value in work.licence._asdict().items() if name not in ("mounts", "issued")
+    }
+    left = plan(host, targets, **terms).changes
+    reason = state.read(host)["reason"]
+    verify(
+        change._replace(before=f"{change.before} ({reason})") if change.setting == "state" else change
+        for change in left
+    )
+
+
+def plan_release(host: Host, **_terms: Any) -> Release:
+    """Return what release takes away; reads only. Raises Unobservable and ChangeFailed."""
+    files = [path for path in (paths.LICENCE, paths.UNIT, paths.PROGRAM) if host.exists(path)]
+    warnings = []
+    if host.exists(paths.HOOK):
+        naming = [path for path in _NAMING if host.exists(path) and paths.HOOK in host.read(path)]
+        if naming:
+            warnings.append(f"{paths.HOOK} stays: {', '.join(naming)} names it (role power takes that back)")
+        else:
+            files.append(paths.HOOK)
+    if host.exists(paths.RUNTIME):
+        files.append(paths.RUNTIME)
+    changes = [Change(path, posixpath.basename(path), "persisted", "present", _ABSENT) for path in files]
+    kept = service.inherited(host, _nobody)
+    off = [(target, seen) for target, seen in _barriers(kept).items() if seen not in ("on", "absent")]
+    changes += [Change(target, "barrier", "running", seen, "on") for target, seen in off]
+    return Release(tuple(changes), tuple(files), tuple(warnings))
+
+
+def apply_release(host: Host, work: Release) -> None:
+    """Stop the guard, see that barriers are on and flushed, and only then take it away. Raises ChangeFailed."""
+    _stop(host, ["disable", "--now"])
+    for path in work.files:
+        if path == paths.RUNTIME:
+            host.change(["rm", "-rf", paths.RUNTIME])
+        elif host.exists(path):
+            host.remove_file(path)
+    for directory in _WAY:
+        if host.exists(directory):
+            host.change(["rmdir", "--ignore-fail-on-non-empty", directory])
+    if host.exists("/run/systemd/system"):
+        host.change(["systemctl", "daemon-reload"])
+    verify(plan_release(host).changes)
+
+
+def installed(host: Host) -> str:
+    """Return whether what makes the guard of a licence is there, as this version would write it.
+
+    `current`, `differs`, `absent`, or `unknown`: {program, hook, unit, and that it is enabled}.
+    """
+    found, reason = _licence(host)
+    if found is None:
+        return "unknown" if reason else _ABSENT
+    files = {path: text for path, text in _files(found).items() if path != paths.LICENCE}
+    try:
+        seen = {_seen(host, path, content) for path, content in files.items()}
+    except ChangeFailed:
+        return "unknown"
+    if seen == {_ABSENT}:
+        return _ABSENT
+    return _CURRENT if seen == {_CURRENT} and host.exists(unit.WANTED_BY) else _DIFFERS
+
+
+def _files(wanted: Licence) -> dict[str, bytes]:
+    """Return {path: content} of all that the guard needs, in the order in which it is written."""
+    return {
+        paths.PROGRAM: program.build(),
+        paths.HOOK: hook.TEXT.encode("ascii"),
+        paths.UNIT: unit.render(wanted, program.interpreter()).encode("utf-8", "surrogateescape"),
+        paths.LICENCE: wanted.render().encode("ascii"),
+    }
+
+
+def _licence(host: Host) -> tuple[Licence | None, str]:
+    """Return the licence that is there, and why it is none."""
+    try:
+        return licence.read(host), ""
+    except Unobservable as error:
+        return None, str(error)
+
+
+def _wanted(host: Host, targets: list[str], terms: dict[str, Any], before: Licence | None) -> Licence:
+    if not targets:
+        raise ChangeFailed("targets: no mount point; state released takes the guard away")
+    systems = FileSystems(host, Blocks(host))
+    uuids = {target: keeper.find(host, systems, target)[1].uuid for target in targets}
+    today = Clock().today()
+    said = {
+        "schema": licence.SCHEMA,
+        "mounts": [{"target": target, "uuid": uuid} for target, uuid in sorted(uuids.items())],
+        **terms,
+        "issued": today,
+        "units": sorted(set(terms["units"] or ())),
+    }
+    try:
+        wanted = licence.parse(json.dumps(said))
+    except (TypeError, ValueError) as error:
+        raise ChangeFailed(f"the terms of the licence: {error}") from error
+    if before is not None and before.over(today) is None:
+        # The same licence keeps its first day.
+        wanted = wanted._replace(issued=before.issued)
+    over = wanted.over(today)
+    if over:
+        raise ChangeFailed(f"expires: {over}; attest anew what it rests on")
+    return wanted
+
+
+def _seen(host: Host, path: str, content: bytes) -> str:
+    """Return whether a file is current, differs or is absent. Raises ChangeFailed."""
+    if not host.exists(path):
+        return _ABSENT
+    try:
+        found = host.read(path).encode("utf-8", "surrogateescape")
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    return _CURRENT if found == content and host.mode(path) == _MODES.get(path, 0o644) else _DIFFERS
+
+
+def _closed(host: Host) -> list[str]:
+    """Return the directories that the monitor's user cannot come through."""
+    return [path for path in _WAY if host.exists(path) and host.mode(path) & 0o005 != 0o005]
+
+
+def _words(found: Licence) -> str:
+    mounts = ", ".join(f"{mount.target} ({mount.uuid})" for mount in found.mounts)
+    needed = ", ".join(f"{name} {seconds:g} s" for name, seconds in sorted(found.needed.items()))
+    return (
+        f"{mounts} from {found.issued} to {found.expires}; quiet {found.quiet} s; {needed};"
+        f" test driver {'counts' if found.test_ups else 'does not count'}; stops before"
+        f" {', '.join(found.units) or 'nothing'}"
+    )
+
+
+def _stop(host: Host, words: list[str]) -> None:
+    """Stop the guard, and see that nothing is left without barriers or without a flush.
+
+    Raises ChangeFailed: then everything is left in place, and the guard's own end tries again.
+    """
+    if host.exists(paths.UNIT) and host.exists("/run/systemd/system"):
+        host.change(["systemctl", "--quiet", *words, paths.SERVICE], _STOP_TIMEOUT)
+    kept = service.inherited(host, _nobody)
+    left = state.read(host)["state"] in (state.FAILED, UNKNOWN)
+    if left or any(seen not in ("on", "absent") for seen in _barriers(kept).values()):
+        failures = together(kept, lambda target: kept[target].tighten(), _STOP_TIMEOUT)
+        if failures:
+            raise ChangeFailed("; ".join(failures.values()))
+
+
+def _nobody(_line: str) -> None:
+    """The journal is the guard's: what went wrong here, the module says."""
+
+
+def _barriers(kept: dict[str, keeper.Keeper]) -> dict[str, str]:
+    return {target: found.barrier() for target, found in kept.items()}

@@ -1,0 +1,197 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The guard's licence, and the barriers that it may take away, beside what a profile wants. Pure.
+
+Under a profile that rests on a UPS barriers are on at boot, and off at run time by the guard alone.
+What it wants now and at boot differs by design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ..facts import deaf
+from ..observation import UNKNOWN
+from .requirements import only_database
+from .settings import Setting
+
+LAYER = "power_guard"
+#: The verdict on barriers that the guard has put back, or has not taken away yet: not drift.
+TIGHTENED = "tightened"
+_FSTYPES = ("ext4", "ext3")
+_LICENCE = "/etc/durable-dbhost/guard.json"
+#: States in which a guard runs and does what its licence says.
+_RUNS = ("waiting", "loose", "tight")
+#: What of a licence is compared; its first day is the guard's own.
+_TERMS = ("expires", "quiet", "needed", "test_ups")
+
+
+class Licence(NamedTuple):
+    """What the guard is to be allowed: as the layer takes it.
+
+    `mounts`: mount points; `expires`: the last day, ISO 8601; `quiet`: seconds; `needed`: {budget: seconds
+    of runtime}; `test_ups`: whether a simulated UPS counts; `units`: the engines' services.
+    """
+
+    mounts: tuple[str, ...]
+    expires: str
+    quiet: int
+    needed: dict[str, Any]
+    test_ups: bool
+    units: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {**self._asdict(), "mounts": list(self.mounts), "units": list(self.units)}
+
+
+def why_kept(mount: dict[str, Any]) -> str:
+    """Return why a mount keeps its barriers whatever the UPS says; '' where the guard may take them."""
+    if mount["fstype"] not in _FSTYPES:
+        return f"on {mount['fstype']} they are not switched at run time"
+    if mount["hidden_in"] is not None:
+        return f"only {mount['hidden_in']} sees it"
+    if mount["disks"] == UNKNOWN:
+        return "what lies below it is not known"
+    if any(deaf.layers(mount)):
+        return "a layer below it passes no flush on"
+    return only_database(mount).why
+
+
+def held(power: dict[str, Any] | None, mounts: Iterable[dict[str, Any]], today: str) -> frozenset[str]:
+    """Return the mount points whose barriers the guard has off by a licence that holds today."""
+    guard = _guard(power)
+    licence = guard["licence"]
+    if guard["state"] != "loose" or not licence or str(licence.get("expires") or "") < today:
+        return frozenset()
+    return frozenset(
+        mount["target"] for mount in mounts if mount["target"] in licence["mounts"] and not why_kept(mount)
+    )
+
+
+def risks(power: dict[str, Any] | None) -> list[str]:
+    """Return, in plain words, how acknowledged commits can vanish because of the guard."""
+    guard = _guard(power)
+    if guard["state"] != "failed":
+        return []
+    return [f"commits can vanish: the guard could not put all barriers back and flush: {guard['reason']}"]
+
+
+def barrier(
+    row: Setting, mount: dict[str, Any], power: dict[str, Any] | None, is_held: bool, may: bool
+) -> Setting:
+    """Return the row on a mount's barriers, from `row`, which says what holds where there is no guard.
+
+    `is_held`: the guard has them off by its licence; `may`: it is to have a licence for this mount. Barriers
+    that are off otherwise, now or at boot, drift as without a guard, and are put back.
+    """
+    kept = why_kept(mount)
+    if kept:
+        return row._replace(why=f"keeps its barriers: {kept}") if row.verdict == "ok" else row
+    if row.persisted != "on" or row.running == UNKNOWN or not may:
+        return row
+    by_guard = row._replace(layer=LAYER, wanted_running="off", phase=None, remedy="")
+    if row.running == "on":
+        return by_guard._replace(verdict=TIGHTENED, why=_why_tight(mount["target"], _guard(power)))
+    if is_held:
+        why = (
+            f"the guard has them off, and puts them back when the UPS is in doubt: {_guard(power)['reason']}"
+        )
+        return by_guard._replace(verdict="ok", why=why)
+    return row
+
+
+def licence(wanted: Licence | None, power: dict[str, Any] | None, licensed: str) -> Setting | None:
+    """Return the row on the guard's licence; None where none is wanted and none is there.
+
+    `wanted`: None where none may be; `licensed`: whether the licence's file is there, yes, no or unknown.
+    """
+    guard = _guard(power)
+    is_there = "yes" if guard["licence"] else licensed
+    if wanted is None:
+        if is_there == "no":
+            return None
+        seen = "present" if is_there == "yes" else UNKNOWN
+        why = "the guard may take barriers away, and what that rests on does not hold here"
+        return _row(
+            "absent", seen, "drift_running" if is_there == "yes" else UNKNOWN, "tighten", why, guard, ()
+        )
+    seen, why = _compare(wanted, guard, is_there)
+    if seen == "current":
+        return _row("current", seen, "ok", None, "as wanted", guard, wanted.mounts)
+    phase = None if seen == UNKNOWN else "loosen"
+    verdict = UNKNOWN if seen == UNKNOWN else "drift_running"
+    return _row("current", seen, verdict, phase, why, guard, wanted.mounts)
+
+
+def _compare(wanted: Licence, guard: dict[str, Any], is_there: str) -> tuple[str, str]:
+    """Return how the guard's licence differs from the wanted one, and why that is said."""
+    found = guard["licence"]
+    if not found:
+        if is_there == "no":
+            return "absent", "the guard has no licence yet"
+        return UNKNOWN, guard["reason"] or "the guard's licence could not be read"
+    if guard["state"] == UNKNOWN:
+        return UNKNOWN, guard["reason"] or "the guard's state could not be read"
+    now = {name: found.get(name) for name in _TERMS}
+    then = {name: getattr(wanted, name) for name in _TERMS}
+    for name in ("mounts", "units"):
+        now[name], then[name] = sorted(found.get(name) or ()), sorted(getattr(wanted, name))
+    differing = [name for name in then if now[name] != then[name]]
+    if differing:
+        return "differs", f"its licence is another one: {', '.join(differing)}"
+    if guard["state"] not in _RUNS:
+        return "differs", f"the guard is {guard['state']}: {guard['reason']}"
+    return "current", ""
+
+
+def _row(
+    wanted: str,
+    seen: str,
+    verdict: str,
+    phase: str | None,
+    why: str,
+    guard: dict[str, Any],
+    mounts: tuple[str, ...],
+) -> Setting:
+    reason = why if seen == UNKNOWN else None
+    observed = {"value": seen, "source": _LICENCE, "reason": reason}
+    remedy = "" if verdict == "ok" else "run harden-db" if phase else "see journalctl -u durable-dbhost-guard"
+    return Setting(
+        layer=LAYER,
+        target="host",
+        setting="licence",
+        klass="safety",
+        wanted_running=wanted,
+        wanted_persisted=wanted,
+        running=seen,
+        persisted=seen,
+        verdict=verdict,
+        phase=phase,
+        evidence={
+            "running": observed,
+            "persisted": observed,
+            "guard": guard["state"],
+            "mounts": list(mounts),
+        },
+        why=why,
+        remedy=remedy,
+    )
+
+
+def _why_tight(target: str, guard: dict[str, Any]) -> str:
+    licence = guard["licence"]
+    if not licence or target not in licence["mounts"]:
+        return "barriers are on: the guard has no licence for it yet"
+    if guard["state"] == "loose":
+        return "barriers are on, though the guard took them away: somebody put them back"
+    return f"barriers are on, the guard is {guard['state']}: {guard['reason']}"
+
+
+def _guard(power: dict[str, Any] | None) -> dict[str, Any]:
+    if power is None:
+        return {"state": UNKNOWN, "reason": "nobody asked the guard", "licence": None}
+    guard: dict[str, Any] = power["guard"]
+    return guard

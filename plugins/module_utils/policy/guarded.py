@@ -1,0 +1,89 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a UPS and its guard change of a host's assessment: requirements, rows and the licence. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from . import guard, power_settings, requirements, ups
+from .attestations import Attestation
+from .profiles import Profile
+from .requirements import Requirement
+from .settings import Setting
+from .ups_inputs import Asked
+
+
+class Guarded(NamedTuple):
+    """What is found of a UPS and a guard.
+
+    `needed`: all requirements of the host, those on the UPS as well; `rows`: of licence and monitor; `licence`:
+    what the guard is to be allowed, None for nothing; `held`: mount points whose barriers it has off by a
+    licence that holds; `on_ups`: whether the profile rests on a UPS at all.
+    """
+
+    power: dict[str, Any] | None
+    needed: list[Requirement]
+    rows: tuple[Setting, ...]
+    licence: guard.Licence | None = None
+    held: frozenset[str] = frozenset()
+    warnings: tuple[str, ...] = ()
+    on_ups: bool = False
+
+    def seen(self, row: Setting, mount: dict[str, Any]) -> Setting:
+        """Return a row of a mount as it is where there may be a guard."""
+        if not self.on_ups or row.setting != "barrier":
+            return row
+        target = mount["target"]
+        may = self.licence is not None and target in self.licence.mounts
+        return guard.barrier(row, mount, self.power, target in self.held, may)
+
+
+def guarded_by(
+    profile: Profile,
+    needed: list[Requirement],
+    storage: dict[str, Any],
+    mounts: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+    *,
+    power: dict[str, Any] | None,
+    ups_asked: Asked,
+    words: list[Attestation],
+    units: list[str],
+    today: str,
+) -> Guarded:
+    """Return what UPS and guard change. `needed`: what the host needs beside; `units`: the engines' services."""
+    licensed = storage["licensed"]
+    if profile.rests_on != "ups":
+        row = guard.licence(None, power, licensed)
+        return Guarded(power, needed, (*filter(None, [row]), *power_settings.released(power)))
+    needed = [*needed, *ups.requirements(power, storage["virtualization"], disks, words)]
+    free = tuple(mount["target"] for mount in mounts if not guard.why_kept(mount))
+    # The monitor need not tell a guard that will not be there.
+    others = [need for need in needed if not power_settings.is_for_guard(need)]
+    rows = power_settings.rows(power, ups_asked, for_guard=False)
+    if free and requirements.hold(power_settings.planned(others, rows)):
+        rows = power_settings.rows(power, ups_asked, for_guard=True)
+    needed = power_settings.planned(needed, rows)
+    licence = None
+    if power is not None and free and requirements.hold(needed):
+        licence = guard.Licence(
+            mounts=free,
+            expires=ups.last_day(needed),
+            quiet=ups_asked.quiet,
+            needed={name: budget["needed"] for name, budget in power["budget"].items()},
+            test_ups=ups.is_test(needed),
+            units=tuple(dict.fromkeys(units)),
+        )
+    row = guard.licence(licence, power, licensed)
+    nothing_free = "no managed mount may lose its barriers: profile flush does the same without a UPS"
+    return Guarded(
+        power,
+        needed,
+        (*filter(None, [row]), *rows),
+        licence,
+        guard.held(power, mounts, today),
+        () if free else (nothing_free,),
+        on_ups=True,
+    )

@@ -1,0 +1,142 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the promise of a profile rests on that rests on a UPS: the machine's conditions, people's words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..observation import UNKNOWN
+from . import attestations, budgets
+from .attestations import HOST, Attestation
+from .requirements import Requirement, of_disk
+
+#: What power_facts tells of, each by this name.
+CONDITIONS = (
+    "monitor_active",
+    "monitor_enabled",
+    "mode_set",
+    "power_values",
+    "shutdown_command",
+    "status_online",
+    "driver_real",
+    "powerdown_flag",
+    "notify_reaches_guard",
+    "runtime_durability",
+    "runtime_clean_stop",
+)
+#: Claim -> what it says, for the host on which nobody has said it, and what to do.
+_WORDS = {
+    "ups_rehearsed": (
+        "nobody vouches that the UPS brings this host down cleanly before its battery is empty",
+        "rehearse it with durable.dbhost.test_shutdown, which writes the attestation ups_rehearsed",
+    ),
+    "plug_pulled": (
+        "nobody vouches that this host kept its commits when its plug was pulled",
+        "pull it with durable.dbhost.pull_the_plug, which writes the attestation plug_pulled",
+    ),
+    "virtual_host_power": (
+        "a guest sees neither the power of the machine below, nor whether its flushes are honoured",
+        "ask whoever runs the hypervisor whether the same UPS feeds it and it honours flushes, then attest"
+        " virtual_host_power",
+    ),
+}
+
+
+def nothing_known(now: str, why: str) -> dict[str, Any]:
+    """Return what stands for durable_power where it could not be collected."""
+    unread: dict[str, Any] = {"needed": UNKNOWN, "available": UNKNOWN, "state": UNKNOWN, "terms": []}
+    return {
+        "time": now,
+        "monitor": UNKNOWN,
+        "mode": "",
+        "upses": [],
+        "timing": {},
+        "budget": {name: dict(unread) for name in budgets.NAMES},
+        "conditions": [],
+        "guard": {
+            "state": UNKNOWN,
+            "reason": why,
+            "since": None,
+            "quiet": None,
+            "licence": None,
+            "mounts": [],
+        },
+        "settings": {},
+        "evidence": {"observation": {"value": UNKNOWN, "source": "power_facts", "reason": why}},
+    }
+
+
+def requirements(
+    power: dict[str, Any] | None, virtualization: str, disks: list[dict[str, Any]], words: list[Attestation]
+) -> list[Requirement]:
+    """Return all that must be true before the guard may take barriers away.
+
+    `power`: durable_power, None where nobody asked for it; `virtualization`: what systemd-detect-virt
+    says; `disks`: the leaves below the managed mounts.
+    """
+    found = list(_of_facts(power, words))
+    found += [_word(claim, words) for claim in ("ups_rehearsed", "plug_pulled")]
+    # Where it cannot be told what this machine is, it has to be well as either.
+    if virtualization != "none":
+        found.append(_word("virtual_host_power", words))
+    if virtualization in ("none", UNKNOWN):
+        found += [of_disk("ups", disk, words) for disk in disks]
+    return found
+
+
+def is_test(needed: list[Requirement]) -> bool:
+    """Tell whether a UPS counts that is only simulated."""
+    return any((need.name, need.state) == ("driver_real", "attested") for need in needed)
+
+
+def last_day(needed: list[Requirement]) -> str:
+    """Return the last day on which every word still holds that the requirements stand on; '' without any."""
+    return min((need.expires for need in needed if need.expires), default="")
+
+
+def section(power: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return what the report says of power; None where nobody asked."""
+    if power is None:
+        return None
+    fields = ("monitor", "mode", "upses", "timing", "budget", "conditions", "guard")
+    words = {name: {**each, "arithmetic": budgets.in_words(each)} for name, each in power["budget"].items()}
+    return {**{field: power[field] for field in fields}, "budget": words}
+
+
+def _of_facts(power: dict[str, Any] | None, words: list[Attestation]) -> Iterator[Requirement]:
+    if power is None or not power["conditions"]:
+        observed = (power or {}).get("evidence", {}).get("observation", {})
+        why = observed.get("reason") or "nobody asked for the UPS"
+        yield Requirement("power_known", HOST, "unmet", "no power facts", why, "see to it, then run again")
+        return
+    told = {condition["name"] for condition in power["conditions"]}
+    yield from (_condition(condition, words) for condition in power["conditions"])
+    for name in CONDITIONS:
+        if name not in told:
+            why = "the power facts say nothing of it"
+            yield Requirement(name, HOST, "unmet", "not told", why, "collect the facts with this release")
+
+
+def _condition(condition: dict[str, Any], words: list[Attestation]) -> Requirement:
+    name, target, state = condition["name"], condition["target"], condition["state"]
+    if state == "met":
+        return Requirement(name, target, "met", condition["evidence"], "", "")
+    word = (
+        attestations.find(words, ("test_ups",), None) if (name, state) == ("driver_real", "unmet") else None
+    )
+    if word:
+        return Requirement(name, target, "attested", word.sentence, "", "", word.expires)
+    why = condition["why"] if state == "unmet" else f"not known: {condition['evidence']}"
+    remedy = condition["remedy"] or "see to it, then run again"
+    return Requirement(name, target, "unmet", condition["evidence"], why, remedy)
+
+
+def _word(claim: str, words: list[Attestation]) -> Requirement:
+    word = attestations.find(words, (claim,), None)
+    if word:
+        return Requirement(claim, HOST, "attested", word.sentence, "", "", word.expires)
+    why, remedy = _WORDS[claim]
+    return Requirement(claim, HOST, "unmet", "no attestation", why, remedy)

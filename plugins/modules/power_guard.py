@@ -1,0 +1,145 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Have a service take barriers of file systems away while a UPS stands behind them."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: power_guard
+short_description: Take write barriers away while a UPS stands behind them
+version_added: 0.1.0
+description:
+  - Installs, enables and starts the guard, a service of systemd, and writes the licence that names the file systems that it
+    looks after.
+  - The guard looks at the UPS, its monitor and the host every few seconds. When all conditions have been met without a break for
+    O(quiet) seconds, it remounts the licensed file systems without barriers.
+  - At any word of the monitor, any condition that is not met or cannot be told, its own end, and the end of the licence, it
+    first brings the barriers back, then flushes each disk, syncs the file systems, and flushes each disk once more, with
+    its flush counter seen to rise.
+  - Options in C(/etc/fstab) stay as they are, with barriers on. What the guard does goes with the boot.
+  - Whether conditions and attestations are good enough for a licence is not this module's to say. The playbook
+    C(durable.dbhost.harden_db) asks that first.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+options:
+  targets:
+    description:
+      - The file systems. All others lose their licence.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      mount:
+        description: The mount point of an ext4 or ext3 file system. The licence is for the one that is mounted there now.
+        type: str
+        required: true
+  expires:
+    description: The last day of the licence, in UTC, as V(2026-12-31). Required unless O(state=released).
+    type: str
+    default: ''
+  quiet:
+    description: Seconds for which all must have been well before barriers go.
+    type: int
+    default: 300
+  needed:
+    description:
+      - Seconds that the battery must last. Required unless O(state=released).
+    type: dict
+    suboptions:
+      durability:
+        description: To bring barriers back and flush the disks.
+        type: float
+        required: true
+      clean_stop:
+        description: To stop the databases and shut down.
+        type: float
+        required: true
+  test_ups:
+    description: Whether a driver that makes its UPS up counts, as C(dummy-ups) does. For tests only.
+    type: bool
+    default: false
+  units:
+    description: The databases' services. At shutdown they are stopped after the guard has tightened.
+    type: list
+    elements: str
+    default: []
+  state:
+    description:
+      - V(released) stops the guard, sees that barriers are on and each disk is flushed, and takes the guard and its licence away.
+    type: str
+    choices: [present, released]
+    default: present
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: No barriers below PostgreSQL while the UPS is well
+  durable.dbhost.power_guard:
+    targets:
+      - mount: /srv/pgdata
+    expires: "2026-12-31"
+    needed:
+      durability: 90
+      clean_stop: 240
+    units:
+      - postgresql@15-main.service
+"""
+
+RETURN = r"""
+changes:
+  description: What was changed, or in check mode would be.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    target:
+      description: The file, the service, or the mount point.
+      type: str
+      returned: always
+    setting:
+      description: V(licence), V(enabled), V(state), V(mode), V(barrier), or the name of a file.
+      type: str
+      returned: always
+    when:
+      description: V(running) or V(persisted).
+      type: str
+      returned: always
+    before:
+      description: What it was.
+      type: str
+      returned: always
+    after:
+      description: What it is now.
+      type: str
+      returned: always
+"""
+
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import power_guard as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
+
+MOUNT = {"mount": {"type": "str", "required": True}}
+TERMS = {
+    "expires": {"type": "str", "default": ""},
+    "quiet": {"type": "int", "default": 300},
+    "needed": {
+        "type": "dict",
+        "options": {
+            "durability": {"type": "float", "required": True},
+            "clean_stop": {"type": "float", "required": True},
+        },
+    },
+    "test_ups": {"type": "bool", "default": False},
+    "units": {"type": "list", "elements": "str", "default": []},
+}
+
+
+def main() -> None:
+    """Run the module."""
+    run(layer, MOUNT, shared=TERMS)
+
+
+if __name__ == "__main__":
+    main()

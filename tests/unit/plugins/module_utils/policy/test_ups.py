@@ -1,0 +1,529 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Profile ups: what it rests on, what the guard may do, and that its licence goes when that does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import ups
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.guard import why_kept
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS, nothing_known
+from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import LICENCE as PATH
+
+from ..runs import NOW, attested, enforce, inputs, settled
+from ..small_host import BigHost, FakeMount, SmallHost
+from ..told_power import HOOK, LICENCE, WORDS, condition, guard, licensed, power, seen, without_notify
+
+PG = ("/srv/pgdata",)
+NO_PLAN = {"believe": {}, "tighten": {}, "loosen": {}}
+
+
+def host(barrier: str = "on", licence: bool = True) -> SmallHost:
+    """Return a host that is settled under ups, with or without a licence's file, its barriers as told."""
+    found = settled("ups", mounts=PG)
+    found.mounts["/srv/pgdata"].barrier = barrier
+    if licence:
+        found.files[PATH] = "{}"
+    return found
+
+
+def judged(
+    machine: SmallHost, told: dict[str, Any] | None, profile: str = "ups", words: Any = WORDS, **given: Any
+) -> dict[str, Any]:
+    """Return the assessment of a host, of which /srv/pgdata is managed."""
+    given = {"mounts": PG, **given}
+    return assess(inputs(profile, attestations=list(words), **given), collect(machine, NOW), NOW, None, told)
+
+
+def row(found: dict[str, Any], setting: str, layer: str = "power_guard") -> dict[str, Any]:
+    """Return the one row of a layer's setting."""
+    (one,) = [row for row in found["settings"] if (row["layer"], row["setting"]) == (layer, setting)]
+    assert isinstance(one, dict)
+    return one
+
+
+def states(found: dict[str, Any]) -> dict[str, str]:
+    """Return the state of each requirement."""
+    return {need["name"]: need["state"] for need in found["requirements"]}
+
+
+def test_with_all_that_it_rests_on_the_guard_is_licensed_and_nothing_else() -> None:
+    found = judged(host(licence=False), power())
+    assert found["plan"] == {**NO_PLAN, "loosen": {"power_guard": [{"mount": "/srv/pgdata"}]}}
+    assert found["licence"] == {name: term for name, term in LICENCE.items() if name != "issued"}
+    assert found["verdict"] == "drifted"
+    assert row(found, "licence")["running"] == "absent"
+    assert (row(found, "barrier")["verdict"], row(found, "barrier")["phase"]) == ("tightened", None)
+    assert "no licence for it yet" in row(found, "barrier")["why"]
+    assert {PATH, "/usr/local/lib/durable-dbhost/guard.pyz"} < set(found["files"])
+    json.dumps(found)
+
+
+@pytest.mark.fact(41)
+def test_a_guard_that_is_loose_is_as_wanted_and_rests_on_people() -> None:
+    found = judged(host("off"), power(guard=licensed()))
+    assert (found["verdict"], found["changes"], found["plan"]) == ("attested", [], NO_PLAN)
+    barrier = row(found, "barrier")
+    assert (barrier["verdict"], barrier["wanted_running"], barrier["wanted_persisted"]) == ("ok", "off", "on")
+    assert (barrier["running"], barrier["persisted"]) == ("off", "on")
+    assert row(found, "licence")["verdict"] == "ok"
+    assert all(state in ("met", "attested") for state in states(found).values())
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"), [("tight", "ONBATT: the UPS is on battery"), ("waiting", "42 s are left")]
+)
+def test_barriers_that_the_guard_put_back_are_no_drift(state: str, reason: str) -> None:
+    found = judged(host(), power(guard=licensed(state, reason)))
+    assert (found["verdict"], found["fails"], found["changes"]) == ("attested", False, [])
+    barrier = row(found, "barrier")
+    assert (barrier["verdict"], barrier["wanted_running"], barrier["running"]) == ("tightened", "off", "on")
+    assert reason in barrier["why"]
+    assert reason in "\n".join(found["why"])
+
+
+def test_barriers_that_somebody_else_put_back_under_a_loose_guard() -> None:
+    found = judged(host("on"), power(guard=licensed()))
+    assert row(found, "barrier")["verdict"] == "tightened"
+    assert "somebody put them back" in row(found, "barrier")["why"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        guard(),
+        guard("unknown", "not readable"),
+        licensed("tight"),
+        licensed("waiting"),
+        licensed("stopped"),
+        licensed("unknown"),
+        licensed(mounts=["/srv/maria"]),
+        licensed(expires="2026-01-30"),
+    ],
+    ids=[
+        "no guard",
+        "guard not known",
+        "tight",
+        "waiting",
+        "stopped",
+        "unknown with a licence",
+        "another mount's licence",
+        "licence over",
+    ],
+)
+def test_barriers_off_without_a_guard_that_holds_them_lose_commits_and_are_put_back(
+    told: dict[str, Any],
+) -> None:
+    found = judged(host("off"), power(guard=told))
+    assert found["verdict"] == "at_risk"
+    assert found["plan"]["tighten"]["mount_options"] == [
+        {"target": "/srv/pgdata", "persist": True, "barrier": "on"}
+    ]
+    barrier = row(found, "barrier", "mount_options")
+    assert (barrier["verdict"], barrier["phase"]) == ("drift_running", "tighten")
+
+
+def test_a_guard_that_failed_is_a_risk_with_barriers_on_too() -> None:
+    """It could count no flush: what was committed before may still be in a cache."""
+    found = judged(host(), power(guard=licensed("failed", "no flush counted on sda")))
+    assert found["verdict"] == "at_risk"
+    assert "no flush counted on sda" in found["why"][0]
+    assert (row(found, "licence")["running"], row(found, "licence")["phase"]) == ("differs", "loosen")
+
+
+def test_barriers_off_at_boot_are_drift_and_never_the_guard_s() -> None:
+    machine = host("off")
+    machine.files["/etc/fstab"] = machine.read("/etc/fstab").replace("noatime", "noatime,barrier=0", 1)
+    found = judged(machine, power(guard=licensed()))
+    assert found["verdict"] == "drifted"
+    assert row(found, "barrier", "mount_options")["wanted_persisted"] == "on"
+    assert found["plan"]["tighten"]["mount_options"][0]["barrier"] == "on"
+
+
+@pytest.mark.parametrize("state", ["unmet", "unknown"])
+@pytest.mark.parametrize("name", CONDITIONS)
+@pytest.mark.fact(40)
+def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_licence_back(
+    name: str, state: str
+) -> None:
+    told = condition(name, state)
+    found = judged(host("off"), power(told, guard=licensed()))
+    if (name, state) == ("notify_reaches_guard", "unmet"):
+        # This run mends it; until then the guard knows by itself that nobody tells it.
+        assert (found["verdict"], list(found["plan"]["tighten"])) == ("drifted", ["power"])
+        return
+    assert found["verdict"] == "blocked"
+    why = f"why {name}" if state == "unmet" else f"not known: saw {name}"
+    assert f"{name} (host): {why}; remedy of {name}" in found["why"]
+    assert list(found["plan"]["tighten"]) == ["power_guard", "mount_options"]
+    assert found["plan"]["tighten"]["power_guard"] == []
+    assert found["plan"]["loosen"] == {}
+    licence = row(found, "licence")
+    assert (licence["wanted_running"], licence["running"], licence["phase"]) == (
+        "absent",
+        "present",
+        "tighten",
+    )
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_a_condition_that_the_facts_do_not_tell_is_unmet(name: str) -> None:
+    told = power()
+    told["conditions"] = [each for each in told["conditions"] if each["name"] != name]
+    found = judged(host(licence=False), told)
+    assert (found["verdict"], states(found)[name]) == ("blocked", "unmet")
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [(None, "nobody asked for the UPS"), (nothing_known(NOW, "no such module"), "no such module")],
+)
+def test_without_facts_of_the_ups_nothing_is_licensed(told: Any, why: str) -> None:
+    found = judged(host(licence=False), told)
+    assert (found["verdict"], states(found)["power_known"], found["licence"]) == ("blocked", "unmet", None)
+    assert why in "\n".join(found["why"])
+    assert found["plan"] == NO_PLAN
+    # What is there already is taken back all the same.
+    assert judged(host(), told)["plan"]["tighten"] == {"power_guard": []}
+
+
+@pytest.mark.parametrize("claim", ["ups_rehearsed", "plug_pulled"])
+def test_without_somebody_s_word_it_is_blocked(claim: str) -> None:
+    words = [word for word in WORDS if word["claim"] != claim]
+    found = judged(host("off"), power(guard=licensed()), words=words)
+    assert (found["verdict"], states(found)[claim]) == ("blocked", "unmet")
+    assert f"attestation {claim}" in "\n".join(found["why"])
+    assert found["plan"]["tighten"]["power_guard"] == []
+
+
+@pytest.mark.parametrize("profile", ["ups", "strict"])
+def test_a_word_that_is_over_takes_the_licence_back_and_changes_nothing_else(profile: str) -> None:
+    over = {**attested("ups_rehearsed"), "expires": "2026-01-30"}
+    found = judged(host("off"), power(guard=licensed()), profile, words=[over, attested("plug_pulled")])
+    assert found["verdict"] == "blocked"
+    assert "expired on 2026-01-30" in found["why"][0]
+    assert found["plan"] == {**NO_PLAN, "tighten": {"power_guard": []}}
+    assert [(change["layer"], change["wanted"]) for change in found["changes"]] == [("power_guard", "absent")]
+    assert found["power"]["guard"]["state"] == "loose"
+    assert judged(host(licence=False), power(), profile, words=[over])["plan"] == NO_PLAN
+
+
+def test_other_bad_input_changes_nothing() -> None:
+    found = judged(host("off"), power(guard=licensed()), ups={"quite": 1})
+    assert (found["verdict"], found["plan"]) == ("blocked", NO_PLAN)
+    assert found["why"] == ["durable_ups: seen quite; wanted only " + found["why"][0].split("only ")[1]]
+
+
+@pytest.mark.parametrize("word", ["kvm\n", "docker\n", ""])
+def test_a_guest_needs_a_word_for_the_machine_below(word: str) -> None:
+    machine = host(licence=False)
+    machine.commands[("systemd-detect-virt",)] = word
+    found = judged(machine, power())
+    assert (found["verdict"], states(found)["virtual_host_power"]) == ("blocked", "unmet")
+    # Where it cannot be told what this is, its disks have to be well too.
+    assert ("flush_honoured" in states(found)) is (word == "")
+    words = [*WORDS, attested("virtual_host_power"), attested("host_honours_flush")]
+    assert judged(machine, power(), words=words)["plan"]["loosen"] == {
+        "power_guard": [{"mount": "/srv/pgdata"}]
+    }
+
+
+def test_on_bare_metal_each_disk_has_to_honour_a_flush() -> None:
+    given = {"mounts": ["/srv/maria"]}
+    machine = settled("ups", **given)
+    found = judged(machine, power(), **given)
+    assert (found["verdict"], states(found)["flush_honoured"]) == ("blocked", "unmet")
+    words = [*WORDS, attested("host_honours_flush")]
+    assert states(judged(machine, power(), words=words, **given))["flush_honoured"] == "attested"
+
+
+@pytest.mark.parametrize("state", ["unmet", "unknown"])
+@pytest.mark.fact(38)
+def test_a_ups_that_is_made_up_counts_for_a_test_only(state: str) -> None:
+    words = [*WORDS, attested("test_ups")]
+    words[-1]["expires"] = "2026-02-20"
+    found = judged(host(licence=False), power(condition("driver_real", state)), words=words)
+    if state == "unknown":
+        assert found["verdict"] == "blocked"
+        return
+    assert states(found)["driver_real"] == "attested"
+    assert (found["licence"]["test_ups"], found["licence"]["expires"]) == (True, "2026-02-20")
+    # A UPS that is real stands on no such word.
+    assert judged(host(licence=False), power(), words=words)["licence"] == {
+        **{name: term for name, term in LICENCE.items() if name != "issued"},
+        "test_ups": False,
+    }
+
+
+def test_the_licence_ends_with_the_first_word_that_it_stands_on_and_a_renewed_one_counts() -> None:
+    soon = {**attested("plug_pulled"), "expires": "2026-03-01"}
+    assert (
+        judged(host(), power(), words=[attested("ups_rehearsed"), soon])["licence"]["expires"] == "2026-03-01"
+    )
+    words = [attested("ups_rehearsed"), soon, attested("plug_pulled")]
+    assert judged(host(), power(), words=words)["licence"]["expires"] == "2026-06-30"
+
+
+@pytest.mark.parametrize(
+    ("changes", "term"),
+    [
+        ({"expires": "2026-05-01"}, "expires"),
+        ({"quiet": 10}, "quiet"),
+        ({"needed": {"durability": 66.0, "clean_stop": 151.0}}, "needed"),
+        ({"test_ups": True}, "test_ups"),
+        ({"units": ["mariadb.service"]}, "units"),
+        ({"mounts": ["/srv/pgdata", "/srv/maria"]}, "mounts"),
+    ],
+)
+def test_another_licence_is_replaced(changes: dict[str, Any], term: str) -> None:
+    found = judged(host(), power(guard=licensed("tight", **changes)))
+    licence = row(found, "licence")
+    assert (licence["running"], licence["phase"]) == ("differs", "loosen")
+    assert licence["why"].endswith(f"another one: {term}")
+
+
+@pytest.mark.parametrize(
+    ("told", "seen_word", "phase"),
+    [
+        (licensed("stopped", "it has ended"), "differs", "loosen"),
+        (licensed("unknown", "of another boot"), "unknown", None),
+        (guard("unknown", "not JSON"), "unknown", None),
+    ],
+)
+def test_a_guard_that_does_not_do_its_work(told: dict[str, Any], seen_word: str, phase: Any) -> None:
+    found = judged(host(), power(guard=told))
+    licence = row(found, "licence")
+    assert (licence["running"], licence["phase"]) == (seen_word, phase)
+    assert told["reason"] in licence["why"]
+    assert found["verdict"] == ("unknown" if seen_word == "unknown" else "drifted")
+    assert found["fails"]
+
+
+@pytest.mark.parametrize("profile", ["strict", "flush", "protected"])
+def test_a_host_that_leaves_ups_gives_its_licence_back_first(profile: str) -> None:
+    machine = settled(profile, mounts=PG)
+    machine.mounts["/srv/pgdata"].barrier = "off"
+    machine.files[PATH] = "{}"
+    found = judged(machine, power(guard=licensed()), profile)
+    assert list(found["plan"]["tighten"])[:2] == ["power_guard", "mount_options"]
+    assert found["plan"]["tighten"]["power_guard"] == found["plan"]["tighten"]["power"] == []
+    assert [row(found, "notify_command", "power")[part] for part in ("wanted_running", "running")] == [
+        "released",
+        HOOK,
+    ]
+    assert found["licence"] is None
+    # Also where nothing could be asked but whether there is one.
+    assert judged(machine, None, profile)["plan"]["tighten"]["power_guard"] == []
+
+
+@pytest.mark.parametrize("profile", ["strict", "flush"])
+def test_other_profiles_ask_nothing_of_a_ups(profile: str) -> None:
+    machine = settled(profile, mounts=PG)
+    found = judged(machine, None, profile)
+    assert (found["verdict"], found["power"], found["plan"]) == ("durable", None, NO_PLAN)
+    assert not {row["layer"] for row in found["settings"]} & {"power", "power_guard"}
+
+
+def test_an_unpinned_host_is_told_of_its_guard_and_not_changed() -> None:
+    found = judged(host("off"), power(guard=licensed()), profile=None)  # type: ignore[arg-type]
+    assert (found["verdict"], found["plan"]) == ("not_managed", NO_PLAN)
+    assert any("release_db" in why for why in found["why"])
+    assert found["power"]["monitor"] == "nut"
+
+
+def test_a_host_without_databases_gives_its_licence_back() -> None:
+    found = judged(host("off"), power(guard=licensed()), mounts=[])
+    assert (found["verdict"], found["plan"]["tighten"]) == ("not_applicable", {"power_guard": []})
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [("/srv/mssql", "on xfs they are not switched"), ("/var", "/var holds more than databases")],
+)
+def test_other_mounts_keep_their_barriers_and_do_not_block(target: str, why: str) -> None:
+    machine = SmallHost()
+    if target == "/var":
+        machine.add_mount(
+            FakeMount("/var", "ext4", "8:2", "/dev/sda2", "sda"), "UUID=var /var ext4 defaults 0 2\n"
+        )
+    given = {"mounts": [*PG, target]}
+    enforce(machine, judged(machine, None, **given))
+    machine.reboot()
+    found = judged(machine, power(), **given)
+    assert found["licence"]["mounts"] == ["/srv/pgdata"]
+    (kept,) = [each for each in found["settings"] if (each["target"], each["setting"]) == (target, "barrier")]
+    assert (kept["verdict"], kept["wanted_running"]) == ("ok", "on")
+    assert why in kept["why"]
+    assert all(need["state"] != "unmet" for need in found["requirements"])
+
+
+def test_where_no_mount_may_lose_its_barriers_there_is_no_guard_and_a_note() -> None:
+    machine = settled("ups", mounts=["/srv/mssql"])
+    found = judged(machine, power(), mounts=["/srv/mssql"])
+    assert (found["verdict"], found["licence"], found["changes"]) == ("attested", None, [])
+    assert any("profile flush" in note for note in found["warnings"])
+
+
+def test_the_monitor_is_set_to_tell_the_guard_in_the_same_run() -> None:
+    found = judged(host(licence=False), without_notify())
+    assert found["plan"]["tighten"] == {"power": [{"notify_command": HOOK}, {"notify_flags": "EXEC"}]}
+    assert found["plan"]["loosen"] == {"power_guard": [{"mount": "/srv/pgdata"}]}
+    assert states(found)["notify_reaches_guard"] == "planned"
+    assert found["verdict"] == "drifted"
+
+
+def test_no_monitor_is_set_to_tell_a_guard_that_will_not_be_there() -> None:
+    found = judged(host(licence=False), without_notify(), words=[])
+    assert found["plan"] == NO_PLAN
+    assert states(found)["notify_reaches_guard"] == "unmet"
+
+
+def test_a_hook_that_is_gone_is_written_again() -> None:
+    broken = condition("notify_reaches_guard", "unmet", evidence=f"{HOOK}: No such file")
+    found = judged(host(), power(broken, guard=licensed("tight")))
+    assert found["plan"]["tighten"] == {"power": [{"notify_command": HOOK}]}
+    assert "No such file" in row(found, "notify_command", "power")["why"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "drifts"),
+    [
+        ({"final_delay": 5, "host_sync": 15, "shutdown_command": "/sbin/shutdown -h +0"}, []),
+        ({"final_delay": 6}, [{"final_delay": 6}]),
+        ({"shutdown_command": "/sbin/poweroff"}, [{"shutdown_command": "/sbin/poweroff"}]),
+        ({"powerdown_flag": "/run/killpower"}, [{"powerdown_flag": "/run/killpower"}]),
+        (
+            {"monitor": {"system": "rack@localhost", "power_value": 1, "user": "u", "type": "primary"}},
+            [],
+        ),
+        (
+            {"monitor": {"system": "new@localhost", "power_value": 1, "user": "u", "type": "primary"}},
+            [{"monitor": {"system": "new@localhost", "power_value": 1, "user": "u", "type": "primary"}}],
+        ),
+    ],
+)
+def test_what_the_owner_asks_of_the_monitor(asked: dict[str, Any], drifts: list[dict[str, Any]]) -> None:
+    found = judged(host(), power(guard=licensed("tight")), ups=asked)
+    assert found["plan"]["tighten"].get("power", []) == drifts
+    assert len([row for row in found["settings"] if row["layer"] == "power"]) == 2 + len(asked)
+
+
+def test_a_condition_that_a_step_of_this_run_makes_true_does_not_block() -> None:
+    told = power(condition("shutdown_command", "unmet"))
+    told["settings"]["shutdown_command"] = seen("")
+    assert judged(host(licence=False), told)["verdict"] == "blocked"
+    found = judged(host(licence=False), told, ups={"shutdown_command": "/sbin/poweroff"})
+    assert (found["verdict"], states(found)["shutdown_command"]) == ("drifted", "planned")
+    assert list(found["plan"]["loosen"]) == ["power_guard"]
+
+
+def test_the_report_has_the_ups_the_sums_and_the_guard_and_no_settings_of_the_monitor() -> None:
+    found = judged(host(), power(guard=licensed("tight", "on battery")))
+    section = found["power"]
+    assert set(section) == {"monitor", "mode", "upses", "timing", "budget", "conditions", "guard"}
+    assert section["budget"]["clean_stop"]["arithmetic"] == (
+        "90 (stop of postgresql.service) + 60 (margin) = 150 s needed, of 300 s"
+    )
+
+
+@pytest.mark.parametrize("told", [power(guard=licensed()), power(), without_notify()])
+@pytest.mark.parametrize("barrier", ["on", "off"])
+def test_an_unknown_condition_never_improves_a_verdict(told: dict[str, Any], barrier: str) -> None:
+    before = VERDICTS.index(judged(host(barrier), told)["verdict"])
+    for index, each in enumerate(told["conditions"]):
+        rest = told["conditions"][:index] + told["conditions"][index + 1 :]
+        other = {**told, "conditions": [*rest, {**each, "state": "unknown"}]}
+        found = judged(host(barrier), other)
+        assert VERDICTS.index(found["verdict"]) <= max(before, VERDICTS.index("unknown")), each["name"]
+        assert "power_guard" not in found["plan"]["loosen"] or each["name"] == "notify_reaches_guard"
+
+
+def test_conditions_that_cannot_be_told_for_one_reason_are_one_line() -> None:
+    told = power(
+        *(condition(name, "unknown", evidence="two monitors", remedy="stop one") for name in CONDITIONS)
+    )
+    why = judged(host(licence=False), told)["why"]
+    assert why[0] == f"{', '.join(CONDITIONS)} (host): not known: two monitors; stop one"
+
+
+def test_what_the_whole_host_has_is_named_by_its_layer() -> None:
+    found = judged(host(licence=False), power())
+    assert "power_guard licence drift_running: the guard has no licence yet" in found["why"]
+    assert change_line(found["changes"][0]).startswith("power_guard licence: now absent -> current")
+
+
+def test_facts_of_another_hour_are_refused() -> None:
+    found = judged(host("off"), power(guard=licensed(), time="2026-01-31T09:00:00Z"))
+    assert (found["verdict"], found["plan"]) == ("unknown", NO_PLAN)
+    assert "the facts are of 2026-01-31T09:00:00Z" in found["why"][0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, ""),
+        ({"fstype": "ext3"}, ""),
+        ({"fstype": "ext2"}, "on ext2 they are not switched at run time"),
+        ({"fstype": "btrfs"}, "on btrfs they are not switched at run time"),
+        ({"hidden_in": "container pg"}, "only container pg sees it"),
+        ({"disks": "unknown"}, "what lies below it is not known"),
+        ({"listed": False}, "/srv/pgdata is not listed, and may hold more than databases"),
+        ({"targets": ["/srv/pgdata", "/usr/share/x"]}, "/usr/share/x holds more than databases"),
+    ],
+)
+def test_what_may_lose_its_barriers(changes: dict[str, Any], why: str) -> None:
+    (mount,) = mounts_of(list(PG), None, collect(SmallHost(), NOW), None)
+    assert why_kept({**mount, **changes}).startswith(why)
+    assert bool(why_kept({**mount, **changes})) is bool(why)
+
+
+@pytest.mark.parametrize(("belief", "why"), [("write back", ""), ("write through", "passes no flush on")])
+def test_a_layer_that_passes_no_flush_on_keeps_barriers(belief: str, why: str) -> None:
+    machine = BigHost()
+    machine.layers["dm-0"].belief = belief
+    (mount,) = mounts_of(["/srv/faircom"], None, collect(machine, NOW), None)
+    assert why in why_kept(mount)
+    assert bool(why_kept(mount)) is bool(why)
+
+
+def test_barriers_that_cannot_be_read_are_unknown_whatever_the_guard_says() -> None:
+    machine = host("off")
+    machine.files.pop("/proc/fs/ext4/sda1/options")
+    found = judged(machine, power(guard=licensed()))
+    assert (found["verdict"], row(found, "barrier", "mount_options")["verdict"]) == ("unknown", "unknown")
+
+
+@pytest.mark.parametrize("claim", ["virtual_host_power", "host_honours_flush", "plug_pulled"])
+def test_a_word_for_the_machine_below_makes_up_for_a_cache_that_it_alone_can_switch(claim: str) -> None:
+    machine = host(licence=False)
+    del machine.commands[("hdparm", "-W", "/dev/sda")]
+    found = judged(machine, power(), words=[*WORDS, attested(claim)])
+    (cache,) = [each for each in found["settings"] if each["setting"] == "write_cache"]
+    assert (cache["verdict"] == "ok") is (claim != "plug_pulled")
+
+
+def test_a_condition_that_holds_is_not_called_planned() -> None:
+    found = judged(host(), power(guard=licensed("tight")), ups={"shutdown_command": "/sbin/poweroff"})
+    assert (states(found)["shutdown_command"], found["verdict"]) == ("met", "drifted")
+
+
+@pytest.mark.parametrize("monitor", ["none", "unknown"])
+def test_a_monitor_that_is_not_known_is_not_set(monitor: str) -> None:
+    told = power(condition("monitor_active", "unmet"), monitor=monitor)
+    found = judged(host(licence=False), told, ups={"final_delay": 9})
+    assert (row(found, "final_delay", "power")["phase"], found["plan"]) == (None, NO_PLAN)
+
+
+def test_the_conditions_are_those_of_the_facts() -> None:
+    assert len(set(CONDITIONS)) == 11
+    assert {each["name"] for each in power()["conditions"]} == set(CONDITIONS)
+    assert ups.section(None) is None
