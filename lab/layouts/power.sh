@@ -6,7 +6,7 @@
 # PostgreSQL 15/main and all of Firebird on /srv/db, each with a table `said`.
 # NUT with a UPS that dummy-ups makes up, as /run/lab/lab.dev says; `lab-ups STATUS SECONDS` writes that. At a boot the
 # power is there, unless /etc/lab-ups has another status.
-# `lab-notify` is what upsmon runs at each event; apcupsd is installed, and does not run.
+# `lab-notify` is what upsmon runs at each event.
 # `lab-mark WORD` writes a mark to the disk of acknowledgements, which only the scenario gives.
 set -eu
 
@@ -120,7 +120,6 @@ DEADTIME 5
 FINALDELAY 2
 CONF
 
-systemctl --quiet disable --now apcupsd.service 2> /dev/null || true
 systemctl --quiet reset-failed
 systemctl stop nut-monitor.service nut-server.service
 systemctl --quiet enable nut.target nut-driver.target nut-driver-enumerator.service nut-driver-enumerator.path \
