@@ -132,6 +132,22 @@ class Keeper:
         finally:
             self._turn.release()
 
+    def doubt(self) -> str | None:
+        """Return what is not as it was when the barriers went, None when all is. Quick, and raises nothing."""
+        try:
+            mount = self._mount()
+            if mount is None or mount.device != self.below.device:
+                return f"{self.target}: it is not mounted there any more"
+            if "ro" in (*mount.options, *mount.super_options):
+                return f"{self.target}: it has become read-only"
+            seen = self._barrier_of(mount)
+            if seen != "off":
+                return f"{self.target}: barriers {seen}: not as the guard left them"
+            deaf = [name for name in self.below.disks if not takes_flushes(self.host, name)]
+            return f"{self.target}: the kernel sends {', '.join(deaf)} no flush any more" if deaf else None
+        except (ChangeFailed, Unobservable) as error:
+            return f"{self.target}: {error}"
+
     def barrier(self) -> str:
         """Return the kernel's own word: on, off, `unknown`, or `absent` where the file system is gone."""
         mount = self._any_mount()
