@@ -165,7 +165,10 @@ class Keeper:
                 self._remount(mount)
             except ChangeFailed as error:
                 failures.append(str(error))  # What is in the caches is saved all the same.
-        failures += self._flush_all(self.below.disks)
+        early = self._flush_all(self.below.disks)
+        if self.below.disks and not early:
+            self._say(f"{self.target}: flushed on {', '.join(self.below.disks)}")
+        failures += early
         if mount is None:
             failures += self._gone()
             self._finish(failures, Below())
@@ -236,7 +239,7 @@ class Keeper:
                 " mount it again"
             ]
         if self.below.disks:
-            self._say(f"{self.target}: no longer mounted; flushed on {', '.join(self.below.disks)}")
+            self._say(f"{self.target}: it is mounted no longer")
         return []
 
     def _disks_of(self, mount: Mount) -> tuple[tuple[str, ...], list[str]]:
