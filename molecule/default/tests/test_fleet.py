@@ -107,7 +107,7 @@ def test_audit_rates_a_pinned_host_against_every_profile_and_changes_nothing(
     before = truth.read(machine)["mounts"]
     executions = Executions(machine)
     run = playbooks.run("audit")
-    assert executions.count() == 2
+    assert executions.count() == 3
     assert run.code == 0
     ratings = run.reports["dbhost"]["ratings"]
     assert ratings["strict"]["verdict"] == "attested"

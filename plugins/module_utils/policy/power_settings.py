@@ -25,7 +25,9 @@ _MENDS = {
 }
 #: Setting -> where the facts count it among the times.
 _TIMES = {"final_delay": "finaldelay", "host_sync": "hostsync"}
-_MONITORS = ("nut", "apcupsd")
+#: Monitor -> which of its settings the layer sets, None for all; and where the others are.
+_SETS = {"nut": None, "apcupsd": ("notify_command", "notify_flags")}
+_ELSEWHERE = "apcupsd has no such setting, and shuts down by its own apccontrol: take it out of durable_ups"
 #: What the layer calls it that each event runs the command, and what the facts do.
 _EXEC, _ALL_RUN = "EXEC", "exec"
 
@@ -106,9 +108,11 @@ def _row(
         observed["reason"] = f"{name} could not be read"
     evidence = {"running": observed, "persisted": observed, "asked": asked}
     remedy = ""
-    phase = "tighten" if verdict.startswith("drift") and power["monitor"] in _MONITORS else None
+    sets = _SETS.get(power["monitor"], ())
+    phase = "tighten" if verdict.startswith("drift") and (sets is None or name in sets) else None
     if verdict != "ok":
         remedy = "run harden-db" if phase else "see to the monitor (NUT or apcupsd), then run again"
+        remedy = _ELSEWHERE if power["monitor"] == "apcupsd" and not phase else remedy
     return Setting(
         layer=LAYER,
         target="host",

@@ -23,12 +23,13 @@ _LEAST = ("monitor_active", "status_online")
 
 class Seen(NamedTuple):
     """One look: when it began, the licence of that moment, what is wrong, and the monitor's processes,
-    None where they were not looked for."""
+    None where they were not looked for. `replaced` says why the guard has to start anew, '' where it has not."""
 
     began: float
     licence: Licence | None
     problems: tuple[str, ...]
     processes: dict[int, int] | None
+    replaced: str = ""
 
 
 class Clock:
@@ -74,10 +75,9 @@ class Eyes:
         processes: dict[int, int] | None = None
         problems: list[str] = []
         try:
-            problems += self._changed()
             found = licence.read(self.host)
             if found is None:
-                return Seen(began, None, (*problems, "there is no licence"), None)
+                return Seen(began, None, ("there is no licence",), None, self._replaced())
             over = found.over(self.clock.today())
             problems += [over] if over else []
             if not is_watched:
@@ -90,15 +90,12 @@ class Eyes:
         except Exception as error:
             # Whatever it is: who cannot look does not know that all is well.
             problems.append(f"the look failed: {type(error).__name__}: {error}")
-        return Seen(began, found, tuple(problems), processes)
+        return Seen(began, found, tuple(problems), processes, self._replaced())
 
-    def _changed(self) -> list[str]:
-        """Return what says that this program would not start again as what it is."""
-        return [
-            f"{path} was changed while the guard ran"
-            for path, before in zip(self._files, self._before)
-            if _mark(path) != before
-        ]
+    def _replaced(self) -> str:
+        """Return which file this program was started from that is another by now, or gone."""
+        pairs = zip(self._files, self._before)
+        return ", ".join(path for path, before in pairs if _mark(path) != before)
 
 
 def _unmet(host: Host, allowed: Licence) -> list[str]:

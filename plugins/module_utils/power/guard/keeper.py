@@ -132,6 +132,22 @@ class Keeper:
         finally:
             self._turn.release()
 
+    def doubt(self) -> str | None:
+        """Return what is not as it was when the barriers went, None when all is. Quick, and raises nothing."""
+        try:
+            mount = self._mount()
+            if mount is None or mount.device != self.below.device:
+                return f"{self.target}: it is not mounted there any more"
+            if "ro" in (*mount.options, *mount.super_options):
+                return f"{self.target}: it has become read-only"
+            seen = self._barrier_of(mount)
+            if seen != "off":
+                return f"{self.target}: barriers {seen}: not as the guard left them"
+            deaf = [name for name in self.below.disks if not takes_flushes(self.host, name)]
+            return f"{self.target}: the kernel sends {', '.join(deaf)} no flush any more" if deaf else None
+        except (ChangeFailed, Unobservable) as error:
+            return f"{self.target}: {error}"
+
     def barrier(self) -> str:
         """Return the kernel's own word: on, off, `unknown`, or `absent` where the file system is gone."""
         mount = self._any_mount()
@@ -149,7 +165,10 @@ class Keeper:
                 self._remount(mount)
             except ChangeFailed as error:
                 failures.append(str(error))  # What is in the caches is saved all the same.
-        failures += self._flush_all(self.below.disks)
+        early = self._flush_all(self.below.disks)
+        if self.below.disks and not early:
+            self._say(f"{self.target}: flushed on {', '.join(self.below.disks)}")
+        failures += early
         if mount is None:
             failures += self._gone()
             self._finish(failures, Below())
@@ -220,7 +239,7 @@ class Keeper:
                 " mount it again"
             ]
         if self.below.disks:
-            self._say(f"{self.target}: no longer mounted; flushed on {', '.join(self.below.disks)}")
+            self._say(f"{self.target}: it is mounted no longer")
         return []
 
     def _disks_of(self, mount: Mount) -> tuple[tuple[str, ...], list[str]]:

@@ -10,7 +10,13 @@ from .licence import Licence
 from .paths import LICENCE, PROGRAM, SERVICE
 
 #: The monitors, by the names that distributions give them.
-MONITORS = ("nut-server.service", "nut-monitor.service", "upsmon.service", "apcupsd.service")
+MONITORS = (
+    "nut-server.service",
+    "nut-monitor.service",
+    "nut-client.service",
+    "upsmon.service",
+    "apcupsd.service",
+)
 WANTED_BY = f"/etc/systemd/system/multi-user.target.wants/{SERVICE}"
 
 _TEXT = """\

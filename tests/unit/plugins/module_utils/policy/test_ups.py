@@ -516,6 +516,14 @@ def test_a_condition_that_holds_is_not_called_planned() -> None:
     assert (states(found)["shutdown_command"], found["verdict"]) == ("met", "drifted")
 
 
+def test_of_apcupsd_only_its_events_are_set() -> None:
+    told = {**without_notify(), "monitor": "apcupsd"}
+    found = judged(host(licence=False), told, ups={"final_delay": 9})
+    assert found["plan"]["tighten"] == {"power": [{"notify_command": HOOK}, {"notify_flags": "EXEC"}]}
+    delay = row(found, "final_delay", "power")
+    assert (delay["phase"], "take it out of durable_ups" in delay["remedy"]) == (None, True)
+
+
 @pytest.mark.parametrize("monitor", ["none", "unknown"])
 def test_a_monitor_that_is_not_known_is_not_set(monitor: str) -> None:
     told = power(condition("monitor_active", "unmet"), monitor=monitor)

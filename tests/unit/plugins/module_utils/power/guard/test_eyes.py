@@ -151,16 +151,17 @@ def test_what_only_looks_like_the_monitor_is_none(host: SmallHost, files: dict[s
     assert problems(host) == "no process of upsmon or apcupsd runs as a service"
 
 
-def test_a_program_that_was_replaced_tightens(
+def test_a_program_that_was_replaced_is_noticed(
     host: SmallHost, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = tmp_path / "guard.pyz"
     path.write_text("old")
     monkeypatch.setattr(module, "PROGRAM", str(path))
     eyes = Eyes(host, Noon())
-    assert eyes.see(False).problems == ()
+    assert eyes.see(False).replaced == ""
     (tmp_path / "new").write_text("new")
     (tmp_path / "new").rename(path)
-    assert eyes.see(False).problems == (f"{path} was changed while the guard ran",)
+    assert eyes.see(False).replaced == str(path)
     path.unlink()
-    assert eyes.see(False).problems == (f"{path} was changed while the guard ran",)
+    del host.files[LICENCE]
+    assert eyes.see(False).replaced == str(path)

@@ -65,6 +65,7 @@ class FakeEyes(Eyes):
         self.licence: Licence | None = LICENSED
         self.problems: tuple[str, ...] = ()
         self.processes: dict[int, int] = {UPSMON: 7}
+        self.replaced = ""
         self.looks = 0
         self.wait: Callable[[], None] = lambda: None
 
@@ -72,7 +73,8 @@ class FakeEyes(Eyes):
         began = self.clock.steady()
         self.looks += 1
         self.wait()
-        return Seen(began, self.licence, self.problems, None if is_watched else dict(self.processes))
+        processes = None if is_watched else dict(self.processes)
+        return Seen(began, self.licence, self.problems, processes, self.replaced)
 
 
 class Guard:
@@ -345,6 +347,49 @@ def test_barriers_that_somebody_else_changed_are_noticed(guard: Guard) -> None:
     guard.host.disk("sda").dirty = True
     guard.look()
     guard.expect_tight(f"{PG}: barriers off, and not by the guard")
+
+
+def test_a_program_that_was_replaced_tightens_and_starts_anew(guard: Guard) -> None:
+    guard.loosen()
+    guard.eyes.replaced = "/usr/bin/python3"
+    before = guard.eyes.looks
+    guard.clock.time += services.POLL + 0.1
+    guard.turn(lambda: guard.eyes.looks > before and bool(guard.service.stopping))
+    assert guard.service.end() == 0
+    assert guard.facts()["reason"] == "/usr/bin/python3 was replaced: the guard starts anew"
+    assert guard.barriers() == ["on", "on"]
+    assert guard.host.disk("sda").dirty is False
+
+
+def _no_flush(guard: Guard) -> None:
+    vars(guard.host.disk("sda")).update(belief="write through", cache="disabled")
+
+
+def _pulled(guard: Guard) -> None:
+    del guard.host.links["/sys/block/sda"]
+
+
+def _read_only(guard: Guard) -> None:
+    vars(guard.host.mounts[PG]).update(sb_flag="ro")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_no_flush, "sends sda no flush any more"),
+        (_pulled, "/sys/block/sda/queue/write_cache"),
+        (_read_only, "it has become read-only"),
+    ],
+)
+def test_what_changes_below_a_file_system_without_barriers(
+    guard: Guard, change: Callable[[Guard], None], reason: str
+) -> None:
+    guard.loosen()
+    change(guard)
+    guard.look()
+    assert guard.barriers() == ["on", "on"]
+    said = guard.reason if guard.state == "tight" else guard.service.machine._why
+    assert reason in said
 
 
 def test_a_file_system_that_goes_while_it_has_no_barriers_is_flushed(guard: Guard) -> None:

@@ -1,0 +1,69 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The policy takes the facts as they are collected, not only as tests write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect as storage
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import power as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS
+from ansible_collections.durable.dbhost.plugins.module_utils.power.conditions import NAMES
+from ansible_collections.durable.dbhost.plugins.module_utils.power.look import collect
+
+from ..power_host import PowerHost, nut_27, nut_28, with_apcupsd
+from ..runs import NOW, inputs, settled
+from ..told_power import HOOK, WORDS, licensed, power
+
+PG = ("/srv/pgdata",)
+STOPS = [{"engine": "postgresql", "unit": "postgresql@15-main.service", "seconds": "60"}]
+
+
+def test_the_conditions_have_the_same_names() -> None:
+    assert set(CONDITIONS) == set(NAMES)
+
+
+@pytest.mark.parametrize("make", [nut_28, nut_27, with_apcupsd])
+def test_the_facts_have_the_shape_that_tests_of_the_policy_write(make: Callable[[], PowerHost]) -> None:
+    told, written = collect(make(), NOW, STOPS), power(guard=licensed())
+    assert set(told) == set(written)
+    for part in ("upses", "conditions"):
+        assert set(written[part][0]) <= set(told[part][0])
+    assert set(told["budget"]["clean_stop"]) == set(written["budget"]["clean_stop"])
+    assert set(told["guard"]) == set(written["guard"])
+    assert set(written["settings"]) <= set(told["settings"])
+
+
+@pytest.mark.parametrize("make", [nut_28, nut_27, with_apcupsd])
+def test_collected_facts_of_a_ups_that_is_all_right_lead_to_a_licence(make: Callable[[], PowerHost]) -> None:
+    told = collect(make(), NOW, STOPS)
+    unmet = [each for each in told["conditions"] if each["state"] != "met"]
+    assert unmet == []
+    given = inputs("ups", attestations=list(WORDS), mounts=PG)
+    found = assess(given, storage(settled("ups", mounts=PG), NOW), NOW, None, told)
+    assert found["plan"]["loosen"] == {"power_guard": [{"mount": "/srv/pgdata"}]}
+    assert found["plan"]["tighten"] == {}
+    needed = found["licence"]["needed"]
+    assert needed["clean_stop"] > needed["durability"] > 60
+
+
+@pytest.mark.parametrize("make", [nut_28, with_apcupsd])
+def test_the_layer_takes_what_is_planned_for_a_monitor_that_tells_nobody(
+    make: Callable[[], PowerHost],
+) -> None:
+    host = make()
+    for path, text in host.files.items():
+        if isinstance(text, str) and HOOK in text and path != HOOK:
+            host.files[path] = text.replace(HOOK, "/usr/bin/true")
+    told = collect(host, NOW, STOPS)
+    given = inputs("ups", attestations=list(WORDS), mounts=PG, ups={"shutdown_command": "/sbin/poweroff"})
+    found = assess(given, storage(settled("ups", mounts=PG), NOW), NOW, None, told)
+    targets = found["plan"]["tighten"]["power"]
+    assert {"notify_command": HOOK} in targets
+    assert [layer.target_of(target) for target in targets] == targets
+    assert list(found["plan"]["loosen"]) == ["power_guard"]
