@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 #: The two budgets: barriers on and everything flushed; and every engine stopped as well.
@@ -19,6 +20,18 @@ def in_words(budget: dict[str, Any]) -> str:
     """
     terms = " + ".join(f"{_seconds(term['seconds'])} ({term['name']})" for term in budget["terms"])
     return f"{terms or 'nothing known'} = {_seconds(budget['needed'])} s needed, of {_seconds(budget['available'])} s"
+
+
+def needed(budget: dict[str, Any], changed: Mapping[str, float]) -> Any:
+    """Return the seconds that a budget needs once a run has changed some of its terms, {name: seconds}.
+
+    A term of 0 s is one that does not count here, whatever it is set to.
+    """
+    terms = {term["name"]: term["seconds"] for term in budget["terms"]}
+    less = [terms[name] for name in changed if terms.get(name)]
+    if not less or not all(isinstance(value, (int, float)) for value in (budget["needed"], *less)):
+        return budget["needed"]
+    return budget["needed"] - sum(less) + sum(value for name, value in changed.items() if terms.get(name))
 
 
 def _seconds(value: Any) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from . import guard, power_settings, requirements, ups
+from . import budgets, guard, power_settings, requirements, ups
 from .attestations import Attestation
 from .profiles import Profile
 from .requirements import Requirement
@@ -68,11 +68,12 @@ def guarded_by(
     needed = power_settings.planned(needed, rows)
     licence = None
     if power is not None and free and requirements.hold(needed):
+        changed = power_settings.changed_times(rows)
         licence = guard.Licence(
             mounts=free,
             expires=ups.last_day(needed),
             quiet=ups_asked.quiet,
-            needed={name: budget["needed"] for name, budget in power["budget"].items()},
+            needed={name: budgets.needed(budget, changed) for name, budget in power["budget"].items()},
             test_ups=ups.is_test(needed),
             units=tuple(dict.fromkeys(units)),
         )

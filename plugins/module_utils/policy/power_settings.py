@@ -57,6 +57,15 @@ def planned(needed: list[Requirement], settings: list[Setting]) -> list[Requirem
     ]
 
 
+def changed_times(settings: list[Setting]) -> dict[str, float]:
+    """Return the times that a step of this run sets, {setting: seconds}."""
+    return {
+        row.setting: float(row.evidence["asked"])
+        for row in settings
+        if row.setting in _TIMES and row.phase == "tighten"
+    }
+
+
 def is_for_guard(need: Requirement) -> bool:
     """Tell whether a condition is one that the layer makes true for the guard, whoever asks."""
     return need.name == _MENDS["notify_command"]

@@ -23,7 +23,8 @@ class Requirement(NamedTuple):
     """One condition.
 
     `state` is met, attested, planned (unmet, and a step of this run makes it true before anything loosens),
-    unverified (this host cannot tell) or unmet. `expires` is the last day of the word that it stands on,
+    guarded (the power is away, and the guard has put the barriers back), unverified (this host cannot tell) or
+    unmet. `expires` is the last day of the word that it stands on,
     '' where it stands on none.
     """
 
@@ -38,7 +39,7 @@ class Requirement(NamedTuple):
 
 def hold(needed: Iterable[Requirement]) -> bool:
     """Tell whether all of them are true, or will be before anything loosens."""
-    return all(need.state in ("met", "attested", "planned") for need in needed)
+    return all(need.state in ("met", "attested", "planned", "guarded") for need in needed)
 
 
 def of_host(

@@ -27,6 +27,8 @@ CONDITIONS = (
     "runtime_durability",
     "runtime_clean_stop",
 )
+#: What a UPS says while the power is away: the guard knows what to do then, and does it by itself.
+_AWAY = ("OL", "OB", "LB", "CHRG", "DISCHRG")
 #: Claim -> what it says, for the host on which nobody has said it, and what to do.
 _WORDS = {
     "ups_rehearsed": (
@@ -113,7 +115,9 @@ def _of_facts(power: dict[str, Any] | None, words: list[Attestation]) -> Iterato
         yield Requirement("power_known", HOST, "unmet", "no power facts", why, "see to it, then run again")
         return
     told = {condition["name"] for condition in power["conditions"]}
-    yield from (_condition(condition, words) for condition in power["conditions"])
+    for condition in power["conditions"]:
+        need = _condition(condition, words)
+        yield _guarded(need, power) if (need.name, condition["state"]) == ("status_online", "unmet") else need
     for name in CONDITIONS:
         if name not in told:
             why = "the power facts say nothing of it"
@@ -132,6 +136,19 @@ def _condition(condition: dict[str, Any], words: list[Attestation]) -> Requireme
     why = condition["why"] if state == "unmet" else f"not known: {condition['evidence']}"
     remedy = condition["remedy"] or "see to it, then run again"
     return Requirement(name, target, "unmet", condition["evidence"], why, remedy)
+
+
+def _guarded(need: Requirement, power: dict[str, Any]) -> Requirement:
+    """Return the need of a power that is away, as `guarded` where the guard has put the barriers back for it.
+
+    That is what it is for: its licence stays, and the host has not drifted. Any other trouble of the UPS is one
+    that somebody has to mend.
+    """
+    told = {word for ups in power["upses"] for word in ups["status"]}
+    guard = power["guard"]
+    if told and told <= set(_AWAY) and guard["licence"] and guard["state"] in ("tight", "waiting"):
+        return need._replace(state="guarded")
+    return need
 
 
 def _word(claim: str, words: list[Attestation]) -> Requirement:

@@ -21,7 +21,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths i
 
 from ..runs import NOW, attested, enforce, inputs, settled
 from ..small_host import BigHost, FakeMount, SmallHost
-from ..told_power import HOOK, LICENCE, WORDS, condition, guard, licensed, power, seen, without_notify
+from ..told_power import HOOK, LICENCE, WORDS, budget, condition, guard, licensed, power, seen, without_notify
 
 PG = ("/srv/pgdata",)
 NO_PLAN = {"believe": {}, "tighten": {}, "loosen": {}}
@@ -535,3 +535,40 @@ def test_the_conditions_are_those_of_the_facts() -> None:
     assert len(set(CONDITIONS)) == 11
     assert {each["name"] for each in power()["conditions"]} == set(CONDITIONS)
     assert ups.section(None) is None
+
+
+def on_battery(words: str, state: str) -> dict[str, Any]:
+    """Return the facts of a host whose UPS says this, with a licensed guard in that state."""
+    told = power(condition("status_online", "unmet"), guard=licensed(state, "ONBATT"))
+    for each in told["upses"]:
+        each["status"] = words.split()
+    return told
+
+
+@pytest.mark.parametrize("words", ["OB DISCHRG", "OB LB DISCHRG"])
+def test_a_power_that_is_away_is_what_the_guard_is_for(words: str) -> None:
+    found = judged(host(), on_battery(words, "tight"))
+    assert (found["verdict"], found["changes"], found["plan"]) == ("attested", [], NO_PLAN)
+    assert states(found)["status_online"] == "guarded"
+    assert row(found, "barrier")["verdict"] == "tightened"
+
+
+@pytest.mark.parametrize(
+    ("words", "state", "barrier"),
+    [("OB RB", "tight", "on"), ("OB", "loose", "off"), ("FSD OB LB", "tight", "on"), ("OB", "stopped", "on")],
+)
+def test_any_other_trouble_blocks(words: str, state: str, barrier: str) -> None:
+    found = judged(host(barrier), on_battery(words, state))
+    assert found["verdict"] == "blocked"
+    assert states(found)["status_online"] == "unmet"
+    assert "power_guard" in found["plan"]["tighten"]
+
+
+def test_the_licence_is_for_the_times_that_this_run_sets() -> None:
+    told = power()
+    # No secondary is waited for: whatever HOSTSYNC is, it does not count.
+    terms = (("host_sync", 0.0), ("final_delay", 5.0), ("stop of postgresql.service", 90.0))
+    told["budget"]["clean_stop"] = budget(300.0, *terms)
+    found = judged(host(licence=False), told, ups={"final_delay": 25, "host_sync": 30})
+    assert found["plan"]["tighten"]["power"] == [{"final_delay": 25}, {"host_sync": 30}]
+    assert found["licence"]["needed"] == {"clean_stop": 115.0, "durability": 66.0}
