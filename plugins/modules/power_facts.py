@@ -241,6 +241,12 @@ ansible_facts:
               description: V(absent), V(waiting), V(loose), V(tight), V(failed), V(stopped) or V(unknown).
               type: str
               returned: always
+            installed:
+              description:
+                - Whether its program, unit and hook are there as this version of the collection writes them, and the unit is
+                  enabled. V(current), V(differs), V(absent) or V(unknown).
+              type: str
+              returned: always
             reason:
               description: Why it is in this state.
               type: str
@@ -281,6 +287,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
+from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import installed
 from ansible_collections.durable.dbhost.plugins.module_utils.power.look import collect
 
 
@@ -294,12 +301,14 @@ def main() -> None:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if module.params["margin"] < 0:
         module.fail_json(msg=f"margin: seen {module.params['margin']}, wanted seconds, 0 or more")
+    host = Host()
     try:
-        facts = collect(Host(), now, module.params["stop_timeouts"], module.params["margin"])
+        facts = collect(host, now, module.params["stop_timeouts"], module.params["margin"])
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")
     except ValueError as error:
         module.fail_json(msg=str(error))
+    facts["guard"]["installed"] = installed.read(host)
     module.exit_json(changed=False, ansible_facts={"durable_power": printable(facts)})
 
 

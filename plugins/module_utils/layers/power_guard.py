@@ -13,20 +13,17 @@ from ..facts.blockstack import Blocks
 from ..facts.filesystems import FileSystems
 from ..host import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
-from ..power import hook
-from ..power.guard import keeper, licence, paths, program, service, state, unit
+from ..power.guard import keeper, licence, paths, service, state, unit
 from ..power.guard.eyes import Clock
+from ..power.guard.installed import ABSENT, CURRENT, MODES, files, seen
 from ..power.guard.licence import Licence
 from ..power.guard.together import together
 from .layer import Change, verify
 
-_CURRENT, _ABSENT, _DIFFERS = "current", "absent", "differs"
 #: A guard that runs, whatever it does with the barriers.
 _RUNS = (state.WAITING, state.LOOSE, state.TIGHT)
 #: Seconds for systemctl: a disk that hangs holds up the guard, its end, and what tightens after that.
 _STOP_TIMEOUT = 2 * CHANGE_TIMEOUT
-#: Modes of files, where they are not 0644.
-_MODES = {paths.LICENCE: 0o600, paths.HOOK: hook.MODE}
 #: Directories that the monitor's user comes through.
 _WAY = (paths.LIBRARY, posixpath.dirname(paths.LICENCE))
 #: Files of the monitors that may name the hook, which then stays.
@@ -68,16 +65,16 @@ def plan(host: Host, targets: list[str], **terms: Any) -> Work:
         raise ChangeFailed("the guard is a service of systemd, which does not run here: leave barriers on")
     before, reason = _licence(host)
     wanted = _wanted(host, targets, terms, before)
-    files = _files(wanted)
-    changed = {path: content for path, content in files.items() if _seen(host, path, content) != _CURRENT}
+    content_of = files(wanted)
+    changed = {path: content for path, content in content_of.items() if _seen(host, path, content) != CURRENT}
     changes = [
-        Change(path, posixpath.basename(path), "persisted", _seen(host, path, files[path]), _CURRENT)
+        Change(path, posixpath.basename(path), "persisted", _seen(host, path, content_of[path]), CURRENT)
         for path in changed
         if path != paths.LICENCE
     ]
     changes += [Change(path, "mode", "persisted", "closed", "0755") for path in _closed(host)]
     if paths.LICENCE in changed:
-        said = _words(before) if before else reason or _ABSENT
+        said = _words(before) if before else reason or ABSENT
         changes.append(Change(paths.LICENCE, "licence", "persisted", said, _words(wanted)))
     if not host.exists(unit.WANTED_BY):
         changes.append(Change(paths.SERVICE, "enabled", "persisted", "no", "yes"))
@@ -94,7 +91,7 @@ def apply(host: Host, work: Work, targets: list[str]) -> None:
         # Whatever umask this runs under.
         host.change(["install", "-d", "-m", "0755", directory])
     for path, content in work.files.items():
-        mode = _MODES.get(path, 0o644)
+        mode = MODES.get(path, 0o644)
         host.write_file(path, content, mode)
         if host.mode(path) != mode:
             host.change(["chmod", f"{mode:04o}", path])  # One that was there has kept its own.
@@ -124,7 +121,7 @@ def plan_release(host: Host, **_terms: Any) -> Release:
             files.append(paths.HOOK)
     if host.exists(paths.RUNTIME):
         files.append(paths.RUNTIME)
-    changes = [Change(path, posixpath.basename(path), "persisted", "present", _ABSENT) for path in files]
+    changes = [Change(path, posixpath.basename(path), "persisted", "present", ABSENT) for path in files]
     kept = service.inherited(host, _nobody)
     off = [(target, seen) for target, seen in _barriers(kept).items() if seen not in ("on", "absent")]
     changes += [Change(target, "barrier", "running", seen, "on") for target, seen in off]
@@ -145,34 +142,6 @@ def apply_release(host: Host, work: Release) -> None:
     if host.exists("/run/systemd/system"):
         host.change(["systemctl", "daemon-reload"])
     verify(plan_release(host).changes)
-
-
-def installed(host: Host) -> str:
-    """Return whether what makes the guard of a licence is there, as this version would write it.
-
-    `current`, `differs`, `absent`, or `unknown`: {program, hook, unit, and that it is enabled}.
-    """
-    found, reason = _licence(host)
-    if found is None:
-        return "unknown" if reason else _ABSENT
-    files = {path: text for path, text in _files(found).items() if path != paths.LICENCE}
-    try:
-        seen = {_seen(host, path, content) for path, content in files.items()}
-    except ChangeFailed:
-        return "unknown"
-    if seen == {_ABSENT}:
-        return _ABSENT
-    return _CURRENT if seen == {_CURRENT} and host.exists(unit.WANTED_BY) else _DIFFERS
-
-
-def _files(wanted: Licence) -> dict[str, bytes]:
-    """Return {path: content} of all that the guard needs, in the order in which it is written."""
-    return {
-        paths.PROGRAM: program.build(),
-        paths.HOOK: hook.TEXT.encode("ascii"),
-        paths.UNIT: unit.render(wanted, program.interpreter()).encode("utf-8", "surrogateescape"),
-        paths.LICENCE: wanted.render().encode("ascii"),
-    }
 
 
 def _licence(host: Host) -> tuple[Licence | None, str]:
@@ -210,14 +179,10 @@ def _wanted(host: Host, targets: list[str], terms: dict[str, Any], before: Licen
 
 
 def _seen(host: Host, path: str, content: bytes) -> str:
-    """Return whether a file is current, differs or is absent. Raises ChangeFailed."""
-    if not host.exists(path):
-        return _ABSENT
     try:
-        found = host.read(path).encode("utf-8", "surrogateescape")
+        return seen(host, path, content)
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
-    return _CURRENT if found == content and host.mode(path) == _MODES.get(path, 0o644) else _DIFFERS
 
 
 def _closed(host: Host) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import selectors
 import signal
 import threading
@@ -44,6 +45,7 @@ STOP_LIMIT = 120.0
 #: Seconds between two signs of life in the state file.
 _BEAT = 5.0
 _WARNING = 4
+_FIGURES = re.compile(r"\d+")
 
 
 class Service:
@@ -75,6 +77,7 @@ class Service:
         self._since = self.clock.now()
         self._beat = 0.0
         self._is_ready = False
+        self._told = ""
         self._began = self.clock.steady()
 
     def run(self) -> int:
@@ -151,8 +154,11 @@ class Service:
         self.stopping = self.stopping or f"stopped by {signal.Signals(number).name}"
 
     def _alarm(self, why: str, now: float, are_off: bool = False) -> None:
-        if self.machine.state in (LOOSE, WAITING) or are_off:
+        # What only goes on, with other figures, is told once.
+        gist = _FIGURES.sub("", why)
+        if self.machine.state in (LOOSE, WAITING) or are_off or gist != self._told:
             say(why, _WARNING)
+        self._told = gist
         self.machine.alarm(why, now, are_off)
 
     def _hear(self, limit: float) -> list[str]:
@@ -310,10 +316,9 @@ class Service:
             self._alarm("the licence has changed", now)
         self.licence = seen.licence
         for mount in seen.licence.mounts if seen.licence else ():
-            keeper = self.keepers.get(mount.target)
-            if keeper is None or keeper.licensed != mount:
-                below = keeper.below if keeper else Below()
-                self.keepers[mount.target] = Keeper(self.host, mount, below, say)
+            # Never two for one mount point: each has its turn with it.
+            keeper = self.keepers.setdefault(mount.target, Keeper(self.host, mount, Below(), say))
+            keeper.licensed = mount
         self.machine.allow(seen.licence.quiet if seen.licence else float("inf"))
 
     def _forget(self) -> None:

@@ -14,11 +14,15 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layers import power
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.power_guard import (
     apply,
     apply_release,
-    installed,
     plan,
     plan_release,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import licence, state, unit
+from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import (
+    installed,
+    licence,
+    state,
+    unit,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import (
     HOOK,
     LIBRARY,
@@ -151,9 +155,22 @@ def test_from_nothing_to_a_guard_that_runs() -> None:
     found = licence.read(host)
     assert found is not None
     assert found.mounts == (licence.Licensed(PG, host.mounts[PG].uuid),)
-    assert installed(host) == "current"
+    assert installed.read(host) == "current"
     # Barriers are not the layer's to touch.
     assert host.mounts[PG].barrier == "on"
+
+
+def test_what_is_not_there_and_what_cannot_be_read() -> None:
+    host = GuardHost()
+    assert installed.read(host) == "absent"
+    run(host)
+    del host.files[unit.WANTED_BY]
+    assert installed.read(host) == "differs"
+    for path in (PROGRAM, HOOK, UNIT):
+        del host.files[path]
+    assert installed.read(host) == "absent"
+    host.files[LICENCE] = "{"
+    assert installed.read(host) == "unknown"
 
 
 def test_a_second_run_changes_nothing() -> None:
@@ -174,11 +191,11 @@ def test_what_somebody_changed_is_written_again_while_the_guard_is_stopped(path:
     host.mounts[PG].barrier = "off"
     host.files[path] = host.read(path) + " "
     host.mutations.clear()
-    assert installed(host) == "differs"
+    assert installed.read(host) == "differs"
     assert [before for _setting, before in run(host)] == ["differs"]
     acts = kinds(host)
     assert acts.index("systemctl stop") < acts.index(f"file {path}") < acts.index("systemctl start")
-    assert (host.mounts[PG].barrier, installed(host)) == ("on", "current")
+    assert (host.mounts[PG].barrier, installed.read(host)) == ("on", "current")
 
 
 @pytest.mark.parametrize(

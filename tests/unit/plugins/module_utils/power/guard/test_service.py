@@ -329,6 +329,27 @@ def test_what_is_licensed_no_more_is_tightened_and_then_left_alone(guard: Guard)
     assert guard.barriers() == ["off", "on"]
 
 
+def test_a_mount_point_has_one_keeper_whatever_its_licence_says(guard: Guard) -> None:
+    """Two would not wait for each other: one could take away what the other has just brought back."""
+    guard.loosen()
+    before = guard.service.keepers[PG]
+    other = Licensed(PG, "ffffffff-55f3-4c1e-9a52-3f4c0a8e7d10")
+    guard.eyes.licence = LICENSED._replace(mounts=(other, LICENSED.mounts[1]))
+    guard.look()
+    guard.expect_tight("the licence has changed")
+    assert guard.service.keepers[PG] is before
+    for _look in range(13):
+        guard.look()
+    assert guard.barriers() == ["on", "off"]
+
+
+def test_why_it_stays_tight_is_told_once(guard: Guard, capfd: pytest.CaptureFixture[str]) -> None:
+    for runtime in range(5):
+        guard.eyes.problems = (f"runtime_clean_stop: unmet: 9{runtime} s",)
+        guard.look()
+    assert capfd.readouterr().err.count("<4>runtime_clean_stop: unmet") == 1
+
+
 def test_only_what_is_still_the_one_named_is_loosened(guard: Guard) -> None:
     guard.host.mounts[MA].uuid = "ffffffff-55f3-4c1e-9a52-3f4c0a8e7d10"
     for _look in range(13):
