@@ -131,7 +131,7 @@ systemctl restart nut-driver@lab.service
 systemctl start nut-server.service
 systemctl start nut-monitor.service
 for second in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    said=$(upsc lab@localhost ups.status 2>&1) || true
+    said=$(upsc lab@localhost ups.status 2> /dev/null) || true  # it speaks of SSL there
     [ "$said" = OL ] && break
     sleep 1
 done

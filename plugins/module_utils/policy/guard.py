@@ -25,7 +25,7 @@ _LICENCE = "/etc/durable-dbhost/guard.json"
 #: States in which a guard runs and does what its licence says.
 _RUNS = ("waiting", "loose", "tight")
 #: What of a licence is compared; its first day is the guard's own.
-_TERMS = ("expires", "quiet", "needed", "test_ups")
+_TERMS = ("expires", "quiet", "test_ups")
 
 
 class Licence(NamedTuple):
@@ -140,11 +140,25 @@ def _compare(wanted: Licence, guard: dict[str, Any], is_there: str) -> tuple[str
     for name in ("mounts", "units"):
         now[name], then[name] = sorted(found.get(name) or ()), sorted(getattr(wanted, name))
     differing = [name for name in then if now[name] != then[name]]
+    if not _suffices(found.get("needed"), wanted.needed):
+        differing.append("needed")
     if differing:
         return "differs", f"its licence is another one: {', '.join(differing)}"
+    if guard.get("installed", "current") in ("absent", "differs"):
+        return "differs", "the guard's program or its unit is not the one of this release"
     if guard["state"] not in _RUNS:
         return "differs", f"the guard is {guard['state']}: {guard['reason']}"
     return "current", ""
+
+
+def _suffices(found: Any, wanted: dict[str, Any]) -> bool:
+    """Tell whether a licence asks for as many seconds as are wanted, or more: a secondary that comes and goes
+    changes the sum, and one that asks for more than it has to does no harm."""
+    if found == wanted:
+        return True
+    both = [(found.get(name), seconds) for name, seconds in wanted.items()] if isinstance(found, dict) else []
+    numbers = all(isinstance(value, (int, float)) for pair in both for value in pair)
+    return bool(both) and numbers and all(asked >= seconds for asked, seconds in both)
 
 
 def _row(

@@ -278,7 +278,9 @@ def test_the_licence_ends_with_the_first_word_that_it_stands_on_and_a_renewed_on
     [
         ({"expires": "2026-05-01"}, "expires"),
         ({"quiet": 10}, "quiet"),
-        ({"needed": {"durability": 66.0, "clean_stop": 151.0}}, "needed"),
+        ({"needed": {"durability": 66.0, "clean_stop": 149.0}}, "needed"),
+        ({"needed": {"durability": 66.0}}, "needed"),
+        ({"needed": {"durability": 66.0, "clean_stop": "unknown"}}, "needed"),
         ({"test_ups": True}, "test_ups"),
         ({"units": ["mariadb.service"]}, "units"),
         ({"mounts": ["/srv/pgdata", "/srv/maria"]}, "mounts"),
@@ -289,6 +291,19 @@ def test_another_licence_is_replaced(changes: dict[str, Any], term: str) -> None
     licence = row(found, "licence")
     assert (licence["running"], licence["phase"]) == ("differs", "loosen")
     assert licence["why"].endswith(f"another one: {term}")
+
+
+def test_a_licence_that_asks_for_more_runtime_than_it_has_to_stays() -> None:
+    more = {"durability": 66.0, "clean_stop": 165.0}
+    found = judged(host(), power(guard=licensed("tight", needed=more)))
+    assert row(found, "licence")["running"] == "current"
+
+
+@pytest.mark.parametrize("installed", ["differs", "absent"])
+def test_a_guard_of_another_release_is_replaced(installed: str) -> None:
+    told = {**licensed("tight"), "installed": installed}
+    licence = row(judged(host(), power(guard=told)), "licence")
+    assert (licence["running"], licence["phase"]) == ("differs", "loosen")
 
 
 @pytest.mark.parametrize(
