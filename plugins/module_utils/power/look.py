@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..host import Host
+from ..engines import startfile
+from ..engines.processes import Process
+from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation
 from . import apcupsd, budget, conditions, nut, services
 from .budget import CLEAN_STOP, DURABILITY, MARGIN, Available, Budget, Term
@@ -66,11 +68,13 @@ def collect(
     Raises Unobservable where the kernel's own files are not there, and ValueError for malformed
     `stop_timeouts`.
     """
+    power = look(host, stop_timeouts, margin)
+    power = power._replace(conditions=tuple(_as_it_runs(host, power, each) for each in power.conditions))
     return {
         "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
         "time": now,
         "kernel": host.read("/proc/sys/kernel/osrelease").strip(),
-        **look(host, stop_timeouts, margin).as_dict(),
+        **power.as_dict(),
         "guard": state.read(host),
     }
 
@@ -132,6 +136,27 @@ def _live(power: Power, condition: Condition, needed: Mapping[str, Any], test_up
     if condition.name == "driver_real" and power.upses:
         return conditions.driver_real(power.upses, test_ups)
     return condition
+
+
+def _as_it_runs(host: Host, power: Power, condition: Condition) -> Condition:
+    """Return the condition on whom the monitor wakes as it holds for the process that runs.
+
+    upsmon reads its file once. Role power, which makes this condition true, restarts one that is older than that.
+    """
+    if condition.name != "notify_reaches_guard" or condition.state != conditions.MET:
+        return condition
+    if power.monitor != NUT or not power.pid:
+        return condition
+    path = condition.target
+    process = Process(power.pid, 0, "", "", None, None, None)
+    try:
+        if startfile.is_from_before(host, path, startfile.start_of(host, process)):
+            return condition
+    except Unobservable as error:
+        return conditions.unknown(condition.name, path, str(error), f"restart {power.unit}")
+    seen = f"{power.unit} began before {path} was changed"
+    why = "it may run with another configuration"
+    return conditions.unmet(condition.name, path, seen, why, "run harden_db again: it restarts the monitor")
 
 
 def _budgets(sight: Sight, stops: Iterable[Term], margin: float) -> dict[str, Budget]:

@@ -67,3 +67,27 @@ def test_the_layer_takes_what_is_planned_for_a_monitor_that_tells_nobody(
     assert {"notify_command": HOOK} in targets
     assert [layer.target_of(target) for target in targets] == targets
     assert list(found["plan"]["loosen"]) == ["power_guard"]
+
+
+def test_a_monitor_that_began_before_its_file_was_changed_is_started_again_by_the_layer() -> None:
+    host = nut_28()
+    host.changed["/etc/nut/upsmon.conf"] = 10
+    told = collect(host, NOW, STOPS)
+    (unmet,) = [each for each in told["conditions"] if each["state"] != "met"]
+    assert (unmet["name"], unmet["state"]) == ("notify_reaches_guard", "unmet")
+    assert unmet["evidence"] == "nut-monitor.service began before /etc/nut/upsmon.conf was changed"
+    found = assess(
+        inputs("ups", attestations=list(WORDS), mounts=PG),
+        storage(settled("ups", mounts=PG), NOW),
+        NOW,
+        None,
+        told,
+    )
+    assert {"notify_command": HOOK} in found["plan"]["tighten"]["power"]
+
+
+def test_a_monitor_of_which_nobody_knows_when_it_began_is_not_known_to_wake_the_guard() -> None:
+    host = nut_28()
+    del host.files["/proc/812/stat"]
+    (unmet,) = [each for each in collect(host, NOW, STOPS)["conditions"] if each["state"] != "met"]
+    assert (unmet["name"], unmet["state"]) == ("notify_reaches_guard", "unknown")
