@@ -244,7 +244,8 @@ def test_what_others_wrote_into_our_rules_goes() -> None:
 def test_a_superblock_says_the_same(name: str) -> None:
     def parsed(text: str) -> object:
         try:
-            return ext4.parse_superblock(text)
+            # Its UUID names the machine's disk; no fact that is captured rests on it.
+            return ext4.parse_superblock(text)._replace(uuid="")
         except ValueError as error:
             return str(error)
 
