@@ -27,7 +27,10 @@ PROTECTED = (
     "`protected` is shown over a cache that is volatile, so more than it promises; that a cache which is "
     "attested survives is the operator's word, and unproven here."
 )
-UPS = "`ups` is blocked in this release: there is nothing to show."
+UPS = (
+    "`ups` has no cells: what is exposed while its guard has barriers off, and that nothing is once it has put them back, is "
+    "shown by `molecule test -s power`, over the same volatile disk."
+)
 
 
 def write(cells: Iterable[dict[str, Any]], directory: Path) -> None:
