@@ -32,7 +32,7 @@ def test_release_takes_all_of_it_away(loose: Site, playbooks: Playbooks) -> None
     cursor = loose.cursor()
     loose.ups("OB DISCHRG")
     loose.until(
-        f"journalctl --no-pager --output=cat --after-cursor='{cursor}' -t lab-notify | grep -q ONBATT",
+        f"journalctl --no-pager --output=cat --since='{cursor}' -t lab-notify | grep -q ONBATT",
         "the command that was there before has run",
     )
     loose.ups("OL")
