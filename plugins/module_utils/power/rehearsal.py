@@ -176,13 +176,23 @@ def attestation(job: Job, seen: Seen, by: str, today: str) -> str:
     how = "its forced shutdown" if job.by == MONITOR else "the UPS on battery"
     reason = (
         f"shut down by {job.monitor} ({how}) on {today}: {', '.join(engine.label for engine in job.engines)} stopped"
-        f" cleanly within {seen.seconds or 0:.1f} s, every file system was unmounted, nothing had to recover"
+        f" cleanly within {seen.seconds or 0:.1f} s, every file system was unmounted{_of_recovery(seen)}"
     )
     expires = begin + datetime.timedelta(days=CLAIMS[CLAIM])
     fields = {"target": HOST, "by": by, "reason": reason, "expires": expires.isoformat()}
     # A JSON string is a YAML string, whatever is in it.
     lines = [f"  - claim: {CLAIM}", *(f"    {name}: {json.dumps(value)}" for name, value in fields.items())]
     return "durable_attestations_host:\n" + "".join(f"{line}\n" for line in lines)
+
+
+def _of_recovery(seen: Seen) -> str:
+    """Return what is known of recovery, for people who sign it: not more."""
+    unknown = [label for label, word in seen.recovered.items() if word == UNKNOWN]
+    return (
+        f"; whether {', '.join(unknown)} had to recover is not known"
+        if unknown
+        else ", nothing had to recover"
+    )
 
 
 def table(seen: Seen) -> str:

@@ -232,6 +232,23 @@ def test_the_attestation_is_yaml_that_the_inventory_takes() -> None:
     assert "postgresql 15/main, mariadb mariadb stopped cleanly within 13.5 s" in entry["reason"]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("no", "no"), "unmounted, nothing had to recover"),
+        (("unknown", "no"), "unmounted; whether postgresql 15/main had to recover is not known"),
+    ],
+)
+def test_nobody_signs_more_than_was_seen(words: tuple[str, str], said: str) -> None:
+    yaml = pytest.importorskip("yaml")
+    labels = [engine.label for engine in JOB.engines]
+    seen = judged()._replace(recovered=dict(zip(labels, words)))
+    (entry,) = yaml.safe_load(rehearsal.attestation(JOB, seen, "me", "2026-01-31"))[
+        "durable_attestations_host"
+    ]
+    assert entry["reason"].endswith(said)
+
+
 @pytest.mark.parametrize(("by", "today"), [(" ", "2026-01-31"), ("me", "31.1.2026")])
 def test_nobody_or_no_day_attests_nothing(by: str, today: str) -> None:
     with pytest.raises(ValueError, match="wanted"):
