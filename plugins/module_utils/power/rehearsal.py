@@ -174,9 +174,14 @@ def attestation(job: Job, seen: Seen, by: str, today: str) -> str:
     except ValueError:
         raise ValueError(f"today: seen {today!r}; wanted YYYY-MM-DD") from None
     how = "its forced shutdown" if job.by == MONITOR else "the UPS on battery"
+    # Not every engine tells the journal how it started.
+    silent = [label for label, word in seen.recovered.items() if word != "no"]
+    recovery = (
+        f"whether {', '.join(silent)} had to recover is not known" if silent else "nothing had to recover"
+    )
     reason = (
         f"shut down by {job.monitor} ({how}) on {today}: {', '.join(engine.label for engine in job.engines)} stopped"
-        f" cleanly within {seen.seconds or 0:.1f} s, every file system was unmounted, nothing had to recover"
+        f" cleanly within {seen.seconds or 0:.1f} s, every file system was unmounted, {recovery}"
     )
     expires = begin + datetime.timedelta(days=CLAIMS[CLAIM])
     fields = {"target": HOST, "by": by, "reason": reason, "expires": expires.isoformat()}
