@@ -315,6 +315,4 @@ class Site:
             *("-set", f"drive.{drive_id(SERIAL)}.format=raw"),
             *("-drive", disk.drive("power-ack", "ack")),
             *("-device", f"virtio-blk-pci,drive=power-ack,serial={ACK_SERIAL},write-cache=on"),
-            # A second serial port, for a UPS that speaks through its wires alone.
-            *("-serial", "null"),
         )

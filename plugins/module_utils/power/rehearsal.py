@@ -174,20 +174,25 @@ def attestation(job: Job, seen: Seen, by: str, today: str) -> str:
     except ValueError:
         raise ValueError(f"today: seen {today!r}; wanted YYYY-MM-DD") from None
     how = "its forced shutdown" if job.by == MONITOR else "the UPS on battery"
-    # Not every engine tells the journal how it started.
-    silent = [label for label, word in seen.recovered.items() if word != "no"]
-    recovery = (
-        f"whether {', '.join(silent)} had to recover is not known" if silent else "nothing had to recover"
-    )
     reason = (
         f"shut down by {job.monitor} ({how}) on {today}: {', '.join(engine.label for engine in job.engines)} stopped"
-        f" cleanly within {seen.seconds or 0:.1f} s, every file system was unmounted, {recovery}"
+        f" cleanly within {seen.seconds or 0:.1f} s, every file system was unmounted{_of_recovery(seen)}"
     )
     expires = begin + datetime.timedelta(days=CLAIMS[CLAIM])
     fields = {"target": HOST, "by": by, "reason": reason, "expires": expires.isoformat()}
     # A JSON string is a YAML string, whatever is in it.
     lines = [f"  - claim: {CLAIM}", *(f"    {name}: {json.dumps(value)}" for name, value in fields.items())]
     return "durable_attestations_host:\n" + "".join(f"{line}\n" for line in lines)
+
+
+def _of_recovery(seen: Seen) -> str:
+    """Return what is known of recovery, for people who sign it: not more."""
+    unknown = [label for label, word in seen.recovered.items() if word == UNKNOWN]
+    return (
+        f"; whether {', '.join(unknown)} had to recover is not known"
+        if unknown
+        else ", nothing had to recover"
+    )
 
 
 def table(seen: Seen) -> str:

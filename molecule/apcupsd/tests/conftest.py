@@ -1,0 +1,35 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One machine, whose serial port is the UPS's."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT), str(ROOT / "molecule")]
+
+from support.runs import Playbooks  # noqa: E402
+
+from lab.machine import Machine  # noqa: E402
+
+SCENARIO = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def machine() -> Machine:
+    """The machine, booted with a second serial port that has no line."""
+    found = Machine("apcupsd")
+    found.power_off()
+    found.boot("-serial", "null")
+    return found
+
+
+@pytest.fixture
+def playbooks(machine: Machine, tmp_path: Path) -> Playbooks:
+    """The collection's playbooks, with the scenario's own inventory."""
+    return Playbooks([machine.inventory, SCENARIO / "inventory/hosts.yml"], tmp_path, {})
