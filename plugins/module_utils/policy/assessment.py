@@ -120,8 +120,11 @@ def assess(
     try:
         return _assess(inputs, storage, engines or _NO_ENGINES, power, now[:10])
     except Expired as error:
+        blocked = _empty(inputs, "blocked", [str(error)])
+        if inputs.profile is None:
+            return blocked  # A host that is not pinned is never changed.
         # What the guard may do stands on people's words. Nothing else is changed until somebody has looked.
-        return _withdrawn(_empty(inputs, "blocked", [str(error)]), storage, power)
+        return _withdrawn(blocked, storage, power)
     except BadInput as error:
         return _empty(inputs, "blocked", [str(error)])
 
@@ -232,14 +235,6 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         units=[instance["unit"] for instance in case.engines["engines"] if instance["unit"]],
         today=case.today,
     )
-    rows = list(guarded.rows)
-    for mount in mounts:
-        rows += [guarded.seen(row, mount) for row in settings.of_mount(mount, profile)]
-    for disk in disks:
-        word = requirements.vouches(profile, disk, words)
-        rows += settings.of_disk(disk, profile, word.sentence if word else None)
-    rows += settings.of_layers(mounts, disks, profile, storage["mounts"])
-    rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
     risks = []
     if profile.promises_durability:
         risks = [*guard.risks(case.power), *_risks(mounts, disks, words, guarded.held)]
@@ -252,6 +247,17 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         bool(risks),
     )
     unknowns += [*found.unknowns, *_unplaced(case)]
+    may_loosen = requirements.hold(guarded.needed) and not unknowns and not found.lasting
+    if not may_loosen:
+        guarded = guarded.withheld(storage["licensed"])
+    rows = list(guarded.rows)
+    for mount in mounts:
+        rows += [guarded.seen(row, mount) for row in settings.of_mount(mount, profile)]
+    for disk in disks:
+        word = requirements.vouches(profile, disk, words)
+        rows += settings.of_disk(disk, profile, word.sentence if word else None)
+    rows += settings.of_layers(mounts, disks, profile, storage["mounts"])
+    rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
     return Findings(
         profile,
         (*rows, *found.rows),
@@ -260,7 +266,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         unknowns,
         (*found.warnings, *_not_found(case), *guarded.warnings),
         found.exposed,
-        requirements.hold(guarded.needed) and not unknowns and not found.lasting,
+        may_loosen,
         found.lasting,
         guarded.licence,
     )

@@ -126,6 +126,19 @@ def licence(wanted: Licence | None, power: dict[str, Any] | None, licensed: str)
     return _row("current", seen, verdict, phase, why, guard, wanted.mounts)
 
 
+def is_wider(wanted: Licence, power: dict[str, Any] | None) -> bool:
+    """Tell whether the guard's licence allows more than is wanted, in anything."""
+    found = _guard(power)["licence"]
+    return bool(found) and (
+        not set(found.get("mounts") or ()) <= set(wanted.mounts)
+        or not set(wanted.units) <= set(found.get("units") or ())
+        or str(found.get("expires") or "") > wanted.expires
+        or (found.get("quiet") or 0) < wanted.quiet
+        or (found.get("test_ups") is not False and not wanted.test_ups)
+        or not _suffices(found.get("needed"), wanted.needed)
+    )
+
+
 def _compare(wanted: Licence, guard: dict[str, Any], is_there: str) -> tuple[str, str]:
     """Return how the guard's licence differs from the wanted one, and why that is said."""
     found = guard["licence"]

@@ -39,6 +39,18 @@ class Guarded(NamedTuple):
         may = self.licence is not None and target in self.licence.mounts
         return guard.barrier(row, mount, self.power, target in self.held, may)
 
+    def withheld(self, licensed: str) -> Guarded:
+        """Return it for a host on which nothing may loosen now.
+
+        Another licence cannot be written then: one that allows more than is wanted is taken back. `licensed`:
+        whether the licence's file is there.
+        """
+        if self.licence is None or not guard.is_wider(self.licence, self.power):
+            return self
+        rows = [row for row in self.rows if row.setting != "licence"]
+        taken = guard.licence(None, self.power, licensed)
+        return self._replace(rows=(*filter(None, [taken]), *rows), licence=None)
+
 
 def guarded_by(
     profile: Profile,

@@ -149,11 +149,13 @@ def low(said: Mapping[str, str], told: Mapping[str, str]) -> Low:
     """Return what the battery still gives when apcupsd begins the shutdown.
 
     Of BATTERYLEVEL, MINUTES and TIMEOUT the first that is reached begins it, so MINUTES is the least there
-    is, as long as the UPS tells its TIMELEFT.
+    is, as long as the UPS tells its TIMELEFT; one that has less by now begins it at once, with that.
     """
     left, least = minutes(told.get("TIMELEFT")), _number(said["MINUTES"])
     if left is None:
         return Low(None, "the UPS tells no TIMELEFT, so MINUTES is never reached")
+    if least and left < least * 60:
+        return Low(left, "TIMELEFT now, already less than MINUTES")
     if least:
         return Low(least * 60, "MINUTES of runtime left begin the shutdown")
     after = _number(said["TIMEOUT"])

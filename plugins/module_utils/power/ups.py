@@ -19,6 +19,8 @@ BAD = ("OB", "LB", "FSD", "RB", "BYPASS", "OFF", "OVER", "ALARM", "WAIT", "CAL",
 GOOD = ("OL", "CHRG", "DISCHRG", "HB", "TRIM", "BOOST")
 #: Drivers that make a UPS up, and those that pass on what another driver says.
 _TESTS, _RELAYS = ("dummy-ups",), ("clone", "clone-outlet", "failover")
+#: What a driver is called; anything else may be meant for whoever reads the report's terminal.
+_DRIVER = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,58}[\x21-\x7e])?", re.ASCII)
 _WORD = re.compile(r"[A-Z0-9_:-]{1,20}", re.ASCII)
 _NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 #: What apcupsd says, in NUT's words. COMMLOST is no word of the UPS's.
@@ -80,7 +82,7 @@ def of_nut(name: str, system: str, power_value: int, kind: str, answer: upsd.Ans
     told = answer.variables
     if told is None:
         return known._replace(stale=YES if answer.word == "DATA-STALE" else UNKNOWN)
-    driver = told.get("driver.name") or UNKNOWN
+    driver = _driver(told.get("driver.name", ""))
     status, reason = _words(told.get("ups.status", ""))
     runtime_low, why = _low_of_nut(told)
     return known._replace(
@@ -103,11 +105,12 @@ def of_apcupsd(name: str, system: str, kind: str, told: Mapping[str, str], drive
     said = told.get("STATUS", "")
     words = said.split()
     unheard = "COMMLOST" in words
+    driver = _driver(driver)
     status, reason = _words(" ".join(_OF_APCUPSD.get(word, word) for word in words if word not in _SILENT))
     return Ups(
         name=name,
         system=system,
-        driver=driver or UNKNOWN,
+        driver=driver,
         power_value=1,
         type=kind,
         status=() if unheard else status,
@@ -115,8 +118,8 @@ def of_apcupsd(name: str, system: str, kind: str, told: Mapping[str, str], drive
         runtime=minutes(told.get("TIMELEFT")),
         runtime_low=low.seconds,
         stale=YES if unheard else NO,
-        test=UNKNOWN if not driver else YES if driver.upper().startswith("TEST") else NO,
-        reason=f"apcupsd says {said}" if unheard else reason,
+        test=UNKNOWN if driver == UNKNOWN else YES if driver.upper().startswith("TEST") else NO,
+        reason=f"apcupsd says {said[:60]!r}" if unheard else reason,
         low_reason=low.reason,
     )
 
@@ -148,6 +151,11 @@ def _words(text: str) -> tuple[tuple[str, ...], str | None]:
     if not all(_WORD.fullmatch(word) for word in words):
         return (), f"its status is {text[:60]!r}, wanted words as OL or OB"
     return words, None
+
+
+def _driver(said: str) -> str:
+    """Return a driver's name, unknown for what is none: a daemon may say anything."""
+    return said if _DRIVER.fullmatch(said) else UNKNOWN
 
 
 def _is_test(driver: str) -> str:

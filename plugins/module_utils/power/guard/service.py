@@ -77,6 +77,7 @@ class Service:
         self._since = self.clock.now()
         self._beat = 0.0
         self._is_ready = False
+        self._has_tightened = False
         self._told = ""
         self._began = self.clock.steady()
 
@@ -114,9 +115,9 @@ class Service:
         self._act(now)
         if not self.stopping:
             self._look(now)
-        if now - self._began > _START_LIMIT:
-            self._ready()
         self._save_if_due(now)
+        if self._has_tightened or now - self._began > _START_LIMIT:
+            self._ready()  # Only now: whoever waited for it reads the state.
         tell_manager("WATCHDOG=1")
 
     def end(self) -> int:
@@ -245,7 +246,7 @@ class Service:
                 self.loose.clear()
                 self._forget()
             say(f"{self.machine.state} after {now - began:.3f} s: {self.machine.reason}")
-            self._ready()
+            self._has_tightened = True
 
         return end
 

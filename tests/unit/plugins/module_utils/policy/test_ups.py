@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import ups
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, assess
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.guard import why_kept
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.guard import Licence, is_wider, why_kept
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS, nothing_known
@@ -217,6 +217,12 @@ def test_a_word_that_is_over_takes_the_licence_back_and_changes_nothing_else(pro
     assert judged(host(licence=False), power(), profile, words=[over])["plan"] == NO_PLAN
 
 
+def test_a_word_that_is_over_changes_nothing_on_a_host_that_is_not_pinned() -> None:
+    over = {**attested("ups_rehearsed"), "expires": "2026-01-30"}
+    found = judged(host("off"), power(guard=licensed()), None, words=[over])  # type: ignore[arg-type]
+    assert (found["verdict"], found["plan"], found["changes"]) == ("blocked", NO_PLAN, [])
+
+
 def test_other_bad_input_changes_nothing() -> None:
     found = judged(host("off"), power(guard=licensed()), ups={"quite": 1})
     assert (found["verdict"], found["plan"]) == ("blocked", NO_PLAN)
@@ -297,6 +303,47 @@ def test_a_licence_that_asks_for_more_runtime_than_it_has_to_stays() -> None:
     more = {"durability": 66.0, "clean_stop": 165.0}
     found = judged(host(), power(guard=licensed("tight", needed=more)))
     assert row(found, "licence")["running"] == "current"
+
+
+@pytest.mark.parametrize(
+    ("changes", "allows_more"),
+    [
+        ({"expires": "2026-07-30"}, True),
+        ({"expires": "2026-05-01"}, False),
+        ({"quiet": 10}, True),
+        ({"quiet": 900}, False),
+        ({"needed": {"durability": 66.0, "clean_stop": 149.0}}, True),
+        ({"needed": None}, True),
+        ({"test_ups": True}, True),
+        ({"mounts": ["/srv/pgdata", "/srv/maria"]}, True),
+        ({"units": ["mariadb.service"]}, False),
+    ],
+)
+def test_a_licence_that_allows_more_is_taken_back_where_another_cannot_be_written(
+    changes: dict[str, Any], allows_more: bool
+) -> None:
+    """Nothing loosens beside an engine that nobody can tell of; what is there may not stay wider than it."""
+    lost = {"pid": 7, "name": "postgres", "why": "it calls itself postgres"}
+    engines = {"time": NOW, "engines": [], "unattributed": [lost]}
+    asked = inputs("ups", attestations=list(WORDS), mounts=PG)
+    told = power(guard=licensed(**changes))
+    found = assess(asked, collect(host("off"), NOW), NOW, engines, told)
+    licence = row(found, "licence")
+    assert found["plan"]["loosen"] == {}
+    if allows_more:
+        assert (licence["wanted_running"], licence["phase"], found["licence"]) == ("absent", "tighten", None)
+        assert found["plan"]["tighten"]["power_guard"] == []
+        assert row(found, "barrier", "mount_options")["phase"] == "tighten"
+    else:
+        assert (licence["running"], licence["phase"]) == ("differs", "loosen")
+        assert "power_guard" not in found["plan"]["tighten"]
+
+
+def test_a_licence_without_an_engine_s_service_is_taken_back_where_another_cannot_be_written() -> None:
+    wanted = Licence(PG, "2026-06-30", 300, dict(LICENCE["needed"]), False, ("postgresql.service",))
+    assert is_wider(wanted, power(guard=licensed()))
+    assert not is_wider(wanted, power(guard=licensed(units=["postgresql.service"])))
+    assert not is_wider(wanted, power())
 
 
 @pytest.mark.parametrize("installed", ["differs", "absent"])

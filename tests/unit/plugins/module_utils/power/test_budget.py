@@ -187,6 +187,13 @@ def test_apcupsd_begins_at_the_first_of_its_limits() -> None:
     assert look(host).budgets["clean_stop"].available.seconds is None
 
 
+@pytest.mark.fact(39)
+def test_a_battery_that_has_less_than_minutes_already_gives_no_more_than_it_has() -> None:
+    host = with_apcupsd()
+    host.nis.fields["TIMELEFT"] = "4.0 Minutes"
+    assert look(host).budgets["clean_stop"].available.seconds == 240
+
+
 def test_the_guard_holds_to_the_seconds_that_it_was_given() -> None:
     host = nut_28()
     host.edit(UPSMON, "MINSUPPLIES 1", "MINSUPPLIES 2")

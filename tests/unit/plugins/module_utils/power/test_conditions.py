@@ -346,7 +346,7 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
     (("apcupsd",), field("STATUS", "ONBATT LOWBATT "), "status_online", "unmet", "OB LB", "on line"),
     (("apcupsd",), field("STATUS", "ONLINE REPLACEBATT"), "status_online", "unmet", "(RB)", "on line"),
     (("apcupsd",), field("STATUS", "SHUTTING DOWN"), "status_online", "unmet", "(FSD)", "on line"),
-    (("apcupsd",), field("STATUS", "COMMLOST"), "status_online", "unknown", "says COMMLOST", "driver"),
+    (("apcupsd",), field("STATUS", "COMMLOST"), "status_online", "unknown", "says 'COMMLOST'", "driver"),
     (("apcupsd",), field("STATUS", "ONLINE SLAVEDOWN"), "status_online", "unknown", "SLAVEDOWN", "driver"),
     (NUT, says("battery.runtime", "60"), "runtime_durability", "unmet", "60 s (runtime now", "charge"),
     (
@@ -426,7 +426,10 @@ def test_each_condition_fails_alone_and_in_its_own_words(
     arrange(host)
     found = look(host, STOPS)
     failed = [condition for condition in found.conditions if condition.state != "met"]
-    assert [(condition.name, condition.state) for condition in failed] == [(name, state)]
+    # What is too little of a battery for one flush is too little for apcupsd's shutdown as well.
+    both = (monitor, name) == ("apcupsd", "runtime_durability")
+    also = [("runtime_clean_stop", "unmet")] if both else []
+    assert [(condition.name, condition.state) for condition in failed] == [(name, state), *also]
     assert evidence in failed[0].evidence
     assert remedy in failed[0].remedy
     assert failed[0].why
@@ -547,6 +550,16 @@ def test_a_secondary_needs_no_power_down_flag(word: str) -> None:
     assert found.upses[0].type == "secondary"
     (flag,) = (one for one in found.conditions if one.name == "powerdown_flag")
     assert (flag.state, "secondary" in flag.evidence) == ("met", True)
+
+
+@pytest.mark.parametrize("said", ["usbhid-ups\x1b[2Jall is well", "dummy-ups\r", " ", "x" * 61])
+def test_a_driver_with_a_name_that_is_none_is_not_known(said: str) -> None:
+    host = nut_28()
+    host.upsd.variables["rack"]["driver.name"] = said
+    found = look(host)
+    (driver,) = (each for each in found.conditions if each.name == "driver_real")
+    assert (driver.state, found.upses[0].driver) == ("unknown", "unknown")
+    assert said.strip() == "" or said not in driver.evidence
 
 
 @pytest.mark.fact(39)

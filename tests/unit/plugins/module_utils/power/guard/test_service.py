@@ -151,6 +151,22 @@ def test_it_begins_tight_and_flushes_what_an_earlier_one_may_have_left(guard: Gu
     guard.expect_tight("has just begun")
 
 
+def test_it_counts_as_started_only_when_its_state_can_be_read(
+    guard: Guard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever had it started reads the state next, and takes what it says there for its word."""
+    read: list[object] = []
+
+    def hear(words: str) -> None:
+        if words == "READY=1":
+            read.append(guard.facts()["state"])
+
+    monkeypatch.setattr(services, "tell_manager", hear)
+    guard.turn(lambda: guard.service.machine.under_way is None and guard.state == "tight")
+    guard.service.turn()
+    assert read == ["tight"]
+
+
 def test_it_loosens_after_the_quiet_time_alone(guard: Guard) -> None:
     guard.look()
     for _look in range(9):
