@@ -18,7 +18,6 @@ from proof.log import Event, Kind
 QUIET = 10.0
 #: What happens -> what does it, and how long the guard, or systemd, may take to notice.
 EVENTS = {
-    "the driver has gone": ("systemctl stop nut-driver@lab", LIMIT),
     "upsd has gone": ("systemctl stop nut-server", LIMIT),
     "upsmon is killed": ("systemctl kill --signal=KILL nut-monitor", LIMIT),
     "the battery wants replacing": ("sleep 1.1; lab-ups 'OL RB' 3600", LIMIT),
