@@ -27,10 +27,11 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     os.umask(0o022)
     if words == ["state"]:
-        print(json.dumps(printable(state.read(Host())), indent=2, sort_keys=True))
+        found = json.dumps(printable(state.read(Host())), indent=2, sort_keys=True)
+        sys.stdout.write(f"{found}\n")
         return 0
     if words not in (["run"], ["tighten"]):
-        print("usage: guard.pyz run|tighten|state", file=sys.stderr)
+        sys.stderr.write("usage: guard.pyz run|tighten|state\n")
         return 2
     never_wait()
     try:

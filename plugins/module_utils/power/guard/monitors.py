@@ -70,7 +70,7 @@ class Watch:
 
 def _open(pid: int) -> int | None:
     try:
-        return _OPEN(pid) if _OPEN else None
+        return None if _OPEN is None else _OPEN(pid)
     except OSError:
         return None
 

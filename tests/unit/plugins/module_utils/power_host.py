@@ -89,8 +89,8 @@ class Upsd:
 class Nis:
     """A stand-in for apcupsd's network information server. `fields`: what it says."""
 
-    def __init__(self, fields: Mapping[str, str] = STATUS) -> None:
-        self.fields = dict(fields)
+    def __init__(self, fields: Mapping[str, str] | None = None) -> None:
+        self.fields = dict(STATUS if fields is None else fields)
 
     def __call__(self, question: bytes) -> bytes:
         assert question == b"\x00\x06status"

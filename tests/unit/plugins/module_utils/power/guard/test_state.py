@@ -47,9 +47,10 @@ def said(**more: Any) -> state.Said:
     return state.Said(**{**fields, **more})
 
 
-def host(found: state.Said | str | None, allowed: Any = TERMS, runs: bool = True) -> SmallHost:
+def host(found: state.Said | str | None, allowed: Any = "as in TERMS", runs: bool = True) -> SmallHost:
     """Return a host with a state, a licence (None: without), and the guard's process."""
     seen = SmallHost()
+    allowed = TERMS if allowed == "as in TERMS" else allowed
     seen.files["/proc/uptime"] = "1002.50 4000.00\n"
     if found is not None:
         seen.files[STATE] = found if isinstance(found, str) else found.render()
