@@ -100,8 +100,10 @@ def test_a_machine_that_cannot_be_observed_fails_by_cause(
     assert result["msg"].startswith("This machine cannot be observed: /proc/sys/kernel/random/boot_id")
 
 
-def test_a_name_that_is_no_text_reaches_the_controller(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_a_driver_whose_name_is_no_text_is_not_known(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     host = nut_28()
     host.upsd.variables["rack"]["driver.name"] = "caf\udce9"
     result = run_module(power_facts, host, monkeypatch, capsys)
-    assert result["ansible_facts"]["durable_power"]["upses"][0]["driver"] == "caf\\xe9"
+    told = result["ansible_facts"]["durable_power"]
+    assert told["upses"][0]["driver"] == "unknown"
+    assert [each["state"] for each in told["conditions"] if each["name"] == "driver_real"] == ["unknown"]
