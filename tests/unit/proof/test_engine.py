@@ -64,7 +64,7 @@ def test_pages_that_nothing_mends_are_cut_whole_and_the_page_says_so() -> None:
         cell = {
             "cell": "c",
             "expects": SAFE,
-            "setting": {"profile": "flush", "device": "sata", "engine": name},
+            "setting": {"profile": "flush", "device": "sata", "file_system": "ext4", "engine": name},
         }
         told = evidence.not_shown([cell | {"accounting": []}])
         assert (ENGINES["firebird"].unproven in told) == (name == "firebird")
