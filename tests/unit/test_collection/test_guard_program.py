@@ -1,7 +1,10 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program as a process of its own: the same bytes each time, and what is left when it is killed."""
+"""The guard's program as a process of its own: the same bytes each time, and what is left when it is killed.
+
+Not beside the guard's other tests: it is built of modules as Python or a module's payload loads them, not as ansible-test does.
+"""
 
 from __future__ import annotations
 
@@ -254,3 +257,20 @@ def test_what_dies_between_the_remount_and_the_flush_is_not_called_tight(machine
     assert machine.start("tighten").wait(30) == 0
     assert machine.log()[before:] == TIGHTENED[1:]
     assert machine.state() == "stopped"
+
+
+def test_a_journal_that_hangs_keeps_nobody_waiting(tmp_path: Path) -> None:
+    (tmp_path / "guard.pyz").write_bytes(program.build())
+    script = (
+        f"import sys; sys.path.insert(0, '{tmp_path}/guard.pyz')\n"
+        "from durable_dbhost.power.guard.voice import never_wait, say\n"
+        "never_wait()\n"
+        "for _ in range(5000): say('a line' * 20, 4)\n"
+    )
+    reader, writer = os.pipe()
+    done = subprocess.run([sys.executable, "-c", script], stderr=writer, timeout=60, check=False)
+    os.close(writer)
+    said = os.read(reader, 1000)
+    os.close(reader)
+    assert done.returncode == 0
+    assert said.startswith(b"<4>a line")
