@@ -21,9 +21,10 @@ from lab.progress import say
 from proof import log, machine
 from proof.cells import PLANTS, WORKLOADS, Setting
 from proof.disk import VolatileDisk
+from proof.edits import commits_in
 from proof.errors import ProofError
 from proof.log import Event, Kind
-from proof.writer import RECORD, RECORD_MAGIC, SECTOR, Job, acknowledgement_place, record
+from proof.writer import RECORD, SECTOR, Job, acknowledgement_place, record
 
 COMMITS = 300
 #: Lines of the trace that are kept, up to the acknowledgement's write.
@@ -98,12 +99,12 @@ def early(events: Sequence[Event], job: Job) -> list[Early]:
 
 def _commits(event: Event, job: Job) -> list[tuple[int, int]]:
     """Return the commits of this job that a write holds whole: what an earlier run left in a block has another seed."""
-    found, data = [], bytes(event.data)
-    for at in range(0, len(data) - job.size + 1, min(SECTOR, job.size)):
-        magic, client, number = RECORD.unpack_from(data, at)
-        if magic == RECORD_MAGIC and data[at : at + job.size] == record(job, client, number):
-            found.append((client, number))
-    return found
+    data = bytes(event.data)
+    return [
+        (client, number)
+        for at, client, number in commits_in(event, job)
+        if data[at : at + job.size] == record(job, client, number)
+    ]
 
 
 def hunt(setting: Setting, workload: str, runs: int, directory: Path) -> Found:

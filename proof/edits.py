@@ -55,7 +55,7 @@ def needed(events: Sequence[Event], job: Job) -> set[int]:
         if event.kind is Kind.FLUSH:
             flushes.append(event.sequence)
         elif event.kind is Kind.WRITE:
-            holds.update(dict.fromkeys(_commits(event, job), event))
+            holds.update({(client, number): event for _at, client, number in commits_in(event, job)})
         elif event.kind is Kind.ACK:
             _, client, number = RECORD.unpack_from(event.data)
             write = holds.get((client, number))
@@ -69,13 +69,13 @@ def needed(events: Sequence[Event], job: Job) -> set[int]:
     return found
 
 
-def _commits(event: Event, job: Job) -> Iterator[tuple[int, int]]:
-    """Yield the commits that a write holds; they begin at multiples of their size, or of a sector."""
+def commits_in(event: Event, job: Job) -> Iterator[tuple[int, int, int]]:
+    """Yield (place, client, number) of what a write holds; commits begin at multiples of their size, or of a sector."""
     step = min(SECTOR, job.size)
     for at in range(0, len(event.data) - RECORD.size + 1, step):
         magic, client, number = RECORD.unpack_from(event.data, at)
         if magic == RECORD_MAGIC:
-            yield client, number
+            yield at, client, number
 
 
 def _drawn(places: list[int], events: Sequence[Event], seed: object, what: str) -> int:

@@ -9,24 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..observation import UNKNOWN
+from ..power.conditions import NAMES
 from . import attestations, budgets
 from .attestations import HOST, Attestation
 from .requirements import Requirement, of_disk
 
 #: What power_facts tells of, each by this name.
-CONDITIONS = (
-    "monitor_active",
-    "monitor_enabled",
-    "mode_set",
-    "power_values",
-    "shutdown_command",
-    "status_online",
-    "driver_real",
-    "powerdown_flag",
-    "notify_reaches_guard",
-    "runtime_durability",
-    "runtime_clean_stop",
-)
+CONDITIONS = NAMES
 #: What a UPS says while the power is away: the guard knows what to do then, and does it by itself.
 _AWAY = ("OL", "OB", "LB", "CHRG", "DISCHRG")
 #: Claim -> what it says, for the host on which nobody has said it, and what to do.
