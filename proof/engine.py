@@ -88,7 +88,8 @@ class Engine:
 
     Scripts are for `sh -eu` in the guest. `adopt` lets the server keep its files below the mount point ($1), makes them if
     they are not there, and starts it. `prepare` makes the table, once `adopt` is done. `ask` prints the commits of the
-    seed $1 as `client,number`, a line each. `sync_off` turns the engine's own sync off, behind harden-db's back.
+    seed $1 as `client,number`, a line each. `version` prints the server's version. `sync_off` turns the engine's own sync
+    off, behind harden-db's back.
     `recover` lets this host's server recover files and asks it for the commits of a seed; ProofError: it cannot.
     `programs` are those that `recover` needs, each with its Debian package. `whole_pages`: it mends no page of which a
     power cut wrote a part, so the cuts of its cells keep or lose 4 KiB as one; `unproven` says so, or anything else that its
@@ -101,6 +102,7 @@ class Engine:
     adopt: str
     prepare: str
     ask: str
+    version: str
     sync_off: str
     client: Client
     socket: str

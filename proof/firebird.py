@@ -104,6 +104,7 @@ ENGINE = Engine(
     adopt=ADOPT,
     prepare=PREPARE,
     ask=ASK,
+    version='echo "quit;" | isql-fb -z 2>&1 | sed -n "s/^ISQL Version: //p"',
     sync_off=SYNC_OFF,
     client=CLIENT,
     socket=SOCKET,

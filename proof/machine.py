@@ -371,6 +371,13 @@ grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
             self.shell(f"start {engine.name}", engine.adopt, MOUNT, limit=LIMIT)
             self.shell(f"prepare {engine.name}", engine.prepare, MOUNT, limit=LIMIT)
 
+    def version_of_engine(self) -> dict[str, str]:
+        """Return the version of the engine's server by its name; nothing if the setting has no engine."""
+        if not self.setting.engine:
+            return {}
+        engine = ENGINES[self.setting.engine]
+        return {engine.name: self.shell(f"version of {engine.name}", engine.version).strip()}
+
     def rows(self, seed: int) -> Rows:
         """Return the commits of a seed that the engine's server has, once it has recovered."""
         engine = ENGINES[self.setting.engine]
@@ -446,7 +453,7 @@ def record_jobs(
                 )
                 segments.append(rig.write(job))
         after = rig.seen()
-        versions = versions_of(rig.machine)
+        versions = versions_of(rig.machine) | rig.version_of_engine()
     found = log.read(disk.directory)
     _must_be_whole(setting, found, segments)
     text = {

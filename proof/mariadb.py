@@ -92,6 +92,7 @@ ENGINE = Engine(
     adopt=ADOPT,
     prepare=PREPARE,
     ask=ASK,
+    version="mariadbd --version",
     sync_off=SYNC_OFF,
     client=CLIENT,
     socket=SOCKET,

@@ -99,6 +99,7 @@ ENGINE = Engine(
     adopt=ADOPT,
     prepare=PREPARE,
     ask=ASK,
+    version="psql --version",
     sync_off=SYNC_OFF,
     client=CLIENT,
     socket=SOCKET,

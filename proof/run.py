@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -194,21 +195,27 @@ def _one(
         say(f"{cell.name}: {arguments.cuts} cuts")
         found.append(judge.judge_cell(cell, record, arguments.cuts, arguments.jobs))
         say(f"{cell.name}: {_in_words(found[-1])}")
-    if not (arguments.judge_only or arguments.no_reboot):
-        booted = to_boot(matrix())
-        for cell, judged in zip(members, found, strict=True):
-            if cell.name in booted:
-                _reboot(cell, record, judged)
+    booted, boots = to_boot(matrix()), not (arguments.judge_only or arguments.no_reboot)
+    for cell, judged in zip(members, found, strict=True):
+        if cell.name in booted:
+            _reboot(cell, record, judged, boots)
     return found
 
 
-def _reboot(cell: Cell, record: judge.Record, found: dict[str, Any]) -> None:
-    """Cut once for real: boot from what a cut left."""
-    say(f"{cell.name}: one cut, and a boot from what it left")
+def _reboot(cell: Cell, record: judge.Record, found: dict[str, Any], boots: bool = True) -> None:
+    """Cut once for real: boot from what a cut left. What that showed is part of the record, and found there again."""
+    kept = record.directory / f"reboot-{cell.workload}.json"
     try:
-        found["reboot"] = judge.reboot_cell(
-            cell, record, record.directory.with_name(f"{record.directory.name}-reboot")
-        )
+        if kept.exists():
+            found["reboot"] = json.loads(kept.read_text())
+        elif boots:
+            say(f"{cell.name}: one cut, and a boot from what it left")
+            found["reboot"] = judge.reboot_cell(
+                cell, record, record.directory.with_name(f"{record.directory.name}-reboot")
+            )
+            kept.write_text(json.dumps(found["reboot"]))
+        else:
+            return
     except (ProofError, LabError) as error:
         # What the cuts have shown is worth keeping.
         found["problems"].append(f"a boot from what a cut left: {error}")

@@ -65,6 +65,10 @@ class Bench(Machine):
     def hmp(self, line: str) -> None:
         """Write it down; a device that is added is seen by the serial that it shows."""
         self.told.append(line)
+        if line.startswith("drive_del"):
+            name = line.removeprefix("drive_del ")
+            if self.drives.pop(name.removeprefix("drive-"), None) is None:
+                raise LabError(f"QEMU refuses {line!r}: Error: Device {name!r} not found")
         if line.startswith("device_add"):
             words = dict(word.split("=") for word in line.split(",")[1:])
             self.seen[words["id"].removeprefix("disk-")] = words["serial"]
@@ -83,11 +87,12 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def test_a_disk_comes_back_to_its_place(machine: Bench) -> None:
-    """With its own file, serial and WWN."""
+    """With its own file, serial and WWN; that QEMU deleted its drive meanwhile is as it should be."""
     machine.unplug("SCSI2")
     del machine.drives["SCSI2"]
     machine.plug("SCSI2")
     assert machine.told == [
+        "drive_del drive-SCSI2",
         f"drive_add 0 if=none,id=drive-SCSI2,file={machine.files.disks}/SCSI2.qcow2,"
         "format=qcow2,cache=writeback,discard=unmap",
         "device_add scsi-hd,bus=scsi.0,scsi-id=1,id=disk-SCSI2,drive=drive-SCSI2,serial=SCSI2,"
@@ -101,6 +106,7 @@ def test_a_drive_that_qemu_kept_is_given_up_first(machine: Bench) -> None:
     machine.unplug("VIRT1")
     machine.plug("VIRT1")
     assert machine.told[0] == "drive_del drive-VIRT1"
+    assert "VIRT1" not in machine.drives
 
 
 def test_a_drive_whose_name_is_still_taken_is_tried_again(
@@ -118,17 +124,25 @@ def test_a_drive_whose_name_is_still_taken_is_tried_again(
 
     monkeypatch.setattr(machine, "hmp", hmp)
     machine.plug("SCSI2")
-    assert machine.told[0].startswith("drive_add")
+    assert [line.split()[0] for line in machine.told] == ["drive_del"] * 3 + [
+        "drive_add",
+        "device_add",
+        "lsblk",
+    ]
     assert machine.seen["SCSI2"] == "SCSI2"
 
 
-def test_another_refusal_of_a_drive_is_an_error(machine: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("refused", ["drive_del", "drive_add"])
+def test_another_refusal_of_a_drive_is_an_error(
+    machine: Bench, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
     """And nothing is waited for."""
     machine.unplug("SCSI2")
-    del machine.drives["SCSI2"]
 
     def hmp(line: str) -> None:
-        raise LabError(f"QEMU refuses {line!r}: Could not open")
+        if line.startswith(refused):
+            raise LabError(f"QEMU refuses {line!r}: Could not open")
+        Bench.hmp(machine, line)
 
     monkeypatch.setattr(machine, "hmp", hmp)
     with pytest.raises(LabError, match="Could not open"):

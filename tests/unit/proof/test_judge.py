@@ -341,6 +341,25 @@ def test_a_machine_that_does_not_come_back_is_a_problem_of_the_cell_alone(
     assert (found["verdict"], found["totals"]) == ("not shown", {"cuts": 1000})
 
 
+@ext4_tools
+def test_a_boot_is_kept_with_the_record(safe_record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judging once more, or only judging, finds it there; without one, only judging boots nothing."""
+    boots = list[str]()
+
+    def reboot(*_: object) -> dict[str, Any]:
+        boots.append("one")
+        return {"acknowledged": 9, "missing": 1, "torn": 0, "complaints": []}
+
+    monkeypatch.setattr(judge, "reboot_cell", reboot)
+    cells = [dict[str, Any](problems=[]) for _ in range(4)]
+    for found, may_boot in zip(cells, (False, True, True, False), strict=True):
+        run._reboot(SAFE_CELL, safe_record, found, may_boot)
+    assert cells[0] == {"problems": []}
+    assert cells[1]["reboot"]["missing"] == 1 and "1 missing" in cells[1]["problems"][0]
+    assert cells[1] == cells[2] == cells[3]
+    assert boots == ["one"]
+
+
 def test_cells_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """A pattern that fits none is refused."""
     assert run.main(["--list", SAFE_CELL.name]) == 0

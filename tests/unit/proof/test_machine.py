@@ -160,6 +160,8 @@ class Guest:
             return 0, "\n".join([before, told, self._stat(), "254:16", trace, ""])
         if "lsblk" in script:
             return 0, "vdb\n"
+        if named := [name for name, engine in ENGINES.items() if engine.version in script]:
+            return 0, f"{named[0]} 1.2.3\n"
         return (1, "said") if "fails" in script else (0, "")
 
     def _stat(self) -> str:
@@ -370,4 +372,6 @@ def test_a_real_engine_is_there_before_it_is_hardened(
     machine.record(setting, [Cell(setting, COMMITS, LOSES)], [1], tmp_path / "r")
     steps = [made, "create table", "harden-db", off, "engine_writer.py"]
     assert [place(guests[0], step) for step in steps] == sorted(place(guests[0], step) for step in steps)
-    assert len(Record.read(tmp_path / "r").segments(COMMITS)) == 1
+    found = Record.read(tmp_path / "r")
+    assert len(found.segments(COMMITS)) == 1
+    assert found.raw["versions"][engine] == f"{engine} 1.2.3"
