@@ -107,6 +107,10 @@ ansible_facts:
               description: The driver that asks the device, or V(unknown).
               type: str
               returned: always
+            user:
+              description: As whom NUT's monitor asks for it. Empty for apcupsd.
+              type: str
+              returned: always
             power_value:
               description: How many of this host's power supplies it feeds, by the monitor's configuration.
               type: int

@@ -92,19 +92,20 @@ def _notify(power: dict[str, Any]) -> Iterator[Setting]:
 
 def _asked(power: dict[str, Any], name: str, value: Any) -> Setting:
     if name == "monitor":
-        wanted = f"{value['system']} {value['power_value']} {value['type']}"
+        wanted = _line(value)
         seen = next(
-            (
-                f"{ups['system']} {ups['power_value']} {ups['type']}"
-                for ups in power["upses"]
-                if ups["system"] == value["system"]
-            ),
+            (_line(ups) for ups in power["upses"] if ups["system"] == value["system"]),
             UNKNOWN if power["monitor"] == UNKNOWN else UNSET,
         )
     else:
         wanted, seen = str(value), _word(_observed(power, name)["value"])
     why = {UNSET: f"the monitor's configuration has no {name}"}
     return _row(power, name, wanted, seen, why, value)
+
+
+def _line(monitor: dict[str, Any]) -> str:
+    """Return the words of a MONITOR line; nobody but the layer knows its password."""
+    return " ".join(str(monitor[name]) for name in ("system", "power_value", "user", "type"))
 
 
 def _row(

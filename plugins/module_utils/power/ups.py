@@ -47,7 +47,7 @@ class Ups(NamedTuple):
     unknown; `poll` is how often its driver asks it, in seconds. `version` is that of NUT, or '' where
     apcupsd watches it. `logins` counts the hosts that draw power
     from it by their own word, or None. `reason` says why there is no status, `low_reason` why
-    `runtime_low` is unknown, or how it is known.
+    `runtime_low` is unknown, or how it is known. `user` is as whom NUT's monitor asks, '' for apcupsd.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Ups(NamedTuple):
     logins: int | None = None
     reason: str | None = None
     low_reason: str = "nothing was told"
+    user: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as the facts have it."""

@@ -209,6 +209,24 @@ def test_a_profile_that_no_rule_makes_is_said_so(tmp_path: Path) -> None:
     assert "not made by harden-db" in made.harden()["verdict"]
 
 
+@pytest.mark.parametrize(("profile", "mounts"), [("disposable", 1), ("flush", 0)])
+def test_what_takes_a_new_mount_gets_one_only_where_commits_are_given_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str, mounts: int
+) -> None:
+    """How ext4 treats data is decided then; a safe profile that waits for something is no safe setting."""
+    made, guest = rig(tmp_path)
+    made.setting = Setting(profile, "virtio", "ext4")
+    words = dict.fromkeys(("profile", "was", "changes", "requirements"), "")
+    reports = [{**words, "verdict": verdict, "why": ["it waits"]} for verdict in ("accepted_loss", "pending")]
+    monkeypatch.setattr(Rig, "_harden_once", lambda _: reports.pop())
+    if mounts:
+        assert made.harden()["verdict"] == "accepted_loss"
+    else:
+        with pytest.raises(ProofError, match="verdict is pending, wanted durable or attested: it waits"):
+            made.harden()
+    assert len([script for script in guest.scripts if "umount" in script]) == mounts
+
+
 def test_files_are_prepared_once_for_all_runs_in_a_directory(tmp_path: Path) -> None:
     """In the size that the largest needs."""
     made, guest = rig(tmp_path)

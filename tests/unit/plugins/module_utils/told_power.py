@@ -90,6 +90,7 @@ def power(*but: dict[str, Any], **changes: Any) -> dict[str, Any]:
                 "system": "rack@localhost",
                 "driver": "usbhid-ups",
                 "power_value": 1,
+                "user": "upsmon",
                 "type": "primary",
                 "status": ["OL", "CHRG"],
                 "charge": 100.0,

@@ -464,8 +464,12 @@ def test_a_hook_that_is_gone_is_written_again() -> None:
         ({"shutdown_command": "/sbin/poweroff"}, [{"shutdown_command": "/sbin/poweroff"}]),
         ({"powerdown_flag": "/run/killpower"}, [{"powerdown_flag": "/run/killpower"}]),
         (
-            {"monitor": {"system": "rack@localhost", "power_value": 1, "user": "u", "type": "primary"}},
+            {"monitor": {"system": "rack@localhost", "power_value": 1, "user": "upsmon", "type": "primary"}},
             [],
+        ),
+        (
+            {"monitor": {"system": "rack@localhost", "power_value": 1, "user": "db1", "type": "primary"}},
+            [{"monitor": {"system": "rack@localhost", "power_value": 1, "user": "db1", "type": "primary"}}],
         ),
         (
             {"monitor": {"system": "new@localhost", "power_value": 1, "user": "u", "type": "primary"}},

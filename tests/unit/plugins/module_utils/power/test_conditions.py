@@ -530,7 +530,10 @@ def test_a_ups_that_feeds_nothing_here_is_told_and_does_not_count() -> None:
     second_ups("OB LB", 1)(host)
     host.edit(UPSMON, "MONITOR b@ups2 1", "MONITOR b@ups2 0")
     found = look(host, STOPS)
-    assert [ups.system for ups in found.upses] == ["rack@localhost", "b@ups2"]
+    assert [(ups.system, ups.user) for ups in found.upses] == [
+        ("rack@localhost", "upsmon"),
+        ("b@ups2", "u"),
+    ]
     assert {condition.state for condition in found.conditions} == {"met"}
 
 
