@@ -35,7 +35,7 @@ FairCom DB's way of committing (a log with O_SYNC, COMMIT_DELAY 1 ms, one writer
 disk that was fixed beforehand, in `proof/mechanics.py`: {drive}.
 Measured: how many commits share a sync, and what the disk is told for each. Derived: commits for each second, from the
 model's time for exactly that. The disk and the delay of these runs were {scale:g} times slower, so that the emulated
-processor counts for little; its share stands in the last column, and "as it ran" is the rate with it.
+processor counts for less; its share stands in the last column, and "as it ran" is the rate with it.
 Published: FairCom's "Linux Performance and Safety Advisory". Nothing is fitted to it.
 """
 WHY_WORDS = """\

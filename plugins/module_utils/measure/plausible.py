@@ -20,10 +20,10 @@ def doubt(disk: dict[str, Any], rate: float, clients: int) -> str | None:
 
     Each commit of a client waits for the one before. On a rotating disk the next sector of a log has then
     passed the head, so a client has one commit in a rotation at the most; several share a rotation.
-    A virtual disk says of itself that it rotates without meaning it.
+    A disk that says it has no cache turns no faster. A virtual disk says of itself that it rotates without meaning it.
     """
     cache = disk["write_cache"]
-    if cache["device"] == "none" or cache["volatile"] == "non_volatile":
+    if cache["volatile"] == "non_volatile" and cache["device"] != "none":
         return None
     if disk["rotational"] == "yes" and disk["kind"] == "physical":
         most = ROTATIONS * MARGIN * clients
@@ -34,7 +34,7 @@ def doubt(disk: dict[str, Any], rate: float, clients: int) -> str | None:
                 " power cut, commits on it are not safe: pull the plug, or ask its maker"
             )
         return None
-    if clients == 1 and rate > FLASH:
+    if cache["device"] != "none" and clients == 1 and rate > FLASH:
         return (
             f"{disk['name']}: seen {rate:g} commits/s from one client, wanted at most {FLASH} of flash without"
             " protected memory: something answers before the medium does. Attest power-loss protection if it"

@@ -128,6 +128,12 @@ def test_a_safe_cell_and_its_control_are_shown(
     text = (tmp_path / "evidence/README.md").read_text()
     assert "2 of 2 cells show what they should: 1 safe ones, 1 controls" in text
     assert f"| {SAFE_CELL.name} | {safe['totals']['cuts']} | 0 |" in text
+    assert "all 4 of 4 trials lost a commit by it (100%); 0 trials lost none" in text
+    assert "In 0 of 1 cells" in text
+    # the page of a device without a rule of harden-db says so at its head
+    assert "1 safe ones, 1 controls.\n" in text
+    by_default = {**safe, "setting": {**safe["setting"], "device": "nbd"}}
+    assert "1 of the safe ones are as the kernel makes them" in evidence.page([by_default])
     assert "native FUA is unproven" in text
     assert f"{len(matrix()) - 2} of {len(matrix())} cells of the matrix were not run: " in text
     assert "strict/virtio/ext4, strict/virtio/ext4/cache-back, " in text

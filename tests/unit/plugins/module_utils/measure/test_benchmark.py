@@ -154,6 +154,7 @@ class TestPlausible:
             (disk(kind="virtual"), 5000, 1, False),
             (disk(kind="virtual"), 20001, 1, True),
             (disk(kind="virtual"), 90000, 16, False),
+            (disk(cache={"device": "none", "volatile": "non_volatile"}), 5000, 1, True),
             (disk(rotational="no"), 20000, 1, False),
             (disk(rotational="no"), 20001, 1, True),
             (disk(rotational="no", cache={"device": "none"}), 99999, 1, False),
