@@ -14,11 +14,12 @@ from proof.plot import Bar, bars
 from proof.tables import table
 
 CHOICE_WORDS = """\
-For each device the policy is asked which way it chooses, on the facts of that machine; with `host_honours_fua` attested that
-has to be the cheapest of the ways that were shown to be safe there. A virtual disk only claims FUA, and a cell that was
-shown is what such an attestation would rest upon; without it forced flush is chosen, which is safe, at its price. Costs
-are flushes and writes for each commit of one client, as the kernel sent them. 0/0 is never chosen, though where the cache
-is off it is safe on this rig: the files here were written in full and synced before, and blocks that were only
+For each device the policy is asked which way it chooses. It is given what the guest's kernel said of the disk, in the words of
+the facts; no SQL Server was there for harden-db to find. With `host_honours_fua` attested its choice has to be the cheapest
+of the ways that were shown to be safe there; ways within {tolerance:g} of each other are alike. A virtual disk only claims FUA,
+and a cell that was shown is what such an attestation would rest upon; without it forced flush is chosen, which is safe,
+at its price. Costs are flushes and writes for each commit of one client, as the kernel sent them. 0/0 is never chosen, though
+where the cache is off it is safe on this rig: the files here were written in full and synced before, and blocks that were only
 allocated lose their commits with it. Its cost stands here so that nobody takes it for an offer.
 """
 CHOICE_HEAD = (
@@ -125,7 +126,7 @@ def of_choices(choices: Sequence[choice.Choice]) -> list[str]:
         return []
     return [
         "### What is chosen for SQL Server\n",
-        CHOICE_WORDS,
+        CHOICE_WORDS.format(tolerance=choice.TOLERANCE),
         table(CHOICE_HEAD, [_choice_row(each) for each in choices]),
     ]
 

@@ -35,7 +35,7 @@ def cell(device: str, workload: str, flushes: float, writes: float, **values: An
         "clients": 1,
         "noise": 1,
         "kernel": {"flushes": flushes, "writes": writes + 1},
-        "trace": {"fua": 0.0},
+        "trace": {"fua": 0.0, "flushes": 0.0},
         "log": {"fua": 0.0, "flushes": flushes},
         "minimum": {"flushes": None},
         "commit_seconds": {"p50": 0.01},
