@@ -21,9 +21,9 @@ PRICE = "price.json"
 EARLY = "early.json"
 TITLE = "<!-- written by `make prove`; edits are lost -->\n# Evidence\n"
 COST_WORDS = """\
-For each commit: by the kernel's counters, by its trace, and by the log of the disk. The trace names a request each time that it
-is issued, so one that the driver gives back is there twice. On SATA, where a flush has no place in the queue of other
-commands, several clients have more flushes in the trace than by counter and log, which agree.
+For each commit: by the kernel's counters, by its trace, and by the log of the disk. Counter and log
+agree. On SATA with several clients the trace has more: it names a request each time that it is issued, and a flush, which
+has no place in that disk's queue beside other commands, is likely given back and issued again.
 """
 NOT_MODELLED = (
     "Sectors that tear, writes that land elsewhere, and disks that lose what was durable are not in the model.",
