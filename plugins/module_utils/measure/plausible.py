@@ -23,7 +23,8 @@ def doubt(disk: dict[str, Any], rate: float, clients: int) -> str | None:
     A disk that says it has no cache turns no faster. A virtual disk says of itself that it rotates without meaning it.
     """
     cache = disk["write_cache"]
-    if cache["volatile"] == "non_volatile" and cache["device"] != "none":
+    has_cache = cache["device"] != "none"
+    if has_cache and cache["volatile"] == "non_volatile":
         return None
     if disk["rotational"] == "yes" and disk["kind"] == "physical":
         most = ROTATIONS * MARGIN * clients
@@ -34,7 +35,7 @@ def doubt(disk: dict[str, Any], rate: float, clients: int) -> str | None:
                 " power cut, commits on it are not safe: pull the plug, or ask its maker"
             )
         return None
-    if cache["device"] != "none" and clients == 1 and rate > FLASH:
+    if has_cache and clients == 1 and rate > FLASH:
         return (
             f"{disk['name']}: seen {rate:g} commits/s from one client, wanted at most {FLASH} of flash without"
             " protected memory: something answers before the medium does. Attest power-loss protection if it"

@@ -93,7 +93,7 @@ def _ask(host: Host, monitor: Monitor) -> Ups:
     else:
         answer, name = upsd.ask(host, asked), asked.ups
     system = monitor.system if "@" in monitor.system else f"{monitor.system}@localhost"
-    return of_nut(name, system, monitor.power_value, monitor.type, answer)._replace(user=monitor.user)
+    return of_nut(name, system, monitor.user, monitor.power_value, monitor.type, answer)
 
 
 def _seconds(lines: Sequence[Directive], name: str) -> float | None:

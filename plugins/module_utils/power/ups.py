@@ -77,9 +77,11 @@ class Ups(NamedTuple):
         return {**found, "status": list(self.status)}
 
 
-def of_nut(name: str, system: str, power_value: int, kind: str, answer: upsd.Answer) -> Ups:
+def of_nut(name: str, system: str, user: str, power_value: int, kind: str, answer: upsd.Answer) -> Ups:
     """Return what upsd's answer says of a UPS."""
-    known = Ups(name, system, UNKNOWN, power_value, kind, logins=answer.logins, reason=answer.reason)
+    known = Ups(
+        name, system, UNKNOWN, power_value, kind, logins=answer.logins, reason=answer.reason, user=user
+    )
     told = answer.variables
     if told is None:
         return known._replace(stale=YES if answer.word == "DATA-STALE" else UNKNOWN)
