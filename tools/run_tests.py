@@ -27,6 +27,9 @@ from venvs import ROOT
 
 OUTPUT = ROOT / "tests/output"
 TAIL = 60
+#: Of these, what the summary repeats: the end of a long output is often all that is kept of it.
+REPEATED = 12
+WIDTH = 200
 #: Stages that run beside each other: two are what two processors carry.
 TOGETHER = 2
 #: For environments that are made, and what is counted.
@@ -41,7 +44,8 @@ class Outcome:
     """What became of the stages."""
 
     passed: int = 0
-    failed: int = 0
+    #: The lines that say why, by stage.
+    failed: dict[str, list[str]] = field(default_factory=dict)
     impossible: list[str] = field(default_factory=list)
     not_reached: list[str] = field(default_factory=list)
 
@@ -86,8 +90,8 @@ def follow(process: subprocess.Popen[bytes], log: Path, live: bool, margin: str)
     return process.wait()
 
 
-def run(stage: Stage, venv: Path) -> bool:
-    """Run one stage and say how it went."""
+def run(stage: Stage, venv: Path) -> list[str] | None:
+    """Run one stage and say how it went; return None if it passed, and else the lines that say why."""
     log = OUTPUT / f"{stage.slug}.log"
     started = time.monotonic()
     print(f"  {stage.name} ...", end="\n" if stage.live else " ", flush=True)
@@ -96,14 +100,15 @@ def run(stage: Stage, venv: Path) -> bool:
     again = f"  {stage.name} ... " if stage.live else ""
     if code == 0:
         print(f"{again}ok, {elapsed}", flush=True)
-        return True
+        return None
     print(f"{again}FAILED (exit code {code}), {elapsed}")
     lines = COLOUR.sub("", log.read_text(errors="replace")).splitlines()
+    why = [line for line in lines if WHY.search(line)]
     # What was shown live is long gone by now, but for what says why.
-    shown = [line for line in lines if WHY.search(line)] if stage.live else lines
+    shown = why if stage.live else lines
     print("\n".join(f"    | {line}" for line in shown[-TAIL:]))
     print(f"    all of it: {log.relative_to(ROOT)}", flush=True)
-    return False
+    return (why or lines or ["it printed nothing"])[-REPEATED:]
 
 
 def run_all(stages: list[Stage]) -> Outcome:
@@ -144,10 +149,26 @@ def take(outcome: Outcome, stage: Stage) -> None:
         print(f"  {stage.name} ... NOT RUN: {reason}", flush=True)
         outcome.impossible.append(f"{stage.name}: {reason}")
         return
-    passed = run(stage, venv)
+    why = run(stage, venv)
     with ONE_AT_A_TIME:
-        outcome.passed += passed
-        outcome.failed += not passed
+        if why is None:
+            outcome.passed += 1
+        else:
+            outcome.failed[stage.name] = why
+
+
+def summary(outcome: Outcome) -> list[str]:
+    """Return the lines that say what became of the stages, the most important last."""
+    return [
+        *(f"  not run: {line}" for line in outcome.impossible),
+        *(f"  not reached: {name}" for name in outcome.not_reached),
+        *(
+            line
+            for name, why in outcome.failed.items()
+            for line in (f"  failed: {name}", *(f"    | {line[:WIDTH]}" for line in why))
+        ),
+        f"{outcome.passed} passed, {len(outcome.failed)} failed",
+    ]
 
 
 def main() -> int:
@@ -163,11 +184,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="dbhost-test-") as scratch:
         outcome = run_all(stages_of(groups, Path(scratch)))
     print(f"\n== summary, {time.monotonic() - started:.0f} s")
-    for line in outcome.impossible:
-        print(f"  not run: {line}")
-    for name in outcome.not_reached:
-        print(f"  not reached: {name}")
-    print(f"{outcome.passed} passed, {outcome.failed} failed")
+    print("\n".join(summary(outcome)))
     return 1 if outcome.failed or not outcome.passed else 0
 
 

@@ -40,7 +40,7 @@ def run(runner: ModuleType, *stages: tuple[str, str]) -> tuple[int, int, int, in
             for number, (venv, code) in enumerate(stages)
         ]
     )
-    return found.passed, found.failed, len(found.impossible), len(found.not_reached)
+    return found.passed, len(found.failed), len(found.impossible), len(found.not_reached)
 
 
 def test_counts_what_passed(runner: ModuleType) -> None:
@@ -64,7 +64,12 @@ def test_a_long_stage_repeats_at_its_end_what_says_why(
 ) -> None:
     code = "print('FAILED tests/test_x.py::test_y'); print('a word'); exit(1)"
     stage = runner.Stage("lab", "long", "here", (sys.executable, "-c", code), Path.cwd(), live=True)
-    assert runner.run_all([stage]).failed == 1
+    found = runner.run_all([stage])
+    assert runner.summary(found) == [
+        "  failed: long",
+        "    | FAILED tests/test_x.py::test_y",
+        "0 passed, 1 failed",
+    ]
     after = capsys.readouterr().out.rpartition("FAILED (exit code")[2]
     assert "FAILED tests/test_x.py::test_y" in after
     assert "a word" not in after
@@ -93,7 +98,7 @@ def test_neighbours_run_beside_each_other_and_what_comes_after_a_failure_does_no
     runner.TOGETHER = 2
     found = runner.run_all([stage("a"), stage("b")])
     told = capsys.readouterr().out
-    assert (found.passed, found.failed) == (1, 1)
+    assert (found.passed, list(found.failed)) == (1, ["b"])
     assert "    a | met" in told and "    b | met" in told
     assert [[one.name for one in batch] for batch in runner.batches([stage(name) for name in names])] == [
         ["a", "b", "c"]
