@@ -94,7 +94,7 @@ def assess(
         if instance["engine"] == "mssql":
             warnings += mssql.warnings(instance)
         if instance["engine"] == "faircom":
-            warnings += faircom.warnings(instance, _label(instance), profile)
+            warnings += faircom.warnings(instance, _label(instance), profile, storage)
             unknowns += faircom.unknowns(instance, _label(instance)) if profile.promises_durability else []
         if own_risks or storage_loses:
             check = CHECKS[_kind(instance)]

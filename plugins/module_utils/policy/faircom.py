@@ -15,6 +15,7 @@ from typing import Any
 
 from ..observation import UNKNOWN
 from .engine_rules import Rule
+from .placement import place
 from .profiles import KEEP, SHORT, Profile
 
 WRITE_THROUGH = ("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU")
@@ -27,6 +28,8 @@ _LONG_DELAY = 100
 #: large one slows down.
 _SHORT_DELAYS = tuple(map(str, range(1, 11)))
 _NUMBERS, _BUILD = (10, 3, 1, 21834), 140307
+#: A profile whose promise rests on these has caches that lose what was not flushed yet.
+_AWAITS_FLUSH = ("flush", "ups")
 
 
 def writes_through(version: str) -> str:
@@ -88,8 +91,10 @@ def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
         yield f"{label}: where its transaction logs lie is not known: {logs['reason']}"
 
 
-def warnings(instance: dict[str, Any], label: str, profile: Profile) -> Iterator[str]:
-    """Yield what its configuration file should not say, and what slows commits down and is kept."""
+def warnings(
+    instance: dict[str, Any], label: str, profile: Profile, storage: dict[str, Any]
+) -> Iterator[str]:
+    """Yield what its configuration file should not say, what slows commits down and is kept, and XFS below it."""
     delay = instance["settings"].get("COMMIT_DELAY", {}) if profile.commit_delay == KEEP else {}
     for word in dict.fromkeys((delay.get("running"), delay.get("persisted"))):
         if word not in (None, UNKNOWN, "stopped") and not _is_short(word):
@@ -101,6 +106,25 @@ def warnings(instance: dict[str, Any], label: str, profile: Profile) -> Iterator
         found = instance["evidence"].get(name)
         if found:
             yield f"{label}: {found['source']}: {found['reason']}"
+    if profile.rests_on in _AWAITS_FLUSH:
+        yield from _on_xfs(instance, label, storage)
+
+
+def _on_xfs(instance: dict[str, Any], label: str, storage: dict[str, Any]) -> Iterator[str]:
+    """Yield the XFS file systems, over a cache, that its files are on.
+
+    It writes its log with O_SYNC, which notes the file's times in the file system's log; and XFS can return from that
+    before its flush. The proof caught it (docs/proof.md).
+    """
+    with_cache = {
+        disk["name"] for disk in storage["disks"] if disk["write_cache"]["volatile"] != "non_volatile"
+    }
+    for mount in place(instance, storage).mounts:
+        if mount["fstype"] == "xfs" and with_cache.intersection(mount["disks"]):
+            yield (
+                f"{label}: {mount['target']} is XFS over a disk with a cache, where an O_SYNC write can, rarely, be"
+                " acknowledged some milliseconds before it is on the disk; ext4, or profile strict, does not have that"
+            )
 
 
 def _is_short(word: str) -> bool:

@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.faircom import (
     WRITE_THROUGH,
     writes_through,
 )
 
+from ..runs import NOW, inputs
+from ..small_host import SmallHost
 from .test_engines import instance, judged, row
 
 
@@ -183,3 +187,31 @@ def test_a_commit_delay_puts_no_host_at_risk() -> None:
     assert (good["verdict"], found["verdict"]) != ("at_risk", "at_risk")
     assert found["verdict"] in (good["verdict"], "drifted")
     assert found["exposed"] == []
+
+
+@pytest.mark.fact(32)
+@pytest.mark.parametrize(
+    ("profile", "path", "warned"),
+    [
+        ("flush", "/srv/mssql", True),
+        ("flush", "/srv/pgdata", False),  # ext4
+        ("strict", "/srv/mssql", False),  # no cache
+        ("disposable", "/srv/mssql", False),  # promises nothing
+    ],
+)
+def test_on_xfs_over_a_cache_it_may_be_told_too_early(profile: str, path: str, warned: bool) -> None:
+    found = judged(instance("faircom", directories=[path]), profile=profile, mounts=[path])
+    told = [warning for warning in found["warnings"] if "XFS" in warning]
+    assert len(told) == warned
+    assert all(f"faircom main: {path} is XFS" in warning for warning in told)
+
+
+@pytest.mark.fact(32)
+def test_on_xfs_over_a_disk_without_a_cache_it_is_not() -> None:
+    storage = collect(SmallHost(), NOW)
+    (disk,) = [disk for disk in storage["disks"] if disk["name"] == "sdb"]
+    disk["write_cache"]["volatile"] = "non_volatile"
+    server = instance("faircom", directories=["/srv/mssql"])
+    engines = {"time": NOW, "engines": [server], "unattributed": []}
+    found = assess(inputs("flush", mounts=["/srv/mssql"]), storage, NOW, engines)
+    assert not any("XFS" in warning for warning in found["warnings"])
