@@ -24,6 +24,8 @@ from lab.recipe import Recipe
 from lab.record import Record
 
 BOOT_LIMIT = 300.0  # a busy host needs a third of it
+REBOOT_LIMIT = 600.0  # the guest stops first, and its connections with it
+STOP_LIMIT = 60.0  # QEMU writes out all of its disks
 
 
 class Machine:
@@ -106,7 +108,7 @@ class Machine:
         if pid is not None:
             with suppress(LabError):  # QEMU may hang up before it answers
                 self.qmp("quit")
-            if not process.wait_ended(pid, 10.0):
+            if not process.wait_ended(pid, STOP_LIMIT):
                 process.kill(self.files)
 
     def power_off(self) -> None:
@@ -122,6 +124,19 @@ class Machine:
         self._must_run()
         self.stop()
         self.boot()
+
+    def reboot(self) -> None:
+        """Let the guest reboot itself, in order, and return when it is up again; QEMU goes on."""
+        before = self._boot_id()
+        self.run(["systemctl", "--no-block", "reboot"], check=False)
+        deadline = time.monotonic() + REBOOT_LIMIT
+        while self._boot_id() in (None, before):
+            # What was connected to the boot before would hang.
+            self._connection.close()
+            if time.monotonic() > deadline:
+                raise LabError(f"{self.name} does not come back; its console: {self.files.console}")
+            time.sleep(2.0)
+        self.run(["systemctl", "is-system-running", "--wait"], check=False, timeout=BOOT_LIMIT)
 
     def cut(self) -> None:
         """SIGKILL QEMU; the disks' files stay as they are. `boot` brings the machine back."""
@@ -147,8 +162,14 @@ class Machine:
 
     def _sleeps(self) -> int | None:
         """Return how often the guest has slept since it booted, None while it does not answer."""
-        with suppress(LabError, subprocess.TimeoutExpired, ValueError):
+        with suppress(LabError, ValueError):
             return int(self.run(["cat", "/sys/power/suspend_stats/success"], timeout=5.0).stdout)
+        return None
+
+    def _boot_id(self) -> str | None:
+        """Return the name of this boot, None while the guest does not answer."""
+        with suppress(LabError):
+            return self.run(["cat", "/proc/sys/kernel/random/boot_id"], timeout=30.0).stdout
         return None
 
     # Snapshots
@@ -181,7 +202,10 @@ class Machine:
         input: str | None = None,
         timeout: float | None = 120.0,
     ) -> subprocess.CompletedProcess[str]:
-        """Run `argv` as root in the machine. LabError, with its output, if it fails and `check`."""
+        """Run `argv` as root in the machine.
+
+        LabError if it does not end in time, and, with its output, if it fails and `check`.
+        """
         return self._connection.run(argv, check=check, input=input, timeout=timeout)
 
     def put(self, local: Path, remote: str) -> None:

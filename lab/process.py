@@ -76,8 +76,17 @@ def wait_ended(pid: int | None, limit: float) -> bool:
 
 
 def _lives(pid: int) -> bool:
+    """Tell whether any thread of a process goes on: one may hold its files for a while after the first has ended."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return False
+    return any(_goes_on(thread) for thread in threads)
+
+
+def _goes_on(thread: Path) -> bool:
+    try:
+        state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return False
     return state not in ("Z", "X")

@@ -76,15 +76,24 @@ class Connection:
         input: str | None = None,
         timeout: float | None = 120.0,
     ) -> subprocess.CompletedProcess[str]:
-        """Run `argv` as root in the machine. LabError, with its output, if it fails and `check`."""
-        done = subprocess.run(
-            [*self._ssh(), self.name, "--", shlex.join(argv)],
-            input="" if input is None else input,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        """Run `argv` as root in the machine.
+
+        LabError if it does not end in time, and, with its output, if it fails and `check`.
+        """
+        try:
+            done = subprocess.run(
+                [*self._ssh(), self.name, "--", shlex.join(argv)],
+                input="" if input is None else input,
+                capture_output=True,
+                text=True,
+                timeout=timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise LabError(
+                f"{self.name}: {shlex.join(argv)[:100]!r} did not end within {timeout:.0f} s;"
+                f" its console: {self.files.console}"
+            ) from error
         if check and done.returncode:
             raise LabError(
                 f"{self.name}: {shlex.join(argv)[:100]!r} ended with {done.returncode}\n"

@@ -22,6 +22,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+from lab.errors import LabError
 from lab.layout import Layout
 from lab.machine import Machine
 from lab.progress import say
@@ -217,10 +218,8 @@ class Rig:
         """Run a script for sh in the guest; ProofError says which step failed, and how."""
         try:
             done = self.machine.run(["sh", "-euc", script, "proof", *arguments], check=False, timeout=limit)
-        except subprocess.TimeoutExpired:
-            raise ProofError(
-                f"{self.setting.name}: {step}: no end after {limit:.0f} s; console: {self.machine.files.console}"
-            ) from None
+        except LabError as error:
+            raise ProofError(f"{self.setting.name}: {step}: {error}") from None
         if done.returncode:
             raise ProofError(
                 f"{self.setting.name}: {step}: ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-1500:]}"

@@ -116,7 +116,7 @@ NOTIFYFLAG ONBATT SYSLOG
 POLLFREQ 1
 POLLFREQALERT 1
 HOSTSYNC 15
-DEADTIME 5
+DEADTIME 15
 FINALDELAY 2
 CONF
 
@@ -130,7 +130,7 @@ systemctl --quiet enable nut-driver@lab.service
 systemctl restart nut-driver@lab.service
 systemctl start nut-server.service
 systemctl start nut-monitor.service
-for second in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+for second in $(seq 60); do
     said=$(upsc lab@localhost ups.status 2> /dev/null) || true  # it speaks of SSL there
     [ "$said" = OL ] && break
     sleep 1

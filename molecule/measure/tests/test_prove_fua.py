@@ -16,7 +16,7 @@ from lab.qemu import drive_id
 
 CONFIRM = "durable_confirm=prove-fua"
 COMMITS = 40
-LIMITS = {"patterns": ["direct_dsync", "direct_fdatasync", "append_fsync"], "commits": COMMITS}
+LIMITS = {"patterns": ["direct_dsync", "direct_fdatasync", "append_fsync"], "commits": COMMITS, "seconds": 60}
 TRACED = {**LIMITS, "patterns": ["direct_dsync", "direct_fdatasync"]}
 SERIALS = {
     "/srv/fua": "SCSI0001",
@@ -156,6 +156,8 @@ def test_what_cannot_be_measured_is_refused_and_what_cannot_be_counted_is_unknow
     trace = f"blktrace -d /dev/{disks['/srv/fua']} -a read -o - > /dev/null"
     machine.run(["systemd-run", "--collect", "--unit=another-trace", "sh", "-c", f"exec {trace}"])
     try:
+        traced = f"grep -q 1 /sys/block/{disks['/srv/fua']}/trace/enable"
+        machine.run(["sh", "-c", f"until {traced}; do sleep 0.2; done; sleep 2"])
         before = manifest(machine)
         run = playbooks.run("prove-fua", "-e", CONFIRM, "-e", "durable_hosts=refused")
         assert manifest(machine) == before

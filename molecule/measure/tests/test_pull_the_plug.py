@@ -93,10 +93,15 @@ def names(machine: Machine, directory: Path, ports: dict[str, int]) -> dict[str,
     return {"plugs": {"hosts": hosts}}
 
 
-def wait_for_commits(directory: Path, host: str) -> None:
-    """Return when enough commits of a host were acknowledged."""
+def acknowledged(directory: Path, host: str) -> int:
+    """Return how many commits of a host were acknowledged."""
+    return witness_log(directory, host).read_text().count("\na ")
+
+
+def wait_for_commits(directory: Path, host: str, count: int) -> None:
+    """Return when so many commits of a host were acknowledged."""
     deadline = time.monotonic() + LIMIT
-    while witness_log(directory, host).read_text().count("\na ") < WANTED:
+    while acknowledged(directory, host) < count:
         assert time.monotonic() < deadline, f"{host}: too few commits within {LIMIT:.0f} s"
         time.sleep(0.5)
 
@@ -119,8 +124,9 @@ def cut(machine: Machine, playbooks: Playbooks, tmp_path_factory: pytest.TempPat
             assert run.code == 0, "the commits did not begin"
         # Somebody flushes the unsafe disk once, so that files are there, and commits alone can be missing.
         machine.run(["sh", "-c", f"sync -f /srv/unsafe; sync {power.link('PLUGunsafe')}"])
-        for host in HOSTS:
-            wait_for_commits(directory, host)
+        synced = {host: acknowledged(directory, host) for host in HOSTS}
+        for host, count in synced.items():
+            wait_for_commits(directory, host, count + WANTED)
         machine.cut()
         for disk in disks.values():
             disk.stop()

@@ -54,5 +54,5 @@ def loose(site: Site, playbooks: Playbooks, hardened: Run) -> Site:
     site.mend()
     if site.sh(f"[ -e {LICENCE} ] && echo licensed || true") != "licensed":
         assert playbooks.run("harden-db").code == 0
-    site.await_barrier("off")
+    site.await_loosened()
     return site

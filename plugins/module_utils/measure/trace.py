@@ -24,6 +24,7 @@ _MASKS = ("-a", "flush", "-a", "fua")
 _FORMAT = "%D %a %d %n\n"
 #: Seconds that a trace may take to begin, and to end.
 _PATIENCE = 20.0
+_BEGINS = 1.0
 #: "WFS": the F behind the W is FUA; in front of it stands a flush.
 _FUA = re.compile(r"F?WF")
 
@@ -64,8 +65,8 @@ class Trace:
         except BaseException:
             self.abandon()
             raise
-        # Set up and begun are two steps.
-        time.sleep(0.2)
+        # Set up and begun are two steps, and nothing tells of the second: a slow host takes its time.
+        time.sleep(_BEGINS)
 
     def stop(self) -> dict[str, int]:
         """End the trace and return the FUA writes of each disk. Raises Unobservable."""

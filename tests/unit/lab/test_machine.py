@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,14 @@ from lab.paths import Lab, MachineFiles
 from lab.qemu import Hardware
 from lab.record import Record
 from lab.ssh import Connection
+
+#: The first thread ends, by exit(2), and another goes on, as QEMU's do when it is killed.
+HALF_ENDED = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+print("begun", flush=True)
+ctypes.CDLL(None).syscall(60, 0)
+"""
 
 
 @pytest.fixture
@@ -67,6 +77,33 @@ def test_a_process_has_ended_once_it_holds_nothing_more() -> None:
         assert process.wait_ended(child.pid, 10.0), "a zombie has let go of all"
     assert process.wait_ended(child.pid, 0.1)
     assert process.wait_ended(None, 0.1)
+
+
+def test_a_process_has_ended_only_with_its_last_thread() -> None:
+    child = subprocess.Popen([sys.executable, "-c", HALF_ENDED], stdout=subprocess.PIPE)
+    try:
+        assert child.stdout and child.stdout.readline() == b"begun\n"
+        state = Path(f"/proc/{child.pid}/stat")
+        deadline = time.monotonic() + 30
+        while state.read_text().rpartition(")")[2].split()[0] != "Z" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not process.wait_ended(child.pid, 0.2)
+    finally:
+        child.kill()
+    assert process.wait_ended(child.pid, 30.0)
+    child.wait()
+
+
+def test_a_command_that_does_not_end_names_the_console(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in = tmp_path / "ssh"
+    stand_in.write_text("#!/bin/sh\nexec sleep 60\n")
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    files = MachineFiles(tmp_path)
+    with pytest.raises(LabError, match=f"'true' did not end within 0 s; its console: {files.console}"):
+        Connection("db1", files).run(["true"], timeout=0.2)
 
 
 def test_what_qemu_says_in_the_background_is_told(tmp_path: Path) -> None:
