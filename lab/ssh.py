@@ -50,10 +50,10 @@ class Connection:
             "  LogLevel ERROR\n"
             "  ServerAliveInterval 15\n"
             "  ControlMaster auto\n"
-            "  ControlPersist 600\n"
+            "  ControlPersist 3600\n"
             f'  ControlPath "{self.files.control}"\n'
         )
-        control = f"-o ControlMaster=auto -o ControlPersist=600 -o ControlPath={self.files.control}"
+        control = f"-o ControlMaster=auto -o ControlPersist=3600 -o ControlPath={self.files.control}"
         host = {
             "ansible_host": "127.0.0.1",
             "ansible_port": port,
