@@ -125,14 +125,16 @@ class Machine:
 
     def start(self, command: str = "run") -> subprocess.Popen[bytes]:
         argv = [sys.executable, "-I", "-c", MACHINE, str(self.program), str(self.root), command]
-        found = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+        # It makes its standard error non-blocking, for all who share it: not this process's own.
+        with (self.root / "said").open("ab") as said:
+            found = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=said)
         self.running.append(found)
         return found
 
     def wait(self, until: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 30
         while not until():
-            assert time.monotonic() < deadline, (self.state(), self.log())
+            assert time.monotonic() < deadline, (self.state(), self.log(), (self.root / "said").read_text())
             time.sleep(0.01)
 
     def is_loose(self) -> bool:
