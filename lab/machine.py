@@ -26,6 +26,7 @@ from lab.record import Record
 BOOT_LIMIT = 300.0  # a busy host needs a third of it
 REBOOT_LIMIT = 600.0  # the guest stops first, and its connections with it
 STOP_LIMIT = 60.0  # QEMU writes out all of its disks
+_BOOT_ID = ["cat", "/proc/sys/kernel/random/boot_id"]
 
 
 class Machine:
@@ -127,7 +128,8 @@ class Machine:
 
     def reboot(self) -> None:
         """Let the guest reboot itself, in order, and return when it is up again; QEMU goes on."""
-        before = self._boot_id()
+        self._must_run()
+        before = self.run(_BOOT_ID).stdout
         self.run(["systemctl", "--no-block", "reboot"], check=False)
         deadline = time.monotonic() + REBOOT_LIMIT
         while self._boot_id() in (None, before):
@@ -169,7 +171,7 @@ class Machine:
     def _boot_id(self) -> str | None:
         """Return the name of this boot, None while the guest does not answer."""
         with suppress(LabError):
-            return self.run(["cat", "/proc/sys/kernel/random/boot_id"], timeout=30.0).stdout
+            return self.run(_BOOT_ID, timeout=30.0).stdout
         return None
 
     # Snapshots
