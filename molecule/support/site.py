@@ -46,7 +46,7 @@ LICENCE = "/etc/durable-dbhost/guard.json"
 FLUSHED = "flushed on"
 #: Seconds of battery: plenty, and less than the driver calls low.
 PLENTY, LOW = 3600, 60
-#: Of each client, several times what a test waits for: a fast machine commits 250 in a second.
+#: Of each client, several times what a test waits for: 230 in a second were seen on an emulated machine beside another.
 COMMITS = 30_000
 #: Seconds that anything may take here: emulated, beside another machine.
 LIMIT = 120.0
