@@ -4,7 +4,7 @@ PYTHON := tools/with-python
 RUN    := .venv/run/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit capture demo test lint unit sanity lab-test bench prove clean
+.PHONY: help setup audit capture demo test check failed scenario lint unit sanity lab-test bench prove clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,8 +27,17 @@ demo: ## show harden-db on a throw-away host with emulated disks
 	@$(RUN)/python -m lab doctor --install
 	@$(RUN)/python -m lab.demo
 
-test: ## everything below, in this order, up to the first failure
-	@$(PYTHON) tools/run_tests.py
+test: ## lint, unit, sanity and lab-test, up to the first failure; ONLY=name for one stage or scenario
+	@$(PYTHON) tools/run_tests.py "$(ONLY)"
+
+check: ## before a commit, in five minutes: lint, the unit tests of one ansible-core, one fast scenario
+	@$(PYTHON) tools/run_tests.py check
+
+failed: ## what failed in the last run, and why
+	@$(PYTHON) tools/run_tests.py --failed
+
+scenario: ## one scenario: NAME=default; TEST=test_drift for some of its tests; KEEP=1 keeps its machines for the next run
+	@$(PYTHON) tools/scenario.py "$(NAME)" $(if $(TEST),--test "$(TEST)") $(if $(KEEP),--keep)
 
 lint: ## style, types, spelling, licences
 	@$(PYTHON) tools/run_tests.py lint

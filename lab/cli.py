@@ -25,10 +25,10 @@ Command = Callable[[argparse.Namespace], int]
 DEFAULT_LAYOUT = Path(__file__).parent / "layouts" / "default.yml"
 SIMPLE = {
     "reset": "power cycle without shutdown",
-    "cut": "SIGKILL its QEMU",
+    "cut": "end it at once, as a power cut does",
     "boot": "boot it again after a cut",
 }
-TAGGED = {"save": "freeze memory and disks", "load": "go back to what was frozen"}
+TAGGED = {"save": "keep disks, and memory where it can be kept", "load": "go back to what was kept"}
 
 
 def main(argv: list[str]) -> int:
@@ -134,7 +134,8 @@ def _plug(arguments: argparse.Namespace) -> int:
 
 def _status(_: argparse.Namespace) -> int:
     for machine in all_machines(Lab.default()):
-        print(f"{machine.name}\t{'up' if machine.running else 'off'}\t{machine.ssh_config}")
+        kind = machine.record().hardware.kind if machine.files.record.exists() else "unfinished"
+        print(f"{machine.name}\t{kind}\t{'up' if machine.running else 'off'}\t{machine.ssh_config}")
     return 0
 
 

@@ -5,7 +5,7 @@
 
     python3 -m lab.demo
 
-Boots a machine with SATA and virtio disks, leaves one database volume without barriers, and runs
+Boots a machine with SCSI and virtio disks, leaves one database volume without barriers, and runs
 the playbook as a user would. The machine is deleted at the end.
 """
 
@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lab import layout
+from lab import layout, watch
 from lab.errors import LabError
 from lab.machine import Machine
 from lab.progress import say
@@ -46,6 +46,7 @@ def harden(machine: Machine, directory: str, *options: str) -> int:
 def main() -> int:
     """Show it; the exit code is 0 when the host ended at its profile."""
     started = time.monotonic()
+    watch.own()
     machine = Machine("demo")
     try:
         machine.up(layout.load(ROOT / "lab/layouts/default.yml"))

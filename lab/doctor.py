@@ -19,6 +19,9 @@ PACKAGE_OF = {
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "tar": "tar",
+    "ip": "iproute2",
+    "unshare": "util-linux",
+    "cpio": "cpio",
 }
 # mmdebstrap and mkfs need these to stand in for root
 PACKAGE_OF_USER = {"newuidmap": "uidmap", "fakeroot": "fakeroot"}

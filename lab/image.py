@@ -33,7 +33,7 @@ LEFT_OUT = (
 
 @dataclass(frozen=True)
 class Image:
-    """A built image: root.qcow2, vmlinuz and initrd in one directory."""
+    """A built image: root.raw, vmlinuz and initrd in one directory."""
 
     directory: Path
     root_uuid: str
@@ -46,7 +46,7 @@ class Image:
     @property
     def root(self) -> Path:
         """The root disk that machines lay their own copy-on-write layer over."""
-        return self.directory / "root.qcow2"
+        return self.directory / "root.raw"
 
     @property
     def kernel(self) -> Path:
@@ -136,7 +136,7 @@ def _quoted(path: Path) -> str:
 
 
 def _pack(recipe: Recipe, work: Path, log: Path) -> None:
-    """Make root.qcow2, vmlinuz and initrd from root.tar; fakeroot keeps owners if we are not root."""
+    """Make root.raw (sparse), vmlinuz and initrd from root.tar; fakeroot keeps owners if we are not root."""
     script = """
         set -e
         mkdir root
@@ -147,8 +147,7 @@ def _pack(recipe: Recipe, work: Path, log: Path) -> None:
         cp -L root/boot/initrd.img-* initrd
         truncate -s "$1" root.raw
         mkfs.ext4 -q -F -L dbhost-root -U "$2" -d root root.raw
-        qemu-img convert -f raw -O qcow2 root.raw root.qcow2
-        rm -rf root root.raw root.tar apt.conf authorized_keys
+        rm -rf root root.tar apt.conf authorized_keys
     """
     fakeroot = [] if os.geteuid() == 0 else ["fakeroot"]
     stream(

@@ -18,6 +18,15 @@ import yaml
 from lab.errors import LabError
 
 BUSES = ("sata", "scsi", "nvme", "virtio")
+#: What a layout can need beside its buses, and what it means.
+NEEDS = {
+    "release_kernel": "the kernel of its Debian release",
+    "tracing": "tracefs, and what reads the block layer by it",
+    "suspend": "sleep to memory, and a way to wake it",
+    "smp": "more than one processor",
+    "serial_port": "a second serial port, with its control lines",
+    "exact_hardware": "QEMU's own devices, their counters and their commands",
+}
 FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs")
 ROOT_SERIAL = "LABROOT"
 SERIAL = r"[A-Za-z0-9]{1,20}"
@@ -44,7 +53,7 @@ class Disk:
 class Layout:
     """A machine's memory in MiB, its disks in order, packages beyond the image's own.
 
-    `script` is the text of a shell script that finishes what keys cannot say.
+    `script` is the text of a shell script that finishes what keys cannot say. `needs` holds words of NEEDS.
     """
 
     disks: tuple[Disk, ...] = ()
@@ -52,11 +61,12 @@ class Layout:
     packages: tuple[str, ...] = ()
     append: str | None = None
     script: str = ""
+    needs: tuple[str, ...] = ()
 
     @property
-    def snapshots(self) -> bool:
-        """Whether QEMU can save this machine's state: its NVMe device cannot be migrated."""
-        return all(disk.bus != "nvme" for disk in self.disks)
+    def buses(self) -> set[str]:
+        """What the disks hang on."""
+        return {disk.bus for disk in self.disks}
 
 
 def load(path: Path) -> Layout:
@@ -78,7 +88,7 @@ def parse(text: str, directory: Path = Path()) -> Layout:
     except yaml.YAMLError as error:
         raise LabError(f"not YAML: {error}") from error
     _known_keys(raw, Layout, "the layout")
-    for key in ("disks", "packages"):
+    for key in ("disks", "packages", "needs"):
         if not isinstance(raw.get(key, []), list):
             raise LabError(f"{key} is {raw[key]!r}; it must be a list")
     disks = tuple(_disk(item, number) for number, item in enumerate(raw.get("disks", []), 1))
@@ -87,8 +97,11 @@ def parse(text: str, directory: Path = Path()) -> Layout:
     memory = raw.get("memory", Layout.memory)
     if not isinstance(memory, int) or memory < 256:
         raise LabError(f"memory is {memory!r}; give MiB, at least 256")
+    if unknown := sorted(set(raw.get("needs", [])) - set(NEEDS)):
+        raise LabError(f"needs has unknown words {unknown}; known are {sorted(NEEDS)}")
     script = _script(raw["script"], directory) if "script" in raw else Layout.script
-    return Layout(disks, memory, tuple(raw.get("packages", [])), raw.get("append"), script)
+    packages, needs = tuple(raw.get("packages", [])), tuple(raw.get("needs", []))
+    return Layout(disks, memory, packages, raw.get("append"), script, needs)
 
 
 def size_in_bytes(value: object) -> int:

@@ -6,26 +6,32 @@
 
 from __future__ import annotations
 
-import json
+import re
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lab import accel, disks, image, prepared, process, qemu, qmp, ssh
-from lab.errors import LabError
-from lab.layout import Layout
+from lab import image, prepared, process, ssh, watch
+from lab.errors import LabError, PortTakenError
+from lab.hardware import BootDisk, Hardware
+from lab.kinds import KINDS, Kind, pick
+from lab.layout import ROOT_SERIAL, SERIAL, Disk, Layout
 from lab.locks import locked
 from lab.paths import Lab, MachineFiles
 from lab.progress import say
+from lab.qemu import disks as qemu
+from lab.qemu import qmp
 from lab.recipe import Recipe
 from lab.record import Record
 
 BOOT_LIMIT = 300.0  # a busy host needs a third of it
 REBOOT_LIMIT = 600.0  # the guest stops first, and its connections with it
 STOP_LIMIT = 60.0  # QEMU writes out all of its disks
+PLUG_LIMIT = 60.0
 _BOOT_ID = ["cat", "/proc/sys/kernel/random/boot_id"]
 
 
@@ -53,37 +59,44 @@ class Machine:
 
     @property
     def running(self) -> bool:
-        """Whether its QEMU is alive."""
-        return process.running(self.files) is not None
+        """Whether it is alive."""
+        return any(kind.running(self.files) for kind in KINDS.values())
+
+    @property
+    def freezes(self) -> bool:
+        """Whether `save` keeps the memory too; else `load` boots, and what was only running is gone."""
+        return self._kind.freezes(self.record().hardware.layout)
 
     # Life
 
     def up(self, layout: Layout, release: str = "bookworm") -> None:
         """Make the machine and return when ssh works; a running one of the same kind is kept."""
+        kind = pick(self.lab, layout)
         recipe = Recipe(release, ssh.public_key(self.lab), layout.packages)
-        hardware = qemu.Hardware(image.ensure(self.lab, recipe), layout, accel.choose(self.lab))
+        hardware = kind.hardware(self.lab, image.ensure(self.lab, recipe), layout)
         with locked(self.lab, f"machine-{self.name}"):
             if self.running:
-                self._must_be(prepared.key(hardware))
+                self._must_be(prepared.key(self.lab, hardware))
                 self._connection.wait(BOOT_LIMIT)
                 return
             self.down()
-            scratch = Machine(f"prepare-{prepared.key(hardware)}", self.lab)
+            scratch = Machine(f"prepare-{prepared.key(self.lab, hardware)}", self.lab)
             source = prepared.ensure(self.lab, hardware, scratch)
             self.create(hardware, source)
-            if layout.snapshots:
+            if kind.freezes(layout):
                 self.load(prepared.READY)
             else:
                 self.boot()
 
-    def create(self, hardware: qemu.Hardware, source: Path | None = None) -> None:
+    def create(self, hardware: Hardware, source: Path | None = None) -> None:
         """Make the machine's files: disks copied from `source`, or empty; it is not started."""
         self.files.directory.mkdir(parents=True)
         self.files.sockets.mkdir(mode=0o700, exist_ok=True)
         if source is None:
-            disks.make(hardware, self.files.disks)
+            KINDS[hardware.kind].make_disks(hardware, self.files.disks)
         else:
-            disks.copy(source, self.files.disks)
+            argv = ["cp", "-r", "--reflink=auto", "--sparse=auto", str(source), str(self.files.disks)]
+            subprocess.run(argv, check=True)
         name = "" if source is None else source.name
         Record(hardware, process.free_port(), name).write(self.files)
 
@@ -94,30 +107,45 @@ class Machine:
             shutil.rmtree(self.files.sockets, ignore_errors=True)
         shutil.rmtree(self.files.directory, ignore_errors=True)
 
-    def boot(self, *extra: str) -> None:
+    def boot(self, *disks: BootDisk) -> None:
         """Boot from the disks and return when ssh works and start-up has settled.
 
-        `extra` are arguments for QEMU, of this boot alone: disks, say, that no snapshot can hold.
+        `disks` are of this boot alone: in place of the layout's with their serials, or beside them.
         """
-        self._start(*extra)
+        self.start(*disks)
+        self._wait()
         self.run(["systemctl", "is-system-running", "--wait"], check=False, timeout=BOOT_LIMIT)
 
-    def stop(self) -> None:
-        """End QEMU in order: what reached the disks is kept. The guest is not asked."""
+    def start(self, *disks: BootDisk, tag: str = "") -> None:
+        """Start it as `boot` does, or from what was saved as `tag`, and return at once.
+
+        The port of its ssh changes if another process took it meanwhile.
+        """
+        record = self.record()
+        if self.running:
+            raise LabError(f"{self.name} runs already")
         self._connection.close()
-        pid = process.running(self.files)
-        if pid is not None:
-            with suppress(LabError):  # QEMU may hang up before it answers
-                self.qmp("quit")
-            if not process.wait_ended(pid, STOP_LIMIT):
-                process.kill(self.files)
+        try:
+            self._kind.start(self, disks, tag)
+        except PortTakenError:
+            record = Record(record.hardware, process.free_port(), record.prepared)
+            record.write(self.files)
+            self._kind.start(self, disks, tag)
+        watch.end_with_owner(self.files)
+        self._connection.configure(self.lab, record.port)
+
+    def stop(self) -> None:
+        """End the machine in order: what reached the disks is kept. The guest is not asked."""
+        self._connection.close()
+        for kind in KINDS.values():
+            if kind.running(self.files):
+                kind.stop(self.files, STOP_LIMIT)
 
     def power_off(self) -> None:
-        """Shut the guest down in order, and return when QEMU has ended."""
-        pid = process.running(self.files)
+        """Shut the guest down in order, and return when the machine has ended."""
         self.run(["systemctl", "poweroff"], check=False)
         self._connection.close()
-        if not process.wait_ended(pid, BOOT_LIMIT):
+        if not self._kind.wait_ended(self.files, BOOT_LIMIT):
             raise LabError(f"{self.name} does not power off; its console: {self.files.console}")
 
     def reset(self) -> None:
@@ -127,7 +155,7 @@ class Machine:
         self.boot()
 
     def reboot(self) -> None:
-        """Let the guest reboot itself, in order, and return when it is up again; QEMU goes on."""
+        """Let the guest reboot itself, in order, and return when it is up again."""
         self._must_run()
         before = self.run(_BOOT_ID).stdout
         self.run(["systemctl", "--no-block", "reboot"], check=False)
@@ -141,9 +169,9 @@ class Machine:
         self.run(["systemctl", "is-system-running", "--wait"], check=False, timeout=BOOT_LIMIT)
 
     def cut(self) -> None:
-        """SIGKILL QEMU; the disks' files stay as they are. `boot` brings the machine back."""
+        """SIGKILL; the disks' files stay as they are. `boot` brings the machine back."""
         self._must_run()
-        process.kill(self.files)
+        self._kind.kill(self.files)
         self._connection.close()
 
     def sleep_and_wake(self) -> None:
@@ -158,7 +186,7 @@ class Machine:
             if time.monotonic() > deadline:
                 raise LabError(f"{self.name} does not sleep and wake; its console: {self.files.console}")
             if self.qmp("query-status")["status"] == "suspended":
-                self.hmp("system_wakeup")
+                qemu.monitor(self, "system_wakeup")
         self.run(["sh", "-c", "while systemctl --quiet is-active sleep.target; do sleep 1; done"])
         self._set_clock()
 
@@ -177,22 +205,22 @@ class Machine:
     # Snapshots
 
     def save(self, tag: str) -> None:
-        """Freeze memory and disks under the name `tag`; the machine goes on."""
-        self._must_have_snapshots()
-        disks.must_be_own(self)
-        self._connection.close()
-        self.files.caches_off(tag).write_text(json.dumps(disks.caches_off(self)))
-        self.hmp(f"savevm {tag}")
+        """Keep disks, and memory if the machine `freezes`, under the name `tag`; the machine goes on."""
+        self._must_run()
+        if self._kind.freezes(self.record().hardware.layout):
+            self._connection.close()
+        self._kind.save(self, tag)
         self._set_clock()
 
     def load(self, tag: str) -> None:
-        """Go back to what `save` froze, with the present time. A cut machine can be loaded too."""
-        self._must_have_snapshots()
-        off = self.files.caches_off(tag)
-        serials = json.loads(off.read_text()) if off.exists() else []
+        """Go back to what `save` kept, with the present time. A cut machine can be loaded too."""
         self.stop()
-        self._start("-loadvm", tag, *qemu.with_caches_off(serials))
-        self._set_clock()
+        self.start(tag=tag)
+        self._wait()
+        if self.freezes:
+            self._set_clock()
+        else:
+            self.run(["systemctl", "is-system-running", "--wait"], check=False, timeout=BOOT_LIMIT)
 
     # Use
 
@@ -214,20 +242,11 @@ class Machine:
         """Copy one file, with its mode, to an absolute path in the machine."""
         self._connection.put(local, remote)
 
-    def qmp(self, command: str, **arguments: Any) -> Any:
-        """Send a command of QEMU's machine protocol and return its result."""
-        return qmp.execute(self.files.qmp, command, arguments)
-
-    def hmp(self, line: str) -> None:
-        """Run a human monitor command; one that works is silent or says OK. LabError: what it said."""
-        said = str(self.qmp("human-monitor-command", **{"command-line": line})).strip()
-        if said not in ("", "OK"):
-            raise LabError(f"QEMU refuses {line!r}: {said}")
-
     def unplug(self, serial: str) -> None:
         """Take a disk away from the running guest; the next boot or load has it again."""
         self._must_run()
-        disks.unplug(self, serial)
+        self._kind.unplug(self, self._disk(serial))
+        self._await(lambda seen: serial not in seen, f"does not let go of {serial}")
 
     def plug(self, serial: str, replacement: str | None = None) -> None:
         """Bring an unplugged disk back, or an empty one with another serial in its place.
@@ -235,7 +254,22 @@ class Machine:
         The next boot or load has the layout's own disk again.
         """
         self._must_run()
-        disks.plug(self, serial, replacement)
+        disk = self._disk(serial)
+        if replacement is not None:
+            self._check_replacement(replacement)
+        self._kind.plug(self, disk, replacement)
+        wanted = replacement or serial
+        self._await(lambda seen: wanted in seen, f"does not see {wanted}")
+
+    def plug_in(self, disk: BootDisk) -> None:
+        """Give the running guest one more SCSI disk, that is served elsewhere."""
+        self._must_run()
+        self._kind.plug_in(self, disk)
+        self._await(lambda seen: disk.serial in seen, f"does not see {disk.serial}")
+
+    def qmp(self, command: str, **arguments: Any) -> Any:
+        """Send a command of QEMU's machine protocol, to a machine of that kind, and return its result."""
+        return qmp.execute(self.files.qmp, command, arguments)
 
     def record(self) -> Record:
         """Return what the machine was made from."""
@@ -243,22 +277,13 @@ class Machine:
 
     # Internals
 
-    def _start(self, *extra: str) -> None:
-        """Start QEMU and wait for ssh; the port changes if another process took it meanwhile."""
-        record = self.record()
-        if self.running:
-            raise LabError(f"{self.name} runs already")
-        self._connection.close()
-        try:
-            process.start(qemu.argv(record.hardware, self.files, record.port, *extra), self.files.qemu_log)
-        except LabError as error:
-            if process.PORT_TAKEN not in str(error):
-                raise
-            record = Record(record.hardware, process.free_port(), record.prepared)
-            record.write(self.files)
-            process.start(qemu.argv(record.hardware, self.files, record.port, *extra), self.files.qemu_log)
-        self._connection.configure(self.lab, record.port)
-        self._connection.wait(BOOT_LIMIT)
+    @property
+    def _kind(self) -> Kind:
+        return KINDS[self.record().hardware.kind]
+
+    def _wait(self) -> None:
+        """Return when ssh works."""
+        self._connection.wait(BOOT_LIMIT, lambda: self._kind.must_run(self.files))
 
     def _set_clock(self) -> None:
         """A guest that slept in a snapshot believes that no time has passed."""
@@ -269,9 +294,26 @@ class Machine:
         if not self.running:
             raise LabError(f"{self.name} does not run; `boot` starts it")
 
-    def _must_have_snapshots(self) -> None:
-        if not self.record().hardware.layout.snapshots:
-            raise LabError(f"{self.name} has NVMe disks: QEMU cannot snapshot those")
+    def _disk(self, serial: str) -> Disk:
+        for disk in self.record().hardware.layout.disks:
+            if disk.serial == serial:
+                return disk
+        raise LabError(f"{self.name} has no disk with serial {serial}")
+
+    def _check_replacement(self, serial: str) -> None:
+        if not re.fullmatch(SERIAL, serial):
+            raise LabError("a serial is 1 to 20 letters and digits")
+        if serial in (ROOT_SERIAL, *(disk.serial for disk in self.record().hardware.layout.disks)):
+            raise LabError(f"{self.name} has a disk with serial {serial}")
+
+    def _await(self, arrived: Callable[[list[str]], bool], otherwise: str) -> None:
+        """Return when what the guest knows of serials is as wanted; udev has them last of all."""
+        argv = ["lsblk", "--nodeps", "--noheadings", "--raw", "--output", "SERIAL"]
+        deadline = time.monotonic() + PLUG_LIMIT
+        while not arrived(self.run(argv).stdout.split()):
+            if time.monotonic() > deadline:
+                raise LabError(f"{self.name}: the guest {otherwise}")
+            time.sleep(0.1)
 
     def _must_be(self, wanted: str) -> None:
         if self.record().prepared != wanted:

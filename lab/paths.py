@@ -47,6 +47,11 @@ class Lab:
         return self.root / "machines"
 
     @property
+    def uml(self) -> Path:
+        """The package User Mode Linux, by version, with the libc that it wants."""
+        return self.root / "uml"
+
+    @property
     def locks(self) -> Path:
         """Lock files; they outlive what they guard."""
         return self.root / "locks"
@@ -65,7 +70,7 @@ class MachineFiles:
 
     @property
     def disks(self) -> Path:
-        """Directory of qcow2 files, one for each disk."""
+        """Directory of files, one for each disk."""
         return self.directory / "disks"
 
     @property
@@ -79,14 +84,14 @@ class MachineFiles:
         return self.directory / "console.log"
 
     @property
-    def qemu_log(self) -> Path:
-        """What QEMU itself had to say."""
-        return self.directory / "qemu.log"
+    def log(self) -> Path:
+        """What the machine's own programs had to say."""
+        return self.directory / "machine.log"
 
     @property
     def pid(self) -> Path:
-        """QEMU's process id, written by QEMU."""
-        return self.directory / "qemu.pid"
+        """The id of the machine's first process."""
+        return self.directory / "machine.pid"
 
     @property
     def ssh_config(self) -> Path:

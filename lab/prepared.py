@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Machines whose disks are formatted and mounted, frozen right there: what makes `up` quick."""
+"""Machines whose disks are formatted and mounted, frozen right there where that can be: what makes `up` quick."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab import qemu
-from lab.accel import qemu_version
+from lab.hardware import Hardware
+from lab.kinds import KINDS
 from lab.layout import Disk
 from lab.locks import locked
-from lab.paths import Lab, MachineFiles
+from lab.paths import Lab
 from lab.progress import say
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ SCRIPT = Path(__file__).parent / "guest" / "prepare_disks.sh"
 SCRIPT_LIMIT = 600.0  # for the layout's own
 
 
-def key(hardware: qemu.Hardware) -> str:
-    """Return a hash of all that a frozen machine depends on."""
-    command = qemu.argv(hardware, MachineFiles(Path("/")), 0)
+def key(lab: Lab, hardware: Hardware) -> str:
+    """Return a hash of all that a prepared machine depends on."""
+    identity = KINDS[hardware.kind].identity(lab, hardware)
     on_disks = [rows(hardware.layout.disks), [disk.size for disk in hardware.layout.disks]]
-    parts = json.dumps([qemu_version(), hardware.image.key, command, on_disks]).encode()
+    parts = json.dumps([hardware.kind, hardware.image.key, identity, on_disks]).encode()
     scripts = SCRIPT.read_bytes() + hardware.layout.script.encode()
     return hashlib.sha256(parts + scripts).hexdigest()[:16]
 
@@ -46,9 +46,9 @@ def rows(disks: tuple[Disk, ...]) -> str:
     return "".join(lines)
 
 
-def ensure(lab: Lab, hardware: qemu.Hardware, scratch: Machine) -> Path:
+def ensure(lab: Lab, hardware: Hardware, scratch: Machine) -> Path:
     """Return the directory of prepared disks, made with the machine `scratch` if need be."""
-    target = lab.prepared / key(hardware)
+    target = lab.prepared / key(lab, hardware)
     if target.exists():
         return target
     with locked(lab, f"prepared-{target.name}"):
@@ -57,10 +57,10 @@ def ensure(lab: Lab, hardware: qemu.Hardware, scratch: Machine) -> Path:
     return target
 
 
-def _prepare(hardware: qemu.Hardware, scratch: Machine, target: Path) -> None:
+def _prepare(hardware: Hardware, scratch: Machine, target: Path) -> None:
     """Boot, format, mount, freeze; the directory of disks is moved into place when whole."""
     scratch.down()
-    say("preparing: first boot of this layout (later ones come from its snapshot)")
+    say("preparing: first boot of this layout (later machines start from its disks)")
     scratch.create(hardware)
     try:
         scratch.boot()
@@ -69,7 +69,7 @@ def _prepare(hardware: qemu.Hardware, scratch: Machine, target: Path) -> None:
         if hardware.layout.script:
             say("preparing: the layout's script")
             scratch.run(["sh", "-c", hardware.layout.script], timeout=SCRIPT_LIMIT)
-        if hardware.layout.snapshots:
+        if KINDS[hardware.kind].freezes(hardware.layout):
             say("preparing: snapshot")
             scratch.save(READY)
             scratch.stop()

@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.hardware import Hardware
 from lab.image import Image
 from lab.layout import Disk, Layout
 from lab.paths import MachineFiles
-from lab.qemu import Hardware
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Record:
                 {
                     "image": {"directory": str(image.directory), "root_uuid": image.root_uuid},
                     "layout": asdict(layout),
+                    "kind": self.hardware.kind,
                     "accel": self.hardware.accel,
                     "port": self.port,
                     "prepared": self.prepared,
@@ -51,6 +52,7 @@ class Record:
         image = Image(Path(raw["image"]["directory"]), raw["image"]["root_uuid"])
         layout = raw["layout"]
         disks = tuple(Disk(**disk) for disk in layout.pop("disks"))
-        packages = tuple(layout.pop("packages"))
-        hardware = Hardware(image, Layout(disks, packages=packages, **layout), raw["accel"])
+        packages, needs = tuple(layout.pop("packages")), tuple(layout.pop("needs"))
+        whole = Layout(disks, packages=packages, needs=needs, **layout)
+        hardware = Hardware(image, whole, raw["kind"], raw["accel"])
         return cls(hardware, raw["port"], raw["prepared"])

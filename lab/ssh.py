@@ -10,6 +10,7 @@ import json
 import shlex
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,14 +128,15 @@ class Connection:
             subprocess.run(argv, capture_output=True, timeout=10, check=False)
         self.files.control.unlink(missing_ok=True)
 
-    def wait(self, limit: float) -> None:
-        """Return when a command can be run; LabError after `limit` seconds."""
+    def wait(self, limit: float, must_run: Callable[[], None] = lambda: None) -> None:
+        """Return when a command can be run; LabError after `limit` seconds, or what `must_run` raises before."""
         deadline = time.monotonic() + limit
         argv = [*self._ssh(), "-o", "ConnectTimeout=10", self.name, "true"]
         while time.monotonic() < deadline:
             done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
             if done.returncode == 0:
                 return
+            must_run()
             time.sleep(0.3)
         raise LabError(
             f"{self.name} is not reachable after {limit:.0f} s: "

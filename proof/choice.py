@@ -66,6 +66,8 @@ def choices(cells: Iterable[dict[str, Any]]) -> list[Choice]:
         is_made = setting["profile"] != DEFAULTS and not setting["plant"] and not setting["engine"]
         if is_made and cell["expects"] == SAFE and not cell["problems"]:
             name = "/".join((setting["profile"], setting["device"], setting["file_system"]))
+            if (kind := cell.get("versions", {}).get("kind", "qemu")) != "qemu":
+                name += f" ({kind})"
             found.setdefault(name, {})[cell["workload"]] = cell
     return [_choice(name, own) for name, own in sorted(found.items()) if set(WAYS) <= set(own)]
 

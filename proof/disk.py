@@ -2,7 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One volatile disk: its directory, its nbdkit, and how QEMU comes to it."""
+"""One volatile disk: its directory, and how a machine of either kind comes to it.
+
+QEMU comes to it through nbdkit, which has to run; the disk server of a `uml` machine opens it by itself. Behind both is
+logged.py, with one order of writes, flushes, FUA and acknowledgements in one process.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,13 @@ import os
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from lab.hardware import BootDisk
+from lab.machine import Machine
 from proof.errors import ProofError
 from proof.images import copy_sparse
 
@@ -24,8 +33,12 @@ NEWEST = "newest.img"
 class VolatileDisk:
     """A disk in a directory: the image that it began with, its newest image, and its log.
 
-    `with VolatileDisk.made(directory, base) as disk:` serves it. Leaving kills nbdkit: what it answered
-    is in the log, and the power cut itself lies in the log, anywhere.
+    disk = VolatileDisk.made(directory, base)
+    with disk.served_for(machine):
+        machine.boot(disk.boot_disk("PROOF0001", "scsi"), disk.ack_disk("PROOFACK"))
+
+    The log begins when the disk is first opened, once: after a power cut another disk is made of what is left. What was
+    answered is in the log, and the power cut itself lies in the log, anywhere.
     """
 
     def __init__(self, directory: Path, flush: float = 0.0, slow: float = 0.0) -> None:
@@ -49,6 +62,24 @@ class VolatileDisk:
         """The image that the log begins with."""
         return self.directory / BASE
 
+    @contextmanager
+    def served_for(self, machine: Machine) -> Iterator[VolatileDisk]:
+        """Serve it to a machine that is made: a disk server of its own needs no help, QEMU needs nbdkit."""
+        if machine.record().hardware.kind == "qemu":
+            with self:
+                yield self
+        else:
+            yield self
+
+    def boot_disk(self, serial: str, bus: str = "virtio", fua: bool = False) -> BootDisk:
+        """Return the disk for `Machine.boot` or `plug_in`, called where it is served."""
+        times = {"flush": self.flush, "slow": self.slow}
+        return BootDisk(bus, serial, fua=fua, nbd=self._nbd("disk"), store=self._store("disk", times))
+
+    def ack_disk(self, serial: str) -> BootDisk:
+        """Return the disk of acknowledgements, which shares the log."""
+        return BootDisk("virtio", serial, nbd=self._nbd("ack"), store=self._store("ack", {}))
+
     @property
     def socket(self) -> Path:
         """The unix socket of both exports; a short path, for sockaddr_un holds 108 bytes."""
@@ -57,10 +88,10 @@ class VolatileDisk:
         return Path(self._sockets.name, "nbd")
 
     def __enter__(self) -> VolatileDisk:
-        """Start nbdkit and return when it answers."""
+        """Start nbdkit and return when it answers. It ends with the thread that starts it."""
         self._sockets = tempfile.TemporaryDirectory(prefix="dbhost-nbd-")
         ready = self.socket.with_name("ready")
-        argv = ["nbdkit", "--foreground", "--unix", str(self.socket), "--pidfile", str(ready)]
+        argv = ["nbdkit", "--exit-with-parent", "--unix", str(self.socket), "--pidfile", str(ready)]
         plugin = [
             "python",
             str(ROOT / "proof/nbd_plugin.py"),
@@ -100,14 +131,14 @@ class VolatileDisk:
             self._sockets.cleanup()
             self._sockets = None
 
-    def url(self, export: str) -> str:
-        """Return the address of "disk" or "ack" for an NBD client."""
-        return f"nbd+unix:///{export}?socket={self.socket}"
+    def _nbd(self, export: str) -> str | None:
+        """Return the address of an export, None while nbdkit does not serve it."""
+        return None if self._sockets is None else f"nbd+unix:///{export}?socket={self.socket}"
 
-    def drive(self, identity: str, export: str) -> str:
-        """Return what follows QEMU's `-drive`: write-back caching, so that flush and FUA are passed on."""
-        address = f"file.driver=nbd,file.server.type=unix,file.server.path={self.socket},file.export={export}"
-        return f"if=none,id={identity},format=raw,cache=writeback,discard=unmap,{address}"
+    def _store(self, name: str, times: dict[str, float]) -> dict[str, Any]:
+        """Return what the disk server of a `uml` machine opens."""
+        where = {"directory": str(self.directory.absolute())}
+        return {"type": "python", "factory": f"proof.vhost_store:{name}", "arguments": where | times}
 
     def _wait(self, ready: Path) -> None:
         # nbdkit writes the file once it accepts connections

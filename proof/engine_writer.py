@@ -84,6 +84,8 @@ class _Connection:
             if job.ack:
                 ack[:] = writer.acknowledgement(self._number, number)
                 writer.all_of(os.pwrite(acks, ack, writer.acknowledgement_place(self._number)), writer.SECTOR)
+            if job.pause:
+                time.sleep(job.pause)
 
 
 def _line(hear: IO[str]) -> str:

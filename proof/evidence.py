@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ from proof.engines import ENGINES
 from proof.plot import Bar, bars
 from proof.tables import table
 
+QEMU = "qemu"
 PRICE = "price.json"
 EARLY = "early.json"
 TITLE = "<!-- written by `make prove`; edits are lost -->\n# Evidence\n"
 COST_WORDS = """\
-For each commit: by the kernel's counters, by its trace, and by the log of the disk. On scsi-fua the log has more flushes than
-the counter, for QEMU makes a write and a flush of each FUA write; elsewhere the two agree. On SATA with several clients the
+For each commit: by the kernel's counters, by its trace, and by the log of the disk. The kernel of User Mode Linux (`uml`)
+cannot be traced: there the counters and the log stand alone. On QEMU's scsi-fua the log has more flushes than the counter, for
+QEMU makes a write and a flush of each FUA write; elsewhere the two agree. On SATA with several clients the
 trace has more: it names a request each time that it is issued, and a flush, which has no place in that disk's queue beside
 other commands, is likely given back and issued again.
 """
@@ -54,9 +57,10 @@ def write(cells: Iterable[dict[str, Any]], directory: Path) -> None:
     where = directory / "cells"
     where.mkdir(parents=True, exist_ok=True)
     for cell in cells:
-        (where / f"{cell['cell'].replace('/', '-')}.json").write_text(
-            json.dumps(cell, indent=1, sort_keys=True) + "\n"
-        )
+        # a cell that ran on both kinds of machine has two records
+        suffix = "" if kind_of(cell) == QEMU else f".{kind_of(cell)}"
+        path = where / f"{cell['cell'].replace('/', '-')}{suffix}.json"
+        path.write_text(json.dumps(cell, indent=1, sort_keys=True) + "\n")
     _write_page(directory)
 
 
@@ -87,9 +91,29 @@ def _write_page(directory: Path) -> None:
 
 
 def read(directory: Path) -> list[dict[str, Any]]:
-    """Return all cells that have been judged, by name."""
+    """Return all cells that have been judged, by name and kind of machine."""
     found = [json.loads(path.read_text()) for path in (directory / "cells").glob("*.json")]
-    return sorted(found, key=lambda cell: str(cell["cell"]))
+    return sorted(found, key=_key)
+
+
+def kind_of(cell: dict[str, Any]) -> str:
+    """Return the kind of machine that a cell was recorded on; when there was one kind, nobody wrote it down."""
+    return str(cell["versions"].get("kind", QEMU))
+
+
+def _key(cell: dict[str, Any]) -> tuple[str, str]:
+    return str(cell["cell"]), kind_of(cell)
+
+
+def _on(cell: dict[str, Any]) -> str:
+    """Return the guest's kernel, without its build, and the kind of machine."""
+    words = [*str(cell["versions"].get("guest", "")).split(), "unknown", "unknown"]
+    return f"{words[1]}, {kind_of(cell)}"
+
+
+def _label(cell: dict[str, Any]) -> str:
+    """Return how a plot names a cell."""
+    return str(cell["cell"]) + ("" if kind_of(cell) == QEMU else f" ({kind_of(cell)})")
 
 
 def read_price(directory: Path) -> dict[str, Any]:
@@ -112,9 +136,9 @@ def page(
     choices = choice.choices(cells)
     safe = [cell for cell in cells if cell["expects"] == SAFE]
     controls = [cell for cell in cells if cell["expects"] == LOSES]
-    by_name = {cell["cell"]: cell for cell in cells}
+    by_name = {_key(cell): cell for cell in cells}
     wrong = [
-        f"- {cell['cell']}: {problem}"
+        f"- {_label(cell)}: {problem}"
         for cell in cells
         for problem in (*cell["problems"], *_pair(cell, by_name))
     ]
@@ -124,7 +148,7 @@ def page(
     parts = [
         TITLE,
         f"{shown} of {len(safe) + len(controls)} cells show what they should: {len(safe)} safe ones, {len(controls)} controls."
-        f"{_by_default(safe)}\n",
+        f"{_by_default(safe)}{_twice(cells)}\n",
         "## What is not shown\n",
         "\n".join([*wrong, *(f"- {line}" for line in not_shown(cells))]) + "\n",
         "## Safe cells\n",
@@ -137,6 +161,7 @@ def page(
         COST_WORDS,
         table(COST_HEAD, [row for cell in safe for row in _cost_rows(cell)]),
         "![Flushes for each commit](flushes.svg)\n",
+        *_of_kinds(cells),
         *price_page.of_choices(choices),
         *price_page.of_price(cost),
         "## The rig\n",
@@ -160,6 +185,36 @@ def _by_default(safe: Sequence[dict[str, Any]]) -> str:
         if count
         else ""
     )
+
+
+def _twice(cells: Sequence[dict[str, Any]]) -> str:
+    """Tell how many cells stand here twice, once for each kind of machine; nothing if none does."""
+    count = len(cells) - len({cell["cell"] for cell in cells})
+    return f" Run on both kinds of machine, and so counted twice: {count}." if count else ""
+
+
+def _of_kinds(cells: Sequence[dict[str, Any]]) -> list[str]:
+    """Return what both kinds of machine say of the same cells; nothing if none was run on both."""
+    twice = [name for name, count in Counter(cell["cell"] for cell in cells).items() if count > 1]
+    if not twice:
+        return []
+    rows = [_kind_row(cell) for cell in cells if cell["cell"] in twice]
+    return ["## The same cells on both kinds of machine\n", KINDS_WORDS, table(KINDS_HEAD, rows)]
+
+
+def _kind_row(cell: dict[str, Any]) -> list[str]:
+    total = cell["totals"]
+    row = min(cell["accounting"], key=lambda row: int(row["clients"]))
+    numbers = (row["kernel"]["flushes"], row["log"]["flushes"], row["log"]["fua"], row["log"]["writes"])
+    return [
+        cell["cell"],
+        _on(cell),
+        str(total["cuts"]),
+        f"{total['losing']} ({_share(cell):.1%})",
+        str(row["clients"]),
+        *(f"{number:.2f}" for number in numbers),
+        f"{1000 * row['commit_seconds']['p50']:.1f}",
+    ]
 
 
 def _of_trials(safe: Sequence[dict[str, Any]]) -> str:
@@ -215,11 +270,15 @@ def not_shown(cells: Sequence[dict[str, Any]]) -> list[str]:
     lines += [ENGINES[name].unproven for name in engines if ENGINES[name].unproven]
     for cell in cells:
         row = next((row for row in cell["accounting"] if row["clients"] == 1), None)
-        if cell["setting"]["device"] == "scsi-fua" and row and row["trace"]["fua"] > 0.5 > row["log"]["fua"]:
+        if (
+            cell["setting"]["device"] == "scsi-fua"
+            and row
+            and row["trace"].get("fua", 0) > 0.5 > row["log"]["fua"]
+        ):
             lines.append(
                 f"{cell['cell']}: the kernel sent {row['trace']['fua']:.2f} FUA writes for each commit, the disk got "
                 f"{row['log']['fua']:.2f}, and {row['log']['flushes']:.2f} flushes: {cell['versions']['qemu']} makes a write "
-                "and a flush of each. FUA of a SCSI disk by itself is unproven."
+                f"and a flush of each. FUA of a SCSI disk by itself is {_elsewhere(cell, cells)}."
             )
     if NBD in devices:
         lines.append(
@@ -230,6 +289,12 @@ def not_shown(cells: Sequence[dict[str, Any]]) -> list[str]:
             "No device here passes FUA on by itself (cells `*/nbd/*` were not run): native FUA is unproven."
         )
     return lines
+
+
+def _elsewhere(cell: dict[str, Any], cells: Sequence[dict[str, Any]]) -> str:
+    """Say whether the other kind of machine, whose own disk has FUA, shows what this one could not."""
+    shown = (other for other in cells if other["cell"] == cell["cell"] and kind_of(other) != kind_of(cell))
+    return "shown by the other kind of machine alone" if any(shown) else "unproven"
 
 
 def _not_run(cells: Sequence[dict[str, Any]]) -> list[str]:
@@ -258,11 +323,11 @@ def _untrusted(cell: dict[str, Any]) -> str:
     )
 
 
-def _pair(cell: dict[str, Any], by_name: dict[str, dict[str, Any]]) -> list[str]:
+def _pair(cell: dict[str, Any], by_name: dict[tuple[str, str], dict[str, Any]]) -> list[str]:
     """Return what is wrong with the control of a safe cell."""
     if not cell["control"]:
         return []
-    control = by_name.get(cell["control"])
+    control = by_name.get((cell["control"], kind_of(cell)))
     if control is None:
         return [f"its control {cell['control']} was not judged"]
     return [f"its control {cell['control']} does not lose as it should"] if control["problems"] else []
@@ -270,6 +335,7 @@ def _pair(cell: dict[str, Any], by_name: dict[str, dict[str, Any]]) -> list[str]
 
 SAFE_HEAD = (
     "cell",
+    "kernel, kind",
     "cuts",
     "lose",
     "bound",
@@ -279,9 +345,10 @@ SAFE_HEAD = (
     "verdict of harden-db",
     "control loses",
 )
-CONTROL_HEAD = ("control", "what is planted", "cuts", "lose", "share")
+CONTROL_HEAD = ("control", "kernel, kind", "what is planted", "cuts", "lose", "share")
 COST_HEAD = (
     "cell",
+    "kernel, kind",
     "clients",
     "flushes, kernel",
     "flushes, trace",
@@ -293,6 +360,7 @@ COST_HEAD = (
 )
 RIG_HEAD = (
     "cell",
+    "kernel, kind",
     "self-test: acknowledgements",
     "lost",
     "taken",
@@ -303,19 +371,45 @@ RIG_HEAD = (
 )
 
 
-REBOOT_HEAD = ("cell", "what the cut kept", "acknowledged", "missing", "torn", "complaints of the kernel")
+KINDS_WORDS = """\
+Kernels differ as well as kinds: `qemu` runs that of the Debian release, `uml` a later one. Counted for each commit of the
+fewest clients that the cell has.
+"""
+KINDS_HEAD = (
+    "cell",
+    "kernel, kind",
+    "cuts",
+    "lose",
+    "clients",
+    "flushes, kernel",
+    "flushes, log",
+    "FUA, log",
+    "writes, log",
+    "commit p50, ms",
+)
+REBOOT_HEAD = (
+    "cell",
+    "kernel, kind",
+    "what the cut kept",
+    "acknowledged",
+    "missing",
+    "torn",
+    "complaints of the kernel",
+)
 
 
 def _reboot_row(cell: dict[str, Any]) -> list[str]:
     found = cell["reboot"]
     numbers = (found["acknowledged"], found["missing"], found["torn"], len(found["complaints"]))
-    return [cell["cell"], found["cut"]["policy"], *(str(number) for number in numbers)]
+    return [cell["cell"], _on(cell), found["cut"]["policy"], *(str(number) for number in numbers)]
 
 
-def _safe_row(cell: dict[str, Any], by_name: dict[str, dict[str, Any]]) -> list[str]:
-    total, control, early = cell["totals"], by_name.get(cell["control"]), cell.get("early")
+def _safe_row(cell: dict[str, Any], by_name: dict[tuple[str, str], dict[str, Any]]) -> list[str]:
+    total, early = cell["totals"], cell.get("early")
+    control = by_name.get((cell["control"], kind_of(cell)))
     return [
         cell["cell"],
+        _on(cell),
         str(total["cuts"]),
         str(total["losing"] + total["lost_without_volatile"]),
         _bound(cell),
@@ -335,7 +429,7 @@ def _bound(cell: dict[str, Any]) -> str:
 def _control_row(cell: dict[str, Any]) -> list[str]:
     total = cell["totals"]
     planted = cell["plant"] if cell["setting"]["plant"] else WORKLOADS.get(cell["workload"], cell["plant"])
-    return [cell["cell"], planted, str(total["cuts"]), str(total["losing"]), f"{_share(cell):.0%}"]
+    return [cell["cell"], _on(cell), planted, str(total["cuts"]), str(total["losing"]), f"{_share(cell):.0%}"]
 
 
 def _cost_rows(cell: dict[str, Any]) -> list[list[str]]:
@@ -347,11 +441,10 @@ def _cost_rows(cell: dict[str, Any]) -> list[list[str]]:
             "none claimed" if least is None else f"{least:.2f}" if clients == 1 else f"at most {least:.2f}"
         )
         kernel, trace, arrived = row["kernel"]["flushes"], row["trace"], row["log"]
-        seen = (kernel, trace["flushes"], trace["fua"], arrived["flushes"], arrived["fua"])
-        numbers = [f"{number:.2f}" for number in seen]
-        rows.append(
-            [cell["cell"], str(clients), *numbers, limit, f"{1000 * row['commit_seconds']['p50']:.1f}"]
-        )
+        seen = (kernel, trace.get("flushes"), trace.get("fua"), arrived["flushes"], arrived["fua"])
+        numbers = ["not traced" if number is None else f"{number:.2f}" for number in seen]
+        time = f"{1000 * row['commit_seconds']['p50']:.1f}"
+        rows.append([cell["cell"], _on(cell), str(clients), *numbers, limit, time])
     return rows
 
 
@@ -368,14 +461,14 @@ def _rig_row(cell: dict[str, Any]) -> list[str]:
         rig["caught"],
         rig["needed_and_missed"],
     )
-    return [cell["cell"], *(str(word) for word in words), caught]
+    return [cell["cell"], _on(cell), *(str(word) for word in words), caught]
 
 
 def cuts_plot(cells: Sequence[dict[str, Any]]) -> str:
     """Draw the share of cuts that lose commits."""
     rows = [
         Bar(
-            cell["cell"],
+            _label(cell),
             _share(cell),
             f"{cell['totals']['losing']} of {cell['totals']['cuts']}",
             cell["expects"],
@@ -388,7 +481,7 @@ def cuts_plot(cells: Sequence[dict[str, Any]]) -> str:
 def flushes_plot(cells: Sequence[dict[str, Any]]) -> str:
     """Draw the flushes for each commit of one client in safe cells."""
     rows = [
-        Bar(cell["cell"], row["kernel"]["flushes"], f"{row['kernel']['flushes']:.2f}")
+        Bar(_label(cell), row["kernel"]["flushes"], f"{row['kernel']['flushes']:.2f}")
         for cell in cells
         for row in cell["accounting"]
         if cell["expects"] == SAFE and row["clients"] == 1

@@ -41,6 +41,7 @@ from proof.sweep import (
     summary,
     sweep,
     sweep_in_parts,
+    with_volatile,
 )
 from proof.verify import Records
 from proof.volatile import DROP, Faults, Policy
@@ -294,7 +295,7 @@ def _sweep(cell: Cell, record: Record, segment: Segment, cuts: int, jobs: int) -
         chosen = cuts_of(run.events, segment, cuts, model.seed, mix)
         return summary(_looked_at(run, chosen, judge, model, jobs, look_at_all=True))
     considered = cuts_of(run.events, segment, CONSIDERED * cuts, model.seed, mix)
-    volatile = [outcome.cut for outcome in sweep(run, considered, _unseen, model) if outcome.volatile]
+    volatile = with_volatile(run, considered, model)
     chosen = _spread(volatile, cuts)[:: CONTROL_EVERY if cell.expects == LOSES else 1]
     found = summary(_looked_at(run, chosen, judge, model, jobs))
     return replace(found, without_volatile=len(considered) - len(volatile))
@@ -371,7 +372,9 @@ def _caught(run: Run, judge: Judge, in_a_row: int) -> bool:
 def _accounted(cell: Cell, record: Record, segment: Segment) -> dict[str, Any]:
     """Set what the kernel sent for each commit, and what the disk got, beside the minimum."""
     commits = sum(segment.result["commits"])
-    kernel, trace = accounting.Counted(**segment.kernel), accounting.Counted(**segment.trace)
+    kernel = accounting.Counted(**segment.kernel)
+    # a kernel that cannot be traced has no trace, not one of zeros
+    trace = accounting.Counted(**segment.trace).per_commit(commits) if segment.trace else {}
     arrived = accounting.of_log(record.events[segment.begin : segment.end])
     least = accounting.minimum(cell.setting, cell.workload)
     safe = cell.expects == SAFE and segment.look_begin < segment.end
@@ -381,7 +384,7 @@ def _accounted(cell: Cell, record: Record, segment: Segment) -> dict[str, Any]:
         "commits": commits,
         "noise": segment.job.noise,
         "kernel": kernel.per_commit(commits),
-        "trace": trace.per_commit(commits),
+        "trace": trace,
         "log": arrived.per_commit(commits),
         "minimum": asdict(least),
         "deviation": _deviation(segment, kernel, least) if safe else "",

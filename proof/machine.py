@@ -23,8 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError
+from lab.hardware import BootDisk
+from lab.kinds import pick
 from lab.layout import Layout
 from lab.machine import Machine
+from lab.paths import Lab
 from lab.progress import say
 from proof import accounting, log
 from proof.cells import COMMITS, DEFAULTS, DISPOSABLE, NBD, NVME, PLANTS, UNSAFE_WORKLOADS, Cell, Setting
@@ -46,44 +49,51 @@ CLIENTS, RUN_COMMITS, ENGINE_COMMITS = 6, 50, 70
 ALONE, ALONE_COMMITS, ALONE_SEED = 1, 100, 0
 LIMIT = 1800.0
 RECORD = "record.json"
+NOT_TRACED = "not traced"
 _WRITER = ("python3", "/root/writer.py")
-#: Runs what follows the disk's name, between two readings of the kernel's counters, and traces the block layer meanwhile.
-_COUNTED = """
+#: Runs what follows the disk's name, between two readings of the kernel's counters, and traces the block layer meanwhile
+#: if the kernel can.
+_COUNTED = f"""
 disk=$1
 shift
-[ -e /sys/kernel/tracing/tracing_on ] || mount -t tracefs tracefs /sys/kernel/tracing
 trace=/sys/kernel/tracing
-echo 0 > $trace/tracing_on
-echo 16384 > $trace/buffer_size_kb
-echo > $trace/trace
-echo 1 > $trace/events/block/block_rq_issue/enable
-echo 1 > $trace/tracing_on
+[ -e $trace/tracing_on ] || mount -t tracefs tracefs $trace 2> /dev/null || trace=
+if [ "$trace" ]; then
+    echo 0 > $trace/tracing_on
+    echo 16384 > $trace/buffer_size_kb
+    echo > $trace/trace
+    echo 1 > $trace/events/block/block_rq_issue/enable
+    echo 1 > $trace/tracing_on
+fi
 cat "/sys/block/$disk/stat"
 "$@"
 cat "/sys/block/$disk/stat"
-echo 0 > $trace/tracing_on
+[ ! "$trace" ] || echo 0 > $trace/tracing_on
 cat "/sys/block/$disk/dev"
+[ "$trace" ] || {{ echo "{NOT_TRACED}"; exit 0; }}
 grep block_rq_issue: $trace/trace || true
 """
 VERDICTS = {DISPOSABLE: ("accepted_loss",)}
 KEPT = ("durable", "attested")
 
+#: What each device hangs on, and whether it has FUA. The guest's NBD client needs none.
 DISKS = {
-    "virtio": ["virtio-blk-pci,{common},write-cache=on"],
-    "scsi": ["virtio-scsi-pci,id=proof-scsi", "scsi-hd,bus=proof-scsi.0,{common},write-cache=on"],
-    "scsi-fua": [
-        "virtio-scsi-pci,id=proof-scsi",
-        "scsi-hd,bus=proof-scsi.0,{common},write-cache=on,dpofua=on",
-    ],
-    "sata": ["ide-hd,bus=ide.0,{common},write-cache=on"],
-    NVME: ["nvme,drive=proof-disk,serial={serial}"],
-    NBD: [],
+    "virtio": ("virtio", False),
+    "scsi": ("scsi", False),
+    "scsi-fua": ("scsi", True),
+    "sata": ("sata", False),
+    NVME: ("nvme", False),
 }
+#: Buses that only QEMU has.
+EMULATED = ("sata", "nvme")
 
 
 @dataclass(frozen=True)
 class Segment:
-    """One run of the writer, as sequences of the log: its own events, and where cuts are made; usually the same."""
+    """One run of the writer, as sequences of the log: its own events, and where cuts are made; usually the same.
+
+    `trace` is empty if the guest's kernel cannot be traced.
+    """
 
     workload: str
     job: Job
@@ -101,19 +111,12 @@ class Segment:
         return cls(**{**raw, "job": Job(**raw["job"])})
 
 
-def qemu_arguments(device: str, disk: VolatileDisk) -> list[str]:
-    """Return the arguments that give a machine the disk, as that device, and the disk of acknowledgements.
-
-    The NBD client of the guest needs no device: it gets the disk through ssh.
-    """
-    words = list[str]()
-    if DISKS[device]:
-        words += ["-drive", disk.drive("proof-disk", "disk")]
-        common = f"drive=proof-disk,serial={SERIAL}"
-        for place in DISKS[device]:
-            words += ["-device", place.format(common=common, serial=SERIAL)]
-    words += ["-drive", disk.drive("proof-ack", "ack")]
-    return [*words, "-device", f"virtio-blk-pci,drive=proof-ack,serial={ACK_SERIAL},write-cache=on"]
+def boot_disks(device: str, disk: VolatileDisk) -> tuple[BootDisk, ...]:
+    """Return the disk, as that device, and the disk of acknowledgements. The guest's NBD client gets both through ssh."""
+    if device == NBD:
+        return ()
+    bus, fua = DISKS[device]
+    return disk.boot_disk(SERIAL, bus, fua), disk.ack_disk(ACK_SERIAL)
 
 
 def make_file_system(path: Path, file_system: str) -> None:
@@ -213,6 +216,12 @@ class Rig:
         self.machine = machine
         self.name = ""
         self.ack = ""
+        self.kind = machine.record().hardware.kind
+
+    @property
+    def can_trace(self) -> bool:
+        """Whether the guest's kernel can be traced: that of User Mode Linux has no tracefs."""
+        return self.kind == "qemu"
 
     def shell(self, step: str, script: str, *arguments: str, limit: float = 300.0) -> str:
         """Run a script for sh in the guest; ProofError says which step failed, and how."""
@@ -228,8 +237,10 @@ class Rig:
 
     def find_disks(self) -> None:
         """Learn what the kernel calls the disks."""
-        self.ack = "/dev/" + self._by_serial(ACK_SERIAL)
-        self.name = "nbd0" if self.setting.device == NBD else self._by_serial(SERIAL)
+        if self.setting.device == NBD:
+            self.name, self.ack = "nbd0", "/dev/nbd1"
+        else:
+            self.name, self.ack = self._by_serial(SERIAL), "/dev/" + self._by_serial(ACK_SERIAL)
 
     def mount(self) -> None:
         """Mount the file system, from fstab as any administrator would have it."""
@@ -348,7 +359,12 @@ grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
         end = log.count(self.disk.directory)
         result = json.loads(words)
         del result["job"]
-        kernel, traced = accounting.of_stat(before, after), accounting.of_trace(trace, device)
+        kernel = accounting.of_stat(before, after)
+        if (trace.strip() == NOT_TRACED) == self.can_trace:
+            raise ProofError(
+                f"{self.setting.name}: a machine of the kind {self.kind} was {'not ' * self.can_trace}traced"
+            )
+        traced = asdict(accounting.of_trace(trace, device)) if self.can_trace else {}
         if not sum(result["commits"]):
             raise ProofError(f"{self.setting.name}: {job.pattern}: nothing was committed")
         return Segment(
@@ -359,7 +375,7 @@ grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
             begin,
             end,
             asdict(kernel),
-            asdict(traced),
+            traced,
             {**result, "job": None},
         )
 
@@ -379,12 +395,15 @@ grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
             self.shell(f"start {engine.name}", engine.adopt, MOUNT, limit=LIMIT)
             self.shell(f"prepare {engine.name}", engine.prepare, MOUNT, limit=LIMIT)
 
-    def version_of_engine(self) -> dict[str, str]:
-        """Return the version of the engine's server by its name; nothing if the setting has no engine."""
-        if not self.setting.engine:
-            return {}
-        engine = ENGINES[self.setting.engine]
-        return {engine.name: self.shell(f"version of {engine.name}", engine.version).strip()}
+    def versions(self) -> dict[str, str]:
+        """Return the versions on which the evidence stands, with those of the engine's server and of what serves the disk."""
+        found = versions_of(self.machine)
+        if self.setting.device == NBD:
+            found |= {"nbdkit": _first_line(["nbdkit", "--version"])}
+        if self.setting.engine:
+            engine = ENGINES[self.setting.engine]
+            found |= {engine.name: self.shell(f"version of {engine.name}", engine.version).strip()}
+        return found
 
     def rows(self, seed: int) -> Rows:
         """Return the commits of a seed that the engine's server has, once it has recovered."""
@@ -461,7 +480,7 @@ def record_jobs(
                 )
                 segments.append(rig.write(job))
         after = rig.seen()
-        versions = versions_of(rig.machine) | rig.version_of_engine()
+        versions = rig.versions()
     found = log.read(disk.directory)
     _must_be_whole(setting, found, segments)
     text = {
@@ -542,9 +561,15 @@ def _afterwards(job: Job) -> Job:
 
 def layout_of(setting: Setting) -> Layout:
     """Return the machine of a setting, which has no disks of its own but the root."""
+    needs = ("exact_hardware",) if setting.device in EMULATED else ()
     if setting.engine:
-        return Layout(packages=ENGINES[setting.engine].packages, memory=1024)
-    return Layout()
+        return Layout(packages=ENGINES[setting.engine].packages, memory=1024, needs=needs)
+    return Layout(needs=needs)
+
+
+def kind_of(setting: Setting) -> str:
+    """Return the kind of machine that records a setting here and now; $DBHOST_LAB_KIND asks for one."""
+    return pick(Lab.default(), layout_of(setting)).name
 
 
 @contextmanager
@@ -558,9 +583,10 @@ def booted(setting: Setting, directory: Path, disk: VolatileDisk) -> Iterator[Ri
         say(f"{setting.name}: a fresh machine")
         machine.up(layout_of(setting))
         machine.power_off()
-        stack.enter_context(disk)
+        # the guest's NBD client is served by nbdkit, whatever the machine
+        stack.enter_context(disk if setting.device == NBD else disk.served_for(machine))
         say(f"{setting.name}: boot over the volatile disk")
-        machine.boot(*qemu_arguments(setting.device, disk))
+        machine.boot(*boot_disks(setting.device, disk))
         rig = Rig(setting, directory, disk, machine)
         if setting.device == NBD:
             stack.enter_context(_nbd_over_ssh(rig))
@@ -571,7 +597,7 @@ def booted(setting: Setting, directory: Path, disk: VolatileDisk) -> Iterator[Ri
 
 @contextmanager
 def _nbd_over_ssh(rig: Rig) -> Iterator[None]:
-    """Give the guest's kernel the disk by its own NBD client: flush and FUA arrive as the kernel sends them."""
+    """Give the guest's kernel both disks by its own NBD client: flush and FUA arrive as the kernel sends them."""
     remote = "/run/proof-nbd"
     forward = f"{remote}:{rig.disk.socket}"
     options = ["-F", str(rig.machine.ssh_config), "-o", "ControlPath=none", "-o", "ExitOnForwardFailure=yes"]
@@ -584,6 +610,7 @@ for second in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -S "$1" ]
 [ -S "$1" ] || { echo "ssh does not bring the disk's socket to $1"; exit 1; }
 modprobe nbd nbds_max=2
 nbd-client -unix "$1" /dev/nbd0 -name disk -block-size 512
+nbd-client -unix "$1" /dev/nbd1 -name ack -block-size 512
 udevadm settle
 [ "$(cat /sys/block/nbd0/queue/fua)" = 1 ] || { echo "the kernel's NBD client does not offer FUA here"; exit 1; }
 """
@@ -595,17 +622,18 @@ udevadm settle
 
 
 def versions_of(machine: Machine) -> dict[str, str]:
-    """Return the versions on which the evidence stands."""
-    guest = machine.run(["uname", "-srvm"]).stdout.strip()
+    """Return the kind of a machine, and the versions on which the evidence stands."""
+    kind = machine.record().hardware.kind
     commands = {
-        "qemu": ["qemu-system-x86_64", "--version"],
-        "nbdkit": ["nbdkit", "--version"],
         "e2fsck": ["/usr/sbin/e2fsck", "-V"],
         "commit": ["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
         "host": ["uname", "-sr"],
     }
+    if kind == "qemu":
+        commands |= {"qemu": ["qemu-system-x86_64", "--version"], "nbdkit": ["nbdkit", "--version"]}
     return {
-        "guest": guest,
+        "guest": machine.run(["uname", "-srvm"]).stdout.strip(),
+        "kind": kind,
         "python": sys.version.split()[0],
         **{name: _first_line(argv) for name, argv in commands.items()},
     }

@@ -5,24 +5,15 @@
 """The volatile disk as a plugin of nbdkit: it serves the newest data and logs all that it is told.
 
 One process has two exports: "disk", and "ack", a disk of ACK_SIZE to which the guest writes its acknowledgements.
-The log has one order, that in which requests were carried out. The plugin keeps nothing volatile apart: it is not
-what fails. What a power cut leaves is rebuilt from the log.
+What they do, and what `flush` and `slow` mean, is in logged.py.
 
     nbdkit python proof/nbd_plugin.py directory=DIR [flush=SECONDS | slow=FACTOR]
 
 DIR holds the disk's data, `newest.img`, and gets the log. PYTHONPATH has to lead to this package.
-
-`flush` is how long a flush or a FUA write takes. It counts, and is logged, at its end, just before the answer: as late
-as a disk may do it. Acknowledgements go on meanwhile, and what else is sent to the disk waits and gathers, so more is
-volatile at a cut.
-
-`slow` gives each request the time that mechanics.py says it takes, multiplied by a factor, so that the processor of
-an emulated guest is not what is measured. It counts at its end too.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -32,12 +23,10 @@ from typing import Any
 
 import nbdkit
 
-from proof.log import Kind, Writer
-from proof.mechanics import Mechanics
+from proof.log import Kind
+from proof.logged import ACK_SIZE, NEWEST, Duration, Logged
 
 API_VERSION = 2
-NEWEST = "newest.img"
-ACK_SIZE = 1 << 20
 
 
 class Export:
@@ -54,12 +43,10 @@ class State:
     """The one disk of this process."""
 
     directory = Path()
-    image = -1
-    acks = bytearray(ACK_SIZE)
     flush = 0.0
     slow = 0.0
-    mechanics = Mechanics()
-    log: Writer
+    duration: Duration
+    logged: Logged
     order = threading.Lock()
 
 
@@ -77,16 +64,14 @@ def config(key: str, value: str) -> None:
 
 def config_complete() -> None:
     """Refuse to begin without a disk, or with two opinions on its time."""
-    if State.flush and State.slow:
-        raise RuntimeError("both flush and slow are given: a disk has one way of taking its time")
+    State.duration = Duration(State.flush, State.slow)
     if not (State.directory / NEWEST).is_file():
         raise RuntimeError(f"there is no {NEWEST} in the directory {State.directory}")
 
 
 def get_ready() -> None:
     """Open the disk and begin its log."""
-    State.image = os.open(State.directory / NEWEST, os.O_RDWR)
-    State.log = Writer(State.directory, os.fstat(State.image).st_size)
+    State.logged = Logged(State.directory)
 
 
 def thread_model() -> int:
@@ -108,13 +93,13 @@ def open(readonly: int) -> Export:
     """Note who came."""
     export = Export(nbdkit.export_name())
     with State.order:
-        State.log.append(Kind.NOTE, data=f"opened {'disk' if export.is_disk else 'ack'}".encode())
+        State.logged.opened("disk" if export.is_disk else "ack")
     return export
 
 
 def get_size(export: Export) -> int:
     """Return the size in bytes."""
-    return os.fstat(State.image).st_size if export.is_disk else ACK_SIZE
+    return State.logged.size if export.is_disk else ACK_SIZE
 
 
 def block_size(export: Export) -> tuple[int, int, int]:
@@ -160,11 +145,9 @@ def can_multi_conn(export: Export) -> bool:
 def pread(export: Export, buffer: Any, offset: int, flags: int) -> None:
     """Serve the newest data, flushed or not."""
     if not export.is_disk:
-        buffer[:] = State.acks[offset : offset + len(buffer)]
-        return
-    done = os.preadv(State.image, [buffer], offset)
-    if done != len(buffer):
-        raise OSError(f"{NEWEST} ends at {offset + done}")
+        buffer[:] = State.logged.read_acks(offset, len(buffer))
+    else:
+        State.logged.read(offset, [buffer])
 
 
 def pwrite(export: Export, buffer: Any, offset: int, flags: int) -> None:
@@ -172,12 +155,10 @@ def pwrite(export: Export, buffer: Any, offset: int, flags: int) -> None:
     data = bytes(buffer)
     if not export.is_disk:
         with State.order:
-            State.log.append(Kind.ACK, offset, data=data)
-            State.acks[offset : offset + len(data)] = data
+            State.logged.acknowledge(offset, data)
         return
     with _in_order(Kind.WRITE, offset, len(data), _is_fua(flags)):
-        State.log.append(Kind.WRITE, offset, fua=_is_fua(flags), data=data)
-        _write_all(memoryview(data), offset)
+        State.logged.write(offset, data, _is_fua(flags))
 
 
 def zero(export: Export, count: int, offset: int, flags: int) -> None:
@@ -197,15 +178,12 @@ def flush(export: Export, flags: int) -> None:
     """Log it. The export of acknowledgements has nothing to flush."""
     if export.is_disk:
         with _in_order(Kind.FLUSH):
-            State.log.append(Kind.FLUSH)
+            State.logged.flush()
 
 
 def _clear(kind: Kind, count: int, offset: int, flags: int) -> None:
-    step = 1 << 20
     with _in_order(kind, offset, count, _is_fua(flags)):
-        State.log.append(kind, offset, count, fua=_is_fua(flags))
-        for at in range(offset, offset + count, step):
-            _write_all(memoryview(bytes(min(step, offset + count - at))), at)
+        State.logged.clear(kind, offset, count, _is_fua(flags))
 
 
 def _is_fua(flags: int) -> bool:
@@ -215,21 +193,9 @@ def _is_fua(flags: int) -> bool:
 @contextmanager
 def _in_order(kind: Kind, offset: int = 0, length: int = 0, fua: bool = False) -> Iterator[None]:
     """Take the time that a request to the disk takes, then the turn."""
-    seconds = _seconds(kind, offset, length, fua)
+    with State.order:
+        seconds = State.duration.seconds(kind, offset, length, fua)
     if seconds:
         time.sleep(seconds)
     with State.order:
         yield
-
-
-def _seconds(kind: Kind, offset: int, length: int, fua: bool) -> float:
-    if State.slow:
-        with State.order:
-            return State.slow * State.mechanics.take(kind, offset, length, fua)
-    return State.flush if fua or kind is Kind.FLUSH else 0.0
-
-
-def _write_all(data: memoryview, offset: int) -> None:
-    while data:
-        done = os.pwrite(State.image, data, offset)
-        data, offset = data[done:], offset + done

@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         "--early",
         type=_positive,
         metavar="RUNS",
-        help="no cuts: make so many long runs of each safe cell, and look at each acknowledgement, with a trace",
+        help="no cuts: make so many long runs of each safe cell, traced where that can be, and look at each acknowledgement",
     )
     parser.add_argument("--list", action="store_true", help="show the cells, and do nothing")
     parser.add_argument(
@@ -137,7 +137,7 @@ def _prove(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
     for number, (setting, members) in enumerate(settings.items(), 1):
         say(f"{setting.name}: {number} of {len(settings)} settings, {len(members)} cells")
         try:
-            found = _one(setting, members, records / setting.directory, arguments)
+            found = _one(setting, members, _record_of(setting, records), arguments)
         except (ProofError, LabError, OSError, subprocess.SubprocessError) as error:
             say(f"{setting.name}: FAILED: {error}")
             failed[setting.name] = str(error)
@@ -181,6 +181,12 @@ def _price(arguments: argparse.Namespace) -> int:
     for line in [*wrong, *(f"not recorded or judged: {name}: {why}" for name, why in failed.items())]:
         print(f"  {line}")
     return 1 if failed or wrong else 0
+
+
+def _record_of(setting: Setting, records: Path) -> Path:
+    """Return where the record of a setting lies: one for each kind of machine."""
+    kind = machine.kind_of(setting)
+    return records / (setting.directory if kind == "qemu" else f"{setting.directory}-{kind}")
 
 
 def _one(

@@ -194,6 +194,25 @@ def sweep(
         raise ProofError(f"the log ends before event {waiting[-1].sequence}")
 
 
+def with_volatile(run: Run, cuts: Iterable[Cut], model: Model | None = None) -> list[Cut]:
+    """Return the cuts that have something volatile, in the order of the log; no image is made for it."""
+    model = model or Model()
+    waiting = sorted(cuts, reverse=True)
+    disk = Disk(model.write_back, model.faults, model.seed)
+    found = []
+    for event in run.events:
+        disk.apply(event)
+        while waiting and waiting[-1].sequence <= event.sequence:
+            cut = waiting.pop()
+            if disk.pending_bytes:
+                found.append(cut)
+        if not waiting:
+            break
+    if waiting:
+        raise ProofError(f"the log ends before event {waiting[-1].sequence}")
+    return found
+
+
 def sweep_in_parts(
     run: Run, cuts: Sequence[Cut], judge: Judge, model: Model, jobs: int, look_at_all: bool = False
 ) -> list[Outcome]:

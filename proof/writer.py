@@ -76,6 +76,9 @@ class Job:
     With a `delay` of 0 or more the clients share one log and its syncs, as an engine's do that groups commits: whoever
     comes first waits so many seconds, then writes and syncs for all who have come. Their commits lie in the order
     in which they came, so verify.py does not know where. Below 0 each client syncs for itself.
+
+    `pause` is how many seconds a client waits after each commit, so that one which goes on all the while writes no more
+    than a log can be read of.
     """
 
     directory: str
@@ -90,6 +93,7 @@ class Job:
     noise: int = 0
     socket: str = ""
     delay: float = -1.0
+    pause: float = 0.0
 
     def file_of(self, client: int) -> str:
         """Return the name of the file that has a client's commits: one log for all, or one each that grows."""
@@ -290,6 +294,8 @@ class _Client:
             if job.ack:
                 ack[:] = acknowledgement(self._number, number)
                 all_of(os.pwrite(acks, ack, acknowledgement_place(self._number)), SECTOR)
+            if job.pause:
+                time.sleep(job.pause)
 
     def _commit(self, file: int, data: mmap.mmap, number: int) -> None:
         job, pattern = self._job, PATTERNS[self._job.pattern]

@@ -1,6 +1,6 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the tests stage by stage, up to the first failure.
+"""Run the stages of the tests, two at a time, up to the first failure.
 
 What this machine cannot run is named, with the reason, and never counted as passed.
 The whole output of each stage is kept in tests/output/.
@@ -17,37 +17,106 @@ import sys
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import venvs
-from stages import GROUPS, Stage, stages_of
+from progress import Outcome, Times, in_words
+from stages import GROUPS, Stage, Unknown, all_stages, select
 from venvs import ROOT
 
 OUTPUT = ROOT / "tests/output"
+LAST = "last.json"
 TAIL = 60
 #: Of these, what the summary repeats: the end of a long output is often all that is kept of it.
 REPEATED = 12
-WIDTH = 200
 #: Stages that run beside each other: two are what two processors carry.
 TOGETHER = 2
-#: For environments that are made, and what is counted.
-ONE_AT_A_TIME = threading.Lock()
-#: Lines of pytest, Ansible and the lab that say what failed.
-WHY = re.compile(r"(FAILED|ERROR) \S+\.py|\bE   |fatal: |LabError")
+#: Whoever writes to the screen writes whole lines.
+SCREEN = threading.Lock()
+#: By name: an environment is made by one who needs it, for all.
+MAKING: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+#: Lines of pytest, Ansible, ansible-test and the lab that say what failed.
+WHY = re.compile(r"(FAILED|ERROR) \S+\.py|\bE   |fatal: |LabError|^(ERROR|FATAL): ")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
-@dataclass
-class Outcome:
-    """What became of the stages."""
+class Failed(Exception):
+    """A stage failed; the arguments are the lines that say why."""
 
-    passed: int = 0
-    #: The lines that say why, by stage.
-    failed: dict[str, list[str]] = field(default_factory=dict)
-    impossible: list[str] = field(default_factory=list)
-    not_reached: list[str] = field(default_factory=list)
+
+class Board:
+    """Which stages wait, which run, and what became of the others. All workers share it."""
+
+    def __init__(self, stages: list[Stage]) -> None:
+        self.waiting = list(stages)
+        self.numbers: dict[str, int] = {}
+        self.running: dict[str, float] = {}
+        self.outcome = Outcome(not_reached=[stage.name for stage in stages])
+        self.times = Times(OUTPUT / "times.json")
+        self.changed = threading.Condition()
+        self.total = len(stages)
+
+    def take(self) -> Stage | None:
+        """Return the next stage that can begin, once there is one; None when none will begin any more."""
+        with self.changed:
+            while self.waiting and not self.outcome.failed:
+                for stage in self.waiting:
+                    if not self._is_pending(stage.needs):
+                        self.waiting.remove(stage)
+                        self.running[stage.name] = time.monotonic()
+                        self.numbers[stage.name] = len(self.numbers) + 1
+                        return stage
+                self.changed.wait()
+            return None
+
+    def lacks(self, stage: Stage) -> str:
+        """Return why a stage cannot run although its turn has come, '' if it can."""
+        return f"needs {stage.needs}, which did not run" if stage.needs in self.outcome.impossible else ""
+
+    def end(self, stage: Stage, failure: Exception | None) -> None:
+        """Note what became of a stage."""
+        with self.changed:
+            elapsed = time.monotonic() - self.running.pop(stage.name)
+            self.outcome.not_reached.remove(stage.name)
+            if failure is None:
+                self.outcome.passed.append(stage.name)
+                self.times.note(stage.name, elapsed)
+            elif isinstance(failure, venvs.Unavailable):
+                self.outcome.impossible[stage.name] = str(failure)
+            else:
+                self.outcome.failed[stage.name] = reasons(failure)
+            self.outcome.save(OUTPUT / LAST)
+            self.changed.notify_all()
+
+    def label(self, stage: Stage) -> str:
+        """Return how far the run is with this stage, and its name."""
+        width = len(str(self.total))
+        return f"[{self.numbers[stage.name]:>{width}}/{self.total}] {stage.name}"
+
+    def left(self) -> str:
+        """Say how long the rest takes, as far as that is known."""
+        with self.changed:
+            now = time.monotonic()
+            running = {name: now - since for name, since in self.running.items()}
+            return self.times.left(running, [stage.name for stage in self.waiting], TOGETHER)
+
+    def _is_pending(self, name: str) -> bool:
+        return name in self.outcome.not_reached
+
+
+def reasons(failure: Exception) -> list[str]:
+    """Return the lines that say why a stage failed."""
+    if isinstance(failure, Failed):
+        return list(failure.args)
+    return [f"{type(failure).__name__}: {failure}"]
+
+
+def say(text: str) -> None:
+    """Print whole lines, whoever else prints."""
+    with SCREEN:
+        print(text, flush=True)
 
 
 @functools.lru_cache(maxsize=1)
@@ -58,133 +127,159 @@ def python_directories() -> str:
     return ":".join((*directories, os.environ["PATH"]))
 
 
-def start(stage: Stage, venv: Path) -> subprocess.Popen[bytes]:
-    """Start the stage's command with the tools of its virtual environment."""
-    environment = {
+def environment_of(stage: Stage, venv: Path) -> dict[str, str]:
+    """Return the variables for a stage: the tools of its virtual environment come first."""
+    return {
         **os.environ,
         # Newer than the defaults: the collection has to work where users have set it.
         "ANSIBLE_INJECT_FACT_VARS": "false",
         **stage.environment,
         "PATH": f"{venv / 'bin'}:{python_directories()}",
     }
+
+
+def start(stage: Stage, venv: Path) -> subprocess.Popen[bytes]:
+    """Start the stage's command with the tools of its virtual environment."""
     return subprocess.Popen(
         (str(venv / "bin" / stage.command[0]), *stage.command[1:]),
         cwd=stage.directory,
-        env=environment,
+        env=environment_of(stage, venv),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
 
 
-def follow(process: subprocess.Popen[bytes], log: Path, live: bool, margin: str) -> int:
-    """Copy the output to the log, and to the screen, behind a margin, for a long stage; return the exit code."""
+def follow(process: subprocess.Popen[bytes], log: Path, margin: str) -> int:
+    """Copy the output to the log and, if there is a margin, behind it to the screen; return the exit code."""
     assert process.stdout is not None
     with log.open("wb") as file:
         for line in process.stdout:
             file.write(line)
             file.flush()
-            if live:
-                sys.stdout.buffer.write(f"    {margin}| ".encode() + line)
-                sys.stdout.buffer.flush()
+            if margin:
+                with SCREEN:
+                    sys.stdout.buffer.write(margin.encode() + line.rstrip(b"\n") + b"\n")
+                    sys.stdout.buffer.flush()
     return process.wait()
 
 
-def run(stage: Stage, venv: Path) -> list[str] | None:
-    """Run one stage and say how it went; return None if it passed, and else the lines that say why."""
+def prepare(stage: Stage) -> Path:
+    """Make the environments of a stage and return its own. Raises Unavailable."""
+    made = []
+    for name in filter(None, (stage.venv, stage.also)):
+        with MAKING[name]:
+            made.append(venvs.ensure(name))
+    return made[0]
+
+
+def run(stage: Stage, venv: Path) -> None:
+    """Run the command of a stage. Raises Failed."""
     log = OUTPUT / f"{stage.slug}.log"
-    started = time.monotonic()
-    print(f"  {stage.name} ...", end="\n" if stage.live else " ", flush=True)
-    code = follow(start(stage, venv), log, stage.live, f"{stage.name} " if stage.beside else "")
-    elapsed = f"{time.monotonic() - started:.1f} s"
-    again = f"  {stage.name} ... " if stage.live else ""
+    code = follow(start(stage, venv), log, f"    {stage.name} | " if stage.live else "")
     if code == 0:
-        print(f"{again}ok, {elapsed}", flush=True)
-        return None
-    print(f"{again}FAILED (exit code {code}), {elapsed}")
+        return
     lines = COLOUR.sub("", log.read_text(errors="replace")).splitlines()
     why = [line for line in lines if WHY.search(line)]
     # What was shown live is long gone by now, but for what says why.
     shown = why if stage.live else lines
-    print("\n".join(f"    | {line}" for line in shown[-TAIL:]))
-    print(f"    all of it: {log.relative_to(ROOT)}", flush=True)
-    return (why or lines or ["it printed nothing"])[-REPEATED:]
+    say(
+        "\n".join(
+            [
+                f"{stage.name}: exit code {code}",
+                *(f"    | {line}" for line in shown[-TAIL:]),
+                f"    all of it: {log.relative_to(ROOT)}",
+            ]
+        )
+    )
+    raise Failed(*(why or lines or ["it printed nothing"])[-REPEATED:])
+
+
+def attempt(board: Board, stage: Stage) -> Exception | None:
+    """Run one stage if this machine can; return what came between, or None if it passed."""
+    try:
+        if reason := board.lacks(stage):
+            raise venvs.Unavailable(reason)
+        venv = prepare(stage)
+        before = board.times.seconds.get(stage.name)
+        say(f"{board.label(stage)} ..." + (f" {in_words(before)} last time" if before else ""))
+        run(stage, venv)
+    # Also what nobody thought of: a worker that dies in silence would leave a stage unsaid.
+    except Exception as failure:
+        return failure
+    return None
+
+
+def verdict(failure: Exception | None, seconds: float) -> str:
+    """Say in a few words how a stage ended."""
+    if isinstance(failure, venvs.Unavailable):
+        return f"NOT RUN: {failure}"
+    return f"{'FAILED' if failure else 'ok'}, {seconds:.1f} s"
+
+
+def work(board: Board) -> None:
+    """Run one stage after the other, until none is left or one has failed."""
+    while stage := board.take():
+        started = time.monotonic()
+        failure = attempt(board, stage)
+        board.end(stage, failure)
+        told = f"{board.label(stage)}: {verdict(failure, time.monotonic() - started)}"
+        say("; ".join(filter(None, (told, board.left()))))
 
 
 def run_all(stages: list[Stage]) -> Outcome:
     """Run the stages until the first failure; what runs beside it is let end."""
-    outcome = Outcome()
-    group = ""
-    for batch in batches(stages):
-        if batch[0].group != group:
-            group = batch[0].group
-            print(f"\n== {group}: {GROUPS[group]}", flush=True)
-        with ThreadPoolExecutor(TOGETHER if batch[0].beside else 1) as pool:
-            list(pool.map(functools.partial(take, outcome), batch))
-    return outcome
+    board = Board(stages)
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        for worker in [pool.submit(work, board) for _ in range(TOGETHER)]:
+            worker.result()
+    return board.outcome
 
 
-def batches(stages: list[Stage]) -> list[list[Stage]]:
-    """Return each stage alone, but neighbours that run beside each other as one batch."""
-    found: list[list[Stage]] = []
-    for stage in stages:
-        if found and stage.beside and found[-1][-1].beside:
-            found[-1].append(stage)
-        else:
-            found.append([stage])
-    return found
+def own_machines() -> None:
+    """Let machines that the lab brings up from now on end with this process, however it ends (lab/watch.py)."""
+    os.environ.setdefault("DBHOST_LAB_OWNER", str(os.getpid()))
 
 
-def take(outcome: Outcome, stage: Stage) -> None:
-    """Run one stage, unless one before it has failed, and note what became of it."""
-    if outcome.failed:
-        outcome.not_reached.append(stage.name)
-        return
-    try:
-        with ONE_AT_A_TIME:
-            venv = venvs.ensure(stage.venv)
-            if stage.also:
-                venvs.ensure(stage.also)
-    except venvs.Unavailable as reason:
-        print(f"  {stage.name} ... NOT RUN: {reason}", flush=True)
-        outcome.impossible.append(f"{stage.name}: {reason}")
-        return
-    why = run(stage, venv)
-    with ONE_AT_A_TIME:
-        if why is None:
-            outcome.passed += 1
-        else:
-            outcome.failed[stage.name] = why
+def header(stages: list[Stage]) -> str:
+    """Say what is going to run."""
+    counts = {group: sum(stage.group == group for stage in stages) for group in GROUPS}
+    rows = [f"  {counts[group]:>2} {group}: {GROUPS[group]}" for group in GROUPS if counts[group]]
+    expected = Times(OUTPUT / "times.json").left({}, [stage.name for stage in stages], TOGETHER)
+    return "\n".join([f"== {len(stages)} stages, {TOGETHER} at a time; {expected or 'no times kept'}", *rows])
 
 
-def summary(outcome: Outcome) -> list[str]:
-    """Return the lines that say what became of the stages, the most important last."""
-    return [
-        *(f"  not run: {line}" for line in outcome.impossible),
-        *(f"  not reached: {name}" for name in outcome.not_reached),
-        *(
-            line
-            for name, why in outcome.failed.items()
-            for line in (f"  failed: {name}", *(f"    | {line[:WIDTH]}" for line in why))
-        ),
-        f"{outcome.passed} passed, {len(outcome.failed)} failed",
-    ]
+def show_failed() -> None:
+    """Say what failed in the last run, and why."""
+    last = Outcome.load(OUTPUT / LAST)
+    logs = (str((OUTPUT / f"{Stage('', name, '', ()).slug}.log").relative_to(ROOT)) for name in last.failed)
+    print("\n".join([*last.failures(), *(f"  all of it: {log}" for log in logs)] or ["nothing failed"]))
+    print(f"{len(last.passed)} passed, {len(last.failed)} failed, {len(last.not_reached)} not reached")
 
 
 def main() -> int:
-    """Run the groups that are asked for, or all of them."""
+    """Run what is asked for, or all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(GROUPS))
-    groups = parser.parse_args().groups or list(GROUPS)
-    if unknown := set(groups) - set(GROUPS):
-        parser.error(f"no such group: {', '.join(sorted(unknown))}")
+    known = ", ".join(("check", *GROUPS))
+    parser.add_argument("name", nargs="?", default="", help=f"one stage, or one of these sets: {known}")
+    parser.add_argument("--failed", action="store_true", help="only say what failed in the last run, and why")
+    arguments = parser.parse_args()
+    if arguments.failed:
+        show_failed()
+        return 0
     started = time.monotonic()
-    OUTPUT.mkdir(parents=True, exist_ok=True)
-    venvs.link_collection()
     with tempfile.TemporaryDirectory(prefix="dbhost-test-") as scratch:
-        outcome = run_all(stages_of(groups, Path(scratch)))
+        try:
+            stages = select(all_stages(Path(scratch)), arguments.name)
+        except Unknown as unknown:
+            parser.error(str(unknown))
+        OUTPUT.mkdir(parents=True, exist_ok=True)
+        venvs.link_collection()
+        say(header(stages))
+        own_machines()
+        outcome = run_all(stages)
     print(f"\n== summary, {time.monotonic() - started:.0f} s")
-    print("\n".join(summary(outcome)))
+    print("\n".join(outcome.summary()))
     return 1 if outcome.failed or not outcome.passed else 0
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterator
@@ -19,18 +20,20 @@ GROUPS = {
     "sanity": "the built collection, as ansible-test and Galaxy see it",
     "lab": "behaviour on real kernels and emulated disks",
 }
-LONGEST = ("default", "engines", "power")
+LONGEST = ("kernels", "default", "engines", "buses", "measure", "power")
 COLLECTIONS = ROOT / "playbooks/collections"
 ANSIBLES = ("ansible-2.19", "ansible-latest")
 PLUGINS = ("module_utils", "modules", "action")
 HOST_PYTHON = "python-3.9"
+#: The scenario for every day: one small machine.
+FAST = "default"
 
 
 @dataclass(frozen=True)
 class Stage:
     """One command, the virtual environment it belongs to, and another that it may need.
 
-    Neighbours that are `beside` each other run two at a time.
+    It keeps one processor busy, more or less. `needs` names the stage that has to pass before it begins.
     """
 
     group: str
@@ -41,7 +44,7 @@ class Stage:
     environment: dict[str, str] = field(default_factory=dict)
     live: bool = False
     also: str = ""
-    beside: bool = False
+    needs: str = ""
 
     @property
     def slug(self) -> str:
@@ -49,17 +52,31 @@ class Stage:
         return re.sub(r"[^\w.]+", "-", self.name)
 
 
+class Unknown(Exception):
+    """No stage, group or set of stages has this name."""
+
+
+@functools.cache
+def ansibles_here() -> tuple[str, ...]:
+    """Return the environments with ansible-core that this machine can have; all if it can have none."""
+    found = (venv for venv in ANSIBLES if venvs.find_python(venvs.RECIPES[venv].pythons))
+    return tuple(found) or ANSIBLES
+
+
 def lint_stages() -> Iterator[Stage]:
     """Checks of the checkout as it is."""
+    lint = ("ansible-lint", "--offline", "--strict", "--nocolor")
+    path = {"ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS)}
+    yield Stage("lint", "ansible-lint", "lint", lint, environment=path)
     mypy = ("mypy", "--config-file", str(ROOT / "pyproject.toml"))
     commands = {
         "ruff check": ("ruff", "check", "--output-format=concise"),
         "ruff format": ("ruff", "format", "--check", "--diff"),
+        "mypy tools, lab, benchmarks and proof": (*mypy, "tools", "lab", "benchmarks", "proof"),
         "yamllint": ("yamllint", "--strict", "."),
         "codespell": ("codespell",),
         "reuse": ("reuse", "lint", "--lines"),
         "changelog": ("antsibull-changelog", "lint"),
-        "mypy tools, lab, benchmarks and proof": (*mypy, "tools", "lab", "benchmarks", "proof"),
     }
     for name, command in commands.items():
         yield Stage("lint", name, "lint", command)
@@ -67,18 +84,18 @@ def lint_stages() -> Iterator[Stage]:
     kinds = (("-p", f"ansible_collections.durable.dbhost.plugins.{kind}") for kind in PLUGINS)
     plugins = (*mypy, *(word for pair in kinds for word in pair))
     yield Stage("lint", "mypy plugins", "lint", plugins, COLLECTIONS)
-    lint = ("ansible-lint", "--offline", "--strict", "--nocolor")
-    path = {"ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS)}
-    yield Stage("lint", "ansible-lint", "lint", lint, environment=path)
 
 
 def unit_stages() -> Iterator[Stage]:
-    """Unit tests: on the oldest Python of a host, then on each ansible-core."""
+    """Unit tests: on each ansible-core, then on the oldest Python of a host."""
+    old, new = ANSIBLES
+    yield Stage("unit", f"unit tests, {new}", new, ("pytest", "tests/unit"))
+    # Lab, proof and benchmarks know no ansible-core: they have been tested once.
+    of_collection = ("tests/unit/plugins", "tests/unit/test_collection", "tests/unit/stand_ins")
+    yield Stage("unit", f"unit tests, {old}", old, ("pytest", *of_collection))
     pure = ("pytest", "tests/unit/plugins/module_utils")
     yield Stage("unit", "unit tests, Python 3.9 without ansible-core", HOST_PYTHON, pure)
-    for venv in ANSIBLES:
-        yield Stage("unit", f"unit tests, {venv}", venv, ("pytest", "-n2", "tests/unit"))
-    yield Stage("unit", "proof, the short part", ANSIBLES[-1], ("python", "-m", "proof", "--short"))
+    yield Stage("unit", "proof, the short part", new, ("python", "-m", "proof", "--short"))
 
 
 def sanity_stages(scratch: Path) -> Iterator[Stage]:
@@ -87,20 +104,24 @@ def sanity_stages(scratch: Path) -> Iterator[Stage]:
     version = re.search(r"^version: (\S+)$", (ROOT / "galaxy.yml").read_text(), re.M)
     assert version, "galaxy.yml has no version"
     tarball = str(scratch / f"durable-dbhost-{version[1]}.tar.gz")
-    installed = scratch / "ansible_collections/durable/dbhost"
     build = (*galaxy, "build", "--output-path", str(scratch))
     yield Stage("sanity", "build", "lint", build)
-    install = (*galaxy, "install", "--offline", "-p", str(scratch), tarball)
-    yield Stage("sanity", "install", "lint", install)
+    # Once for each ansible-test: it writes where it runs, and they run beside each other.
+    for venv in ANSIBLES:
+        install = (*galaxy, "install", "--offline", "-p", str(scratch / venv), tarball)
+        yield Stage("sanity", f"install, {venv}", "lint", install, needs="build")
+    yield from ansible_test_stages(scratch)
+    old = scratch / ANSIBLES[0]
     docs = (
         *("antsibull-docs", "lint-collection-docs", "--plugin-docs", "--check-extra-docs-refs"),
         *("--validate-collection-refs=all", "--disallow-unknown-collection-refs"),
-        str(installed),
+        str(installed(old)),
     )
-    yield Stage("sanity", "antsibull-docs", "lint", docs)
+    needs = f"install, {old.name}"
+    yield Stage("sanity", "antsibull-docs", "lint", docs, needs=needs)
     # In the scratch directory, because it leaves a file where it runs.
     importer = ("python", str(ROOT / "tools/galaxy_import.py"), tarball)
-    yield Stage("sanity", "galaxy-importer", "lint", importer, scratch)
+    yield Stage("sanity", "galaxy-importer", "lint", importer, scratch, needs="build")
     # By its installed name, on this machine, read-only; what it finds here is not the question.
     variables = {
         "ansible_python_interpreter": "{{ ansible_playbook_python }}",
@@ -111,34 +132,56 @@ def sanity_stages(scratch: Path) -> Iterator[Stage]:
         *("ansible-playbook", "durable.dbhost.audit", "-i", "localhost,", "-c", "local"),
         *("-e", json.dumps(variables)),
     )
-    path = {"ANSIBLE_COLLECTIONS_PATH": str(scratch)}
-    yield Stage("sanity", "audit, as installed", "lint", audit, scratch, environment=path)
+    path = {"ANSIBLE_COLLECTIONS_PATH": str(old)}
+    yield Stage("sanity", "audit, as installed", "lint", audit, scratch, environment=path, needs=needs)
+
+
+def ansible_test_stages(scratch: Path) -> Iterator[Stage]:
+    """ansible-test of each ansible-core, one command after the other: they share a directory."""
     ansible_test = ("python", str(ROOT / "tools/ansible_test.py"))
     sanity = (*ansible_test, "sanity", "--local")
     units = (*ansible_test, "units", "--target-python")
     old_python = f"3.9@{venvs.VENVS / HOST_PYTHON}/bin/python3.9"
-    for venv in ANSIBLES:
-        yield Stage("sanity", f"ansible-test sanity, {venv}", venv, sanity, installed)
-    # Each of them has run with pytest before: here once as a controller, once as a host sees it.
+    modules, action = "tests/unit/plugins/modules/", "tests/unit/plugins/action/"
+    # Both have the same settings for these two, which only look at the text; the newer pylint knows more.
+    style = ("--skip-test", "pylint", "--skip-test", "pep8")
     old, new = ANSIBLES
-    yield Stage("sanity", f"ansible-test units, {old}", old, (*units, "default"), installed)
-    name = f"ansible-test units, {new}, hosts with Python 3.9"
-    yield Stage("sanity", name, new, (*units, old_python), installed, also=HOST_PYTHON)
+    # It runs each test in a process of its own, so only those of code that calls ansible-core: once as a controller,
+    # once as a host sees it. Of all others it only shows that they are found, and import what they test.
+    commands = {
+        new: {
+            f"ansible-test sanity, {new}": sanity,
+            f"ansible-test units, {new}, hosts with Python 3.9": (*units, old_python, modules),
+            f"ansible-test units, {new}, all are found": (*units, old_python, "--collect-only"),
+        },
+        old: {
+            f"ansible-test sanity, {old}": (*sanity, *style),
+            f"ansible-test units, {old}": (*units, "default", modules, action),
+        },
+    }
+    for venv, named in commands.items():
+        needs = f"install, {venv}"
+        for name, command in named.items():
+            also = HOST_PYTHON if old_python in command else ""
+            yield Stage("sanity", name, venv, command, installed(scratch / venv), also=also, needs=needs)
+            needs = name
+
+
+def installed(path: Path) -> Path:
+    """Return where a collection lies that was installed below a path."""
+    return path / "ansible_collections/durable/dbhost"
 
 
 def lab_stages() -> Iterator[Stage]:
     """All molecule scenarios, on the newest ansible-core that is here, with cached facts."""
-    here = [venv for venv in ANSIBLES if venvs.find_python(venvs.RECIPES[venv].pythons)]
+    old, new = ansibles_here()[0], ansibles_here()[-1]
     lab = ("python", "-m", "lab")
     # The lab's own, and the proof's: a scenario cuts its disk's power. Not PostgreSQL's: Debian's package makes a
     # cluster, and starts it.
     engines = ("*/mariadb/*", "*/firebird/*")
     doctor = ("python", "-m", "proof", "--doctor", "--install", *engines)
-    yield Stage("lab", "packages", here[-1], doctor, live=True)
-    # In the unit tests those that miss their tool are skipped.
-    proof = ("pytest", "-n2", "-rs", "tests/unit/proof")
-    yield Stage("lab", "unit tests of the proof, with its tools", here[-1], proof)
-    yield Stage("lab", "image", here[-1], (*lab, "image"), live=True)
+    yield Stage("lab", "packages", new, doctor, live=True)
+    yield Stage("lab", "image", new, (*lab, "image"), live=True, needs="packages")
     for name in scenarios():
         command = ("molecule", "test", "-s", name)
         facts = {
@@ -146,25 +189,44 @@ def lab_stages() -> Iterator[Stage]:
             "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(ROOT / "tests/output/facts" / name),
         }
         # One test compares both versions.
-        yield Stage("lab", name, here[-1], command, environment=facts, live=True, also=here[0], beside=True)
+        yield Stage("lab", name, new, command, environment=facts, live=True, also=old, needs="image")
+    ends = ("pytest", "-v", "tests/lab")
+    yield Stage("lab", "ends of machines", new, ends, needs="image")
+    # Those that the unit tests skip where their tool is missing.
+    proof = ("pytest", "-rs", "-m", "skipif", "tests/unit/proof")
+    name = "unit tests of the proof, with its tools"
+    yield Stage("lab", name, new, proof, needs="packages")
 
 
 def scenarios() -> list[str]:
-    """Return all scenarios, the longest first: an emulated machine keeps little more than one processor busy."""
+    """Return all scenarios, the longest first: what begins last should not be what takes longest."""
     found = [path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml")]
     return sorted(found, key=lambda name: (name not in LONGEST, name))
 
 
-def stages_of(groups: list[str], scratch: Path) -> list[Stage]:
-    """Return the stages of these groups, in the order of GROUPS.
+def all_stages(scratch: Path) -> list[Stage]:
+    """Return all stages, in the order in which they are to begin.
 
     `scratch` is an empty directory outside the checkout, because ansible-test leaves out what
     git ignores.
     """
-    makers = {
-        "lint": lint_stages,
-        "unit": unit_stages,
-        "sanity": lambda: sanity_stages(scratch),
-        "lab": lab_stages,
-    }
-    return [stage for group in GROUPS if group in groups for stage in makers[group]()]
+    return [*lint_stages(), *unit_stages(), *sanity_stages(scratch), *lab_stages()]
+
+
+def select(stages: list[Stage], name: str) -> list[Stage]:
+    """Return the stages of this name, or of the set of this name, and what they need; all without a name.
+
+    `check` is what is asked before a commit. Raises Unknown.
+    """
+    by_name = {stage.name: stage for stage in stages}
+    sets = {group: [stage.name for stage in stages if stage.group == group] for group in GROUPS}
+    sets["check"] = [*sets["lint"], f"unit tests, {ansibles_here()[-1]}", FAST]
+    sets[""] = list(by_name)
+    if name not in sets and name not in by_name:
+        known = "\n  ".join(filter(None, (*sets, *by_name)))
+        raise Unknown(f"no stage is called {name!r}; there are:\n  {known}")
+    wanted = list(sets.get(name, [name]))
+    for each in wanted:
+        if needed := by_name[each].needs:
+            wanted.append(needed)
+    return [stage for stage in stages if stage.name in wanted]

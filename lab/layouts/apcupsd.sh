@@ -3,8 +3,8 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# apcupsd comes up at the next boot, with a second serial port: on this cable the mains have failed when the wire RI
-# rises, which QEMU's port without a line never does.
+# On this cable the mains have failed when the wire RI of the second serial port rises, which QEMU's port without a line
+# never does.
 set -eu
 cat > /etc/apcupsd/apcupsd.conf <<CONF
 ## apcupsd.conf v1.1 ##
@@ -24,4 +24,4 @@ UPSCLASS standalone
 UPSMODE disable
 CONF
 echo ISCONFIGURED=yes > /etc/default/apcupsd
-systemctl --quiet enable apcupsd.service
+systemctl --quiet enable --now apcupsd.service

@@ -17,16 +17,16 @@
 set -eu
 
 id=/dev/disk/by-id
-extjournal=$id/ata-QEMU_HARDDISK_SATA0001
+extjournal=$id/scsi-0QEMU_QEMU_HARDDISK_SCSI0005
 journal=$id/scsi-0QEMU_QEMU_HARDDISK_SCSI0001
 xfslog=$id/virtio-VIRT0001
-log=$id/ata-QEMU_HARDDISK_SATA0002
+log=$id/scsi-0QEMU_QEMU_HARDDISK_SCSI0006
 btrfs1=$id/scsi-0QEMU_QEMU_HARDDISK_SCSI0002
 btrfs2=$id/virtio-VIRT0002
 nojournal=$id/scsi-0QEMU_QEMU_HARDDISK_SCSI0003
 journaled=$id/virtio-VIRT0004
 unit=$id/virtio-VIRT0005
-hidden=$id/ata-QEMU_HARDDISK_SATA0004
+hidden=$id/scsi-0QEMU_QEMU_HARDDISK_SCSI0008
 
 mke2fs -q -F -b 4096 -O journal_dev "$journal"
 mkfs.ext4 -q -F -b 4096 -J device="$journal" "$extjournal"

@@ -4,25 +4,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # Each disk has a large partition 1 and a small one 2, some have a small one 3:
-#   /srv/pgdata   ext4 < LV linear < md raid1   < SATA0001-1 SCSI0001-1
+#   /srv/pgdata   ext4 < LV linear < md raid1   < SCSI0003-1 SCSI0001-1
 #   /srv/thin     ext4 < LV thin < the same md        (a layer that is on no allow-list)
-#   /srv/mssql    xfs < LUKS < md raid1         < SATA0002-1 NVME0001-1
-#   /srv/maria    xfs < LV raid1 (dm-raid)      < SCSI0002-1 NVME0002-1
-#   /srv/hole     ext4 < md raid5               < SATA0001-2 SCSI0001-2 NVME0001-2
-#   /srv/ppl      ext4 < md raid5 with PPL      < SATA0002-2 SCSI0002-2 NVME0002-2
-#   /srv/nohole   ext4 < md raid5 with journal  < SATA0001-3 SCSI0001-3 SCSI0002-3, journal NVME0002-3
-#   nothing                                     < NVME0001-3
+#   /srv/mssql    xfs < LUKS < md raid1         < SCSI0004-1 VIRT0001-1
+#   /srv/maria    xfs < LV raid1 (dm-raid)      < SCSI0002-1 SCSI0005-1
+#   /srv/hole     ext4 < md raid5               < SCSI0003-2 SCSI0001-2 VIRT0001-2
+#   /srv/ppl      ext4 < md raid5 with PPL      < SCSI0004-2 SCSI0002-2 SCSI0005-2
+#   /srv/nohole   ext4 < md raid5 with journal  < SCSI0003-3 SCSI0001-3 SCSI0002-3, journal SCSI0005-3
+#   nothing                                     < SCSI0004-3
 set -eu
 
-sata1=/dev/disk/by-id/ata-QEMU_HARDDISK_SATA0001
-sata2=/dev/disk/by-id/ata-QEMU_HARDDISK_SATA0002
 scsi1=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0001
 scsi2=/dev/disk/by-id/wwn-0x5000000000000002
-nvme1=/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME0001
-nvme2=/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME0002
+scsi3=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0003
+scsi4=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0004
+scsi5=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0005
+virt1=/dev/disk/by-id/virtio-VIRT0001
 
-printf 'label: gpt\n,640M\n,48M\n' | sfdisk --quiet --wipe always "$sata2"
-for disk in $sata1 $scsi1 $scsi2 $nvme1 $nvme2; do
+printf 'label: gpt\n,640M\n,48M\n' | sfdisk --quiet --wipe always "$virt1"
+for disk in $scsi1 $scsi2 $scsi3 $scsi4 $scsi5; do
     printf 'label: gpt\n,640M\n,48M\n,48M\n' | sfdisk --quiet --wipe always "$disk"
 done
 udevadm settle
@@ -33,19 +33,19 @@ array() {
     shift
     mdadm --create "/dev/md/$name" --run --assume-clean --homehost=any --name="$name" "$@"
 }
-array pg --level=1 --raid-devices=2 --bitmap=internal "$sata1-part1" "$scsi1-part1"
-array mssql --level=1 --raid-devices=2 --bitmap=internal "$sata2-part1" "$nvme1-part1"
-array hole --level=5 --raid-devices=3 --bitmap=none "$sata1-part2" "$scsi1-part2" "$nvme1-part2"
-array ppl --level=5 --raid-devices=3 --consistency-policy=ppl "$sata2-part2" "$scsi2-part2" "$nvme2-part2"
-array nohole --level=5 --raid-devices=3 --write-journal="$nvme2-part3" \
-    "$sata1-part3" "$scsi1-part3" "$scsi2-part3"
+array pg --level=1 --raid-devices=2 --bitmap=internal "$scsi3-part1" "$scsi1-part1"
+array mssql --level=1 --raid-devices=2 --bitmap=internal "$scsi4-part1" "$virt1-part1"
+array hole --level=5 --raid-devices=3 --bitmap=none "$scsi3-part2" "$scsi1-part2" "$virt1-part2"
+array ppl --level=5 --raid-devices=3 --consistency-policy=ppl "$scsi4-part2" "$scsi2-part2" "$scsi5-part2"
+array nohole --level=5 --raid-devices=3 --write-journal="$scsi5-part3" \
+    "$scsi3-part3" "$scsi1-part3" "$scsi2-part3"
 { echo HOMEHOST any; mdadm --detail --scan; } > /etc/mdadm/mdadm.conf
 
 vgcreate -qq pg /dev/md/pg
 lvcreate -qq --yes --size 256M --name data pg
 lvcreate -qq --yes --size 128M --thinpool pool pg
 lvcreate -qq --yes --virtualsize 128M --thinpool pg/pool --name thin
-vgcreate -qq maria "$scsi2-part1" "$nvme2-part1"
+vgcreate -qq maria "$scsi2-part1" "$scsi5-part1"
 lvcreate -qq --yes --type raid1 --mirrors 1 --nosync --size 512M --name data maria
 
 # It talks to dmeventd, which is not here: seconds of each boot, and on trixie it may fail.

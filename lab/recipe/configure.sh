@@ -10,10 +10,10 @@ echo dbhost > /etc/hostname
 echo LANG=C.UTF-8 > /etc/default/locale
 printf '127.0.0.1 localhost\n127.0.1.1 dbhost\n::1 localhost\n' > /etc/hosts
 
-# Network: the addresses of QEMU's user network are fixed. (systemd-networkd needs 15 s on an
-# emulated CPU.)
+# Network: the addresses of QEMU's user network are fixed, and User Mode Linux's (vec0) are the same.
+# (systemd-networkd needs 15 s on an emulated CPU.)
 cat > /etc/udev/rules.d/80-lab-network.rules <<'END'
-ACTION=="add", SUBSYSTEM=="net", KERNEL=="e*", RUN+="/bin/sh -c 'ip link set $name up; \
+ACTION=="add", SUBSYSTEM=="net", KERNEL=="e*|vec0", RUN+="/bin/sh -c 'ip link set $name up; \
 ip addr replace 10.0.2.15/24 dev $name; ip route replace default via 10.0.2.2'"
 END
 rm -f /etc/resolv.conf

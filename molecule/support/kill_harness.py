@@ -3,11 +3,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs on a lab machine: bring it to a profile, and die before the n-th change to it.
 
-    python3 -m durable.kill_harness INPUTS.json NOW KILL_BEFORE
+    python3 -m durable.kill_harness enforce PROFILE NOW [KILL_BEFORE]
+    python3 -m durable.kill_harness learn NOW PROFILE...
+    python3 -m durable.kill_harness points START GOAL NOW
+    python3 -m durable.kill_harness restore PROFILE
 
 The same policy and layers that the playbook runs, in the plan's order, without Ansible. The n-th
 call that would change the machine never happens: the process kills itself, as an operator, the
-OOM killer or a lost connection would. Prints the number of changes made when it reaches its end.
+OOM killer or a lost connection would. What is printed is one JSON object a line.
+
+`enforce` is one such run. `learn` brings the machine to each profile in turn, as it is after a boot, and
+keeps what it is then; `restore` goes back to that. `points` goes back to START for each n, lets a run to
+GOAL die there, and tells the truth of the machine; the last run comes to its end. Who judges that is
+elsewhere.
+
+A profile's inputs are in PROFILE.json: `inputs`, as the inventory says, and `power`: the facts of a UPS. These are a
+stand-in (there is no UPS here), but for those of the guard: they are the machine's own.
 """
 
 from __future__ import annotations
@@ -16,35 +27,45 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
+from . import kill_state as state
+from . import truth_script
 from .facts import storage
-from .host import Host
-from .layers import io_scheduler, mount_options, write_cache
+from .host import ChangeFailed, Host, Unobservable
+from .layers import io_scheduler, mount_options, power_guard, write_cache
 from .policy.assessment import Inputs, assess
 from .policy.plan import STEPS
+from .power.guard import state as guard_state
 
 LAYERS: dict[str, Any] = {
     "mount_options": mount_options,
     "write_cache": write_cache,
     "io_scheduler": io_scheduler,
+    "power_guard": power_guard,
 }
+_KEPT = "/root/kill-states.json"
+Told = dict[str, Any]
 
 
 class MortalHost(Host):
-    """The machine, until the change before which this process dies."""
+    """The machine, until the change before which this process dies. `tell` hears of each change and of the death."""
 
-    def __init__(self, kill_before: int) -> None:
+    def __init__(self, kill_before: int, tell: Callable[[Told], None]) -> None:
         self.kill_before = kill_before
+        self.tell = tell
         self.made: list[str] = []
 
     def _mortal(self, name: str, act: Callable[[], None]) -> None:
         if len(self.made) + 1 == self.kill_before:
-            print(f"killed before {name}", flush=True)
+            self.tell({"killed_before": name})
             os.kill(os.getpid(), signal.SIGKILL)
         act()
         self.made.append(name)
+        self.tell({"made": name})
 
     def change(self, argv: list[str], *more: Any, **options: Any) -> None:
         self._mortal(" ".join(argv), lambda: super(MortalHost, self).change(argv, *more, **options))
@@ -52,25 +73,150 @@ class MortalHost(Host):
     def write_attribute(self, path: str, value: str) -> None:
         self._mortal(f"{value} > {path}", lambda: super(MortalHost, self).write_attribute(path, value))
 
-    def write_file(self, path: str, content: bytes, mode: int = 0o644) -> None:
-        self._mortal(f"write {path}", lambda: super(MortalHost, self).write_file(path, content, mode))
+    def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
+        write = partial(super().write_file, path, content, mode, owner)
+        self._mortal(f"write {path}", write)
 
-    def remove_file(self, path: str) -> None:
-        self._mortal(f"remove {path}", lambda: super(MortalHost, self).remove_file(path))
+    def remove_file(self, path: str, owner: int = 0) -> None:
+        self._mortal(f"remove {path}", lambda: super(MortalHost, self).remove_file(path, owner))
 
 
-def main(inputs_path: str, now: str, kill_before: str) -> None:
-    """Assess, enforce, assess again."""
-    with open(inputs_path, encoding="utf-8") as handle:
-        inputs = Inputs(**json.load(handle))
-    host = MortalHost(int(kill_before))
-    plan = assess(inputs, storage.collect(host, now), now)["plan"]
+def enforce(
+    profile: str,
+    now: str,
+    kill_before: int,
+    tell: Callable[[Told], None],
+    found: dict[str, Any] | None = None,
+) -> None:
+    """Assess, enforce, assess again; tell what was made, and how it ended. `found`: the first assessment, if known."""
+    host = MortalHost(kill_before, tell)
+    found = found or _assess(host, profile, now)
     for phase, layer in STEPS:
-        if layer in plan[phase]:
-            targets = [LAYERS[layer].target_of(row) for row in plan[phase][layer]]
-            LAYERS[layer].apply(host, LAYERS[layer].plan(host, targets), targets)
-    after = assess(inputs, storage.collect(host, now), now)
-    print(json.dumps({"made": host.made, "verdict": after["verdict"], "changes": after["changes"]}))
+        if layer in found["plan"][phase]:
+            try:
+                _apply(host, LAYERS[layer], found["plan"][phase][layer], found["licence"])
+            except (ChangeFailed, Unobservable) as error:
+                tell({"failed": f"{phase} {layer}: {error}"})
+                return
+    tell({"ended": {"made": host.made, **_judged(host, profile, now)}})
+
+
+def _judged(host: Host, profile: str, now: str) -> Told:
+    """Return what an assessment says of the machine now."""
+    found = _assess(host, profile, now)
+    return {field: found[field] for field in ("verdict", "changes", "pending", "why")}
+
+
+def _assess(host: Host, profile: str, now: str) -> dict[str, Any]:
+    with open(f"/root/{profile}.json", encoding="utf-8") as handle:
+        given = json.load(handle)
+    seen = storage.collect(host, now)
+    power = None
+    # The playbook, too, asks for power where the profile rests on it, or a guard may be there.
+    if profile == "ups" or seen["licensed"] != "no":
+        power = {**given["power"], "boot_id": seen["boot_id"], "time": now, "guard": guard_state.read(host)}
+    return assess(Inputs(**given["inputs"]), seen, now, None, power)
+
+
+def _apply(host: Host, layer: Any, rows: list[Any], licence: dict[str, Any] | None) -> None:
+    """Call a layer as its module does; the guard without a mount is one that is taken away."""
+    targets = [layer.target_of(row) for row in rows]
+    if layer is power_guard and not targets:
+        layer.apply_release(host, layer.plan_release(host))
+        return
+    terms = {}
+    if layer is power_guard:
+        terms = {name: value for name, value in (licence or {}).items() if name != "mounts"}
+    layer.apply(host, layer.plan(host, targets, **terms), targets)
+
+
+def learn(now: str, profiles: list[str]) -> Iterator[Told]:
+    """Bring the machine to each profile, boot its mounts anew, and keep what it is then."""
+    kept: dict[str, Any] = {}
+    for profile in profiles:
+        first = _in_child(partial(enforce, profile, now, 0, _tell))
+        state.mount_as_at_boot()
+        second = _judged(Host(), profile, now)
+        kept[profile] = {"arrived": state.keep()}
+        kept[profile]["start"] = state.keep_loose() if profile == "ups" else kept[profile]["arrived"]
+        yield {"profile": profile, "first": first[-1], "second": second, "truth": truth_script.look()}
+        with open(_KEPT, "w", encoding="utf-8") as handle:
+            json.dump(kept, handle)
+
+
+def points(start: str, goal: str, now: str) -> Iterator[Told]:
+    """Yield the truth after each death on the way, and after the run that ended."""
+    kept = _kept()
+    number, seen = 0, None
+    told: list[Told] = []
+    found: dict[str, Any] = {}
+    while not number or "killed_before" in told[-1]:
+        began = time.monotonic()
+        state.restore(kept[start]["start"], seen)
+        number += 1
+        # The machine is what it was, so this is too; and it takes longer than all the rest.
+        found = found or _assess(Host(), goal, now)
+        told = _in_child(partial(enforce, goal, now, number, _tell, found))
+        made = [line["made"] for line in told[:-1]]
+        if any(name.startswith("systemctl") for name in made):
+            state.forget_systemd()
+        state.settle()
+        seen = truth_script.look()
+        seconds = round(time.monotonic() - began, 2)
+        yield {
+            "number": number,
+            **told[-1],
+            "made": made,
+            "truth": seen,
+            "owed": state.owed(),
+            "seconds": seconds,
+        }
+    state.mount_as_at_boot()
+    yield {"booted": truth_script.look(), "differs": state.difference(kept[goal]["arrived"])}
+
+
+def _kept() -> dict[str, Any]:
+    with open(_KEPT, encoding="utf-8") as handle:
+        found: dict[str, Any] = json.load(handle)
+    return found
+
+
+def _in_child(act: Callable[[], None]) -> list[Told]:
+    """Let a process of its own act and, it may be, die; return what it told, in order."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(writer, 1)
+        try:
+            act()
+        except BaseException as error:
+            _tell({"failed": f"{type(error).__name__}: {error}"})
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as handle:
+        told = [json.loads(line) for line in handle]
+    os.waitpid(child, 0)
+    return told
+
+
+def _tell(told: Told) -> None:
+    # Straight to the descriptor: nothing waits in a buffer when this process dies.
+    os.write(1, (json.dumps(told) + "\n").encode("utf-8"))
+
+
+def main(command: str, *words: str) -> None:
+    """Run one of the commands."""
+    if command == "enforce":
+        profile, now, kill_before = (*words, "0")[:3]
+        enforce(profile, now, int(kill_before), _tell)
+        return
+    if command == "restore":
+        state.restore(_kept()[words[0]]["start"])
+        return
+    told = learn(words[0], list(words[1:])) if command == "learn" else points(*words)
+    for line in told:
+        _tell(line)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from lab.errors import LabError
 from lab.machine import Machine
 from proof import log
 from proof.disk import VolatileDisk
@@ -31,8 +34,7 @@ def volatile_disk(directory: Path) -> VolatileDisk:
 
 def plug_in(machine: Machine, disk: VolatileDisk, serial: str, target: str, options: str) -> None:
     """Give the running machine a disk that is served, and mount it as soon as udev knows it."""
-    machine.hmp(f"drive_add 0 {disk.drive(f'drive-{serial}', 'disk')}")
-    machine.hmp(f"device_add scsi-hd,bus=scsi.0,drive=drive-{serial},serial={serial},write-cache=on")
+    machine.plug_in(disk.boot_disk(serial, bus="scsi"))
     wait = 'until [ -e "$1" ]; do sleep 0.2; done; udevadm settle'
     machine.run(["sh", "-c", wait, "plug-in", link(serial)], timeout=60.0)
     machine.run(["mkdir", "-p", target])
@@ -54,10 +56,38 @@ def after_cut(disk: VolatileDisk, directory: Path) -> VolatileDisk:
     return VolatileDisk.made(directory, left)
 
 
+@contextmanager
+def forwarded(machine: Machine, port: int) -> Iterator[None]:
+    """Lead what comes to 127.0.0.1:`port` in the machine to the same port here, by ssh.
+
+    No other way leads from every kind of machine to this host. It ends with the machine, too.
+    """
+    way = f"127.0.0.1:{port}:127.0.0.1:{port}"
+    options = ("-o", "ControlPath=none", "-o", "ExitOnForwardFailure=yes")
+    argv = [
+        "ssh",
+        "-F",
+        str(machine.ssh_config),
+        *options,
+        "-R",
+        way,
+        machine.name,
+        "echo ready; exec sleep inf",
+    ]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            if process.stdout.readline() != "ready\n":
+                raise LabError(f"{machine.name}: ssh does not forward port {port}")
+            yield
+        finally:
+            process.kill()
+
+
 class Wire:
     """Stands in for the network between the machine and the witness.
 
-    QEMU's own network closes a machine's connections when QEMU is killed, which tells the witness of an end. A
+    When a machine is killed, its connections are closed on this host, which tells the witness of an end. A
     cable tells nothing: here the witness's side stays open.
     """
 

@@ -3,78 +3,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a machine is, in the words of kernel, devices and files: nothing of ours is asked.
 
-`read` runs one script on the machine; the script is plain Python without the collection.
+`read` runs truth_script.py on the machine: plain Python without the collection.
 """
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from lab.machine import Machine
 
-_SCRIPT = r"""
-import json, os, re, subprocess
-
-def text(path):
-    try:
-        return open(path).read()
-    except OSError:
-        return ""
-
-def say(*argv):
-    return subprocess.run(argv, capture_output=True, text=True).stdout
-
-rules = text("/etc/udev/rules.d/99-durable-dbhost-write-cache.rules")
-disks = {}
-for line in say("lsblk", "--nodeps", "--noheadings", "--raw", "--output", "NAME,SERIAL").splitlines():
-    name, _blank, serial = line.partition(" ")
-    if not re.match(r"(SATA|SCSI|NVME|VIRT)\d+$", serial):
-        continue
-    if serial.startswith("SATA"):
-        on = "(on)" in say("hdparm", "-W", "/dev/" + name)
-    elif serial.startswith("SCSI"):
-        on = "0x01" in say("sdparm", "-q", "-r", "--get", "WCE=1", "-H", "/dev/" + name)
-    elif serial.startswith("NVME"):
-        on = not say("nvme", "get-feature", "/dev/" + name, "-f", "6").strip().endswith("0")
-    else:
-        on = text("/sys/block/%s/cache_type" % name).strip() == "write back"
-    known = say("udevadm", "info", "--query=property", "--name=" + name)
-    wwn = re.search(r"^ID_WWN(?:_WITH_EXTENSION)?=(\S+)$", known, re.M)
-    names = [serial] + ([wwn.group(1)] if wwn else [])
-    rule = [line for line in rules.splitlines() for n in names if '_%s"' % n in line or '"%s"' % n in line]
-    disks[serial] = {
-        "name": name,
-        "cache": "on" if on else "off",
-        "belief": text("/sys/block/%s/queue/write_cache" % name).strip(),
-        "flushes": int(text("/sys/block/%s/stat" % name).split()[15]),
-        "rule": "\n".join(line for line in rule if not line.startswith("#")),
-    }
-fstab = {}
-for line in text("/etc/fstab").splitlines():
-    fields = line.split()
-    if len(fields) > 3 and not line.startswith("#"):
-        fstab[fields[1]] = fields[3]
-mounts = {}
-for line in text("/proc/mounts").splitlines():
-    source, target, fstype, options = line.split()[:4]
-    if target.startswith("/srv/"):
-        kernel = text("/proc/fs/ext4/%s/options" % os.path.basename(source)).split()
-        mounts[target] = {
-            "source": os.path.basename(source),
-            "fstype": fstype,
-            "options": options.split(","),
-            "barrier": "off" if "nobarrier" in kernel else "on",
-            "data": next((w[5:] for w in kernel if w.startswith("data=")), ""),
-            "fstab": fstab.get(target, ""),
-        }
-print(json.dumps({"disks": disks, "mounts": mounts, "boot_id": text("/proc/sys/kernel/random/boot_id")}))
-"""
+SCRIPT = Path(__file__).with_name("truth_script.py")
 
 
 def read(machine: Machine) -> dict[str, Any]:
-    """Return `{disks: {serial: ...}, mounts: {target: ...}, boot_id}`."""
-    return dict(json.loads(machine.run(["python3", "-"], input=_SCRIPT).stdout))
+    """Return `{disks: {serial: ...}, mounts: {target: ...}, guard, boot_id}`."""
+    return dict(json.loads(machine.run(["python3", "-"], input=SCRIPT.read_text()).stdout))
 
 
 def weaknesses(truth: dict[str, Any], targets: dict[str, str]) -> set[str]:
@@ -83,6 +28,7 @@ def weaknesses(truth: dict[str, Any], targets: dict[str, str]) -> set[str]:
     `targets` is {mount point: serial of the disk below it}.
     """
     found = set()
+    guarded = truth["guard"]["licence"] and truth["guard"]["runs"]
     for target, serial in targets.items():
         mount, disk = truth["mounts"][target], truth["disks"][serial]
         cached = disk["cache"] == "on"
@@ -96,6 +42,8 @@ def weaknesses(truth: dict[str, Any], targets: dict[str, str]) -> set[str]:
                 f"{target} without barriers": mount["barrier"] == "off",
                 f"{target} without barriers over a cache": cached and mount["barrier"] == "off",
                 f"{target} writeback": mount["data"] == "writeback",
+                # Barriers are away, and nobody is there to put them back before the power is gone.
+                f"{target} without barriers and without a guard": mount["barrier"] == "off" and not guarded,
                 f"{serial} caches at boot": not kept_off,
                 f"{target} without barriers at boot": "barrier=0" in mount["fstab"],
                 f"{target} writeback at boot": "data=writeback" in mount["fstab"],
@@ -103,4 +51,5 @@ def weaknesses(truth: dict[str, Any], targets: dict[str, str]) -> set[str]:
             }.items()
             if holds
         }
-    return found
+    # A guard begins with each boot, and takes barriers away when it sees a reason.
+    return found | ({"a guard may take barriers away"} if truth["guard"]["licence"] else set())

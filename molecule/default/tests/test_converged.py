@@ -7,31 +7,41 @@ from __future__ import annotations
 
 import pytest
 from support import truth
-from support.layout import TARGETS
+from support.layout import TARGETS, link_of
 from support.runs import Executions, Playbooks
 from testinfra.host import Host
 
 from lab.machine import Machine
 
-SATA = [serial for serial in TARGETS.values() if serial.startswith("SATA")]
+SCSI = [serial for serial in TARGETS.values() if serial.startswith("SCSI")]
 VIRTIO = [serial for serial in TARGETS.values() if serial.startswith("VIRT")]
 
 
-def name_of(host: Host, link: str) -> str:
-    """Return the kernel name behind a link of /dev/disk/by-id."""
-    return str(host.file(f"/dev/disk/by-id/{link}").linked_to).rpartition("/")[2]
+def name_of(host: Host, serial: str) -> str:
+    """Return the kernel name of a disk."""
+    return str(host.file(f"/dev/disk/by-id/{link_of(serial)}").linked_to).rpartition("/")[2]
 
 
-@pytest.mark.parametrize("serial", SATA)
-def test_sata_disk_says_that_its_cache_is_off_and_is_flushed_all_the_same(host: Host, serial: str) -> None:
-    name = name_of(host, f"ata-QEMU_HARDDISK_{serial}")
-    assert "write-caching =  0 (off)" in host.check_output(f"hdparm -W /dev/{name}")
+@pytest.mark.parametrize("serial", SCSI)
+def test_scsi_disk_says_that_its_cache_is_off_and_is_flushed_all_the_same(host: Host, serial: str) -> None:
+    name = name_of(host, serial)
+    assert host.check_output(f"sdparm --quiet --readonly --get WCE=1 -H /dev/{name}").strip() == "0x00"
+    assert host.file(f"/sys/block/{name}/queue/write_cache").content_string == "write back\n"
+
+
+@pytest.mark.parametrize("serial", SCSI)
+def test_a_tool_that_turns_a_scsi_cache_on_is_undone_by_udev_at_once(host: Host, serial: str) -> None:
+    # The kernel learns nothing of what sdparm does; udev does, when sdparm closes the disk.
+    name = name_of(host, serial)
+    host.check_output(f"sdparm --quiet --set WCE=1 /dev/{name}")
+    host.check_output("udevadm settle")
+    assert host.check_output(f"sdparm --quiet --readonly --get WCE=1 -H /dev/{name}").strip() == "0x00"
     assert host.file(f"/sys/block/{name}/queue/write_cache").content_string == "write back\n"
 
 
 @pytest.mark.parametrize("serial", VIRTIO)
 def test_virtio_disk_says_that_its_cache_is_off(host: Host, serial: str) -> None:
-    name = name_of(host, f"virtio-{serial}")
+    name = name_of(host, serial)
     assert host.file(f"/sys/block/{name}/cache_type").content_string == "write through\n"
     assert host.file(f"/sys/block/{name}/queue/write_cache").content_string == "write through\n"
 

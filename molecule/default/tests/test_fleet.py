@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support import truth
+from support.layout import cache_on
 from support.runs import Executions, Playbooks, before_call, connection, inventory
 
 from lab.machine import Machine
@@ -36,6 +37,7 @@ def test_an_unreachable_and_an_unpinned_host_are_reported_beside_the_others(
 def test_what_may_pass_is_the_users_choice(playbooks: Playbooks, tmp_path: Path) -> None:
     hosts = {"databases": {"hosts": {"away": AWAY}}}
     playbooks.inventories.append(inventory(tmp_path / "more.yml", hosts))
+    playbooks.limit = "away"
     run = playbooks.run("harden-db", "--check", variables={"durable_fail_on": ["at_risk"]})
     assert run.reports["away"]["verdict"] == "unreachable"
     assert run.code == 0
@@ -86,7 +88,7 @@ def test_a_host_lost_on_the_way_is_tightened_further_and_reported(
     machine: Machine, playbooks: Playbooks
 ) -> None:
     machine.run(["mount", "-o", "remount,barrier=0", "/srv/pgdata"])
-    machine.run(["sh", "-c", "hdparm -q -W1 $(readlink -f /dev/disk/by-id/ata-QEMU_HARDDISK_SATA0002)"])
+    machine.run(["sh", "-c", cache_on("SCSI0002")])
     # After two for the facts the third call is the first step that changes something.
     before_call(playbooks, "dbhost", 3, "exit 255")
     run = playbooks.run("harden-db")
@@ -96,7 +98,7 @@ def test_a_host_lost_on_the_way_is_tightened_further_and_reported(
     after = truth.read(machine)
     # The step that was lost did nothing; the one after it, which only tightens, was taken.
     assert after["mounts"]["/srv/pgdata"]["barrier"] == "off"
-    assert after["disks"]["SATA0002"]["cache"] == "off"
+    assert after["disks"]["SCSI0002"]["cache"] == "off"
     assert report["verdict"] == "drifted"
     assert playbooks.run("harden-db").code == 0
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,21 +22,28 @@ SCENARIO = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")
-def converged() -> Machine:
-    """The machine as converge left it, kept as the snapshot strict."""
-    machine = Machine("engines")
-    machine.save("strict")
-    return machine
+def states() -> Iterator[Machine]:
+    """The machine as converge left it: first as it runs, then each time from the snapshot strict."""
+
+    def each() -> Iterator[Machine]:
+        machine = Machine("engines")
+        machine.save("strict")
+        yield machine
+        while True:
+            machine.load("strict")
+            yield machine
+
+    return each()
 
 
 @pytest.fixture(scope="module")
-def machine(converged: Machine) -> Machine:
-    """The machine, back at the moment after converge."""
-    converged.load("strict")
-    return converged
+def machine(states: Iterator[Machine]) -> Machine:
+    """The machine, at the moment after converge."""
+    return next(states)
 
 
-@pytest.fixture
-def playbooks(machine: Machine, tmp_path: Path) -> Playbooks:
+@pytest.fixture(scope="module")
+def playbooks(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Playbooks:
     """The collection's playbooks, with the scenario's own inventory."""
-    return Playbooks([machine.inventory, SCENARIO / "inventory/hosts.yml"], tmp_path, {})
+    directory = tmp_path_factory.mktemp("playbooks")
+    return Playbooks([machine.inventory, SCENARIO / "inventory/hosts.yml"], directory, {})

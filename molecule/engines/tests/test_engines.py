@@ -81,21 +81,21 @@ def rows(run: Run, layer: str) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["target"], row["setting"]): row for row in found if row["layer"] == layer}
 
 
+@pytest.fixture(scope="class")
+def check(playbooks: Playbooks) -> Run:
+    """A check of the machine as converge left it."""
+    return playbooks.run("harden-db", "--check")
+
+
 class TestConverged:
-    def test_the_mounts_of_the_engines_are_managed_though_nobody_names_them(
-        self, machine: Machine, playbooks: Playbooks
-    ) -> None:
-        check = playbooks.run("harden-db", "--check")
+    def test_the_mounts_of_the_engines_are_managed_though_nobody_names_them(self, check: Run) -> None:
         assert (check.code, check.reports[HOST]["verdict"]) == (0, "attested")
         targets = {row["target"] for row in check.reports[HOST]["settings"] if row["setting"] == "barrier"}
         # Firebird's security database lies in /var/lib.
         assert targets == {"/", "/srv/pgdata", "/srv/pgxfs", "/srv/maria", "/srv/fbdata"}
 
     @pytest.mark.fact(46)
-    def test_the_report_says_which_files_lie_on_which_disks(
-        self, machine: Machine, playbooks: Playbooks
-    ) -> None:
-        check = playbooks.run("harden-db", "--check")
+    def test_the_report_says_which_files_lie_on_which_disks(self, check: Run) -> None:
         engines = {(one["engine"], one["name"]): one for one in check.reports[HOST]["engines"]}
         assert {name for engine, name in engines if engine == "postgresql"} == {MAIN, SECOND}
         wal = [row for row in engines["postgresql", SECOND]["files"] if "wal" in row["directory"]]

@@ -66,6 +66,23 @@ def installed(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Mac
     return machine
 
 
+@pytest.fixture(scope="module")
+def hardened(installed: Machine, playbooks: Playbooks) -> Run:
+    """The run that brings all five engines to the profile."""
+    return playbooks.run("harden-db", variables=FLUSH)
+
+
+@pytest.fixture(scope="module")
+def again(installed: Machine, playbooks: Playbooks, hardened: Run) -> tuple[Run, int]:
+    """The check that follows, which restarts nothing, and how many modules it took."""
+    pids = main_pids(installed)
+    executions = Executions(installed)
+    check = playbooks.run("harden-db", "--check", variables=FLUSH)
+    count = executions.count()
+    assert main_pids(installed) == pids
+    return check, count
+
+
 def row(run: Run, setting: str) -> dict[str, Any]:
     """Return the only row of a setting."""
     (found,) = [row for row in run.reports[HOST]["settings"] if row["setting"] == setting]
@@ -88,39 +105,50 @@ def main_pids(machine: Machine) -> list[str]:
 
 
 @pytest.mark.fact(26)
-def test_on_disks_with_fua_sql_server_gets_the_fua_way(installed: Machine, playbooks: Playbooks) -> None:
-    run = playbooks.run("harden-db", variables=FLUSH)
-    assert run.code == 0
+def test_on_disks_with_fua_sql_server_gets_the_fua_way(
+    installed: Machine, hardened: Run, again: tuple[Run, int]
+) -> None:
+    assert hardened.code == 0
     text = sh(installed, "cat /var/opt/mssql/mssql.conf")
     assert "3979" in text
     assert sh(installed, "stat -c %U /var/opt/mssql/mssql.conf") == "mssql"
-    check = playbooks.run("harden-db", "--check", variables=FLUSH)
-    assert (check.code, check.recap[HOST]["changed"]) == (0, 0)
+    check, _count = again
     assert row(check, "alternatewritethrough")["running"] == "0"
     assert ("direct dsync", "/srv/mssql") in opened(check, "mssql")
 
 
-@pytest.mark.parametrize("options", [(), ("--check",)], ids=["run", "check"])
-def test_with_all_five_engines_a_second_run_changes_nothing_in_at_most_four_executions(
-    installed: Machine, playbooks: Playbooks, options: tuple[str, ...]
-) -> None:
-    pids = main_pids(installed)
-    executions = Executions(installed)
-    run = playbooks.run("harden-db", *options, variables=FLUSH)
-    assert (run.code, run.recap[HOST]["changed"]) == (0, 0)
-    assert 1 <= executions.count() <= 4
-    assert {one["engine"] for one in run.reports[HOST]["engines"]} == ENGINES
-    assert main_pids(installed) == pids
-
-
 @pytest.mark.fact(31)
-def test_faircom_is_told_in_its_own_file_and_all_else_stays(installed: Machine, playbooks: Playbooks) -> None:
+def test_faircom_is_told_in_its_own_file_and_all_else_stays(
+    installed: Machine, again: tuple[Run, int]
+) -> None:
     text = sh(installed, "cat /opt/faircom/config/ctsrvr.cfg")
     assert "; Configuration of a stand-in for FairCom DB" in text
     assert "COMPATIBILITY LOG_WRITETHRU" in text
-    check = playbooks.run("harden-db", "--check", variables=FLUSH)
+    check, _count = again
     assert row(check, "LOG_WRITETHRU")["running"] == "on"
     assert "synchronous I/O" in sh(installed, "cat /srv/faircom/data/CTSTATUS.FCS")
+
+
+def test_with_all_five_engines_a_second_run_changes_nothing_in_at_most_four_executions(
+    installed: Machine, playbooks: Playbooks, hardened: Run
+) -> None:
+    pids = main_pids(installed)
+    executions = Executions(installed)
+    run = playbooks.run("harden-db", variables=FLUSH)
+    _is_a_second_run(run, executions.count())
+    assert main_pids(installed) == pids
+
+
+def test_with_all_five_engines_a_check_changes_nothing_in_at_most_four_executions(
+    again: tuple[Run, int],
+) -> None:
+    _is_a_second_run(*again)
+
+
+def _is_a_second_run(run: Run, executions: int) -> None:
+    assert (run.code, run.recap[HOST]["changed"]) == (0, 0)
+    assert 1 <= executions <= 4
+    assert {one["engine"] for one in run.reports[HOST]["engines"]} == ENGINES
 
 
 @pytest.mark.fact(26)

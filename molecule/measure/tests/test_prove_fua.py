@@ -12,8 +12,9 @@ from support import truth
 from support.runs import Executions, Playbooks, Run, connection, inventory
 
 from lab.machine import Machine
-from lab.qemu import drive_id
+from lab.qemu.argv import drive_id
 
+MACHINE = "measure"
 CONFIRM = "durable_confirm=prove-fua"
 COMMITS = 40
 LIMITS = {"patterns": ["direct_dsync", "direct_fdatasync", "append_fsync"], "commits": COMMITS, "seconds": 60}

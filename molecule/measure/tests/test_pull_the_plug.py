@@ -4,7 +4,6 @@
 """The power of the machine is cut under commits: none is lost with barriers, and without them many are, and it is told.
 
 Two names of the one machine, each with a volatile disk of its own, go through the same cut. The witness is this host.
-Then the machine boots with a disk that lies, for benchmark to find out.
 """
 
 from __future__ import annotations
@@ -22,25 +21,12 @@ from support.runs import Playbooks, Run, connection, inventory
 
 from lab.machine import Machine
 from lab.process import free_port
-from lab.qemu import disk_id, drive_id
 
 #: Name of the machine -> mount options of its disk.
 HOSTS = {"safe": "defaults", "unsafe": "barrier=0"}
-#: Where QEMU's network has this host.
-GATEWAY = "10.0.2.2"
-#: A disk of a maker that answers each flush without doing anything.
-LIAR = (
-    *("-set", f"device.{disk_id('SATA0001')}.model=ST1000NM0033-9ZM173"),
-    *("-set", f"drive.{drive_id('SATA0001')}.cache.no-flush=on"),
-)
-#: Stands in for a machine that is none of a hypervisor: on those alone a disk means it when it says that it rotates.
-#: And the disk says that its cache is off.
-BARE_METAL = """
-printf '#!/bin/sh\necho none; exit 1\n' > /root/none
-chmod +x /root/none
-mount --bind /root/none /usr/bin/systemd-detect-virt
-hdparm -q -W0 /dev/disk/by-id/ata-ST1000NM0033-9ZM173_SATA0001
-"""
+#: Where the machine reaches this host: ssh forwards it.
+ADDRESS = "127.0.0.1"
+MACHINE = "pull"
 WANTED = 1200
 LIMIT = 300.0
 
@@ -80,7 +66,7 @@ def names(machine: Machine, directory: Path, ports: dict[str, int]) -> dict[str,
             "durable_mounts": [f"/srv/{host}"],
             "durable_plug_limits": {"clients": 6, "size": 1, "rate": 200},
             "durable_witness_port": ports[host],
-            "durable_witness_address": GATEWAY,
+            "durable_witness_address": ADDRESS,
             "durable_witness_listen": "127.0.0.2",
             "durable_witness_directory": str(directory / "witness"),
         }
@@ -109,15 +95,19 @@ def wait_for_commits(directory: Path, host: str, count: int) -> None:
 @pytest.fixture(scope="module")
 def cut(machine: Machine, playbooks: Playbooks, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cut]:
     """The machine, after its power was cut under commits on both disks and it was booted again."""
+    if "PLUG" in machine.run(["lsblk", "--nodeps", "--noheadings", "--output", "SERIAL"]).stdout:
+        machine.reset()  # they are of an earlier run
     directory = tmp_path_factory.mktemp("cut")
     ports = {host: free_port() for host in HOSTS}
     with ExitStack() as stack:
         disks = {}
         for host, options in HOSTS.items():
-            disk = disks[host] = stack.enter_context(power.volatile_disk(directory / f"{host}-before"))
+            disk = disks[host] = power.volatile_disk(directory / f"{host}-before")
+            stack.enter_context(disk.served_for(machine))
             power.plug_in(machine, disk, f"PLUG{host}", f"/srv/{host}", options)
             wire = power.Wire(("127.0.0.1", ports[host]), ("127.0.0.2", ports[host]))
             stack.callback(wire.cut)
+            stack.enter_context(power.forwarded(machine, ports[host]))
         playbooks.inventories.append(inventory(directory / "names.yml", names(machine, directory, ports)))
         for host in HOSTS:
             run = pull(playbooks, host, "run")
@@ -130,9 +120,10 @@ def cut(machine: Machine, playbooks: Playbooks, tmp_path_factory: pytest.TempPat
         machine.cut()
         for disk in disks.values():
             disk.stop()
-        machine.boot(*LIAR)
+        machine.boot()
         for host, disk in disks.items():
-            left = stack.enter_context(power.after_cut(disk, directory / f"{host}-after"))
+            left = power.after_cut(disk, directory / f"{host}-after")
+            stack.enter_context(left.served_for(machine))
             power.plug_in(machine, left, f"PLUG{host}", f"/srv/{host}", HOSTS[host])
         inventory(directory / "names.yml", names(machine, directory, ports))
         yield Cut(machine, playbooks, directory)
@@ -166,19 +157,3 @@ def test_on_the_unsafe_disk_losses_are_told_and_nothing_is_attested(cut: Cut) ->
     assert pull(cut.playbooks, "unsafe", "clean").code == 0
     assert ".durable-plug-" not in cut.machine.run(["ls", "-A", "/srv/unsafe"]).stdout
     assert not witness_log(cut.directory, "unsafe").exists()
-
-
-def test_a_disk_that_is_faster_than_it_can_turn_is_not_believed(cut: Cut) -> None:
-    cut.machine.run(["sh", "-ec", BARE_METAL])
-    asked = {"mount": "/srv/small", "patterns": ["direct_dsync"], "clients": [1], "seconds": 2, "size": 1}
-    run = cut.playbooks.run(
-        "benchmark",
-        variables={"durable_hosts": "measure", "durable_confirm": "benchmark", "durable_benchmark": asked},
-    )
-    report = run.reports["benchmark-measure"]
-    assert run.code == 0
-    assert report["rows"][0]["rate"] > 375
-    (doubt,) = report["doubts"]
-    assert "its cache answers instead of the medium" in doubt
-    assert report["advice"][0].startswith("do not choose by these figures")
-    assert "[WARNING]" in run.output

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A machine for each kernel; each module of tests goes back to the moment after converge."""
+"""A machine for each Debian release, as converge left it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,9 @@ RELEASES = ("bullseye", "bookworm", "trixie")
 
 
 @pytest.fixture(scope="session", params=RELEASES)
-def converged(request: pytest.FixtureRequest) -> Machine:
-    """A machine as converge left it, kept as the snapshot strict."""
-    machine = Machine(request.param)
-    machine.save("strict")
-    return machine
-
-
-@pytest.fixture(scope="module")
-def machine(converged: Machine) -> Machine:
-    """The machine, back at the moment after converge."""
-    converged.load("strict")
-    return converged
+def machine(request: pytest.FixtureRequest) -> Machine:
+    """The machine, as converge left it."""
+    return Machine(request.param)
 
 
 @pytest.fixture

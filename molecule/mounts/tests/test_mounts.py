@@ -14,14 +14,14 @@ from support.runs import Executions, Playbooks
 
 from lab.machine import Machine
 
-#: One kernel is enough for what does not depend on it.
-pytestmark = pytest.mark.parametrize("converged", ["bookworm"], indirect=True)
+#: One release is enough for what does not depend on it.
+pytestmark = pytest.mark.parametrize("machine", ["bookworm"], indirect=True)
 #: Mount point -> the disks that it writes to, as lab/layouts/mounts.sh laid them out.
 LEAVES = {
-    "/srv/extjournal": {"SATA0001", "SCSI0001"},
-    "/srv/xfslog": {"VIRT0001", "SATA0002"},
+    "/srv/extjournal": {"SCSI0005", "SCSI0001"},
+    "/srv/xfslog": {"VIRT0001", "SCSI0006"},
     "/srv/btrfs": {"SCSI0002", "VIRT0002"},
-    "/srv/ext3": {"SATA0003"},
+    "/srv/ext3": {"SCSI0007"},
     "/srv/journaled": {"VIRT0004"},
     "/srv/bound": {"SCSI0004"},
     "/srv/unit": {"VIRT0005"},
@@ -146,7 +146,7 @@ class TestDrift:
         run = playbooks.run("harden-db")
         assert run.code == 0
         after = flushes(machine)
-        for serial in ("SATA0001", "SCSI0001", "SCSI0002"):
+        for serial in ("SCSI0005", "SCSI0001", "SCSI0002"):
             assert after[serial] > before[serial], serial
         assert "nobarrier" not in options(machine, "/srv/btrfs")
         assert "nobarrier" not in options(machine, "/srv/extjournal")

@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 
-from lab import disks
+from lab import machine as lab_machine
 from lab.cli import main
 from lab.errors import LabError
+from lab.hardware import Hardware
 from lab.image import Image
 from lab.layout import Disk, Layout
 from lab.machine import Machine
 from lab.paths import Lab
-from lab.qemu import Hardware
+from lab.qemu import disks
+from lab.qemu.kind import Qemu
 from lab.record import Record
 
 LAYOUT = Layout(
@@ -39,7 +41,7 @@ class Bench(Machine):
         """Make its directory and record; all disks are in."""
         super().__init__("one", lab)
         self.files.disks.mkdir(parents=True)
-        Record(Hardware(Image(Path("/i"), "u"), LAYOUT, "tcg"), 2222, "").write(self.files)
+        Record(Hardware(Image(Path("/i"), "u"), LAYOUT, "qemu", "tcg"), 2222, "").write(self.files)
         self.seen = {disk.serial: disk.serial for disk in LAYOUT.disks}
         self.drives = {serial: f"{self.files.disks}/{serial}.qcow2" for serial in ("LABROOT", *self.seen)}
         self.told: list[str] = []
@@ -83,6 +85,8 @@ class Bench(Machine):
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Return a machine without QEMU; images are made of nothing."""
     monkeypatch.setattr(disks, "_qemu_img", lambda *words: Path(words[-2]).touch())
+    monkeypatch.setattr(disks, "ask", lambda bench, command, **words: bench.qmp(command, **words))
+    monkeypatch.setattr(disks, "monitor", lambda bench, line: bench.hmp(line))
     return Bench(Lab(tmp_path))
 
 
@@ -90,6 +94,7 @@ def test_a_disk_comes_back_to_its_place(machine: Bench) -> None:
     """With its own file, serial and WWN; that QEMU deleted its drive meanwhile is as it should be."""
     machine.unplug("SCSI2")
     del machine.drives["SCSI2"]
+    machine.told.clear()
     machine.plug("SCSI2")
     assert machine.told == [
         "drive_del drive-SCSI2",
@@ -104,6 +109,7 @@ def test_a_disk_comes_back_to_its_place(machine: Bench) -> None:
 def test_a_drive_that_qemu_kept_is_given_up_first(machine: Bench) -> None:
     """QEMU deletes the drive with the device, but not that of an NVMe disk."""
     machine.unplug("VIRT1")
+    machine.told.clear()
     machine.plug("VIRT1")
     assert machine.told[0] == "drive_del drive-VIRT1"
     assert "VIRT1" not in machine.drives
@@ -115,6 +121,7 @@ def test_a_drive_whose_name_is_still_taken_is_tried_again(
     """QEMU frees the name only when the last request is done, after the drive has left its list."""
     machine.unplug("SCSI2")
     del machine.drives["SCSI2"]
+    machine.told.clear()
     busy = iter([True, True])
 
     def hmp(line: str) -> None:
@@ -152,6 +159,7 @@ def test_another_refusal_of_a_drive_is_an_error(
 def test_a_replaced_disk_is_empty_and_another(machine: Bench) -> None:
     """Another file, another serial, no WWN; and it is unplugged as the disk that it stands for."""
     machine.unplug("SCSI2")
+    machine.told.clear()
     machine.plug("SCSI2", "NEW1")
     assert (machine.files.disks / "NEW1.qcow2").exists()
     assert f"id=drive-SCSI2,file={machine.files.disks}/NEW1.qcow2," in machine.told[1]
@@ -193,9 +201,9 @@ def test_a_guest_that_sees_nothing_is_not_waited_for_forever(
     machine: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The message names machine and disk."""
-    monkeypatch.setattr(disks, "PLUG_LIMIT", 0.0)
-    monkeypatch.setattr(machine, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, ""))
     machine.unplug("VIRT1")
+    monkeypatch.setattr(lab_machine, "PLUG_LIMIT", 0.0)
+    monkeypatch.setattr(machine, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, ""))
     with pytest.raises(LabError, match="one: the guest does not see VIRT1"):
         machine.plug("VIRT1")
 
@@ -205,7 +213,7 @@ def test_what_could_not_be_loaded_is_not_saved(machine: Bench) -> None:
     disks.must_be_own(machine)
     machine.drives["SCSI2"] = f"{machine.files.disks}/NEW1.qcow2"
     with pytest.raises(LabError, match="one has unplugged or replaced disks"):
-        machine.save("after")
+        Qemu().save(machine, "after")
     del machine.drives["SCSI2"]
     with pytest.raises(LabError, match="one has unplugged or replaced disks"):
         disks.must_be_own(machine)

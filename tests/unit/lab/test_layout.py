@@ -146,7 +146,8 @@ def test_sizes(text: object, size: int) -> None:
     assert size_in_bytes(text) == size
 
 
-def test_nvme_cannot_be_frozen() -> None:
-    """QEMU's NVMe device has no migration state."""
-    assert parse("disks: [{bus: scsi, serial: A}]").snapshots
-    assert not parse("disks: [{bus: nvme, serial: A}]").snapshots
+def test_needs_are_words_that_are_known() -> None:
+    """A word that no kind of machine knows would be a need that nothing meets."""
+    assert parse("needs: [tracing, smp]").needs == ("tracing", "smp")
+    with pytest.raises(LabError, match=r"unknown words \['warp'\]; known are \['exact_hardware', "):
+        parse("needs: [warp]")

@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from lab import process
-from lab.errors import LabError
+from lab.errors import LabError, PortTakenError
+from lab.hardware import Hardware
 from lab.image import Image
 from lab.layout import Disk, Layout
 from lab.machine import Machine, all_machines
 from lab.paths import Lab, MachineFiles
-from lab.qemu import Hardware
+from lab.qemu import process as qemu
 from lab.record import Record
 from lab.ssh import Connection
 
@@ -44,8 +45,8 @@ def files(tmp_path: Path) -> MachineFiles:
 
 def test_a_record_is_read_as_it_was_written(files: MachineFiles) -> None:
     """Another process boots the same machine from it."""
-    layout = Layout((Disk("scsi", "A", fua=True),), 512, ("nut",), "quiet", "true\n")
-    record = Record(Hardware(Image(Path("/i"), "u"), layout, "tcg"), 2222, "0123")
+    layout = Layout((Disk("scsi", "A", fua=True),), 512, ("nut",), "quiet", "true\n", ("smp",))
+    record = Record(Hardware(Image(Path("/i"), "u"), layout, "qemu", "tcg"), 2222, "0123")
     record.write(files)
     assert Record.read(files) == record
 
@@ -66,7 +67,7 @@ def test_names_that_could_leave_the_lab_are_refused(name: str, tmp_path: Path) -
 def test_a_process_of_another_program_is_never_ours(files: MachineFiles) -> None:
     """A process id is used again some day: here it is this test's."""
     files.pid.write_text(str(os.getpid()))
-    assert process.running(files) is None
+    assert qemu.running(files) is None
 
 
 def test_a_process_has_ended_once_it_holds_nothing_more() -> None:
@@ -110,9 +111,9 @@ def test_what_qemu_says_in_the_background_is_told(tmp_path: Path) -> None:
     """A shell stands in for QEMU. The words in the log decide whether another port is tried."""
     log = tmp_path / "qemu.log"
     log.write_text("of an earlier start")
-    with pytest.raises(LabError) as told:
-        process.start(["sh", "-c", f"echo early >&2; echo {process.PORT_TAKEN!r} > {log}; exit 1"], log)
-    assert str(told.value) == f"QEMU does not start: early\n{process.PORT_TAKEN}"
+    with pytest.raises(PortTakenError) as told:
+        qemu.start(["sh", "-c", f"echo early >&2; echo {qemu.PORT_TAKEN!r} > {log}; exit 1"], log)
+    assert str(told.value) == f"QEMU does not start: early\n{qemu.PORT_TAKEN}"
 
 
 def test_long_directories_get_short_sockets(tmp_path: Path) -> None:

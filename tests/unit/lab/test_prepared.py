@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from lab import prepared
+from lab.hardware import Hardware
 from lab.image import Image
 from lab.layout import Disk, Layout
 from lab.machine import Machine
 from lab.paths import Lab
-from lab.qemu import Hardware
+from lab.qemu import accel
 
 
 class Scratch(Machine):
@@ -54,9 +55,9 @@ def test_the_layouts_script_has_the_last_word(
     bus: str, script: str, steps: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It finds the disks formatted and mounted, and what it does is frozen."""
-    monkeypatch.setattr(prepared, "qemu_version", lambda: "QEMU 7.2")
+    monkeypatch.setattr(accel, "qemu_version", lambda: "QEMU 7.2")
     lab = Lab(tmp_path)
-    hardware = Hardware(Image(Path("/i"), "u"), Layout((Disk(bus, "A"),), script=script), "tcg")
+    hardware = Hardware(Image(Path("/i"), "u"), Layout((Disk(bus, "A"),), script=script), "qemu", "tcg")
     scratch = Scratch(lab)
     target = prepared.ensure(lab, hardware, scratch)
     assert target.is_dir()

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from lab import prepared, qemu
+from lab import prepared
+from lab.hardware import BootDisk, Hardware
 from lab.image import Image
 from lab.layout import Disk, Layout
-from lab.paths import MachineFiles
+from lab.paths import Lab, MachineFiles
+from lab.qemu import accel
+from lab.qemu import argv as qemu
 
+LAB = Lab(Path("/lab"))
 FILES = MachineFiles(Path("/lab/machines/one"))
 IMAGE = Image(Path("/lab/images/bookworm-0"), "0000-1111")
 
@@ -25,9 +29,9 @@ def devices(*disks: Disk) -> list[str]:
     return [value for option, value in zip(argv[::2], argv[1::2], strict=True) if option == "-device"]
 
 
-def hardware(layout: Layout, accel: str = "tcg") -> qemu.Hardware:
+def hardware(layout: Layout, accelerator: str = "tcg") -> Hardware:
     """Return the hardware of a layout."""
-    return qemu.Hardware(IMAGE, layout, accel)
+    return Hardware(IMAGE, layout, "qemu", accelerator)
 
 
 def test_write_caches_start_enabled_and_flushes_reach_the_host() -> None:
@@ -90,6 +94,25 @@ def test_commas_in_paths_are_doubled() -> None:
     assert "file=/a,,b/A.qcow2," in drive
 
 
+def test_disks_of_one_boot_take_the_place_of_the_layouts() -> None:
+    """One that is served elsewhere has an address; one that lies says what model it is."""
+    own = hardware(Layout((Disk("sata", "A"), Disk("scsi", "B"))))
+    liar = BootDisk("sata", "A", model="ST1000", ignores_flush=True)
+    served = BootDisk("scsi", "C", fua=True, nbd="nbd+unix:///disk?socket=/s")
+    argv = qemu.argv(own, FILES, 2222, (liar, served))
+    drives = [value for value in argv if value.startswith("if=none")]
+    assert [drive.endswith(",cache.no-flush=on") for drive in drives] == [False, True, False, False]
+    assert "id=drive-C,file=nbd+unix:///disk?socket=/s,format=raw,cache=writeback" in drives[3]
+    assert [value for value in argv if value.startswith("ide-hd") and ",model=ST1000" in value]
+    assert [value for value in argv if "scsi-id=1,id=disk-C," in value and ",dpofua=on" in value]
+
+
+def test_a_second_serial_port_is_had_where_it_is_needed() -> None:
+    """Its wires are what a simple UPS speaks through."""
+    assert qemu.argv(hardware(Layout(needs=("serial_port",))), FILES, 2222).count("-serial") == 2
+    assert qemu.argv(hardware(Layout()), FILES, 2222).count("-serial") == 1
+
+
 def test_caches_that_were_off_start_off() -> None:
     """QEMU's `-set` reaches a device by its id."""
     argv = qemu.disks((Disk("scsi", "A"),), FILES.disks)
@@ -107,26 +130,26 @@ def test_caches_that_were_off_start_off() -> None:
         hardware(Layout((Disk("sata", "A"),), memory=512)),
         hardware(Layout((Disk("sata", "A"),), append="debug")),
         hardware(Layout((Disk("sata", "A"),), script="true")),
-        hardware(Layout((Disk("sata", "A"),)), accel="kvm"),
-        qemu.Hardware(Image(Path("/lab/images/trixie-0"), "0000-1111"), Layout((Disk("sata", "A"),)), "tcg"),
+        hardware(Layout((Disk("sata", "A"),)), accelerator="kvm"),
+        Hardware(
+            Image(Path("/lab/images/trixie-0"), "0000-1111"), Layout((Disk("sata", "A"),)), "qemu", "tcg"
+        ),
     ],
 )
-def test_other_hardware_is_another_prepared_machine(
-    other: qemu.Hardware, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_hardware_is_another_prepared_machine(other: Hardware, monkeypatch: pytest.MonkeyPatch) -> None:
     """A snapshot only fits what it was taken from."""
-    monkeypatch.setattr(prepared, "qemu_version", lambda: "QEMU 7.2")
+    monkeypatch.setattr(accel, "qemu_version", lambda: "QEMU 7.2")
     same = hardware(Layout((Disk("sata", "A"),)))
-    assert prepared.key(same) == prepared.key(hardware(Layout((Disk("sata", "A"),))))
-    assert prepared.key(same) != prepared.key(other)
+    assert prepared.key(LAB, same) == prepared.key(LAB, hardware(Layout((Disk("sata", "A"),))))
+    assert prepared.key(LAB, same) != prepared.key(LAB, other)
 
 
 def test_another_qemu_is_another_prepared_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its devices may be saved differently."""
-    monkeypatch.setattr(prepared, "qemu_version", lambda: "QEMU 7.2")
-    before = prepared.key(hardware(Layout()))
-    monkeypatch.setattr(prepared, "qemu_version", lambda: "QEMU 10.0")
-    assert prepared.key(hardware(Layout())) != before
+    monkeypatch.setattr(accel, "qemu_version", lambda: "QEMU 7.2")
+    before = prepared.key(LAB, hardware(Layout()))
+    monkeypatch.setattr(accel, "qemu_version", lambda: "QEMU 10.0")
+    assert prepared.key(LAB, hardware(Layout())) != before
 
 
 def test_what_the_guest_is_told_to_make() -> None:

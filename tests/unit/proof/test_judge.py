@@ -127,7 +127,7 @@ def test_a_safe_cell_and_its_control_are_shown(
     evidence.write(found, tmp_path / "evidence")
     text = (tmp_path / "evidence/README.md").read_text()
     assert "2 of 2 cells show what they should: 1 safe ones, 1 controls" in text
-    assert f"| {SAFE_CELL.name} | {safe['totals']['cuts']} | 0 |" in text
+    assert f"| {SAFE_CELL.name} | 6.1, qemu | {safe['totals']['cuts']} | 0 |" in text
     assert "all 4 of 4 trials lost a commit by it (100%); 0 trials lost none" in text
     assert "In 0 of 1 cells" in text
     # the page of a device without a rule of harden-db says so at its head
@@ -246,6 +246,28 @@ def test_a_failed_control_takes_its_cell_along() -> None:
     assert "b: loses too little" in text
 
 
+@ext4_tools
+def test_a_cell_of_both_kinds_of_machine_is_two_records(control_record: Record, tmp_path: Path) -> None:
+    """Each with its kernel, beside each other; a kernel that was not traced has no figures of a trace."""
+    one = judge_cell(CONTROL, control_record, 60)
+    other = json.loads(json.dumps(one))
+    other["versions"] = {"guest": "Linux 7.2.7 #1 x86_64", "kind": "uml"}
+    for row in other["accounting"]:
+        row["trace"] = {}
+    evidence.write([one, other], tmp_path)
+    assert [evidence.kind_of(cell) for cell in evidence.read(tmp_path)] == ["qemu", "uml"]
+    text = (tmp_path / "README.md").read_text()
+    assert "Run on both kinds of machine, and so counted twice: 1." in text
+    section = text.partition("## The same cells on both kinds of machine")[2].partition("\n## ")[0]
+    assert f"| {CONTROL.name} | 6.1, qemu | " in section
+    assert f"| {CONTROL.name} | 7.2.7, uml | " in section
+    # a pair is of one kind: the control of a safe cell on the other does not count
+    safe = {**other, "cell": SAFE_CELL.name, "expects": SAFE, "control": CONTROL.name, "problems": []}
+    text = evidence.page([one, safe])
+    assert f"{SAFE_CELL.name} (uml): its control {CONTROL.name} was not judged" in text
+    assert "not traced" in text
+
+
 def test_fua_that_does_not_arrive_is_said_to_be_unproven() -> None:
     """The kernel sends it, QEMU makes a write and a flush of it."""
     row = {"clients": 1, "trace": {"fua": 1.0}, "log": {"fua": 0.0, "flushes": 1.0}}
@@ -285,6 +307,7 @@ def test_the_command_judges_kept_records(
     """It names what is not shown, and its exit code says so; what was not recorded is named, and stops nothing."""
     monkeypatch.setattr(judge, "TRIALS", 2)
     monkeypatch.setattr(run.needs, "missing", dict)
+    monkeypatch.setenv("DBHOST_LAB_KIND", "qemu")
     records = safe_record.directory.parent
     words = [
         "--judge-only",

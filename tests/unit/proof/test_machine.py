@@ -14,12 +14,15 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from lab.qemu.kind import Qemu
+from lab.uml.kind import Uml
 from proof import log, machine
-from proof.cells import COMMITS, DEVICES, LOSES, NBD, SAFE_WORKLOADS, Cell, Setting
+from proof.cells import COMMITS, DEVICES, LOSES, NBD, NVME, SAFE_WORKLOADS, Cell, Setting
 from proof.disk import VolatileDisk
 from proof.engine import Engine
 from proof.engines import ENGINES
@@ -35,29 +38,53 @@ ext4_tool = pytest.mark.skipif(
 )
 
 
-class Served(VolatileDisk):
-    """A disk that seems to be served."""
-
-    @property
-    def socket(self) -> Path:
-        """Return a name."""
-        return Path("/run/socket")
-
-
-@pytest.mark.parametrize("device", [*DEVICES, NBD])
+@pytest.mark.parametrize("device", [*DEVICES, NVME])
 def test_the_guest_sees_the_disk_and_that_of_acknowledgements(device: str, tmp_path: Path) -> None:
-    """Caches on, each with its serial, each drive used once, both from one socket."""
-    words = machine.qemu_arguments(device, Served(tmp_path))
-    drives = [value for option, value in zip(words[::2], words[1::2], strict=True) if option == "-drive"]
-    devices = [value for option, value in zip(words[::2], words[1::2], strict=True) if option == "-device"]
-    disks = [value for value in devices if "drive=" in value]
-    assert len(drives) == len(disks) == (1 if device == NBD else 2)
-    assert all("cache=writeback" in drive and "path=/run/socket" in drive for drive in drives)
-    assert all("write-cache=on" in disk for disk in disks)
-    assert f"serial={ACK_SERIAL}" in disks[-1] and "export=ack" in drives[-1]
-    if device != NBD:
-        assert f"serial={SERIAL}" in disks[0] and "export=disk" in drives[0]
-        assert ("dpofua=on" in disks[0]) == (device == "scsi-fua")
+    """Each with its serial, both of one directory: so they share a log, behind either kind of machine."""
+    data, ack = machine.boot_disks(device, VolatileDisk(tmp_path, flush=0.3))
+    assert (data.serial, ack.serial) == (SERIAL, ACK_SERIAL)
+    assert (data.bus, data.fua) == (device.removesuffix("-fua"), device == "scsi-fua")
+    assert (ack.bus, ack.fua) == ("virtio", False)
+    assert data.store and ack.store
+    assert (data.store["factory"], ack.store["factory"]) == (
+        "proof.vhost_store:disk",
+        "proof.vhost_store:ack",
+    )
+    assert data.store["arguments"] == {"directory": str(tmp_path), "flush": 0.3, "slow": 0.0}
+    assert ack.store["arguments"] == {"directory": str(tmp_path)}
+    # nbdkit is not running: QEMU is told no address, and refuses
+    assert data.nbd is None and ack.nbd is None
+
+
+def test_the_guests_own_nbd_client_needs_no_device(tmp_path: Path) -> None:
+    """Both disks come through ssh."""
+    assert machine.boot_disks(NBD, VolatileDisk(tmp_path)) == ()
+
+
+@pytest.mark.parametrize(
+    ("device", "emulated"),
+    [("virtio", False), ("scsi", False), ("scsi-fua", False), (NBD, False), ("sata", True), (NVME, True)],
+)
+def test_only_what_qemu_alone_has_is_emulated(device: str, emulated: bool) -> None:
+    """The layout says what the device needs; which kind has it is the lab's business."""
+    layout = machine.layout_of(Setting("flush", device, "ext4"))
+    assert Uml().can_have(layout) != emulated
+    assert Qemu().can_have(layout)
+
+
+def test_a_disk_is_served_by_nbdkit_to_qemu_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk server of User Mode Linux opens it by itself."""
+    began = list[str]()
+
+    def enter(disk: VolatileDisk) -> VolatileDisk:
+        began.append("nbdkit")
+        return disk
+
+    monkeypatch.setattr(VolatileDisk, "__enter__", enter)
+    for kind, wanted in (("uml", []), ("qemu", ["nbdkit"])):
+        guest = Guest(tmp_path / kind, 1, kind)
+        with VolatileDisk(tmp_path).served_for(guest):  # type: ignore[arg-type]
+            assert began == wanted
 
 
 @pytest.mark.parametrize("workload", PATTERNS)
@@ -135,9 +162,12 @@ class Guest:
 
     name = "proof"
 
-    def __init__(self, directory: Path, commits: int) -> None:
+    def __init__(self, directory: Path, commits: int, kind: str = "qemu") -> None:
         """Begin the log that its commits go to."""
+        directory.mkdir(exist_ok=True)
         self.log = log.Writer(directory, 1 << 20)
+        self.kind = kind
+        self.can_trace = kind == "qemu"
         self.commits = commits
         self.scripts = list[str]()
         self.flushes = 0
@@ -156,13 +186,17 @@ class Guest:
                 self.log.append(Kind.ACK, 0, data=acknowledgement(0, number))
             before, self.flushes = self._stat(), self.flushes + self.commits
             told = json.dumps({"job": {}, "commits": [self.commits], "commit_seconds": {"p50": 0.1}})
-            trace = " x: block_rq_issue: 254,16 FF 0 () 0 + 0 [x]"
+            trace = " x: block_rq_issue: 254,16 FF 0 () 0 + 0 [x]" if self.can_trace else machine.NOT_TRACED
             return 0, "\n".join([before, told, self._stat(), "254:16", trace, ""])
         if "lsblk" in script:
             return 0, "vdb\n"
         if named := [name for name, engine in ENGINES.items() if engine.version in script]:
             return 0, f"{named[0]} 1.2.3\n"
         return (1, "said") if "fails" in script else (0, "")
+
+    def record(self) -> Any:
+        """Tell its kind."""
+        return SimpleNamespace(hardware=SimpleNamespace(kind=self.kind))
 
     def _stat(self) -> str:
         return f"0 0 0 0 {self.flushes} 0 0 0 0 0 0 0 0 0 0 {self.flushes} 0"
@@ -171,9 +205,9 @@ class Guest:
         """Take a file."""
 
 
-def rig(tmp_path: Path, commits: int = 3) -> tuple[Rig, Guest]:
+def rig(tmp_path: Path, commits: int = 3, kind: str = "qemu") -> tuple[Rig, Guest]:
     """Return a rig over such a guest."""
-    guest = Guest(tmp_path, commits)
+    guest = Guest(tmp_path, commits, kind)
     return Rig(SETTING, tmp_path, VolatileDisk(tmp_path), guest), guest  # type: ignore[arg-type]
 
 
@@ -190,6 +224,22 @@ def test_a_run_is_counted_by_kernel_trace_and_log(tmp_path: Path) -> None:
     machine._must_be_whole(SETTING, found, [first, second])
     with pytest.raises(ProofError, match="the writer made 3 commits, the log has 2"):
         machine._must_be_whole(SETTING, found, [Segment(**{**vars(first), "end": 7})])
+
+
+def test_a_kernel_that_cannot_be_traced_is_counted_without_a_trace(tmp_path: Path) -> None:
+    """No trace, not one of zeros; and QEMU's kernels have to be traced."""
+    made, guest = rig(tmp_path, kind="uml")
+    made.name = "vdb"
+    segment = made.write(Job("/d", "dsync", clients=1))
+    assert (segment.kernel["flushes"], segment.trace) == (3, {})
+    guest.can_trace = True
+    with pytest.raises(ProofError, match="a machine of the kind uml was traced"):
+        made.write(Job("/d", "dsync", clients=1))
+    emulated, other = rig(tmp_path / "qemu")
+    emulated.name = "vdb"
+    other.can_trace = False
+    with pytest.raises(ProofError, match="a machine of the kind qemu was not traced"):
+        emulated.write(Job("/d", "dsync", clients=1))
 
 
 def test_a_step_that_fails_says_which_and_how(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_qemu_passes_a_write_on_as_fua_where_the_cache_is_off(
 ) -> None:
     """What a guest's switch of its disk's cache comes down to in QEMU's block layer; no flush takes its place."""
     with disk:
-        argv = ["qemu-io", "-f", "raw", "-t", mode, "-c", "write 0 4096", disk.url("disk")]
+        argv = ["qemu-io", "-f", "raw", "-t", mode, "-c", "write 0 4096", str(disk.boot_disk("D").nbd)]
         subprocess.run(argv, check=True, capture_output=True)
     first = events(disk)[0]
     assert (first.kind, first.length, first.fua) == (Kind.WRITE, 4096, fua)

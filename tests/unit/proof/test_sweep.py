@@ -30,6 +30,7 @@ from proof.sweep import (
     summary,
     sweep,
     sweep_in_parts,
+    with_volatile,
 )
 from proof.volatile import Faults, WriteBack
 from proof.writer import Job
@@ -155,6 +156,18 @@ def test_all_cuts_can_be_looked_at(tmp_path: Path) -> None:
         sweep_in_parts(run, every_ack(run.events, 0), other, Model(), 2, look_at_all=True),
     ):
         assert (summary(outcomes).losing, summary(outcomes).lost_without_volatile) == (0, 100)
+
+
+@pytest.mark.parametrize("by", ["flush", "fua"])
+def test_what_is_volatile_is_known_without_an_image(tmp_path: Path, by: str) -> None:
+    """The same cuts as a sweep finds; and a cut behind the end of the log is an error here too."""
+    run = raw_run(tmp_path, JOB, Setup(by))
+    cuts = schedule(run.events, 80, 3)
+    swept = [outcome.cut for outcome in sweep(run, cuts, raw_judge(JOB)) if outcome.volatile]
+    assert with_volatile(run, cuts) == swept
+    assert len(swept) > 0
+    with pytest.raises(ProofError, match="the log ends before"):
+        with_volatile(run, [Cut(len(run.events) + 5, "none", 0)])
 
 
 def test_damage_is_counted(tmp_path: Path) -> None:

@@ -110,6 +110,20 @@ def test_noise_is_written_before_each_commit_and_never_synced(
     assert seen == ["noise", "noise", "commit", "sync"] * 2
 
 
+def test_a_client_that_pauses_writes_no_more_than_it_was_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each commit, and outside the seconds that the commit took."""
+    pauses = list[float]()
+    monkeypatch.setattr(writer.time, "sleep", pauses.append)
+    job = Job(str(tmp_path), "no_sync", clients=2, commits=3, pause=7.0)
+    writer.prepare(job)
+    found = writer.run(job)
+    assert found["commits"] == [3, 3]
+    assert pauses == [7.0] * 6
+    assert found["commit_seconds"]["max"] < 7.0
+
+
 def test_a_failed_write_is_no_commit(tmp_path: Path) -> None:
     """The error of any client ends the run with an error."""
     job = Job(str(tmp_path / "nowhere"), "dsync", clients=2, commits=1)

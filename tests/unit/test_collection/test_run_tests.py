@@ -1,12 +1,16 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make test` never calls well what failed, or what did not run."""
+"""`make test` never calls well what failed, or what did not run, and says how far it is."""
 
 from __future__ import annotations
 
+import importlib
+import os
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -16,31 +20,38 @@ NOTHING = Path("does-not-matter")
 
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """Return tools/run_tests.py with its output elsewhere, and no environments to make."""
+    """Return tools/run_tests.py with its output elsewhere, no environments to make, one stage at a time."""
     monkeypatch.syspath_prepend(str(TOOLS))
-    import run_tests
-
-    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
-    monkeypatch.setattr(run_tests, "OUTPUT", tmp_path)
+    found = importlib.import_module("run_tests")
 
     def ensure(name: str) -> Path:
         if name == "absent":
-            raise run_tests.venvs.Unavailable("needs what is not here")
+            raise found.venvs.Unavailable("needs what is not here")
         return NOTHING
 
-    monkeypatch.setattr(run_tests.venvs, "ensure", ensure)
-    return run_tests
+    monkeypatch.setattr(found, "ROOT", tmp_path)
+    monkeypatch.setattr(found, "OUTPUT", tmp_path)
+    monkeypatch.setattr(found, "TOGETHER", 1)
+    monkeypatch.setattr(found, "python_directories", lambda: os.environ["PATH"])
+    monkeypatch.setattr(found.venvs, "ensure", ensure)
+    return found
+
+
+@pytest.fixture
+def tools(runner: ModuleType) -> dict[str, ModuleType]:
+    """Return the other modules of tools/."""
+    return {name: importlib.import_module(name) for name in ("stages", "progress", "scenario")}
+
+
+def stage(runner: ModuleType, name: str, code: str = "", venv: str = "here", **more: Any) -> Any:
+    """Return a stage that runs Python code."""
+    return runner.Stage("lint", name, venv, (sys.executable, "-c", code), Path.cwd(), **more)
 
 
 def run(runner: ModuleType, *stages: tuple[str, str]) -> tuple[int, int, int, int]:
     """Run stages, given as (environment, Python code); count passed, failed, impossible, not reached."""
-    found = runner.run_all(
-        [
-            runner.Stage("lint", f"stage {number}", venv, (sys.executable, "-c", code), Path.cwd())
-            for number, (venv, code) in enumerate(stages)
-        ]
-    )
-    return found.passed, len(found.failed), len(found.impossible), len(found.not_reached)
+    found = runner.run_all([stage(runner, f"stage {n}", code, venv) for n, (venv, code) in enumerate(stages)])
+    return len(found.passed), len(found.failed), len(found.impossible), len(found.not_reached)
 
 
 def test_counts_what_passed(runner: ModuleType) -> None:
@@ -59,51 +70,209 @@ def test_names_what_this_machine_cannot_run(runner: ModuleType, capsys: pytest.C
     assert "NOT RUN: needs what is not here" in capsys.readouterr().out
 
 
+def test_what_cannot_even_be_started_is_a_failure(runner: ModuleType) -> None:
+    found = runner.run_all([runner.Stage("lint", "lost", "here", ("no-such-command",), Path.cwd())])
+    assert (found.passed, list(found.failed)) == ([], ["lost"])
+    assert "no-such-command" in found.failed["lost"][0]
+
+
 def test_a_long_stage_repeats_at_its_end_what_says_why(
     runner: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = "print('FAILED tests/test_x.py::test_y'); print('a word'); exit(1)"
-    stage = runner.Stage("lab", "long", "here", (sys.executable, "-c", code), Path.cwd(), live=True)
-    found = runner.run_all([stage])
-    assert runner.summary(found) == [
+    found = runner.run_all([stage(runner, "long", code, live=True)])
+    assert found.summary() == [
         "  failed: long",
         "    | FAILED tests/test_x.py::test_y",
         "0 passed, 1 failed",
     ]
-    after = capsys.readouterr().out.rpartition("FAILED (exit code")[2]
+    after = capsys.readouterr().out.rpartition("exit code")[2]
     assert "FAILED tests/test_x.py::test_y" in after
     assert "a word" not in after
 
 
-def test_neighbours_run_beside_each_other_and_what_comes_after_a_failure_does_not_begin(
+#: Each waits until the other has begun, and says whether it has.
+MEET = """
+import pathlib, sys, time
+mine, other = map(pathlib.Path, {places!r})
+mine.touch()
+end = time.monotonic() + 20
+while not other.exists() and time.monotonic() < end: time.sleep(0.01)
+print('met' if other.exists() else 'alone')
+if {code}: sys.exit({code})
+"""
+
+
+def test_two_run_beside_each_other_and_after_a_failure_none_begins(
+    runner: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "TOGETHER", 2)
+    a, b, c = (str(tmp_path / name) for name in "abc")
+    found = runner.run_all(
+        [
+            stage(runner, "a", MEET.format(places=(a, b), code=1), live=True),
+            stage(runner, "b", MEET.format(places=(b, a), code=1), live=True),
+            stage(runner, "c", f"open({c!r}, 'w')"),
+        ]
+    )
+    told = capsys.readouterr().out
+    assert (sorted(found.failed), found.not_reached) == (["a", "b"], ["c"])
+    assert "    a | met\n" in told and "    b | met\n" in told
+    assert not Path(c).exists()
+
+
+def test_a_stage_begins_when_what_it_needs_has_passed(
+    runner: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one behind it, which needs nothing, does not wait with it."""
+    monkeypatch.setattr(runner, "TOGETHER", 2)
+    made, other = tmp_path / "made", tmp_path / "other"
+    slow = MEET.format(places=(str(tmp_path / "begun"), str(other)), code=0) + f"open({str(made)!r}, 'w')"
+    found = runner.run_all(
+        [
+            stage(runner, "first", slow),
+            stage(runner, "second", f"open({str(made)!r})", needs="first"),
+            stage(runner, "third", f"open({str(other)!r}, 'w')"),
+        ]
+    )
+    assert sorted(found.passed) == ["first", "second", "third"]
+    assert found.passed.index("first") < found.passed.index("second")
+
+
+def test_what_needs_a_stage_that_cannot_run_is_not_run_either(runner: ModuleType) -> None:
+    stages = [stage(runner, "first", venv="absent"), stage(runner, "second", needs="first")]
+    found = runner.run_all([*stages, stage(runner, "third", needs="second")])
+    assert (found.passed, found.failed, found.not_reached) == ([], {}, [])
+    assert list(found.impossible) == ["first", "second", "third"]
+    assert found.impossible["third"] == "needs second, which did not run"
+    assert found.summary()[-1] == "0 passed, 0 failed"
+
+
+def test_says_how_far_it_is_and_how_long_the_rest_takes(
     runner: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Each of the first two waits until the other has begun; the third never begins."""
-    meet = (
-        "import pathlib, sys, time\n"
-        "mine, other = map(pathlib.Path, sys.argv[1:3])\n"
-        "mine.touch()\n"
-        "end = time.monotonic() + 30\n"
-        "while not other.exists() and time.monotonic() < end: time.sleep(0.01)\n"
-        "print('met' if other.exists() else 'alone')\n"
-        "sys.exit(mine.name == 'b')\n"
-    )
-    names = ("a", "b", "c")
-
-    def stage(name: str) -> object:
-        other = "a" if name == "b" else "b"
-        command = (sys.executable, "-c", meet, str(tmp_path / name), str(tmp_path / other))
-        return runner.Stage("lab", name, "here", command, Path.cwd(), live=True, beside=True)
-
-    runner.TOGETHER = 2
-    found = runner.run_all([stage("a"), stage("b")])
-    told = capsys.readouterr().out
-    assert (found.passed, list(found.failed)) == (1, ["b"])
-    assert "    a | met" in told and "    b | met" in told
-    assert [[one.name for one in batch] for batch in runner.batches([stage(name) for name in names])] == [
-        ["a", "b", "c"]
+    (tmp_path / "times.json").write_text('{"first": 1, "second": 600, "third": 300}')
+    stages = [stage(runner, name) for name in ("first", "second", "third")]
+    assert runner.header(stages).startswith("== 3 stages, 1 at a time; about 15 min left\n   3 lint: ")
+    runner.run_all(stages)
+    told = re.sub(r"\d+\.\d s", "0.0 s", capsys.readouterr().out).splitlines()
+    assert told == [
+        "[1/3] first ... 1 s last time",
+        "[1/3] first: ok, 0.0 s; about 15 min left",
+        "[2/3] second ... 10 min last time",
+        "[2/3] second: ok, 0.0 s; about 5 min left",
+        "[3/3] third ... 5 min last time",
+        "[3/3] third: ok, 0.0 s",
     ]
-    failing = runner.Stage("lab", "first", "here", (sys.executable, "-c", "exit(1)"), Path.cwd(), beside=True)
-    runner.TOGETHER = 1
-    assert runner.run_all([failing, stage("c")]).not_reached == ["c"]
-    assert not (tmp_path / "c").exists()
+    assert max(runner.Times(tmp_path / "times.json").seconds.values()) < 60
+
+
+def test_a_failed_stage_says_nothing_of_how_long_it_takes(runner: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "times.json").write_text('{"first": 600}')
+    runner.run_all([stage(runner, "first", "exit(1)")])
+    assert runner.Times(tmp_path / "times.json").seconds == {"first": 600}
+
+
+def test_what_is_left(tools: dict[str, ModuleType], tmp_path: Path) -> None:
+    times = tools["progress"].Times(tmp_path / "times.json")
+    assert times.left({"new": 5}, [], 2) == ""
+    times.note("long", 600)
+    times.note("short", 60)
+    assert times.left({"long": 540}, ["short"], 1) == "about 2 min left"
+    assert times.left({"long": 900}, ["short"], 2) == "about 60 s left"
+    assert times.left({"long": 0}, ["short", "new"], 2) == "more than 10 min left"
+    assert times.left({}, [], 2) == ""
+    assert tools["progress"].spread([600, 300, 300, 60], 2) == 660
+
+
+def test_what_failed_last_is_told_until_the_next_run(
+    runner: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runner.run_all(
+        [stage(runner, "good"), stage(runner, "bad one", "exit('the reason')"), stage(runner, "c")]
+    )
+    capsys.readouterr()
+    runner.show_failed()
+    assert capsys.readouterr().out.splitlines() == [
+        "  failed: bad one",
+        "    | the reason",
+        "  all of it: bad-one.log",
+        "1 passed, 1 failed, 1 not reached",
+    ]
+    runner.run_all([stage(runner, "good")])
+    capsys.readouterr()
+    runner.show_failed()
+    assert capsys.readouterr().out == "nothing failed\n1 passed, 0 failed, 0 not reached\n"
+
+
+def test_every_stage_can_be_named(tools: dict[str, ModuleType]) -> None:
+    stages = tools["stages"]
+    found = stages.all_stages(NOTHING)
+    names = [each.name for each in found]
+    assert len(set(names)) == len(names) == len({each.slug for each in found})
+    assert not set(names) & {*stages.GROUPS, "check", ""}
+    for each in found:
+        (*needed, last) = stages.select(found, each.name)
+        assert last is each
+        assert {before.name for before in (*needed, each)} >= {after.needs for after in needed} - {""}
+        assert each.needs in {"", *(before.name for before in needed)}
+    assert stages.select(found, "") == found
+    assert {each.group for each in stages.select(found, "lint")} == {"lint"}
+
+
+def test_the_check_before_a_commit_is_lint_one_core_and_one_scenario(tools: dict[str, ModuleType]) -> None:
+    stages = tools["stages"]
+    found = stages.select(stages.all_stages(NOTHING), "check")
+    lint = [each.name for each in stages.lint_stages()]
+    unit, *lab = [each.name for each in found if each.group != "lint"]
+    assert [each.name for each in found if each.group == "lint"] == lint
+    assert unit.startswith("unit tests, ansible-")
+    assert lab == ["packages", "image", stages.FAST]
+    assert stages.FAST in stages.scenarios()
+
+
+def test_an_unknown_name_is_refused_with_those_that_are_known(
+    runner: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["run_tests.py", "mount"])
+    with pytest.raises(SystemExit) as refused:
+        runner.main()
+    assert refused.value.code == 2
+    told = capsys.readouterr().err
+    assert "no stage is called 'mount'" in told
+    assert {"check", "lab", "mounts", "ruff check"} <= {line.strip() for line in told.splitlines()}
+
+
+def test_a_scenario_that_keeps_its_machines_destroys_none(tools: dict[str, ModuleType]) -> None:
+    stages, scenario = tools["stages"], tools["scenario"]
+    (each,) = [each for each in stages.lab_stages() if each.name == "mounts"]
+    assert scenario.commands(each, keep=False) == [("molecule", "test", "-s", "mounts")]
+    kept = scenario.commands(each, keep=True)
+    assert [words[1] for words in kept] == ["create", "converge", "verify"]
+    assert {words[2:] for words in kept} == {("-s", "mounts")}
+
+
+def test_some_tests_of_a_scenario_are_chosen_by_pytest_itself(
+    tools: dict[str, ModuleType], capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario = tools["scenario"]
+    venv = Path(sys.executable).parents[1]
+    plain = {**os.environ, "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+    assert scenario.test_options("", plain) == plain
+    name = tools["stages"].FAST
+    nothing = scenario.test_options("test_no_such and it's", plain)
+    assert nothing["PYTEST_ADDOPTS"].startswith("-p no:cacheprovider -k ")
+    assert not scenario.matches(name, venv, scenario.test_options("test_no_such_test", plain))
+    assert scenario.matches(name, venv, scenario.test_options("test_ and not test_no_such", plain))
+    assert "::test_" in capfd.readouterr().out
+
+
+def test_an_unknown_scenario_is_refused_with_those_that_are_known(
+    tools: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["scenario.py", "mount"])
+    with pytest.raises(SystemExit) as refused:
+        tools["scenario"].main()
+    assert refused.value.code == 2
+    told = capsys.readouterr().err
+    assert all(name in told for name in tools["stages"].scenarios())

@@ -56,12 +56,44 @@ class Tree(UserDict[str, Any]):
         """Return the names in a directory."""
         return {name for name, paths in self._below.get(directory, {}).items() if paths}
 
+    def is_directory(self, path: str) -> bool:
+        """Say whether anything lies below a path."""
+        return any(self._below.get(path, {}).values())
+
     def _count(self, path: str, by: int) -> None:
         head, _slash, tail = path.rpartition("/")
         while tail:
             names = self._below.setdefault(head, {})
             names[tail] = names.get(tail, 0) + by
             head, _slash, tail = head.rpartition("/")
+
+
+class Links(Tree):
+    """Links by path; where a path leads is found once, until a link changes."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, str] = {}
+        super().__init__()
+
+    def __setitem__(self, path: str, target: str) -> None:
+        self._found.clear()
+        super().__setitem__(path, target)
+
+    def __delitem__(self, path: str) -> None:
+        self._found.clear()
+        super().__delitem__(path)
+
+    def resolve(self, path: str) -> str:
+        """Follow all links of a path, the last one too."""
+        if path not in self._found:
+            place = self.resolve_directory(path)
+            self._found[path] = self.resolve(self.data[place]) if place in self.data else place
+        return self._found[path]
+
+    def resolve_directory(self, path: str) -> str:
+        """Follow the links in the directories above a path."""
+        head, _slash, tail = path.rpartition("/")
+        return f"{self.resolve(head)}/{tail}" if head else path
 
 
 class FakeHost(Host):
@@ -79,7 +111,7 @@ class FakeHost(Host):
 
     def __init__(self) -> None:
         self.files = Tree()
-        self.links = Tree()
+        self.links = Links()
         self.commands: dict[tuple[str, ...], Outcome] = {}
         self.modes: dict[str, int] = {}
         self.uids: dict[str, int] = {}
@@ -110,15 +142,17 @@ class FakeHost(Host):
         return sorted(found)
 
     def exists(self, path: str) -> bool:
-        path = self._resolve_directory(path)
-        return path in self.files or path in self.links or bool(self._children(path))
+        path = self.links.resolve_directory(path)
+        if path in self.files.data or path in self.links.data:
+            return True
+        directory = path.rstrip("/")
+        return self.files.is_directory(directory) or self.links.is_directory(directory)
 
     def resolve(self, path: str) -> str:
-        path = self._resolve_directory(path)
-        return self.resolve(self.links[path]) if path in self.links else path
+        return self.links.resolve(path)
 
     def link(self, path: str) -> str:
-        path = self._resolve_directory(path)
+        path = self.links.resolve_directory(path)
         if path in self.links:
             return self.links[path]
         raise Unobservable(f"{path}: {os.strerror(22 if self.exists(path) else 2)}")
@@ -222,7 +256,7 @@ class FakeHost(Host):
     def _status(self, paths: list[str]) -> Result:
         """Say owner and mode, links not followed; what is not there has none."""
         lines = []
-        for path in map(self._resolve_directory, paths):
+        for path in map(self.links.resolve_directory, paths):
             if not self.exists(path):
                 return Result(1, "", f"stat: cannot statx '{path}': {os.strerror(2)}\n")
             is_directory = path == "/" or (path not in self.files and path not in self.links)
@@ -236,11 +270,6 @@ class FakeHost(Host):
     def _children(self, path: str) -> set[str]:
         directory = path.rstrip("/")
         return self.files.children(directory) | self.links.children(directory)
-
-    def _resolve_directory(self, path: str) -> str:
-        """Follow the links in the directories above a path."""
-        head, _slash, tail = path.rpartition("/")
-        return f"{self.resolve(head)}/{tail}" if head else path
 
 
 def said(answer: Outcome) -> str | Result:

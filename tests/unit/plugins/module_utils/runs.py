@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 from typing import Any
 
 import yaml
@@ -43,10 +45,15 @@ LAYERS: dict[str, Any] = {
 }
 
 
-def shipped() -> dict[str, Any]:
-    """Return the shipped profiles."""
+@functools.cache
+def _shipped() -> Any:
     text = (COLLECTION / "playbooks/vars/profiles.yml").read_text(encoding="utf-8")
-    found = yaml.safe_load(text)["durable_shipped_profiles"]
+    return yaml.safe_load(text)["durable_shipped_profiles"]
+
+
+def shipped() -> dict[str, Any]:
+    """Return the shipped profiles, each time as objects of their own."""
+    found = copy.deepcopy(_shipped())
     assert isinstance(found, dict)
     return found
 

@@ -239,7 +239,7 @@ class SmallHost(FakeHost):
         found = [row[3] for row in rows if len(row) > 3 and row[1] == target and row[0][0] != "#"]
         options = found[-1].split(",") if found else []
         unit = f"{UNITS}/{target.strip('/').replace('/', '-')}.mount"
-        drop_ins = sorted(path for path in self.files if path.startswith(f"{unit}.d/"))
+        drop_ins = sorted(f"{unit}.d/{name}" for name in self.files.children(f"{unit}.d"))
         for path in (unit, *drop_ins):
             for line in self.text(path).split("\n"):
                 if line.startswith("Options="):
@@ -391,9 +391,9 @@ class SmallHost(FakeHost):
         _lsblk, *options, device = argv
         assert options == ["--noheadings", "--raw", "--output", "KNAME"], argv
         found = [self._of_path(device).name]
-        partitions = [name for name in self.names("/sys/class/block") if self._whole(name) != name]
+        wholes = {name: self._whole(name) for name in self.names("/sys/class/block")}
         for name in found:
-            found += [part for part in partitions if self._whole(part) == name]
+            found += [part for part, whole in wholes.items() if whole == name != part]
             found += [layer.name for layer in self.layers.values() if layer.made and name in layer.below]
         return "".join(f"{name}\n" for name in found)
 

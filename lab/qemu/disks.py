@@ -6,20 +6,19 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from lab.errors import LabError
-from lab.layout import ROOT_SERIAL, SERIAL, Disk, Layout
-from lab.qemu import Hardware, device, disk_file, disk_id, drive, drive_id
-
-if TYPE_CHECKING:
-    from lab.machine import Machine
+from lab.guest import Guest
+from lab.hardware import BootDisk, Hardware
+from lab.layout import ROOT_SERIAL, Disk, Layout
+from lab.qemu import qmp
+from lab.qemu.argv import device, disk_file, disk_id, drive, drive_id, served_drive
 
 PLUG_LIMIT = 60.0
 # Not the ports without a disk: the kernel takes seconds to give each up.
@@ -35,34 +34,28 @@ def make(hardware: Hardware, directory: Path) -> None:
     """Make empty disks, and a root disk that lies over the image."""
     directory.mkdir()
     root = disk_file(ROOT_SERIAL, directory)
-    _qemu_img("create", "-f", "qcow2", "-F", "qcow2", "-b", str(hardware.image.root), str(root))
+    _qemu_img("create", "-f", "qcow2", "-F", "raw", "-b", str(hardware.image.root), str(root))
     for disk in hardware.layout.disks:
         target = str(disk_file(disk.serial, directory))
         _qemu_img("create", "-f", "qcow2", target, str(disk.size))
 
 
-def copy(source: Path, target: Path) -> None:
-    """Copy all disks: snapshots live inside a qcow2 file, not in what lies under it."""
-    argv = ["cp", "-r", "--reflink=auto", "--sparse=auto", str(source), str(target)]
-    subprocess.run(argv, check=True)
-
-
-def must_be_own(machine: Machine) -> None:
+def must_be_own(machine: Guest) -> None:
     """LabError unless QEMU has the layout's disks: a snapshot starts with those, and no others."""
     layout = machine.record().hardware.layout
     own = {str(disk_file(serial, machine.files.disks)) for serial in (ROOT_SERIAL, *serials(layout))}
-    there = {block["inserted"]["file"] for block in machine.qmp("query-block")}
+    there = {block["inserted"]["file"] for block in ask(machine, "query-block")}
     if own != there:
         raise LabError(f"{machine.name} has unplugged or replaced disks: plug in its own first")
 
 
-def caches_off(machine: Machine) -> list[str]:
+def caches_off(machine: Guest) -> list[str]:
     """Return the serials of disks whose write cache is off in the device now."""
     layout = machine.record().hardware.layout
     by_drive = {drive_id(serial): serial for serial in (ROOT_SERIAL, *serials(layout))}
     return [
         by_drive[block["device"]]
-        for block in machine.qmp("query-block")
+        for block in ask(machine, "query-block")
         if not block["inserted"]["cache"]["writeback"]
     ]
 
@@ -72,41 +65,56 @@ def serials(layout: Layout) -> list[str]:
     return [disk.serial for disk in layout.disks]
 
 
-def unplug(machine: Machine, serial: str) -> None:
+def ask(machine: Guest, command: str, **arguments: Any) -> Any:
+    """Send a command of QEMU's machine protocol and return its result."""
+    return qmp.execute(machine.files.qmp, command, arguments)
+
+
+def monitor(machine: Guest, line: str) -> None:
+    """Run a human monitor command; one that works is silent or says OK. LabError: what it said."""
+    said = str(ask(machine, "human-monitor-command", **{"command-line": line})).strip()
+    if said not in ("", "OK"):
+        raise LabError(f"QEMU refuses {line!r}: {said}")
+
+
+def unplug(machine: Guest, disk: Disk) -> None:
     """Take a disk away: hot unplug, or for SATA (QEMU cannot) the kernel's own delete."""
-    if _disk(machine, serial).bus == "sata":
+    serial = disk.serial
+    if disk.bus == "sata":
         script = 'd=$(readlink -f /dev/disk/by-id/ata-*_"$1"); echo 1 > "/sys/block/${d##*/}/device/delete"'
         machine.run(["sh", "-c", script, "unplug", serial])
         return
-    machine.qmp("device_del", id=disk_id(serial))
+    ask(machine, "device_del", id=disk_id(serial))
     _wait(
         lambda: not _present(machine, disk_id(serial)),
         f"{machine.name}: the guest does not let go of {serial}",
     )
 
 
-def plug(machine: Machine, serial: str, replacement: str | None = None) -> None:
+def plug(machine: Guest, disk: Disk, replacement: str | None = None) -> None:
     """Bring a disk back that was unplugged, or an empty one with another serial in its place."""
-    disk = _disk(machine, serial)
     if disk.bus == "sata":
         if replacement:
             raise LabError("QEMU cannot exchange SATA disks; take scsi, nvme or virtio")
         machine.run(["sh", "-c", RESCAN_SATA])
     else:
         _add(machine, disk, replacement)
-    _wait(
-        lambda: (replacement or serial) in _seen(machine),
-        f"{machine.name}: the guest does not see {replacement or serial}",
-    )
 
 
-def _add(machine: Machine, disk: Disk, replacement: str | None) -> None:
+def plug_in(machine: Guest, disk: BootDisk) -> None:
+    """Give the guest one more disk, that is served elsewhere, on its SCSI controller."""
+    monitor(machine, f"drive_add 0 {served_drive(disk)}")
+    fua = ",dpofua=on" if disk.fua else ""
+    own = f"drive={drive_id(disk.serial)},serial={disk.serial},write-cache=on{fua}"
+    monitor(machine, f"device_add scsi-hd,bus=scsi.0,{own}")
+
+
+def _add(machine: Guest, disk: Disk, replacement: str | None) -> None:
     """Give QEMU the drive, then the device; each may be there no longer, or not yet gone."""
     if _present(machine, disk_id(disk.serial)):
         raise LabError(f"{machine.name}: {disk.serial} is plugged in")
     file = disk_file(replacement or disk.serial, machine.files.disks)
     if replacement:
-        _check_replacement(machine, replacement)
         _qemu_img("create", "-f", "qcow2", str(file), str(disk.size))
     _wait(
         lambda: _drive_added(machine, disk.serial, file),
@@ -120,45 +128,25 @@ def _add(machine: Machine, disk: Disk, replacement: str | None) -> None:
     words = device(wanted, disk.serial)
     if replacement:
         words = words.replace(f"serial={disk.serial}", f"serial={replacement}")
-    machine.hmp(f"device_add {words}")
+    monitor(machine, f"device_add {words}")
 
 
-def _drive_added(machine: Machine, serial: str, file: Path) -> bool:
+def _drive_added(machine: Guest, serial: str, file: Path) -> bool:
     """Give QEMU the drive; False while it still has the old one, which may outlive its device."""
     try:
-        machine.hmp(f"drive_del {drive_id(serial)}")
+        monitor(machine, f"drive_del {drive_id(serial)}")
     except LabError as error:
         # QEMU deletes most drives with their device, at a moment of its own: asking first would be too early or too late.
         if "not found" not in str(error):
             raise
     try:
-        machine.hmp(f"drive_add 0 {drive(serial, file)}")
+        monitor(machine, f"drive_add 0 {drive(serial, file)}")
     except LabError as error:
         # Its name stays taken for a moment after it has left the list.
         if "Duplicate ID" in str(error):
             return False
         raise
     return True
-
-
-def _check_replacement(machine: Machine, serial: str) -> None:
-    if not re.fullmatch(SERIAL, serial):
-        raise LabError("a serial is 1 to 20 letters and digits")
-    if serial in (ROOT_SERIAL, *serials(machine.record().hardware.layout)):
-        raise LabError(f"{machine.name} has a disk with serial {serial}")
-
-
-def _disk(machine: Machine, serial: str) -> Disk:
-    for disk in machine.record().hardware.layout.disks:
-        if disk.serial == serial:
-            return disk
-    raise LabError(f"{machine.name} has no disk with serial {serial}")
-
-
-def _seen(machine: Machine) -> list[str]:
-    """Return the serials that the guest knows; udev has them last of all."""
-    argv = ["lsblk", "--nodeps", "--noheadings", "--raw", "--output", "SERIAL"]
-    return machine.run(argv).stdout.split()
 
 
 def _wait(arrived: Callable[[], bool], otherwise: str) -> None:
@@ -169,8 +157,8 @@ def _wait(arrived: Callable[[], bool], otherwise: str) -> None:
         time.sleep(0.1)
 
 
-def _present(machine: Machine, device: str) -> bool:
-    found = machine.qmp("qom-list", path="/machine/peripheral")
+def _present(machine: Guest, device: str) -> bool:
+    found = ask(machine, "qom-list", path="/machine/peripheral")
     return any(item["name"] == device for item in found)
 
 

@@ -7,51 +7,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from lab.accel import CPU
-from lab.image import Image
-from lab.layout import ROOT_SERIAL, Disk, Layout
+from lab.errors import LabError
+from lab.hardware import BootDisk, Hardware, disks_of_boot
+from lab.layout import ROOT_SERIAL, Disk
 from lab.paths import MachineFiles
+from lab.qemu.accel import CPU
 
 APPEND = "console=ttyS0 quiet net.ifnames=0 mitigations=off"
 SATA_PORTS = 6
 CACHE = "cache=writeback,discard=unmap"
 
 
-@dataclass(frozen=True)
-class Hardware:
-    """All that decides what the guest sees."""
+def argv(
+    hardware: Hardware, files: MachineFiles, port: int, others: tuple[BootDisk, ...] = (), *extra: str
+) -> list[str]:
+    """Return the command that starts the machine in the background, ssh on 127.0.0.1:`port`.
 
-    image: Image
-    layout: Layout
-    accel: str
-
-
-def argv(hardware: Hardware, files: MachineFiles, port: int, *extra: str) -> list[str]:
-    """Return the command that starts the machine in the background, ssh on 127.0.0.1:`port`."""
+    `others` are disks of this boot; `extra` are further arguments.
+    """
+    serial_port = ["-serial", "null"] if "serial_port" in hardware.layout.needs else []
     return [
         "qemu-system-x86_64",
         *("-accel", _accelerator(hardware.accel), "-cpu", CPU[hardware.accel]),
         *("-machine", "q35", "-smp", "2", "-m", str(hardware.layout.memory)),
         *("-nodefaults", "-no-user-config", "-display", "none", "-daemonize"),
-        *("-pidfile", str(files.pid), "-D", str(files.qemu_log)),
+        *("-pidfile", str(files.pid), "-D", str(files.log)),
         *("-qmp", f"unix:{escape(files.qmp)},server=on,wait=off"),
         *("-chardev", f"file,id=console,path={escape(files.console)},append=on"),
         *("-serial", "chardev:console"),
+        *serial_port,
         *("-netdev", f"user,id=net,hostfwd=tcp:127.0.0.1:{port}-:22"),
         *("-device", "virtio-net-pci,netdev=net,romfile="),
         *("-device", "virtio-rng-pci"),
         *("-kernel", str(hardware.image.kernel), "-initrd", str(hardware.image.initrd)),
         *("-append", kernel_arguments(hardware)),
-        *_drive(ROOT_SERIAL, files.disks),
+        *("-drive", drive(ROOT_SERIAL, disk_file(ROOT_SERIAL, files.disks))),
         *(
             "-device",
             f"virtio-blk-pci,id={disk_id(ROOT_SERIAL)},drive={drive_id(ROOT_SERIAL)},"
             f"serial={ROOT_SERIAL},write-cache=on",
         ),
-        *disks(hardware.layout.disks, files.disks),
+        *disks(disks_of_boot(hardware.layout, others), files.disks),
         *extra,
     ]
 
@@ -65,7 +63,9 @@ def kernel_arguments(hardware: Hardware) -> str:
 def disks(wanted: tuple[Disk, ...], directory: Path) -> list[str]:
     """Return the arguments for controllers and disks."""
     return [
-        argument for disk, place in _places(wanted) for argument in (*_drive(disk.serial, directory), *place)
+        argument
+        for disk, place in _places(wanted)
+        for argument in ("-drive", _drive_of(disk, directory), *place)
     ]
 
 
@@ -114,6 +114,13 @@ def drive(serial: str, path: Path) -> str:
     return f"if=none,id={drive_id(serial)},file={escape(path)},format=qcow2,{CACHE}"
 
 
+def served_drive(disk: BootDisk) -> str:
+    """Return what follows `-drive` for a disk that an NBD server has: write-back, so flush and FUA are passed on."""
+    if not disk.nbd:
+        raise LabError(f"{disk.serial} is served elsewhere, but by no NBD server")
+    return f"if=none,id={drive_id(disk.serial)},file={disk.nbd},format=raw,{CACHE}"
+
+
 def escape(path: Path) -> str:
     """Return a path as QEMU's option syntax wants it: commas doubled."""
     return str(path).replace(",", ",,")
@@ -123,12 +130,16 @@ def _accelerator(accel: str) -> str:
     return "tcg,thread=multi" if accel == "tcg" else accel
 
 
-def _drive(serial: str, directory: Path) -> list[str]:
-    return ["-drive", drive(serial, disk_file(serial, directory))]
+def _drive_of(disk: Disk, directory: Path) -> str:
+    if isinstance(disk, BootDisk) and (disk.nbd or disk.store):
+        return served_drive(disk)
+    deaf = ",cache.no-flush=on" if isinstance(disk, BootDisk) and disk.ignores_flush else ""
+    return drive(disk.serial, disk_file(disk.serial, directory)) + deaf
 
 
 def _common(disk: Disk) -> str:
-    return f"id={disk_id(disk.serial)},drive={drive_id(disk.serial)},serial={disk.serial}"
+    model = f",model={disk.model}" if isinstance(disk, BootDisk) and disk.model else ""
+    return f"id={disk_id(disk.serial)},drive={drive_id(disk.serial)},serial={disk.serial}{model}"
 
 
 def _wwn(disk: Disk) -> str:

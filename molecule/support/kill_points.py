@@ -1,0 +1,174 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs that die before each change in turn, on a lab machine: how they are started there, and what they left.
+
+kill_harness.py does it on the machine, many deaths in one call; tests judge what it tells.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.archive import add_module_utils
+from lab.machine import Machine
+from support import truth
+from support.runs import ROOT
+
+#: Seconds for all deaths between two profiles, on an emulated machine.
+LIMIT = 1800.0
+_PROGRAMS = ("kill_harness.py", "kill_state.py", "truth_script.py")
+#: What power_facts tells of a UPS that is all right: a stand-in, there is none on these machines.
+_CONDITIONS = (
+    "monitor_active",
+    "monitor_enabled",
+    "mode_set",
+    "power_values",
+    "shutdown_command",
+    "powerdown_flag",
+    "notify_reaches_guard",
+    "driver_real",
+    "status_online",
+    "runtime_durability",
+    "runtime_clean_stop",
+)
+_HOOK = "/usr/local/lib/durable-dbhost/ups-notify"
+
+
+@dataclass
+class Way:
+    """From one profile to another: the truth at its start, after each death, and once it had ended.
+
+    `points` are the harness's: number, killed_before, made, truth, owed, seconds; the last one has `ended`.
+    `booted` is the truth once the mounts were made anew from fstab, `differs` in what the machine was then
+    another than one that has had the goal's profile all along.
+    """
+
+    points: list[dict[str, Any]]
+    end: dict[str, Any]
+    booted: dict[str, Any]
+    differs: list[str]
+
+
+class Deaths:
+    """The harness on one machine. `managed` is {mount point: serial of the disk below it}."""
+
+    def __init__(self, machine: Machine, managed: dict[str, str], scratch: Path) -> None:
+        self.machine = machine
+        self.managed = managed
+        self.scratch = scratch
+
+    def install(self, profiles: tuple[str, ...], disks: dict[str, str]) -> None:
+        """Put policy, layers and harness on the machine as the package durable; `disks` is {serial: id in reports}."""
+        archive = self.scratch / "durable.tar"
+        with tarfile.open(archive, "w") as tar:
+            add_module_utils(tar, "durable")
+            for name in _PROGRAMS:
+                tar.add(ROOT / "molecule/support" / name, f"durable/{name}")
+            for profile in profiles:
+                text = json.dumps(given(profile, self.managed, disks)).encode()
+                member = tarfile.TarInfo(f"{profile}.json")
+                member.size = len(text)
+                tar.addfile(member, io.BytesIO(text))
+        self.machine.put(archive, "/root/durable.tar")
+        # Synced, because a power cycle keeps only what reached the disk.
+        self.machine.run(["sh", "-c", "tar -C /root -xf /root/durable.tar && sync"])
+
+    def enforce(self, profile: str, kill_before: int = 0) -> dict[str, Any]:
+        """Bring the machine to a profile, dying before a change; return what was told last."""
+        return self._told("enforce", profile, _now(), str(kill_before))[-1]
+
+    def learn(self, profiles: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+        """Let the machine learn what it is at each profile, booted; {profile: first, second, truth}."""
+        told = {line["profile"]: line for line in self._told("learn", _now(), *profiles)}
+        self.machine.run(["sync"])
+        return told
+
+    def way(self, start: str, goal: str) -> Way:
+        """Die before each change from one profile to another."""
+        *points, last = self._told("points", start, goal, _now())
+        return Way(points[:-1], points[-1], last["booted"], last["differs"])
+
+    def restore(self, profile: str) -> None:
+        """Bring the machine back to a profile, on disk too."""
+        self._told("restore", profile)
+        self.machine.run(["sync"])
+
+    def truth(self) -> dict[str, Any]:
+        """Return the truth of the machine."""
+        return truth.read(self.machine)
+
+    def weaknesses(self, seen: dict[str, Any]) -> set[str]:
+        """Return the weaknesses in a truth."""
+        return truth.weaknesses(seen, self.managed)
+
+    def _told(self, *words: str) -> list[dict[str, Any]]:
+        argv = ["sh", "-c", f"cd /root && exec python3 -m durable.kill_harness {' '.join(words)}"]
+        done = self.machine.run(argv, check=words[0] != "enforce", timeout=LIMIT)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def given(profile: str, managed: dict[str, str], disks: dict[str, str]) -> dict[str, Any]:
+    """Return what the inventory says of a host with a profile, and the facts of its UPS."""
+    shipped = yaml.safe_load((ROOT / "playbooks/vars/profiles.yml").read_text())
+    of_host = ("host_honours_flush", "virtual_host_power", "ups_rehearsed", "plug_pulled")
+    words = [_word(claim, "host") for claim in of_host]
+    words += [_word("power_loss_protection", disks[serial]) for serial in managed.values()]
+    inputs = {
+        "profile": profile,
+        "shipped": shipped["durable_shipped_profiles"],
+        "own": {},
+        "overrides": {},
+        "mounts": list(managed),
+        "accept_data_loss": profile == "disposable",
+        "attestations": {"durable_attestations": words},
+    }
+    return {"inputs": inputs, "power": _power(is_used=profile == "ups")}
+
+
+def _word(claim: str, target: str) -> dict[str, str]:
+    tomorrow = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 86400))
+    reason = "a machine of the lab"
+    return {"claim": claim, "target": target, "by": "the lab", "reason": reason, "expires": tomorrow}
+
+
+def _power(is_used: bool) -> dict[str, Any]:
+    """Return the facts of a UPS, all of them well; the monitor tells a guard where one is wanted.
+
+    Its configuration is not part of these runs: it is as wanted before.
+    """
+    budget = {"needed": 66.0, "available": 3600.0, "state": "met", "terms": []}
+    told = {"source": "the lab", "reason": None}
+    notify = {"notify_command": {**told, "value": _HOOK}, "notify_flags": {**told, "value": "exec"}}
+    return {
+        "monitor": "nut",
+        "mode": "standalone",
+        "upses": [],
+        "timing": {},
+        "budget": {"durability": budget, "clean_stop": budget},
+        "conditions": [
+            {
+                "name": name,
+                "target": "host",
+                "state": "met",
+                "evidence": "a stand-in",
+                "why": "",
+                "remedy": "",
+            }
+            for name in _CONDITIONS
+        ],
+        "settings": notify if is_used else {},
+        "evidence": {},
+    }
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which kind of machine a layout gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab import kinds
+from lab.errors import LabError
+from lab.layout import NEEDS, Disk, Layout
+from lab.paths import Lab
+from lab.qemu.kind import Qemu
+from lab.uml.kind import Uml
+
+QUICK = Layout((Disk("scsi", "A", fua=True), Disk("virtio", "B")))
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """Return a lab on a host that can run both kinds."""
+    monkeypatch.delenv("DBHOST_LAB_KIND", raising=False)
+    monkeypatch.setattr(Uml, "refusal", lambda *_: "")
+    return Lab(tmp_path)
+
+
+def test_virtio_and_scsi_disks_get_the_quick_kind(lab: Lab) -> None:
+    assert kinds.pick(lab, QUICK).name == "uml"
+    assert kinds.pick(lab, Layout()).name == "uml"
+
+
+@pytest.mark.parametrize("bus", ["sata", "nvme"])
+def test_other_buses_are_emulated(lab: Lab, bus: str) -> None:
+    """One disk of them is enough."""
+    assert kinds.pick(lab, Layout((*QUICK.disks, Disk(bus, "C")))).name == "qemu"
+
+
+@pytest.mark.parametrize("need", NEEDS)
+def test_what_a_layout_needs_beside_disks_is_emulated(lab: Lab, need: str) -> None:
+    """Its own kernel, tracing, suspend and the like."""
+    assert kinds.pick(lab, Layout(QUICK.disks, needs=(need,))).name == "qemu"
+
+
+def test_a_host_that_cannot_run_the_quick_kind_emulates_everything(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Uml, "refusal", lambda *_: "no /dev/net/tun")
+    assert kinds.pick(lab, QUICK).name == "qemu"
+
+
+def test_a_kind_can_be_asked_for(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has not what is needed, or does not run here, is refused with the reason."""
+    monkeypatch.setenv("DBHOST_LAB_KIND", "qemu")
+    assert kinds.pick(lab, QUICK).name == "qemu"
+    monkeypatch.setenv("DBHOST_LAB_KIND", "uml")
+    with pytest.raises(LabError, match="uml has not all that the layout needs"):
+        kinds.pick(lab, Layout((Disk("sata", "A"),)))
+    monkeypatch.setattr(Uml, "refusal", lambda *_: "no /dev/net/tun")
+    with pytest.raises(LabError, match="uml: no /dev/net/tun"):
+        kinds.pick(lab, QUICK)
+    monkeypatch.setenv("DBHOST_LAB_KIND", "vmware")
+    with pytest.raises(LabError, match=r"'vmware'; known are \['uml', 'qemu'\]"):
+        kinds.pick(lab, QUICK)
+
+
+def test_only_memory_without_nvme_can_be_kept() -> None:
+    """QEMU's NVMe device has no migration state, and User Mode Linux no snapshots."""
+    assert Qemu().freezes(QUICK)
+    assert not Qemu().freezes(Layout((Disk("nvme", "A"),)))
+    assert not Uml().freezes(QUICK)
+
+
+def test_why_the_quick_kind_does_not_run_is_found_out_and_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The probe boots a kernel: its answer is kept for this boot of the host."""
+    probes = iter(["its kernel does not come up within 20 s"])
+    monkeypatch.setattr("lab.uml.kind._probe", lambda _: next(probes))
+    answers = {Uml().refusal(Lab(tmp_path)) for _ in range(3)}
+    assert answers == {"its kernel does not come up within 20 s"}
+    assert capsys.readouterr().err.count("so QEMU runs everything, slower: its kernel") == 1

@@ -1,0 +1,83 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run one molecule scenario, or some of its tests, and keep its machines if asked.
+
+Kept machines are taken up where they are by the next run that keeps them; one that does not
+keep them begins by throwing them away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import run_tests
+import venvs
+from stages import Stage, all_stages, scenarios, select
+from venvs import ROOT
+
+KEEPING = ("create", "converge", "verify")
+
+
+def commands(stage: Stage, keep: bool) -> list[tuple[str, ...]]:
+    """Return what to run one after the other, in molecule's words."""
+    name = stage.name
+    return [("molecule", verb, "-s", name) for verb in KEEPING] if keep else [stage.command]
+
+
+def test_options(expression: str, environment: dict[str, str]) -> dict[str, str]:
+    """Return the variables with which the verifier, which is pytest, runs the tests that match only."""
+    if not expression:
+        return environment
+    options = f"{environment.get('PYTEST_ADDOPTS', '')} -k {shlex.quote(expression)}"
+    return {**environment, "PYTEST_ADDOPTS": options.strip()}
+
+
+def matches(name: str, venv: Path, environment: dict[str, str]) -> bool:
+    """Say whether any test of a scenario is wanted: where none is, molecule would call that well."""
+    tests = str(ROOT / "molecule" / name / "tests")
+    found = subprocess.run(
+        (str(venv / "bin/pytest"), "--collect-only", "-q", tests), cwd=ROOT, env=environment, check=False
+    )
+    return found.returncode == 0
+
+
+def call(stage: Stage, command: tuple[str, ...], environment: dict[str, str]) -> int:
+    """Run a command in the open; return its exit code."""
+    return subprocess.run(command, cwd=stage.directory, env=environment, check=False).returncode
+
+
+def main() -> int:
+    """Run what the scenario needs, then the scenario."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", help=", ".join(scenarios()))
+    parser.add_argument("--test", default="", metavar="EXPRESSION", help="as after pytest's -k")
+    parser.add_argument("--keep", action="store_true", help="keep the machines for the next run")
+    arguments = parser.parse_args()
+    if arguments.name not in scenarios():
+        parser.error(f"no such scenario: {arguments.name!r}; there are: {', '.join(scenarios())}")
+    venvs.link_collection()
+    with tempfile.TemporaryDirectory(prefix="dbhost-test-") as scratch:
+        *needed, stage = select(all_stages(Path(scratch)), arguments.name)
+    if not arguments.keep:
+        run_tests.own_machines()
+    venv = run_tests.prepare(stage)
+    bare = run_tests.environment_of(stage, venv)
+    environment = test_options(arguments.test, bare)
+    if arguments.test and not matches(stage.name, venv, environment):
+        print(f"no test of {stage.name} matches {arguments.test!r}; see molecule/{stage.name}/tests")
+        return 1
+    steps = [(each, each.command, bare) for each in needed]
+    steps += [(stage, command, environment) for command in commands(stage, arguments.keep)]
+    return next((code for each in steps if (code := call(*each))), 0)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except venvs.Unavailable as reason:
+        sys.exit(f"not run: {reason}")
