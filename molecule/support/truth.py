@@ -32,8 +32,8 @@ def weaknesses(truth: dict[str, Any], targets: dict[str, str]) -> set[str]:
     for target, serial in targets.items():
         mount, disk = truth["mounts"][target], truth["disks"][serial]
         cached = disk["cache"] == "on"
-        # A SATA rule that does not pin the belief would let a reset go unnoticed.
-        kept_off = "-W0" in disk["rule"] or "write through" in disk["rule"]
+        # What turns the cache off: of SATA, of NVMe, of SCSI and virtio.
+        kept_off = any(words in disk["rule"] for words in ("-W0", "--value=0", "write through"))
         found |= {
             name
             for name, holds in {

@@ -35,7 +35,7 @@ def states(deaths: Deaths) -> dict[str, set[str]]:
     """The machine's weaknesses at each profile."""
     learned: dict[str, dict[str, Any]] = deaths.learn(PROFILES)
     for told in learned.values():
-        assert told["second"]["ended"]["made"] == []
+        assert told["first"]["ended"]["changes"] == told["second"]["changes"] == []
     return {profile: deaths.weaknesses(told["truth"]) for profile, told in learned.items()}
 
 

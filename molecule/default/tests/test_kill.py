@@ -143,7 +143,9 @@ def unflushed(point: dict[str, Any], start: str) -> list[str]:
         # The guard's end flushes; so does each step that says so.
         by_guard = any(made.startswith("systemctl --quiet disable --now") for made in point["made"])
         is_flushed = by_guard or f"sync /dev/{disk['name']}" in point["made"]
-        is_back = mount["barrier"] == "on" and any("barrier=1" in made for made in point["made"])
+        is_back = mount["barrier"] == "on" and any(
+            "barrier=1" in made and made.endswith(f" {target}") for made in point["made"]
+        )
         if is_back and not is_flushed and disk["name"] not in point["owed"]:
             found.append(target)
     return found
