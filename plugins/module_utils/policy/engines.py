@@ -93,6 +93,7 @@ def assess(
         unknowns += _unknowns(instance)
         if instance["engine"] == "mssql":
             warnings += mssql.warnings(instance)
+            unknowns += mssql.unknowns(instance, _label(instance)) if profile.promises_durability else []
         if instance["engine"] == "faircom":
             warnings += faircom.warnings(instance, _label(instance), profile, storage)
             unknowns += faircom.unknowns(instance, _label(instance)) if profile.promises_durability else []

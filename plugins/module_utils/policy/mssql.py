@@ -22,9 +22,10 @@ from .profiles import Profile
 #: Tells whether a disk that offers FUA may be relied on: it is physical, or somebody attests it.
 Honoured = Callable[[dict[str, Any]], bool]
 
-#: SQL Server 2017 CU6, the first that knows these settings; 2022 CU18, the first without a race
-#: that alternatewritethrough=1 has.
-_KNOWS_FUA = (14, 0, 3025, 34)
+#: SQL Server 2017 CU6, the first that knows these settings. Those before it write with O_DIRECT alone, which
+#: the vendor's article calls exposed to loss whatever is set. 2022 CU18 is the first without a race that
+#: alternatewritethrough=1 has.
+_KNOWS_FUA, _FIRST = (14, 0, 3025, 34), "2017 CU6 (14.0.3025.34)"
 _RACES = ((16,), (16, 0, 4185, 3))
 _FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
 _FLAGS = ("traceflag3979", "traceflag3982")
@@ -85,9 +86,8 @@ def _loosens(instance: dict[str, Any], name: str, word: str) -> bool:
 def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Honoured) -> list[str]:
     """Return what speaks against the FUA way, in plain words; nothing where it fits."""
     found = []
-    version = parse_version(instance["version"])
-    if version is None or version < _KNOWS_FUA:
-        found.append(f"version {instance['version']} is not known to be 2017 CU6 or later")
+    if _flushes(instance["version"]) != "yes":
+        found.append(f"version {instance['version']} is not known to be {_FIRST} or later")
     where = place(instance, storage)
     found += where.unknown
     if instance["state"] == "stopped":
@@ -122,6 +122,11 @@ def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
     Trace flag 3979 takes the flushes away. Without write-through nothing is left: that trusts every
     cache on the way, and a file system that has not yet noted where a file's blocks are.
     """
+    if _flushes(instance["version"]) == "no":
+        yield (
+            f"commits of {label} can vanish: version {instance['version']} flushes nothing that it writes;"
+            f" update it to {_FIRST} or later"
+        )
     runs = {name: instance["settings"].get(name, {}).get("running", UNKNOWN) for name in _FUA}
     through = runs["writethrough"]
     if through == "0" and runs["traceflag3979"] == "on":
@@ -130,6 +135,30 @@ def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
         yield f"commits of {label} can vanish: writethrough is 0"
     elif through not in ("1", "stopped", UNKNOWN) and runs["traceflag3979"] == "on":
         yield f"commits of {label} can vanish: trace flag 3979 with writethrough {through}"
+
+
+def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield what of its version speaks against any promise, and what to do: no setting makes up for it."""
+    flushes = _flushes(instance["version"])
+    if flushes == "no":
+        yield (
+            f"{label}: seen version {instance['version']}, wanted {_FIRST} or later: before it nothing is flushed,"
+            " whatever is set; update it, then run again"
+        )
+    if flushes == UNKNOWN:
+        why = instance["evidence"].get("version", {}).get("reason") or "it was not told"
+        yield (
+            f"{label}: its version is not known ({why}), and before {_FIRST} nothing is flushed; start it once, or"
+            " make its log of errors readable"
+        )
+
+
+def _flushes(version: str) -> str:
+    """Return yes, no or unknown: whether a build brings to the disk what its settings say."""
+    numbers = parse_version(version)
+    if numbers is None or numbers == _KNOWS_FUA[: len(numbers)] != _KNOWS_FUA:
+        return UNKNOWN
+    return "yes" if numbers >= _KNOWS_FUA else "no"
 
 
 def warnings(instance: dict[str, Any]) -> list[str]:

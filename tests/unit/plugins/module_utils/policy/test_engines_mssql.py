@@ -220,6 +220,51 @@ def test_2017_cu6_is_the_first_that_may_go_the_fua_way() -> None:
         assert (not mssql.against_fua(server(version=version), storage, lambda disk: True)) == fits
 
 
+@pytest.mark.fact(61)
+@pytest.mark.parametrize(
+    ("version", "verdict", "word"),
+    [
+        ("14.0.3025.33", "at_risk", "14.0.3025.33 flushes nothing"),
+        ("14.0.1000.169", "at_risk", "update it to 2017 CU6"),
+        # Too short to tell CU5 from CU6.
+        ("14.0.3025", "unknown", "its version is not known (it was not told)"),
+        ("unknown", "unknown", "make its log of errors readable"),
+        ("14.0.3025.34", "durable", None),
+        ("15.0.2000.5", "durable", None),
+    ],
+)
+def test_builds_before_2017_cu6_flush_nothing(version: str, verdict: str, word: str | None) -> None:
+    """No setting makes up for it, so nothing below may become less strict either."""
+    host = machine(fua=False)
+    host.disk("sdb").cache = "disabled"
+    found = judged(server(version=version), host)
+    assert ("write_cache" in found["plan"]["loosen"]) == (word is None)
+    enforce(host, judged(server(), host))
+    found = judged(server(version=version), host)
+    assert found["verdict"] == verdict, found["why"]
+    if word is not None:
+        assert any("mssql main" in why and word in why for why in found["why"])
+    assert any("DBCC CHECKDB" in check for check in found["exposed"]) == (verdict == "at_risk")
+
+
+@pytest.mark.fact(61)
+@pytest.mark.parametrize("version", ["14.0.3025.33", "unknown"])
+def test_a_stopped_build_that_will_flush_nothing_is_not_well(version: str) -> None:
+    kept = dict.fromkeys(DEFAULT, "stopped")
+    found = judged(server(kept, DEFAULT, version=version, state="stopped", pids=[]))
+    assert found["verdict"] == "unknown"
+    assert any(version in why or "version is not known" in why for why in found["why"])
+
+
+@pytest.mark.fact(61)
+@pytest.mark.parametrize("version", ["14.0.3025.33", "unknown"])
+def test_where_loss_is_accepted_its_build_does_not_matter(version: str) -> None:
+    engines = {"time": NOW, "engines": [server(version=version)], "unattributed": []}
+    given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
+    found = assess(given, collect(machine(fua=False), NOW), NOW, engines)
+    assert not any("version" in why for why in found["why"])
+
+
 @pytest.mark.fact(26)
 def test_ext4_and_data_journal() -> None:
     """The direct writes of data=journal are buffered ones; ext4 as it comes is well from 5.6."""
