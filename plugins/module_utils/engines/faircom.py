@@ -32,8 +32,20 @@ _DATA = "LOCAL_DIRECTORY"
 _COMPATIBILITY = "COMPATIBILITY"
 
 #: Options behind COMPATIBILITY, on or off, and keywords with what they are where they are absent.
-OPTIONS = ("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU", "SYNC_LOG", "NO_SYS_FLUSH_ON_CLOSE")
-KEYWORDS = {"DELAYED_DURABILITY": "0", "COMMIT_DELAY": "1"}
+OPTIONS = (
+    "LOG_WRITETHRU",
+    "TDATA_WRITETHRU",
+    "TINDEX_WRITETHRU",
+    "SYNC_LOG",
+    "NO_SYS_FLUSH_ON_CLOSE",
+    "NO_FLUSH_DIR",
+)
+KEYWORDS = {
+    "DELAYED_DURABILITY": "0",
+    "SUPPRESS_LOG_FLUSH": "NO",
+    "SUPPRESS_LOG_SYNC": "NO",
+    "COMMIT_DELAY": "1",
+}
 #: An option that there is not, and the one that is meant.
 _SLIP, _MEANT = "INDEX_WRITETHRU", "TINDEX_WRITETHRU"
 #: Goes before ctsrvr.cfg, encrypted: "FairCom DB Configuration File", Settings File.
@@ -183,7 +195,8 @@ def words(lines: list[Line] | None, file: str, why: str | None) -> dict[str, Wor
         except Malformed as error:
             found[name] = Word(UNKNOWN, reason=str(error))
             continue
-        found[name] = Word((where.value or "")[:80], f"{file}:{where.line}") if where else Word(default)
+        # YES and NO in any letter case; all others are numbers.
+        found[name] = Word((where.value or "")[:80].upper(), f"{file}:{where.line}") if where else Word(default)
     return found
 
 

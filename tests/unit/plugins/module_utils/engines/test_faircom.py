@@ -30,7 +30,13 @@ from ..vendor_host import (
     with_faircom,
 )
 
-DEFAULTS = {**dict.fromkeys(engine.OPTIONS, "off"), "DELAYED_DURABILITY": "0", "COMMIT_DELAY": "1"}
+DEFAULTS = {
+    **dict.fromkeys(engine.OPTIONS, "off"),
+    "DELAYED_DURABILITY": "0",
+    "SUPPRESS_LOG_FLUSH": "NO",
+    "SUPPRESS_LOG_SYNC": "NO",
+    "COMMIT_DELAY": "1",
+}
 ALL_ON = "LOCAL_DIRECTORY ../data\nCOMPATIBILITY LOG_WRITETHRU\ncompatibility tdata_writethru\nCOMPATIBILITY\tTINDEX_WRITETHRU\n"
 
 
@@ -63,9 +69,16 @@ def test_options_and_keywords() -> None:
     text = (
         ALL_ON
         + "commit_delay 5\nDELAYED_DURABILITY 2\nCOMPATIBILITY SYNC_LOG\nCOMPATIBILITY NO_SYS_FLUSH_ON_CLOSE\n"
+        + "compatibility no_flush_dir\nSUPPRESS_LOG_FLUSH yes\nsuppress_log_sync Yes\n"
     )
     facts = seen(with_faircom(text, synchronous=True))
-    expected = {**dict.fromkeys(DEFAULTS, "on"), "DELAYED_DURABILITY": "2", "COMMIT_DELAY": "5"}
+    expected = {
+        **dict.fromkeys(DEFAULTS, "on"),
+        "DELAYED_DURABILITY": "2",
+        "SUPPRESS_LOG_FLUSH": "YES",
+        "SUPPRESS_LOG_SYNC": "YES",
+        "COMMIT_DELAY": "5",
+    }
     assert words(facts) == words(facts, "running") == expected
     assert facts["settings"]["TDATA_WRITETHRU"]["from"] == f"{CFG}:3"
     assert facts["settings"]["COMMIT_DELAY"]["from"] == f"{CFG}:5"

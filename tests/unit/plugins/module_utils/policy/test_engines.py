@@ -40,7 +40,10 @@ GOOD = {
         "TINDEX_WRITETHRU": "on",
         "SYNC_LOG": "off",
         "NO_SYS_FLUSH_ON_CLOSE": "off",
+        "NO_FLUSH_DIR": "off",
         "DELAYED_DURABILITY": "0",
+        "SUPPRESS_LOG_FLUSH": "NO",
+        "SUPPRESS_LOG_SYNC": "NO",
         "COMMIT_DELAY": "1",
     },
 }

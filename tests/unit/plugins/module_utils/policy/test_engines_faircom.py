@@ -101,6 +101,17 @@ def test_logs_that_lie_nobody_knows_where_are_not_safe() -> None:
     assert any("LOG_EVEN" in why for why in found["why"])
 
 
+@pytest.mark.fact(63)
+@pytest.mark.parametrize(
+    ("name", "word", "good"),
+    [("NO_FLUSH_DIR", "on", "off"), ("SUPPRESS_LOG_SYNC", "YES", "NO"), ("SUPPRESS_LOG_FLUSH", "1", "NO")],
+)
+def test_what_takes_flushes_away_by_itself(name: str, word: str, good: str) -> None:
+    found = judged(instance("faircom", running={name: word}, persisted={name: word}))
+    assert found["verdict"] == "at_risk"
+    assert found["plan"]["tighten"]["faircom"] == [{"instance": "main", "settings": {name: good}}]
+
+
 @pytest.mark.fact(53)
 @pytest.mark.fact(32)
 def test_an_exposed_time_names_its_check() -> None:
