@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..host import Host, Unobservable
@@ -17,6 +18,7 @@ from ..observation import UNKNOWN, Observation, unknown
 from ..paths import normal
 from . import bounded, ctsrvr, startfile, units
 from .instance import Instance, Observed, of_mains
+from .openfiles import Opened, write_through
 from .places import Place, Places, look
 from .processes import Process, Processes, argv_of
 from .startfile import Word
@@ -171,12 +173,15 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         for name, word in persisted.items()
     }
     settings = startfile.settings(persisted, seen)
+    evidence = _evidence(found, text, lines, places, why)
+    if main:
+        evidence.append(("write_through", write_through(_logs(found.opened, lines or []), "transaction logs")))
     return Observed(
         version=status.version,
         settings=settings,
         directories=tuple(where.directory for where in places if where.directory),
         pending_restart=startfile.waiting(settings),
-        evidence=tuple(_evidence(found, text, lines, places, why)),
+        evidence=tuple(evidence),
     )
 
 
@@ -306,6 +311,13 @@ def _beaten(host: Host, root: str, found: Instance, argv: list[str], lost: str |
         **{name: why + name for name in KEYWORDS if name in argv},
         **{name: f"{why}{_COMPATIBILITY} {name}" for name in OPTIONS if name in options},
     }
+
+
+def _logs(opened: Iterable[Opened], lines: list[Line]) -> list[Opened]:
+    """Return the transaction logs among open files: wherever they lie, a number follows the name that is set."""
+    names = "|".join(map(re.escape, ctsrvr.log_names(lines)))
+    pattern = re.compile(rf"(?:{names})\d{{7}}\.FCS", re.I)
+    return [file for file in opened if pattern.fullmatch(posixpath.basename(file.path))]
 
 
 def _told(seen: startfile.Running, status: Status, beaten: dict[str, str]) -> startfile.Running:

@@ -18,6 +18,7 @@ from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
 from . import bounded, mssql_conf, startfile
 from .instance import Instance, Observed, of_mains
+from .openfiles import write_through
 from .places import Place, look
 from .processes import Process, Processes, argv_of, output, variables
 from .startfile import Word
@@ -53,6 +54,8 @@ _LOCATED_FILES = {
     "masterlogfile": "MSSQL_MASTER_LOG_FILE",
 }
 _ERROR_LOG = f"{HOME}/log/errorlog"
+#: What its databases' files are called by custom, but for tempdb's: nothing in that is to outlive a start.
+_DATABASE = re.compile(r"(?!tempdb|templog).*\.[mnl]df", re.I | re.S)
 #: Bytes: the version and the start-up parameters stand at its beginning.
 _LOG_LIMIT = 256 * 1024
 _LONGEST = 80
@@ -110,6 +113,9 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     asked = "it is set for each database, and was not asked: SELECT name, delayed_durability_desc FROM sys.databases"
     evidence = [("delayed_durability", unknown("sys.databases", asked))]
     twice = _unclear_locations(lines, said)
+    if main:
+        files = (file for file in found.opened if _DATABASE.fullmatch(posixpath.basename(file.path)))
+        evidence.append(("write_through", write_through(files, "databases' files")))
     if twice:
         evidence.append(("directories", unknown(CONFIG, twice)))
     if why:

@@ -88,7 +88,7 @@ def assess(
         rows += own
         own_risks = list(_risks(instance, own)) if profile.promises_durability else []
         risks += own_risks
-        if profile.promises_durability and _is_lasting(instance, own, own_risks, may_restart):
+        if profile.promises_durability and _is_lasting(instance, own, may_restart):
             lasting.append(_label(instance))
         unknowns += _unknowns(instance)
         if instance["engine"] == "mssql":
@@ -388,8 +388,7 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
     label = _label(instance)
     if instance["state"] != "running":
         return
-    for library in instance["preloads"]:
-        yield f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing"
+    yield from _defects(instance)
     for row in rows:
         rule = _rule_of(instance, row)
         wrong = (
@@ -399,22 +398,31 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
             yield f"commits of {label} can vanish: {row.setting} is {row.running} ({row.target})"
     if instance["engine"] == "mssql":
         yield from mssql.risks(instance, label)
+
+
+def _defects(instance: dict[str, Any]) -> Iterator[str]:
+    """Yield the ways in which a running instance loses commits now that no setting mends."""
+    label = _label(instance)
+    for library in instance["preloads"]:
+        yield f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing"
+    if instance["engine"] == "mssql":
+        yield from mssql.defects(instance, label)
     if instance["engine"] == "faircom":
-        yield from faircom.risks(instance, label)
+        yield from faircom.defects(instance, label)
 
 
-def _is_lasting(instance: dict[str, Any], rows: list[Setting], exposed: list[str], may_restart: bool) -> bool:
+def _is_lasting(instance: dict[str, Any], rows: list[Setting], may_restart: bool) -> bool:
     """Tell whether an instance loses commits, or may, also after this run has set what it may.
 
     Then nothing below it becomes less strict: a cache that is off may be all that keeps its commits.
     """
     if instance["state"] != "running":
         return False
-    if instance["preloads"]:
+    if any(_defects(instance)):
         return True
     restarts = may_restart and instance["managed_by"] == "systemd"
     wrong = [row for row in rows if row.verdict != "ok" and _loses(instance, row)]
-    return bool(exposed and not wrong) or any(_stays(instance, row, restarts) for row in wrong)
+    return any(_stays(instance, row, restarts) for row in wrong)
 
 
 def _loses(instance: dict[str, Any], row: Setting) -> bool:

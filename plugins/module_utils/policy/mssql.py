@@ -34,6 +34,8 @@ _FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": 
 COMMAND_LINE = "command line"
 #: Those that lose commits where they are wrong.
 LOSES = ("writethrough",)
+#: At 0 no write is followed by a flush.
+_DSYNC_ALONE = ("alternatewritethrough",)
 #: Evidence that there are files of which nobody knows where they lie.
 _TELL_ITS_FILES = ("configuration", "directories", "files", "namespace", "observation")
 _MEANS = {
@@ -116,17 +118,36 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
     return found
 
 
-def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
-    """Yield the ways in which its settings lose acknowledged commits now.
+def defects(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield the ways in which it loses acknowledged commits now, whatever is set.
 
-    Trace flag 3979 takes the flushes away. Without write-through nothing is left: that trusts every
-    cache on the way, and a file system that has not yet noted where a file's blocks are.
+    Where a write is to be through to the disk by O_DSYNC alone, and a file is open without it, nothing flushes it.
     """
     if _flushes(instance["version"]) == "no":
         yield (
             f"commits of {label} can vanish: version {instance['version']} flushes nothing that it writes;"
             f" update it to {_FIRST} or later"
         )
+    seen = instance["evidence"].get("write_through", {})
+    if _relies_on_flags(instance) and seen.get("value") == "no":
+        yield (
+            f"commits of {label} can vanish: with alternatewritethrough 0 its files are to be open with O_DSYNC, and"
+            f" {seen['reason']}; set alternatewritethrough 1 and traceflag3979 off, and restart it"
+        )
+
+
+def _relies_on_flags(instance: dict[str, Any]) -> bool:
+    """Tell whether nothing but O_DSYNC brings a running server's writes to the disk."""
+    runs = [instance["settings"].get(name, {}).get("running") for name in LOSES + _DSYNC_ALONE]
+    return instance["state"] == "running" and runs == ["1", "0"]
+
+
+def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield the ways in which its settings lose acknowledged commits now.
+
+    Trace flag 3979 takes the flushes away. Without write-through nothing is left: that trusts every
+    cache on the way, and a file system that has not yet noted where a file's blocks are.
+    """
     runs = {name: instance["settings"].get(name, {}).get("running", UNKNOWN) for name in _FUA}
     through = runs["writethrough"]
     if through == "0" and runs["traceflag3979"] == "on":
@@ -138,7 +159,7 @@ def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
 
 
 def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
-    """Yield what of its version speaks against any promise, and what to do: no setting makes up for it."""
+    """Yield what of its version and open files speaks against any promise, and what to do."""
     flushes = _flushes(instance["version"])
     if flushes == "no":
         yield (
@@ -150,6 +171,12 @@ def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
         yield (
             f"{label}: its version is not known ({why}), and before {_FIRST} nothing is flushed; start it once, or"
             " make its log of errors readable"
+        )
+    seen = instance["evidence"].get("write_through", {})
+    if _relies_on_flags(instance) and seen.get("value") not in ("yes", "no"):
+        yield (
+            f"{label}: with alternatewritethrough 0 its files have to be open with O_DSYNC, and whether they are is not"
+            f" known: {seen.get('reason') or 'it was not told'}; set alternatewritethrough 1 and traceflag3979 off"
         )
 
 

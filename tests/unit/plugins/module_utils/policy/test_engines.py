@@ -49,6 +49,10 @@ GOOD = {
 }
 
 
+#: What engine_facts says of files that are open with O_DSYNC or O_SYNC, as FairCom's and SQL Server's have to be.
+WRITTEN_THROUGH = {"value": "yes", "source": "/proc/PID/fd, /proc/PID/fdinfo", "reason": None}
+
+
 def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
     """Return an instance as engine_facts tells of it; `running` and `persisted` change settings."""
     running, persisted = given.pop("running", {}), given.pop("persisted", {})
@@ -63,6 +67,8 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         }
         for name, word in good.items()
     }
+    if engine in ("faircom", "mssql"):
+        given["evidence"] = {"write_through": WRITTEN_THROUGH, **given.get("evidence", {})}
     return {
         "engine": engine,
         "name": "main",

@@ -247,6 +247,54 @@ def test_builds_before_2017_cu6_flush_nothing(version: str, verdict: str, word: 
     assert any("DBCC CHECKDB" in check for check in found["exposed"]) == (verdict == "at_risk")
 
 
+OPEN_DIRECT = {"value": "no", "source": "x", "reason": "/data/master.mdf is open direct"}
+NOT_TOLD = {"value": "unknown", "source": "x", "reason": "none of its databases' files is seen open"}
+
+
+@pytest.mark.fact(46)
+@pytest.mark.parametrize(
+    ("seen", "runs", "verdict"),
+    [
+        (OPEN_DIRECT, words("on", "off", "1", "0"), "at_risk"),
+        (OPEN_DIRECT, words("off", "off", "1", "0"), "at_risk"),
+        (NOT_TOLD, words("on", "off", "1", "0"), "unknown"),
+        ({}, words("on", "off", "1", "0"), "unknown"),
+        # Forced flush needs no O_DSYNC.
+        (OPEN_DIRECT, words("off", "on", "1", "1"), None),
+        (NOT_TOLD, words("off", "off", "1", "1"), None),
+    ],
+)
+def test_what_rests_on_o_dsync_is_open_with_it(
+    seen: dict[str, Any], runs: dict[str, str], verdict: str | None
+) -> None:
+    """Settings that look right are worth what its files are really open with."""
+    found = judged(server(runs, evidence={"write_through": seen}), machine(fua=True))
+    assert (found["verdict"] == "at_risk") == (verdict == "at_risk"), found["why"]
+    lines = [why for why in found["why"] if "O_DSYNC" in why]
+    assert bool(lines) == (verdict is not None)
+    assert all("mssql main" in why for why in lines)
+    if verdict == "at_risk":
+        assert any("/data/master.mdf is open direct" in why for why in lines)
+
+
+@pytest.mark.parametrize("seen", [OPEN_DIRECT, NOT_TOLD, {}])
+def test_no_cache_is_turned_on_below_files_that_are_not_written_through(seen: dict[str, Any]) -> None:
+    """Also where a restart, which is allowed, mends a setting: it may open its files as before."""
+    host = machine(fua=True)
+    host.disk("sdb").cache = "disabled"
+    runs = words("on", "on", "1", "0")
+    given = server(runs, evidence={"write_through": seen})
+    alike = {"host": host, "attestations": [FUA_OF_HOST], "allow": ["restart_engines"]}
+    assert "write_cache" not in judged(given, **alike)["plan"]["loosen"]
+    assert "write_cache" in judged(server(runs), **alike)["plan"]["loosen"]
+
+
+def test_of_a_stopped_server_no_open_file_is_asked() -> None:
+    kept = words("on", "off", "1", "0")
+    found = judged(server(dict.fromkeys(kept, "stopped"), kept, state="stopped", evidence={"write_through": {}}))
+    assert not any("O_DSYNC" in why for why in found["why"])
+
+
 @pytest.mark.fact(61)
 @pytest.mark.parametrize("version", ["14.0.3025.33", "unknown"])
 def test_a_stopped_build_that_will_flush_nothing_is_not_well(version: str) -> None:
