@@ -8,7 +8,7 @@ Pure: `durable_engines` in, rows out, as policy/settings.py for disks and mounts
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..observation import UNKNOWN
@@ -69,13 +69,13 @@ def assess(
     storage: dict[str, Any],
     honoured: mssql.Honoured,
     may_restart: bool,
-    storage_loses: bool = False,
+    lies_on_loss: Callable[[dict[str, Any]], bool],
 ) -> Engines:
     """Return what is to be said of all engines of a host.
 
     `found`: durable_engines; `honoured` tells whether a disk's FUA may be relied on; `may_restart`:
-    whether this run may restart servers; `storage_loses`: whether the disks and mounts below lose
-    commits, so that no engine was safe.
+    whether this run may restart servers; `lies_on_loss`: whether disks or mounts below an instance lose
+    commits, so that it was not safe however it is set.
     """
     rows: list[Setting] = []
     risks: list[str] = []
@@ -97,7 +97,7 @@ def assess(
         if instance["engine"] == "faircom":
             warnings += faircom.warnings(instance, _label(instance), profile, storage)
             unknowns += faircom.unknowns(instance, _label(instance)) if profile.promises_durability else []
-        if own_risks or storage_loses:
+        if own_risks or lies_on_loss(instance):
             check = CHECKS[_kind(instance)]
             checks.append(f"{_label(instance)} was exposed: when it is mended, look for damage with {check}")
     return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))

@@ -17,6 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
 
 from ..runs import NOW, inputs
 from ..small_host import SmallHost
+from ..told_power import guard, power
 
 GOOD = {
     "postgresql": {
@@ -462,6 +463,32 @@ def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str)
     assert CHECKS[engine] in told
 
 
+@pytest.mark.fact(53)
+def test_an_engine_on_another_sound_mount_is_not_said_to_have_been_exposed() -> None:
+    """Barriers are off below one of two; an engine of which nobody knows where it lies may be on either."""
+    host = SmallHost()
+    host.mounts["/srv/maria"].barrier = "off"
+    here, there = instance(), instance("mariadb", directories=["/srv/maria"])
+    lost, split = instance("faircom", directories=[]), instance("firebird", databases=[], name="split")
+    split["directories"] = ["/srv/pgdata", "/srv/nowhere"]
+    engines = {"time": NOW, "engines": [here, there, lost, split], "unattributed": []}
+    given = inputs("strict", mounts=["/srv/pgdata", "/srv/maria"])
+    storage = collect(host, NOW)
+    storage["unresolved"]["/srv/nowhere"] = "a disk hangs"
+    told = assess(given, storage, NOW, engines)["exposed"]
+    assert [line.split()[0] for line in told] == ["mariadb", "faircom", "firebird"]
+    host.mounts["/srv/maria"].barrier = "on"
+    assert assess(given, collect(host, NOW), NOW, engines)["exposed"] == []
+
+
+@pytest.mark.fact(53)
+def test_a_guard_that_failed_exposed_every_engine() -> None:
+    facts = power(guard=guard("failed", "a disk hangs"))
+    engines = {"time": NOW, "engines": [instance()], "unattributed": []}
+    given = inputs("strict", mounts=["/srv/pgdata"])
+    assert assess(given, collect(SmallHost(), NOW), NOW, engines, facts)["exposed"]
+
+
 class TestLoosening:
     """A cache that is off may be all that keeps the commits of a server that does not flush."""
 
@@ -664,14 +691,16 @@ class TestMounts:
         assert found["verdict"] == "drifted"
         assert found["warnings"] == []
 
-    def test_an_engine_that_is_named_and_not_found_is_told(self) -> None:
+    def test_an_engine_that_is_named_and_not_found_is_not_safe(self) -> None:
         named = [
             {"engine": "mysql", "paths": ["/srv/pgdata"]},
             {"engine": "faircom", "paths": ["/srv/pgdata"]},
         ]
         found = judged(instance("mariadb"), databases=named)
-        (told,) = [warning for warning in found["warnings"] if "durable_databases" in warning]
+        (told,) = [why for why in found["why"] if "durable_databases" in why]
         assert "faircom, and none was found" in told
+        assert found["verdict"] == "unknown"
+        assert "unknown" not in judged(instance("mariadb"), databases=named[:1])["verdict"]
 
     def test_where_nobody_looked_for_engines_the_verdict_is_not_about_them(self) -> None:
         found = assess(inputs(mounts=["/srv/pgdata"]), collect(SmallHost(), NOW), NOW)
