@@ -16,7 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.placement im
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 
 from ..runs import NOW, inputs
-from ..small_host import SmallHost
+from ..small_host import FakeMount, SmallHost
 from ..told_power import guard, power
 
 GOOD = {
@@ -685,6 +685,50 @@ class TestMounts:
         found = judged(lost, mounts=mounts)
         assert found["verdict"] == "unknown"
         assert any("main: where it keeps its files is not known" in why for why in found["why"])
+
+    @pytest.mark.fact(46)
+    @pytest.mark.parametrize("state", ["running", "stopped"])
+    @pytest.mark.parametrize("way", ["mount", "link"])
+    @pytest.mark.parametrize("named", [False, True])
+    def test_what_is_mounted_in_its_directory_counts_with_no_file_open_there(
+        self, state: str, way: str, named: bool
+    ) -> None:
+        """Without barriers: the log of commits is lost, however well the parent is kept."""
+        host = SmallHost()
+        host.files["/srv/pgdata/15/PG_VERSION"] = ""
+        if way == "mount":
+            log = FakeMount("/srv/pgdata/15/pg_wal", "ext4", "254:16", "/dev/vdb", "vdb")
+            del host.mounts["/srv/maria"]
+            host.add_mount(log, "UUID=ma /srv/pgdata/15/pg_wal ext4 defaults\n")
+        else:
+            log = host.mounts["/srv/maria"]
+            host.files["/srv/maria/wal/1"] = ""
+            host.links["/srv/pgdata/15/pg_wal"] = "/srv/maria/wal"
+        log.barrier = "off"
+        server = instance(directories=["/srv/pgdata/15"], state=state)
+        engines = {"time": NOW, "engines": [] if named else [server], "unattributed": []}
+        storage = collect(host, NOW, ["/srv/pgdata/15"])
+        databases = [{"engine": "postgresql", "paths": ["/srv/pgdata/15"]}] if named else None
+        found = assess(inputs("strict", mounts=None, databases=databases), storage, NOW, engines)
+        rows = {row["target"]: row["running"] for row in found["settings"] if row["setting"] == "barrier"}
+        assert rows == {"/srv/pgdata": "on", log.target: "off"}
+        assert found["verdict"] == "at_risk"
+        # Where the parent alone is managed, that is said.
+        only = assess(inputs("strict", mounts=["/srv/pgdata"]), storage, NOW, {**engines, "engines": [server]})
+        assert any(f"files on {log.target}" in why and "not managed" in why for why in only["why"])
+
+    @pytest.mark.parametrize(
+        ("path", "held"),
+        [("/srv/pgdata/15", "tmpfs"), ("/srv/pgdata", "tmpfs"), ("/srv/pgdat", None), ("/", None)],
+    )
+    def test_memory_in_a_databases_directory_is_told(self, path: str, held: str | None) -> None:
+        storage = collect(SmallHost(), NOW)
+        storage["elsewhere"]["/srv/pgdata/15/ram"] = "tmpfs"
+        where = place(instance(directories=[path]), storage)
+        assert where.unknown == (("/srv/pgdata/15/ram lies on tmpfs",) if held else ())
+        assert [mount["target"] for mount in where.mounts] == [
+            {"/srv/pgdat": "/", "/": "/"}.get(path, "/srv/pgdata")
+        ]
 
     def test_a_host_without_engine_has_its_mounts_judged(self) -> None:
         found = judged()
