@@ -204,6 +204,11 @@ class FakeHost(Host):
                 return Result(0, self.read(argv[-1])[: int(argv[1].partition("=")[2])], "")
             if argv[6:] == ["-type", "l", "-xtype", "d", "-print0"]:
                 return Result(0, "".join(f"{path}\0" for path in self._links_to_directories(argv[1])), "")
+            if "*.isl" in argv:
+                top = self.resolve(argv[1].rstrip("/"))
+                paths = [path for path in self.files if path.startswith(f"{top}/") and path.endswith(".isl")]
+                paths = [path for path in paths if path.count("/") == top.count("/") + 2]
+                return Result(0, "".join(f"{self.read(path)}\n" for path in paths), "")
             assert argv[2:] == ["-mindepth", "1", "-maxdepth", "1", "-printf", "%f\\0"], argv
             return Result(0, "".join(f"{name}\0" for name in self.names(argv[1].rstrip("/"))), "")
         except Unobservable as error:
