@@ -161,7 +161,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         seen = seen or startfile.Running(
             {name: word.value for name, word in persisted.items()}, "its defaults"
         )
-    argv, lost = _argv(host, main)
+    argv, lost = _argv(host, main, found.begins)
     cwd = found.directories[0] if found.directories else ""
     places = _places(lines or [], cwd, argv)
     status = read_status(host, root, [cwd, places[0].directory], main)
@@ -269,10 +269,13 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
         return "", None, without_content(error)
 
 
-def _argv(host: Host, main: Process | None) -> tuple[list[str], str | None]:
+def _argv(
+    host: Host, main: Process | None, begins: tuple[str, ...] | None
+) -> tuple[list[str], str | None]:
     """Return the words behind the program's name, in capitals, and why they are not known."""
     try:
-        return [word.upper() for word in argv_of(host, main.pid)[1:]] if main else [], None
+        words = argv_of(host, main.pid)[1:] if main else begins or ()
+        return [word.upper() for word in words], None
     except Unobservable as error:
         return [], str(error)
 
