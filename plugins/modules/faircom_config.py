@@ -56,10 +56,22 @@ options:
             description: C(COMPATIBILITY NO_SYS_FLUSH_ON_CLOSE), which leaves files unflushed when they are closed.
             type: str
             choices: ['off']
+          NO_FLUSH_DIR:
+            description: C(COMPATIBILITY NO_FLUSH_DIR), with which a new log's name may not be on disk.
+            type: str
+            choices: ['off']
           DELAYED_DURABILITY:
             description: C(DELAYED_DURABILITY); above 0 commits are acknowledged before they are on disk.
             type: str
             choices: ['0']
+          SUPPRESS_LOG_FLUSH:
+            description: C(SUPPRESS_LOG_FLUSH), a part of C(DELAYED_DURABILITY).
+            type: str
+            choices: ['NO']
+          SUPPRESS_LOG_SYNC:
+            description: C(SUPPRESS_LOG_SYNC), a part of C(DELAYED_DURABILITY).
+            type: str
+            choices: ['NO']
           COMMIT_DELAY:
             description: C(COMMIT_DELAY) in milliseconds; it groups commits and loses none.
             type: int
@@ -128,7 +140,10 @@ SETTINGS = {
     "TINDEX_WRITETHRU": {"type": "str", "choices": ["on", "off"]},
     "SYNC_LOG": {"type": "str", "choices": ["off"]},
     "NO_SYS_FLUSH_ON_CLOSE": {"type": "str", "choices": ["off"]},
+    "NO_FLUSH_DIR": {"type": "str", "choices": ["off"]},
     "DELAYED_DURABILITY": {"type": "str", "choices": ["0"]},
+    "SUPPRESS_LOG_FLUSH": {"type": "str", "choices": ["NO"]},
+    "SUPPRESS_LOG_SYNC": {"type": "str", "choices": ["NO"]},
     "COMMIT_DELAY": {"type": "int"},
 }
 INSTANCE = {

@@ -86,6 +86,12 @@ ansible_facts:
           description: For each database path that could not be looked at, the reason.
           type: dict
           returned: always
+        links:
+          description:
+            - For each database path with links directly in it that lead to directories, where those really lie. What
+              is there counts as below the path.
+          type: dict
+          returned: always
         licensed:
           description:
             - Whether a licence of the guard is on the host, V(yes) or V(no). With one its power facts are needed whatever its

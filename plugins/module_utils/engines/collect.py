@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import posixpath
 import time
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
@@ -185,8 +186,10 @@ class Engines:
                 facts["files"], found = group(opened), found._replace(opened=opened)
             if found.engine == firebird.NAME and not (isinstance(place, Place) and place.root):
                 found = found._replace(directories=(*found.directories, *self.paths))
+            found, why_next = self._with_next_start(found, unit)
             observed = self._observe(found, place)
             if observed:
+                observed = observed if why_next is None else _next_start_unknown(observed, why_next)
                 directories = dict.fromkeys((*found.directories, *observed.directories))
                 found = found._replace(directories=tuple(directories))
                 seen["version"] = observed.version
@@ -212,6 +215,24 @@ class Engines:
             facts[field] = seen[field].value if field in seen else UNKNOWN
         facts["evidence"] = {field: value.as_dict() for field, value in seen.items()}
         return facts
+
+    def _with_next_start(self, found: Instance, unit: units.Unit | None) -> tuple[Instance, str | None]:
+        """Return an instance with the words of its next start, and why what it reads then is not known.
+
+        What a wrapper starts, only that knows: there this start's arguments stand for the next one's.
+        """
+        programs = next(engine.PROGRAMS for engine in ENGINES if engine.NAME == found.engine)
+        main = found.processes[0] if found.processes else None
+        if not unit or posixpath.basename(unit.program) not in programs:
+            return found, None
+        try:
+            if main is None:
+                return found._replace(begins=tuple(units.next_words(self.host, unit))), None
+            if unit.main in (0, main.pid):
+                return found, units.differs(self.host, unit, self.processes.argv(main))
+        except Unobservable as error:
+            return found, str(error)
+        return found, None
 
     def _beside(self, found: Instance, unit: str) -> str | None:
         """Return a server of any engine that is in the same unit as a running instance, None without one."""
@@ -315,6 +336,15 @@ def _add_observed(facts: dict[str, Any], observed: Observed) -> None:
         facts["flavour"] = observed.flavour
     if "databases" in facts:
         facts["databases"] = list(observed.databases)
+
+
+def _next_start_unknown(observed: Observed, why: str) -> Observed:
+    """Return what an instance says, without what its files say of the next start: its command line goes before them."""
+    settings = {
+        name: {**row, "persisted": UNKNOWN, "reason": "; ".join(filter(None, (row["reason"], why)))}
+        for name, row in observed.settings.items()
+    }
+    return observed._replace(settings=settings, pending_restart=())
 
 
 def _paths(engines: list[dict[str, Any]]) -> list[str]:

@@ -142,6 +142,12 @@ def log_places(lines: Sequence[Line], working_directory: str) -> list[Place]:
     return places
 
 
+def log_names(lines: Sequence[Line]) -> set[str]:
+    """Return how the names of transaction logs begin; a number and .FCS follow."""
+    said = [setting.value for keyword in ("LOG_EVEN", "LOG_ODD") for setting in find(lines, keyword)]
+    return {posixpath.basename(name) for name in (_LOGS["LOG_EVEN"], *filter(None, said))}
+
+
 def _setting(number: int, raw: str, file: str) -> Line:
     match = _PAIR.fullmatch(raw)
     if not match or not _WORD.fullmatch(match["name"]):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..host import Host, Unobservable
@@ -17,6 +18,7 @@ from ..observation import UNKNOWN, Observation, unknown
 from ..paths import normal
 from . import bounded, ctsrvr, startfile, units
 from .instance import Instance, Observed, of_mains
+from .openfiles import Opened, write_through
 from .places import Place, Places, look
 from .processes import Process, Processes, argv_of
 from .startfile import Word
@@ -32,8 +34,20 @@ _DATA = "LOCAL_DIRECTORY"
 _COMPATIBILITY = "COMPATIBILITY"
 
 #: Options behind COMPATIBILITY, on or off, and keywords with what they are where they are absent.
-OPTIONS = ("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU", "SYNC_LOG", "NO_SYS_FLUSH_ON_CLOSE")
-KEYWORDS = {"DELAYED_DURABILITY": "0", "COMMIT_DELAY": "1"}
+OPTIONS = (
+    "LOG_WRITETHRU",
+    "TDATA_WRITETHRU",
+    "TINDEX_WRITETHRU",
+    "SYNC_LOG",
+    "NO_SYS_FLUSH_ON_CLOSE",
+    "NO_FLUSH_DIR",
+)
+KEYWORDS = {
+    "DELAYED_DURABILITY": "0",
+    "SUPPRESS_LOG_FLUSH": "NO",
+    "SUPPRESS_LOG_SYNC": "NO",
+    "COMMIT_DELAY": "1",
+}
 #: An option that there is not, and the one that is meant.
 _SLIP, _MEANT = "INDEX_WRITETHRU", "TINDEX_WRITETHRU"
 #: Goes before ctsrvr.cfg, encrypted: "FairCom DB Configuration File", Settings File.
@@ -147,7 +161,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         seen = seen or startfile.Running(
             {name: word.value for name, word in persisted.items()}, "its defaults"
         )
-    argv, lost = _argv(host, main)
+    argv, lost = _argv(host, main, found.begins)
     cwd = found.directories[0] if found.directories else ""
     places = _places(lines or [], cwd, argv)
     status = read_status(host, root, [cwd, places[0].directory], main)
@@ -159,12 +173,15 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         for name, word in persisted.items()
     }
     settings = startfile.settings(persisted, seen)
+    evidence = _evidence(found, text, lines, places, why)
+    if main:
+        evidence.append(("write_through", write_through(_logs(found.opened, lines or []), "transaction logs")))
     return Observed(
         version=status.version,
         settings=settings,
         directories=tuple(where.directory for where in places if where.directory),
         pending_restart=startfile.waiting(settings),
-        evidence=tuple(_evidence(found, text, lines, places, why)),
+        evidence=tuple(evidence),
     )
 
 
@@ -183,7 +200,8 @@ def words(lines: list[Line] | None, file: str, why: str | None) -> dict[str, Wor
         except Malformed as error:
             found[name] = Word(UNKNOWN, reason=str(error))
             continue
-        found[name] = Word((where.value or "")[:80], f"{file}:{where.line}") if where else Word(default)
+        # YES and NO in any letter case; all others are numbers.
+        found[name] = Word((where.value or "")[:80].upper(), f"{file}:{where.line}") if where else Word(default)
     return found
 
 
@@ -251,10 +269,13 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
         return "", None, without_content(error)
 
 
-def _argv(host: Host, main: Process | None) -> tuple[list[str], str | None]:
+def _argv(
+    host: Host, main: Process | None, begins: tuple[str, ...] | None
+) -> tuple[list[str], str | None]:
     """Return the words behind the program's name, in capitals, and why they are not known."""
     try:
-        return [word.upper() for word in argv_of(host, main.pid)[1:]] if main else [], None
+        words = argv_of(host, main.pid)[1:] if main else begins or ()
+        return [word.upper() for word in words], None
     except Unobservable as error:
         return [], str(error)
 
@@ -293,6 +314,13 @@ def _beaten(host: Host, root: str, found: Instance, argv: list[str], lost: str |
         **{name: why + name for name in KEYWORDS if name in argv},
         **{name: f"{why}{_COMPATIBILITY} {name}" for name in OPTIONS if name in options},
     }
+
+
+def _logs(opened: Iterable[Opened], lines: list[Line]) -> list[Opened]:
+    """Return the transaction logs among open files: wherever they lie, a number follows the name that is set."""
+    names = "|".join(map(re.escape, ctsrvr.log_names(lines)))
+    pattern = re.compile(rf"(?:{names})\d{{7}}\.FCS", re.I)
+    return [file for file in opened if pattern.fullmatch(posixpath.basename(file.path))]
 
 
 def _told(seen: startfile.Running, status: Status, beaten: dict[str, str]) -> startfile.Running:

@@ -23,7 +23,8 @@ class Instance(NamedTuple):
     `name` stays the same over restarts. `processes`: the main one first, () when it is stopped.
     `config` and `directories` are paths as the instance itself sees them; None and () are for what
     was not found. `unit` is the systemd service of a stopped one; of a running one its control group
-    tells. `flavour` is for MariaDB and MySQL: mariadb, mysql or unknown. `evidence` says by field why
+    tells; `begins` are the words behind the program's name with which that starts it, None where it starts something
+    else. `flavour` is for MariaDB and MySQL: mariadb, mysql or unknown. `evidence` says by field why
     something is not known. `opened`: the files that it has open for writing, as far as they can be told.
     """
 
@@ -37,6 +38,7 @@ class Instance(NamedTuple):
     version: Observation | None = None
     evidence: tuple[tuple[str, Observation], ...] = ()
     opened: tuple[Opened, ...] = ()
+    begins: tuple[str, ...] | None = None
 
 
 class Observed(NamedTuple):

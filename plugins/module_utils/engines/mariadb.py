@@ -17,8 +17,8 @@ from . import mariadb_options as options
 from . import mariadb_words as words
 from .instance import Instance, Observed, of_mains, setting
 from .mariadb_sight import BINARIES, DATA, Sight, examine
-from .places import Place, Places, look
-from .processes import Process, Processes
+from .places import Place, Places, look, resolve
+from .processes import Process, Processes, output
 
 NAME = "mariadb"
 #: mysqld_safe and mariadbd-safe start a server, and are none.
@@ -116,14 +116,15 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         for name in names
         if name in rules and not rules[name].live and _differ(running[name].value, kept[name].word)
     ]
+    elsewhere, why = _tables_elsewhere(host, place.root if place else "", seen.data)
     return Observed(
         version=_version(seen),
         settings=settings,
-        directories=tuple(_directories(seen)),
+        directories=tuple(dict.fromkeys((*_directories(seen), *elsewhere))),
         pending_restart=tuple(waiting),
         overrides=tuple(_overrides(seen)),
         flavour=flavour,
-        evidence=tuple(_evidence(seen, found)),
+        evidence=(*_evidence(seen, found), *([("directories", unknown(seen.data, why))] if why else [])),
     )
 
 
@@ -185,14 +186,35 @@ def _directories(seen: Sight) -> list[str]:
     values = seen.answers or _configured(seen)
     base = posixpath.join(seen.data, values.get("datadir") or "")
     # System table spaces may each be in a directory of its own: `path:size[:autoextend];...`.
+    # MySQL keeps tables elsewhere only in directories that it knows of.
+    known = (values.get("innodb_directories") or "").split(";")
     shared = values.get("innodb_data_home_dir") or ""
     spaces = (part.partition(":")[0] for part in values.get("innodb_data_file_path", "").split(";"))
     found = [
         *(values.get(name) or "" for name in _DIRECTORIES),
+        *known,
         *(posixpath.dirname(posixpath.join(shared, space)) for space in spaces if space),
         posixpath.dirname(values.get("log_bin_basename") or ""),
     ]
     return list(dict.fromkeys(normal(posixpath.join(base, path)) for path in ["", *found]))
+
+
+def _tables_elsewhere(host: Host, root: str, data: str) -> tuple[list[str], str | None]:
+    """Return where tables with a DATA DIRECTORY of their own lie, and why that is not known.
+
+    A file NAME.isl beside a database's tables names such a one: "InnoDB Tablespaces".
+    """
+    try:
+        where = root + resolve(host, root, data)
+        if not look(host, where):
+            return [], None
+        argv = ["find", f"{where}/", "-mindepth", "2", "-maxdepth", "2", "-type", "f", "-name", "*.isl"]
+        paths = output(host, [*argv, "-exec", "grep", "-ham1", "^", "{}", "+"]).splitlines()
+    except Unobservable as error:
+        return [], str(error)
+    tables = (normal(posixpath.join(data, path)) for path in paths if path)
+    # What CREATE TABLE named is above a directory with the database's name.
+    return list(dict.fromkeys(map(posixpath.dirname, tables))), None
 
 
 def _configured(seen: Sight) -> Mapping[str, str]:
@@ -204,7 +226,7 @@ def _configured(seen: Sight) -> Mapping[str, str]:
     except Unobservable:
         return {}
     renamed = {"log_bin_basename": words.LOG_BIN}
-    names = ("datadir", "innodb_data_file_path", "log_bin_basename", *_DIRECTORIES)
+    names = ("datadir", "innodb_data_file_path", "innodb_directories", "log_bin_basename", *_DIRECTORIES)
     said = {name: options.said(renamed.get(name, name), seen.begun, found) for name in names}
     return {name: last[0] for name, last in said.items() if last and last[0]}
 

@@ -42,6 +42,7 @@ VARIABLES = (
     "group_replication_group_name",
     "innodb_data_file_path",
     "innodb_data_home_dir",
+    "innodb_directories",
     "innodb_doublewrite",
     "innodb_doublewrite_dir",
     "innodb_flush_log_at_trx_commit",

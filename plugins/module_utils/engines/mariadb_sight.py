@@ -157,7 +157,7 @@ def _start_of_unit(host: Host, found: Instance) -> options.Start:
     result = host.run(["systemctl", "show", "--property=ExecStart,Environment", "--", found.unit])
     if result.rc != 0:
         raise Unobservable(f"systemctl show {found.unit}: exit {result.rc}")
-    if _DECISIVE.search(result.stdout):
+    if _DECISIVE.search(f"{result.stdout} {' '.join(found.begins or ())}"):
         raise Unobservable(f"{found.unit} gives options of its own: start it, then run again")
     return begun
 

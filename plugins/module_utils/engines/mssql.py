@@ -18,6 +18,7 @@ from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
 from . import bounded, mssql_conf, startfile
 from .instance import Instance, Observed, of_mains
+from .openfiles import write_through
 from .places import Place, look
 from .processes import Process, Processes, argv_of, output, variables
 from .startfile import Word
@@ -53,6 +54,8 @@ _LOCATED_FILES = {
     "masterlogfile": "MSSQL_MASTER_LOG_FILE",
 }
 _ERROR_LOG = f"{HOME}/log/errorlog"
+#: What its databases' files are called by custom, but for tempdb's: nothing in that is to outlive a start.
+_DATABASE = re.compile(r"(?!tempdb|templog).*\.[mnl]df", re.I | re.S)
 #: Bytes: the version and the start-up parameters stand at its beginning.
 _LOG_LIMIT = 256 * 1024
 _LONGEST = 80
@@ -98,7 +101,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     main = found.processes[0] if found.processes else None
     lines, why = _lines(host, root + CONFIG)
     persisted = words(lines, why)
-    said, on_line = _started_with(host, main)
+    said, on_line = _started_with(host, main, found.begins)
     for name in on_line & set(persisted):
         persisted[name] = Word("on", COMMAND_LINE)
     log = read_log(host, root, _error_log(lines, said), main)
@@ -110,6 +113,9 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     asked = "it is set for each database, and was not asked: SELECT name, delayed_durability_desc FROM sys.databases"
     evidence = [("delayed_durability", unknown("sys.databases", asked))]
     twice = _unclear_locations(lines, said)
+    if main:
+        files = (file for file in found.opened if _DATABASE.fullmatch(posixpath.basename(file.path)))
+        evidence.append(("write_through", write_through(files, "databases' files")))
     if twice:
         evidence.append(("directories", unknown(CONFIG, twice)))
     if why:
@@ -208,19 +214,24 @@ def _switch(lines: list[Line], name: str, default: str) -> Word:
     return Word(said if len(said) <= _LONGEST else f"{said[:_LONGEST]}...", f"{where.file}:{where.line}")
 
 
-def _started_with(host: Host, main: Process | None) -> tuple[dict[str, str], set[str]]:
+def _started_with(
+    host: Host, main: Process | None, begins: tuple[str, ...] | None
+) -> tuple[dict[str, str], set[str]]:
     """Return the variables that go before mssql.conf, and the settings whose trace flag is on the
-    command line."""
+    command line; of a stopped one, on that of its unit."""
     if main is None:
-        return {}, set()
+        return {}, _flags_in(" ".join(begins or ()))
     names = (*_LOCATIONS.values(), *_LOCATED_FILES.values())
     try:
         said, argv = variables(host, main.pid, names), argv_of(host, main.pid)
     except Unobservable:
         return {}, set()  # Whoever found the instance read both, and says why this one cannot.
-    text = " ".join(argv[1:])
+    return said, _flags_in(" ".join(argv[1:]))
+
+
+def _flags_in(text: str) -> set[str]:
     numbers = {int(number) for number in re.findall(r"(?:^|\s)-T\s?([0-9]{1,9})(?=\s|$)", text)}
-    return said, {name for name, number in FLAGS.items() if number in numbers}
+    return {name for name, number in FLAGS.items() if number in numbers}
 
 
 def _with_flags(

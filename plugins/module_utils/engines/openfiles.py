@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..facts.mountinfo import Mount
 from ..host import Host, Unobservable
-from ..observation import UNKNOWN, Observation
+from ..observation import UNKNOWN, Observation, unknown
 from .places import Place
 from .processes import DELETED, Process
 
@@ -179,6 +179,22 @@ def opened(flags: int, machine: str) -> str:
     elif flags & _DSYNC:
         words.append("dsync")
     return " ".join(words)
+
+
+def write_through(files: Iterable[Opened], what: str) -> Observation:
+    """Return whether all of these files are open for synchronous writes: yes, no with one that is not, or unknown.
+
+    `what` they are, for the reason where none of them is open.
+    """
+    found = sorted(files)
+    for file in found:
+        if file.opened != UNKNOWN and not {"dsync", "sync"} & set(file.opened.split()):
+            return Observation("no", SOURCE, f"{file.path} is open {file.opened}")
+    if not found:
+        return unknown(SOURCE, f"none of its {what} is seen open")
+    if any(file.opened == UNKNOWN for file in found):
+        return unknown(SOURCE, f"the flags with which {found[0].path} is open are not known on this machine")
+    return Observation("yes", SOURCE)
 
 
 def group(files: Iterable[Opened]) -> list[dict[str, Any]]:

@@ -112,7 +112,7 @@ def _cluster(
         said = (answer or {}).get("config") or found.config
         if resolve(host, files.root, said) != resolve(host, files.root, found.config):
             return None, f"the server reads {said}, and its command line leads to {found.config}"
-        return postgresql_cluster.read(host, files, found.config, data, argv, found.unit), None
+        return postgresql_cluster.read(host, files, found.config, data, argv, found.unit, found.begins), None
     except (Unobservable, Malformed) as error:
         return None, without_content(error)
 

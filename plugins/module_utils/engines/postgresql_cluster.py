@@ -138,12 +138,19 @@ def options(argv: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def read(
-    host: Host, files: Files, config: str, data: str | None, argv: list[str] | None, unit: str | None
+    host: Host,
+    files: Files,
+    config: str,
+    data: str | None,
+    argv: list[str] | None,
+    unit: str | None,
+    begins: Iterable[str] | None = None,
 ) -> Cluster:
     """Return one cluster.
 
     `data` is None where only its configuration tells; `argv` is that of its postmaster, None for a
-    stopped one; `unit` is what starts that. Raises Malformed, Unobservable.
+    stopped one; `unit` is what starts that, and `begins` the words that it gives it, variables in them replaced, where
+    that is known. Raises Malformed, Unobservable.
     """
     data = data or _data(files, config)
     # The files under the data directory are found by its real name, however it was called.
@@ -155,7 +162,8 @@ def read(
     elif argv is not None:
         source, words = "its command line", argv[1:]
     elif unit:
-        source, words = f"ExecStart of {unit}", _unit_words(_shown(host, unit), unit)
+        source = f"ExecStart of {unit}"
+        words = list(begins) if begins is not None else _unit_words(_shown(host, unit), unit)
     else:
         source, words = "none", []
     return Cluster(config, data, files.effective(config, data), settings_of(words), source)

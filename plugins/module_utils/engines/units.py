@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..host import Host, Unobservable
 from ..observation import Observation, unknown
+from . import bounded
 
 #: Where units lie (systemd.unit(5)), those that a generator or an administrator made meanwhile too.
 _DIRECTORIES = (
@@ -34,7 +36,18 @@ _PROPERTIES = (
     "WorkingDirectory",
     "ExecStart",
     "MainPID",
+    "NeedDaemonReload",
+    "Environment",
+    "EnvironmentFiles",
 )
+#: Lines of these add to each other; of others the first one counts.
+_LISTS = ("EnvironmentFiles",)
+#: A variable in a command: systemd.service(5), "Command lines".
+_VARIABLE = re.compile(r"\$\{(?P<braced>\w+)\}|^\$(?P<word>\w+)$")
+#: Variables that a start sets by itself, for a node to join its cluster.
+_OF_ONE_START = re.compile(r"_WSREP_\w+")
+_PRELOAD, _BREAKS_FSYNC = "LD_PRELOAD", "eatmydata"
+_FILE = re.compile(r"(?P<path>/.*?)(?P<ignore> \(ignore_errors=(?:yes|no)\))?")
 _PROGRAM = re.compile(r"(?:^|[{;]) path=(?P<path>.*?) ; argv\[\]=(?P<argv>.*?) ; ignore_errors=")
 #: systemd's units of time in seconds: systemd.time(7).
 _SECONDS = {
@@ -54,7 +67,8 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|min|h|d|w|month|y)", re.ASCII)
 class Unit(NamedTuple):
     """One service. `load`, `active` and `enabled` are systemd's words; `argv` is that of its first
     command, as systemd prints it (words are not told apart any more). `main` is the process that systemd
-    takes for the service, 0 where it knows none."""
+    takes for the service, 0 where it knows none. `stale`: its file has changed since systemd read it. `environment` is
+    as systemd prints it, and may hold passwords: for this module alone; `files` are more of it."""
 
     name: str
     names: tuple[str, ...]
@@ -66,6 +80,9 @@ class Unit(NamedTuple):
     program: str
     argv: str
     main: int
+    stale: bool = False
+    environment: str = ""
+    files: tuple[str, ...] = ()
 
 
 def listed(host: Host) -> list[str]:
@@ -112,6 +129,8 @@ def parse(text: str) -> list[Unit]:
         for line in block.split("\n"):
             key, _equals, value = line.partition("=")
             # Of several commands the first one counts: it is printed first.
+            if key in _LISTS and value:
+                value = "\n".join(filter(None, (fields.pop(key, ""), value)))
             fields.setdefault(key, value)
         if fields.get("Id"):
             found.append(_unit(fields))
@@ -154,7 +173,85 @@ def _unit(fields: dict[str, str]) -> Unit:
         program=program["path"] if program else "",
         argv=program["argv"] if program else "",
         main=int(main) if re.fullmatch(r"\d{1,9}", main, re.ASCII) else 0,
+        stale=fields.get("NeedDaemonReload") == "yes",
+        environment=fields.get("Environment", ""),
+        files=tuple(fields.get("EnvironmentFiles", "").split("\n")) if fields.get("EnvironmentFiles") else (),
     )
+
+
+def next_words(host: Host, unit: Unit) -> list[str]:
+    """Return the words behind the program's name that a unit's next start gives it, parted at blanks.
+
+    A variable that nothing sets is empty. Raises Unobservable where they cannot be told, or where that start takes the
+    server's flushes away.
+    """
+    if unit.stale:
+        raise Unobservable(
+            f"{unit.name}: its file has changed since systemd read it: systemctl daemon-reload, then run again"
+        )
+    words = unit.argv.split()[1:]
+    names = {found["braced"] or found["word"] for word in words for found in _VARIABLE.finditer(word)}
+    said = _variables(host, unit, names | {_PRELOAD})
+    if _BREAKS_FSYNC in said.get(_PRELOAD, ""):
+        raise Unobservable(f"{unit.name}: it preloads {said[_PRELOAD]}, which makes fsync do nothing: take that out")
+    text = " ".join(
+        _VARIABLE.sub(lambda found: said.get(found["braced"] or found["word"], ""), word) for word in words
+    )
+    return text.replace("$$", "$").split()
+
+
+def differs(host: Host, unit: Unit, argv: list[str]) -> str | None:
+    """Return why the next start of a server by its unit is not known to be as this one, whose arguments are `argv`."""
+    try:
+        wanted = next_words(host, unit)
+    except Unobservable as error:
+        return str(error)
+    # Arguments may hold blanks, and systemd prints no quotes.
+    words = " ".join(argv[1:]).split()
+    if any(_OF_ONE_START.search(word) for word in unit.argv.split()):
+        words = [word for word in words if not re.match(r"--wsrep[-_]", word)]
+    if words == wanted:
+        return None
+    return (
+        f"it was started with other arguments than {unit.name} gives it next time: restart it, or take that change of its"
+        " unit out, then run again"
+    )
+
+
+def _variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
+    """Return these of the variables that a unit sets; files go before what it says itself. Raises Unobservable."""
+    found: dict[str, str] = {}
+    name = None
+    try:
+        parts = shlex.split(unit.environment)
+    except ValueError:
+        raise Unobservable(f"{unit.name}: its environment is not understood") from None
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if equals and re.fullmatch(r"\w+", key):
+            name = key
+            found[name] = value
+        elif name:
+            found[name] += f" {part}"  # Older releases print no quotes.
+    for file in unit.files:
+        found.update(_of_file(host, unit, file, names))
+    return {name: value for name, value in found.items() if name in names}
+
+
+def _of_file(host: Host, unit: Unit, said: str, names: set[str]) -> dict[str, str]:
+    file = _FILE.fullmatch(said)
+    if not file or re.search(r"[*?\[\\]", file["path"]):
+        raise Unobservable(f"{unit.name}: its EnvironmentFile {said} is not understood")
+    text = bounded.read(host, file["path"]) or ""
+    found = {}
+    for line in text.split("\n"):
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if equals and name in names:
+            bare = re.fullmatch(r"""(["']?)([^"'\\$]*)\1""", value)
+            if not bare:
+                raise Unobservable(f"{file['path']}: what it sets {name} to is not understood")
+            found[name] = bare[2]
+    return found
 
 
 def _names(host: Host, directory: str) -> list[str]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN
@@ -31,7 +31,8 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     """Return `durable_storage`; `now` is the host's UTC time in ISO 8601.
 
     `paths` are databases' paths; where they really lie, links followed, comes back as `resolved`,
-    and why some could not be looked at as `unresolved`. One that is a block device itself comes back
+    and why some could not be looked at as `unresolved`; the directories to which links directly in them
+    lead as `links`: a database or its log may be kept there. One that is a block device itself comes back
     among the mounts, as file system `raw`.
 
     Raises Unobservable only when the kernel's own tables (/proc, /sys/block) are not there: then
@@ -45,12 +46,12 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     paths = tuple(paths)
     with ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
         # All at once: what hangs may be asked for paths, superblock and cache, and costs its limit once.
-        silences = pool.map(partial(_silence, host), paths)
+        places = pool.map(partial(_place, host), paths)
         mounted = pool.map(mounts.collect, superblocks)
         found = list(pool.map(disks.collect, names))
-        unresolved = {path: why for path, why in zip(paths, silences) if why}
+        placed = dict(zip(paths, places))
         read = list(mounted)
-    resolved = {path: None if path in unresolved else _resolve(host, path) for path in paths}
+    resolved = {path: place.real for path, place in placed.items()}
     read += map(mounts.collect, _raw(mounts, resolved.values()))
     by_name = {disk["name"]: disk for disk in found}
     distribution = os_release.read(host) if fua.asks_for_distribution(kernel) else ""
@@ -64,28 +65,52 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "tuned": tuned.read(host),
         "elsewhere": mounts.elsewhere(),
         "resolved": resolved,
-        "unresolved": unresolved,
+        "unresolved": {path: place.reason for path, place in placed.items() if place.reason},
+        "links": {path: list(place.links) for path, place in placed.items() if place.links},
         "fstab_error": mounts.fstab_error,
         # Where it is there, the UPS has to be asked whatever the profile is now.
         "licensed": "yes" if host.exists(LICENCE) else "no",
     }
 
 
-def _silence(host: Host, path: str) -> str | None:
-    """Return why a path cannot be looked at, None when it can.
+class _Place(NamedTuple):
+    """Where a path really lies (None where it is not there), where links directly in it lead, and why it could not
+    be looked at."""
+
+    real: str | None = None
+    links: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+def _place(host: Host, path: str) -> _Place:
+    """Return where a path lies. Never raises Unobservable.
 
     Whoever looks at a path on a disk that hangs cannot be ended any more, and Ansible would wait for
     this process for ever. So a command with a time limit looks first; then the kernel knows the way.
     """
     try:
         host.run(["test", "-e", path])
+        if not host.exists(path):
+            return _Place()
+        real = host.resolve(path)
+        return _Place(real, _links(host, real))
     except Unobservable as error:
-        return str(error)
-    return None
+        return _Place(reason=str(error))
 
 
-def _resolve(host: Host, path: str) -> str | None:
-    return host.resolve(path) if host.exists(path) else None
+def _links(host: Host, directory: str) -> tuple[str, ...]:
+    """Return the directories to which links in a directory lead; none for what is no directory.
+
+    Raises Unobservable.
+    """
+    if directory == "/":
+        return ()  # Nobody keeps a database in the links that a distribution has there.
+    argv = ["find", directory, "-mindepth", "1", "-maxdepth", "1", "-type", "l", "-xtype", "d", "-print0"]
+    found = host.run(argv)
+    if found.rc != 0:
+        raise Unobservable(" ".join(found.stderr.split()) or f"find {directory}: exit {found.rc}")
+    # The command has followed each of them.
+    return tuple(dict.fromkeys(map(host.resolve, sorted(found.stdout.split("\0")[:-1]))))
 
 
 def _superblocks(mounts: Mounts) -> list[Superblock]:

@@ -244,9 +244,9 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         storage,
         lambda disk: requirements.fua_honoured(disk, words),
         "restart_engines" in inputs.allow,
-        bool(risks),
+        lambda instance: bool(risks) and _lies_on_loss(case, instance, guarded.held),
     )
-    unknowns += [*found.unknowns, *_unplaced(case)]
+    unknowns += [*found.unknowns, *_unplaced(case), *_not_found(case)]
     may_loosen = requirements.hold(guarded.needed) and not unknowns and not found.lasting
     if not may_loosen:
         guarded = guarded.withheld(storage["licensed"])
@@ -264,7 +264,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         guarded.needed,
         [*risks, *found.risks],
         unknowns,
-        (*found.warnings, *_not_found(case), *guarded.warnings),
+        (*found.warnings, *_not_asked(case), *guarded.warnings),
         found.exposed,
         may_loosen,
         found.lasting,
@@ -290,15 +290,23 @@ def _withdrawn(
     }
 
 
-def _not_found(case: Case) -> Iterator[str]:
-    """Yield the engines that the inventory names and this host does not have, or that nobody asked for any."""
+def _not_asked(case: Case) -> Iterator[str]:
+    """Yield that nobody looked for engines."""
     if case.engines is _NO_ENGINES:
         yield "nobody looked for database engines: how they commit is not part of this verdict"
+
+
+def _not_found(case: Case) -> Iterator[str]:
+    """Yield the engines that the inventory names, and that were looked for and not found."""
+    if case.engines is _NO_ENGINES:
         return
     here = {instance["engine"] for instance in case.engines["engines"]}
     for name in dict.fromkeys(managed.engines_in(case.inputs.databases)):
         if {"mysql": "mariadb"}.get(name, name) not in here:
-            yield f"durable_databases names {name}, and none was found: nothing is known of its settings"
+            yield (
+                f"durable_databases names {name}, and none was found: nothing is known of how it commits; start or"
+                " install it where it can be found, or take the entry out"
+            )
 
 
 def _unplaced(case: Case) -> Iterator[str]:
@@ -387,6 +395,15 @@ def _risks(
             for layer in hasty.get(disk["name"], ())
         ]
     return found
+
+
+def _lies_on_loss(case: Case, instance: dict[str, Any], held: frozenset[str]) -> bool:
+    """Tell whether what an instance wrote may have been lost by the disks and mounts below it, not by others."""
+    where = place(instance, case.storage)
+    if where.unknown or not where.mounts or guard.risks(case.power):
+        return True
+    mounts = list(where.mounts)
+    return bool(_risks(mounts, _leaves(case.storage, mounts)[0], case.words, held))
 
 
 def _labels(layers: Iterable[deaf.Deaf]) -> dict[str, list[str]]:

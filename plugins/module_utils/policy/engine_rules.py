@@ -124,7 +124,17 @@ _FAIRCOM = {
         loses=True,
         live=False,
     ),
+    "NO_FLUSH_DIR": Rule(
+        ("off",),
+        "off",
+        "after a power cut a transaction log may have no name under which recovery looks for it",
+        loses=True,
+        live=False,
+    ),
     "DELAYED_DURABILITY": Rule(("0",), "0", _EARLY, loses=True, live=False),
+    # Parts of it that can be asked for by themselves.
+    "SUPPRESS_LOG_FLUSH": Rule(("NO",), "NO", _EARLY, loses=True, live=False),
+    "SUPPRESS_LOG_SYNC": Rule(("NO",), "NO", _EARLY, loses=True, live=False),
     # It groups commits and loses none: which words will do is the profile's to say, in policy/faircom.py.
     "COMMIT_DELAY": Rule(
         (),

@@ -8,7 +8,7 @@ Pure: `durable_engines` in, rows out, as policy/settings.py for disks and mounts
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..observation import UNKNOWN
@@ -69,13 +69,13 @@ def assess(
     storage: dict[str, Any],
     honoured: mssql.Honoured,
     may_restart: bool,
-    storage_loses: bool = False,
+    lies_on_loss: Callable[[dict[str, Any]], bool],
 ) -> Engines:
     """Return what is to be said of all engines of a host.
 
     `found`: durable_engines; `honoured` tells whether a disk's FUA may be relied on; `may_restart`:
-    whether this run may restart servers; `storage_loses`: whether the disks and mounts below lose
-    commits, so that no engine was safe.
+    whether this run may restart servers; `lies_on_loss`: whether disks or mounts below an instance lose
+    commits, so that it was not safe however it is set.
     """
     rows: list[Setting] = []
     risks: list[str] = []
@@ -88,15 +88,16 @@ def assess(
         rows += own
         own_risks = list(_risks(instance, own)) if profile.promises_durability else []
         risks += own_risks
-        if profile.promises_durability and _is_lasting(instance, own, own_risks, may_restart):
+        if profile.promises_durability and _is_lasting(instance, own, may_restart):
             lasting.append(_label(instance))
         unknowns += _unknowns(instance)
         if instance["engine"] == "mssql":
             warnings += mssql.warnings(instance)
+            unknowns += mssql.unknowns(instance, _label(instance)) if profile.promises_durability else []
         if instance["engine"] == "faircom":
             warnings += faircom.warnings(instance, _label(instance), profile, storage)
             unknowns += faircom.unknowns(instance, _label(instance)) if profile.promises_durability else []
-        if own_risks or storage_loses:
+        if own_risks or lies_on_loss(instance):
             check = CHECKS[_kind(instance)]
             checks.append(f"{_label(instance)} was exposed: when it is mended, look for damage with {check}")
     return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))
@@ -387,8 +388,7 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
     label = _label(instance)
     if instance["state"] != "running":
         return
-    for library in instance["preloads"]:
-        yield f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing"
+    yield from _defects(instance)
     for row in rows:
         rule = _rule_of(instance, row)
         wrong = (
@@ -398,22 +398,31 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
             yield f"commits of {label} can vanish: {row.setting} is {row.running} ({row.target})"
     if instance["engine"] == "mssql":
         yield from mssql.risks(instance, label)
+
+
+def _defects(instance: dict[str, Any]) -> Iterator[str]:
+    """Yield the ways in which a running instance loses commits now that no setting mends."""
+    label = _label(instance)
+    for library in instance["preloads"]:
+        yield f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing"
+    if instance["engine"] == "mssql":
+        yield from mssql.defects(instance, label)
     if instance["engine"] == "faircom":
-        yield from faircom.risks(instance, label)
+        yield from faircom.defects(instance, label)
 
 
-def _is_lasting(instance: dict[str, Any], rows: list[Setting], exposed: list[str], may_restart: bool) -> bool:
+def _is_lasting(instance: dict[str, Any], rows: list[Setting], may_restart: bool) -> bool:
     """Tell whether an instance loses commits, or may, also after this run has set what it may.
 
     Then nothing below it becomes less strict: a cache that is off may be all that keeps its commits.
     """
     if instance["state"] != "running":
         return False
-    if instance["preloads"]:
+    if any(_defects(instance)):
         return True
     restarts = may_restart and instance["managed_by"] == "systemd"
     wrong = [row for row in rows if row.verdict != "ok" and _loses(instance, row)]
-    return bool(exposed and not wrong) or any(_stays(instance, row, restarts) for row in wrong)
+    return any(_stays(instance, row, restarts) for row in wrong)
 
 
 def _loses(instance: dict[str, Any], row: Setting) -> bool:

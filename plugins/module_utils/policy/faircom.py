@@ -59,8 +59,17 @@ def rules(instance: dict[str, Any], wanted: dict[str, Rule], profile: Profile) -
     return {name: rule for name, rule in wanted.items() if name not in WRITE_THROUGH}
 
 
-def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
-    """Yield the ways in which this build loses acknowledged commits now."""
+def defects(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield the ways in which it loses acknowledged commits now, whatever is set.
+
+    With LOG_WRITETHRU a commit is not flushed: it rests on O_SYNC, and so on the flags with which logs really are open.
+    """
+    seen = instance["evidence"].get("write_through", {})
+    if _relies_on_flags(instance) and seen.get("value") == "no":
+        yield (
+            f"commits of {label} can vanish: LOG_WRITETHRU is on, and {seen['reason']}, without O_SYNC; take the option"
+            f" out, or update to {_FIRST} or later, and restart it"
+        )
     if writes_through(instance["version"]) != "no":
         return
     for name in _ASKS_FOR_SYNC:
@@ -70,6 +79,12 @@ def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
                 f"commits of {label} can vanish: {name} is {word}, which version {instance['version']} asks of Linux in"
                 f" a way that does nothing; update to {_FIRST} or later"
             )
+
+
+def _relies_on_flags(instance: dict[str, Any]) -> bool:
+    """Tell whether nothing but O_SYNC brings a running server's logs to the disk."""
+    runs = instance["settings"].get("LOG_WRITETHRU", {}).get("running")
+    return instance["state"] == "running" and runs == "on"
 
 
 def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
@@ -85,6 +100,13 @@ def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
         yield (
             f"{label}: its version is not known ({why}), and write-through does nothing before {_FIRST};"
             " start it once with this configuration, or see CTSTATUS.FCS"
+        )
+    seen = instance["evidence"].get("write_through", {})
+    if _relies_on_flags(instance) and seen.get("value") not in ("yes", "no"):
+        why = seen.get("reason") or "it was not told"
+        yield (
+            f"{label}: with LOG_WRITETHRU its logs have to be open with O_SYNC, and whether they are is not known:"
+            f" {why}; see grep -H flags /proc/PID/fdinfo/*"
         )
     logs = instance["evidence"].get("log_directories")
     if logs and logs["value"] == UNKNOWN:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..paths import normal
-from .placement import holder, place
+from .placement import at_and_below, holder, place
 from .profiles import BadInput
 
 _ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "mysql")
@@ -38,6 +38,10 @@ def mounts_of(
         listed = real in mount["targets"]
         before = chosen.setdefault(mount["target"], {**mount, "listed": listed})
         before["listed"] = before["listed"] or listed
+        for inner in (real, *storage["links"].get(path, ())):
+            for _path, mount in at_and_below(inner, storage):
+                if not isinstance(mount, str):
+                    chosen.setdefault(mount["target"], {**mount, "listed": False})
     if mounts is None and databases is None:
         for instance in (engines or {}).get("engines", ()):
             for mount in place(instance, storage).mounts:

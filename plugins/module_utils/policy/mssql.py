@@ -22,9 +22,10 @@ from .profiles import Profile
 #: Tells whether a disk that offers FUA may be relied on: it is physical, or somebody attests it.
 Honoured = Callable[[dict[str, Any]], bool]
 
-#: SQL Server 2017 CU6, the first that knows these settings; 2022 CU18, the first without a race
-#: that alternatewritethrough=1 has.
-_KNOWS_FUA = (14, 0, 3025, 34)
+#: SQL Server 2017 CU6, the first that knows these settings. Those before it write with O_DIRECT alone, which
+#: the vendor's article calls exposed to loss whatever is set. 2022 CU18 is the first without a race that
+#: alternatewritethrough=1 has.
+_KNOWS_FUA, _FIRST = (14, 0, 3025, 34), "2017 CU6 (14.0.3025.34)"
 _RACES = ((16,), (16, 0, 4185, 3))
 _FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
 _FLAGS = ("traceflag3979", "traceflag3982")
@@ -33,6 +34,8 @@ _FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": 
 COMMAND_LINE = "command line"
 #: Those that lose commits where they are wrong.
 LOSES = ("writethrough",)
+#: At 0 no write is followed by a flush.
+_DSYNC_ALONE = ("alternatewritethrough",)
 #: Evidence that there are files of which nobody knows where they lie.
 _TELL_ITS_FILES = ("configuration", "directories", "files", "namespace", "observation")
 _MEANS = {
@@ -85,9 +88,8 @@ def _loosens(instance: dict[str, Any], name: str, word: str) -> bool:
 def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Honoured) -> list[str]:
     """Return what speaks against the FUA way, in plain words; nothing where it fits."""
     found = []
-    version = parse_version(instance["version"])
-    if version is None or version < _KNOWS_FUA:
-        found.append(f"version {instance['version']} is not known to be 2017 CU6 or later")
+    if _flushes(instance["version"]) != "yes":
+        found.append(f"version {instance['version']} is not known to be {_FIRST} or later")
     where = place(instance, storage)
     found += where.unknown
     if instance["state"] == "stopped":
@@ -116,6 +118,30 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
     return found
 
 
+def defects(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield the ways in which it loses acknowledged commits now, whatever is set.
+
+    Where a write is to be through to the disk by O_DSYNC alone, and a file is open without it, nothing flushes it.
+    """
+    if _flushes(instance["version"]) == "no":
+        yield (
+            f"commits of {label} can vanish: version {instance['version']} flushes nothing that it writes;"
+            f" update it to {_FIRST} or later"
+        )
+    seen = instance["evidence"].get("write_through", {})
+    if _relies_on_flags(instance) and seen.get("value") == "no":
+        yield (
+            f"commits of {label} can vanish: with alternatewritethrough 0 its files are to be open with O_DSYNC, and"
+            f" {seen['reason']}; set alternatewritethrough 1 and traceflag3979 off, and restart it"
+        )
+
+
+def _relies_on_flags(instance: dict[str, Any]) -> bool:
+    """Tell whether nothing but O_DSYNC brings a running server's writes to the disk."""
+    runs = [instance["settings"].get(name, {}).get("running") for name in LOSES + _DSYNC_ALONE]
+    return instance["state"] == "running" and runs == ["1", "0"]
+
+
 def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
     """Yield the ways in which its settings lose acknowledged commits now.
 
@@ -130,6 +156,36 @@ def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
         yield f"commits of {label} can vanish: writethrough is 0"
     elif through not in ("1", "stopped", UNKNOWN) and runs["traceflag3979"] == "on":
         yield f"commits of {label} can vanish: trace flag 3979 with writethrough {through}"
+
+
+def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield what of its version and open files speaks against any promise, and what to do."""
+    flushes = _flushes(instance["version"])
+    if flushes == "no":
+        yield (
+            f"{label}: seen version {instance['version']}, wanted {_FIRST} or later: before it nothing is flushed,"
+            " whatever is set; update it, then run again"
+        )
+    if flushes == UNKNOWN:
+        why = instance["evidence"].get("version", {}).get("reason") or "it was not told"
+        yield (
+            f"{label}: its version is not known ({why}), and before {_FIRST} nothing is flushed; start it once, or"
+            " make its log of errors readable"
+        )
+    seen = instance["evidence"].get("write_through", {})
+    if _relies_on_flags(instance) and seen.get("value") not in ("yes", "no"):
+        yield (
+            f"{label}: with alternatewritethrough 0 its files have to be open with O_DSYNC, and whether they are is not"
+            f" known: {seen.get('reason') or 'it was not told'}; set alternatewritethrough 1 and traceflag3979 off"
+        )
+
+
+def _flushes(version: str) -> str:
+    """Return yes, no or unknown: whether a build brings to the disk what its settings say."""
+    numbers = parse_version(version)
+    if numbers is None or numbers == _KNOWS_FUA[: len(numbers)] != _KNOWS_FUA:
+        return UNKNOWN
+    return "yes" if numbers >= _KNOWS_FUA else "no"
 
 
 def warnings(instance: dict[str, Any]) -> list[str]:

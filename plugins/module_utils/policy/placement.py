@@ -53,7 +53,6 @@ def _of_directories(
     instance: dict[str, Any], storage: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Any] | str]]:
     """Yield each configured directory with its mount, or why there is none."""
-    by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
     for path in instance["directories"]:
         real = storage["resolved"].get(path, path)
         if path.startswith("/proc/"):
@@ -66,9 +65,8 @@ def _of_directories(
             if _is_missed(instance):
                 yield path, f"{path} is not there: what it lies on may not be mounted"
         else:
-            target = holder(real, (*by_target, *storage["elsewhere"])) or ""
-            kind = storage["elsewhere"].get(target, "no file system that is known")
-            yield path, by_target.get(target, f"{path} lies on {kind}")
+            for directory in (real, *storage["links"].get(path, ())):
+                yield from at_and_below(directory, storage)
 
 
 def _all_open_files_are_known(instance: dict[str, Any]) -> bool:
@@ -90,6 +88,21 @@ def _is_lock(instance: dict[str, Any], directory: str) -> bool:
     if instance["engine"] != "firebird" or directory != _LOCKS:
         return False
     return not any(database["path"].startswith(f"{_LOCKS}/") for database in instance["databases"])
+
+
+def at_and_below(path: str, storage: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    """Yield a real directory with the mount that holds it, and each that is mounted somewhere in it; in place of one
+    that is no file system over disks, what it is.
+
+    The root directory has everything below it, and is nobody's for that.
+    """
+    by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
+    everything = (*by_target, *storage["elsewhere"])
+    below = () if path == "/" else (target for target in everything if target.startswith(f"{path}/"))
+    for target in (holder(path, everything) or "", *below):
+        name = target if target.startswith(f"{path}/") else path
+        kind = storage["elsewhere"].get(target, "no file system that is known")
+        yield name, by_target.get(target, f"{name} lies on {kind}")
 
 
 def holder(path: str, targets: tuple[str, ...]) -> str | None:

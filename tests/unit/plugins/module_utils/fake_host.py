@@ -202,10 +202,21 @@ class FakeHost(Host):
         try:
             if argv[0] == "head":
                 return Result(0, self.read(argv[-1])[: int(argv[1].partition("=")[2])], "")
+            if argv[6:] == ["-type", "l", "-xtype", "d", "-print0"]:
+                return Result(0, "".join(f"{path}\0" for path in self._links_to_directories(argv[1])), "")
+            if "*.isl" in argv:
+                top = self.resolve(argv[1].rstrip("/"))
+                paths = [path for path in self.files if path.startswith(f"{top}/") and path.endswith(".isl")]
+                paths = [path for path in paths if path.count("/") == top.count("/") + 2]
+                return Result(0, "".join(f"{self.read(path)}\n" for path in paths), "")
             assert argv[2:] == ["-mindepth", "1", "-maxdepth", "1", "-printf", "%f\\0"], argv
             return Result(0, "".join(f"{name}\0" for name in self.names(argv[1].rstrip("/"))), "")
         except Unobservable as error:
             return Result(1, "", f"{argv[0]}: {error}\n")
+
+    def _links_to_directories(self, directory: str) -> list[str]:
+        paths = [f"{directory.rstrip('/')}/{name}" for name in self._children(directory)]
+        return [path for path in paths if path in self.links and self._children(self.resolve(path))]
 
     def change(
         self,

@@ -31,7 +31,7 @@ UNCHANGING = {
 }
 SDA, SDC, NVME = "serial:QEMU_HARDDISK_SATA0001", "wwn:0x5000c500a1b2c3d4", "nvme:eui.0025385"
 PG, FAIRCOM, MYSQL, BTRFS = "/srv/pgdata", "/srv/faircom", "/srv/mysql", "/srv/btrfs"
-FLAT = ("elsewhere", "resolved", "sets", "unresolved")
+FLAT = ("elsewhere", "links", "resolved", "sets", "unresolved")
 
 
 def leaves(value: Any, path: str = "") -> Iterator[str]:
@@ -415,6 +415,17 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         lambda h: h.links.update({"/srv/pgdata/base": "/srv/maria/base"}),
         {"/srv/pgdata/base": None},
         {"/srv/pgdata/base": "/srv/maria/base"},
+    ),
+    (
+        "",
+        "",
+        "links",
+        lambda h: h.links.update(
+            {"/srv/pgdata/base": "/srv/maria/base", "/srv/maria/base/wal": "/srv/maria/wal"}
+        )
+        or h.files.update({"/srv/maria/wal/1": ""}),
+        {},
+        {"/srv/pgdata/base": ["/srv/maria/wal"]},
     ),
     (
         "",

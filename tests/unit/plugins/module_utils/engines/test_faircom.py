@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import fair
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 
-from ..fake_proc import OTHER
+from ..fake_proc import DSYNC, OTHER, RDWR, SYNC
 from ..vendor_host import (
     BOOT,
     CFG,
@@ -30,7 +31,13 @@ from ..vendor_host import (
     with_faircom,
 )
 
-DEFAULTS = {**dict.fromkeys(engine.OPTIONS, "off"), "DELAYED_DURABILITY": "0", "COMMIT_DELAY": "1"}
+DEFAULTS = {
+    **dict.fromkeys(engine.OPTIONS, "off"),
+    "DELAYED_DURABILITY": "0",
+    "SUPPRESS_LOG_FLUSH": "NO",
+    "SUPPRESS_LOG_SYNC": "NO",
+    "COMMIT_DELAY": "1",
+}
 ALL_ON = "LOCAL_DIRECTORY ../data\nCOMPATIBILITY LOG_WRITETHRU\ncompatibility tdata_writethru\nCOMPATIBILITY\tTINDEX_WRITETHRU\n"
 
 
@@ -63,9 +70,16 @@ def test_options_and_keywords() -> None:
     text = (
         ALL_ON
         + "commit_delay 5\nDELAYED_DURABILITY 2\nCOMPATIBILITY SYNC_LOG\nCOMPATIBILITY NO_SYS_FLUSH_ON_CLOSE\n"
+        + "compatibility no_flush_dir\nSUPPRESS_LOG_FLUSH yes\nsuppress_log_sync Yes\n"
     )
     facts = seen(with_faircom(text, synchronous=True))
-    expected = {**dict.fromkeys(DEFAULTS, "on"), "DELAYED_DURABILITY": "2", "COMMIT_DELAY": "5"}
+    expected = {
+        **dict.fromkeys(DEFAULTS, "on"),
+        "DELAYED_DURABILITY": "2",
+        "SUPPRESS_LOG_FLUSH": "YES",
+        "SUPPRESS_LOG_SYNC": "YES",
+        "COMMIT_DELAY": "5",
+    }
     assert words(facts) == words(facts, "running") == expected
     assert facts["settings"]["TDATA_WRITETHRU"]["from"] == f"{CFG}:3"
     assert facts["settings"]["COMMIT_DELAY"]["from"] == f"{CFG}:5"
@@ -78,6 +92,24 @@ def test_the_servers_own_word_on_its_logs_counts(logged: str) -> None:
     facts = seen(with_faircom(ALL_ON, synchronous=logged == "on"))
     assert (words(facts)["LOG_WRITETHRU"], words(facts, "running")["LOG_WRITETHRU"]) == ("on", logged)
     assert facts["pending_restart"] == ([] if logged == "on" else ["LOG_WRITETHRU"])
+
+
+@pytest.mark.fact(46)
+@pytest.mark.parametrize(
+    ("line", "files", "word", "why"),
+    [
+        ("", (("/data/L0000001.FCS", RDWR | SYNC, 31), ("/data/S0000000.FCS", RDWR, 31)), "yes", None),
+        ("", (("/data/L0000002.FCS", RDWR, 31),), "no", "/data/L0000002.FCS is open buffered"),
+        ("log_even /logs/X\n", (("/logs/X0000002.FCS", RDWR, 31),), "no", "/logs/X0000002.FCS is open buffered"),
+        ("LOG_ODD a+b\n", (("/data/a+b0000001.fcs", RDWR | DSYNC, 31),), "yes", None),
+        ("", (("/data/xL0000002.FCS", RDWR, 31),), "unknown", "none of its transaction logs is seen open"),
+    ],
+)
+def test_how_its_logs_are_open(line: str, files: Any, word: str, why: str | None) -> None:
+    host = with_faircom(CTSRVR_CFG + line)
+    host.start(replace(faircom(), files=files))
+    found = seen(host)["evidence"]["write_through"]
+    assert (found["value"], found["reason"]) == (word, why)
 
 
 @pytest.mark.fact(33)

@@ -504,6 +504,33 @@ def test_what_a_stopped_mysql_keeps_in_its_redo_log_is_unknown() -> None:
 
 
 @pytest.mark.fact(46)
+@pytest.mark.parametrize("running", [True, False])
+def test_tables_with_a_directory_of_their_own(running: bool) -> None:
+    host = MariaHost(running=running)
+    host.files["/var/lib/mysql/shop/orders.isl"] = "/srv/big/shop/orders.ibd"
+    host.files["/var/lib/mysql/shop/deep/no.isl"] = "/srv/no/no.ibd"
+    assert seen(host)["directories"][-1] == "/srv/big/shop"
+    assert "/srv/no" not in seen(host)["directories"]
+
+
+def test_tables_whose_place_cannot_be_read_are_not_known() -> None:
+    argv = ("find", "/var/lib/mysql/", "-mindepth", "2", "-maxdepth", "2", "-type", "f", "-name", "*.isl")
+    host = MariaHost()
+    host.commands[(*argv, "-exec", "grep", "-ham1", "^", "{}", "+")] = Unobservable("find: no answer")
+    found = seen(host)
+    assert found["evidence"]["directories"] == {
+        "value": "unknown",
+        "source": "/var/lib/mysql/",
+        "reason": "find: no answer",
+    }
+
+
+def test_directories_that_mysql_knows_of() -> None:
+    host = MariaHost(MYSQL)
+    host.variables["innodb_directories"] = "/srv/big;/srv/more"
+    assert {"/srv/big", "/srv/more"} < set(seen(host)["directories"])
+
+
 def test_directories_of_data_and_logs() -> None:
     host = MariaHost(MYSQL)
     host.variables.update(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import mssq
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
 
-from ..fake_proc import OTHER
+from ..fake_proc import DIRECT, DSYNC, OTHER, RDWR, SYNC
 from ..vendor_host import BOOT, CONF, ERRORLOG, MSSQL_UNIT, TOOL, VendorHost, errorlog, sqlservr, with_mssql
 
 DEFAULTS = {"traceflag3979": "off", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "1"}
@@ -57,6 +58,48 @@ def test_what_is_told_as_persisted_is_on_the_disk() -> None:
     facts = seen(host)
     assert set(words(facts).values()) == {"unknown"}
     assert "Input/output error" in facts["settings"]["writethrough"]["reason"]
+
+
+@pytest.mark.fact(46)
+@pytest.mark.parametrize(
+    ("files", "word", "why"),
+    [
+        ((("/data/master.mdf", RDWR | DIRECT | DSYNC, 31),), "yes", None),
+        (
+            (("/data/master.mdf", RDWR | DIRECT | DSYNC, 31), ("/data/a.LDF", RDWR | DIRECT, 31)),
+            "no",
+            "/data/a.LDF is open direct",
+        ),
+        ((("/data/b.ndf", RDWR, 31),), "no", "/data/b.ndf is open buffered"),
+        # What is in them is not to outlive a start, or is no database's.
+        (
+            (("/data/master.mdf", RDWR | SYNC, 31), ("/data/tempdb2.ndf", RDWR, 31), ("/data/errorlog", RDWR, 31)),
+            "yes",
+            None,
+        ),
+        ((("/data/templog.ldf", RDWR | DSYNC, 31),), "unknown", "none of its databases' files is seen open"),
+    ],
+)
+def test_how_its_databases_are_open(files: Any, word: str, why: str | None) -> None:
+    host = with_mssql()
+    host.start(replace(sqlservr(), files=files))
+    found = seen(host)["evidence"]["write_through"]
+    assert (found["value"], found["reason"]) == (word, why)
+
+
+def test_on_a_machine_whose_flags_are_not_known_nothing_is_said_of_them() -> None:
+    host = with_mssql()
+    host.commands["uname", "-m"] = Result(0, "mips64\n", "")
+    found = seen(host)["evidence"]["write_through"]
+    assert found["value"] == "unknown"
+    assert "/data/master.mdf" in found["reason"]
+
+
+def test_of_a_stopped_server_no_open_files_are_told() -> None:
+    host = with_mssql()
+    host.end(50)
+    host.files[f"/lib/systemd/system/{MSSQL_UNIT}"] = ""
+    assert "write_through" not in seen(host)["evidence"]
 
 
 def test_without_a_file_nothing_is_flushed() -> None:

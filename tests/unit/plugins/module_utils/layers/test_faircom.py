@@ -298,3 +298,14 @@ def test_a_server_that_ends_after_its_restart_is_a_failure() -> None:
     host.ends = 1
     with pytest.raises(ChangeFailed, match="faircom /opt/faircom: not running after a restart"):
         run(host, ON, restart=True)
+
+
+def test_what_takes_flushes_away_is_taken_out_and_put_back_as_it_was() -> None:
+    before = CTSRVR_CFG + "Compatibility no_flush_dir\nsuppress_log_sync Yes\n"
+    host = with_faircom(before)
+    run(host, {"NO_FLUSH_DIR": "off", "SUPPRESS_LOG_SYNC": "NO"})
+    kept = settings(host, "persisted")
+    assert (kept["NO_FLUSH_DIR"], kept["SUPPRESS_LOG_SYNC"]) == ("off", "NO")
+    apply_release(host, plan_release(host))
+    assert "suppress_log_sync Yes\n" in host.read(CFG)
+    assert "COMPATIBILITY NO_FLUSH_DIR\n" in host.read(CFG)

@@ -16,7 +16,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.placement im
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 
 from ..runs import NOW, inputs
-from ..small_host import SmallHost
+from ..small_host import FakeMount, SmallHost
+from ..told_power import guard, power
 
 GOOD = {
     "postgresql": {
@@ -40,10 +41,17 @@ GOOD = {
         "TINDEX_WRITETHRU": "on",
         "SYNC_LOG": "off",
         "NO_SYS_FLUSH_ON_CLOSE": "off",
+        "NO_FLUSH_DIR": "off",
         "DELAYED_DURABILITY": "0",
+        "SUPPRESS_LOG_FLUSH": "NO",
+        "SUPPRESS_LOG_SYNC": "NO",
         "COMMIT_DELAY": "1",
     },
 }
+
+
+#: What engine_facts says of files that are open with O_DSYNC or O_SYNC, as FairCom's and SQL Server's have to be.
+WRITTEN_THROUGH = {"value": "yes", "source": "/proc/PID/fd, /proc/PID/fdinfo", "reason": None}
 
 
 def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
@@ -60,6 +68,8 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         }
         for name, word in good.items()
     }
+    if engine in ("faircom", "mssql"):
+        given["evidence"] = {"write_through": WRITTEN_THROUGH, **given.get("evidence", {})}
     return {
         "engine": engine,
         "name": "main",
@@ -453,6 +463,32 @@ def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str)
     assert CHECKS[engine] in told
 
 
+@pytest.mark.fact(53)
+def test_an_engine_on_another_sound_mount_is_not_said_to_have_been_exposed() -> None:
+    """Barriers are off below one of two; an engine of which nobody knows where it lies may be on either."""
+    host = SmallHost()
+    host.mounts["/srv/maria"].barrier = "off"
+    here, there = instance(), instance("mariadb", directories=["/srv/maria"])
+    lost, split = instance("faircom", directories=[]), instance("firebird", databases=[], name="split")
+    split["directories"] = ["/srv/pgdata", "/srv/nowhere"]
+    engines = {"time": NOW, "engines": [here, there, lost, split], "unattributed": []}
+    given = inputs("strict", mounts=["/srv/pgdata", "/srv/maria"])
+    storage = collect(host, NOW)
+    storage["unresolved"]["/srv/nowhere"] = "a disk hangs"
+    told = assess(given, storage, NOW, engines)["exposed"]
+    assert [line.split()[0] for line in told] == ["mariadb", "faircom", "firebird"]
+    host.mounts["/srv/maria"].barrier = "on"
+    assert assess(given, collect(host, NOW), NOW, engines)["exposed"] == []
+
+
+@pytest.mark.fact(53)
+def test_a_guard_that_failed_exposed_every_engine() -> None:
+    facts = power(guard=guard("failed", "a disk hangs"))
+    engines = {"time": NOW, "engines": [instance()], "unattributed": []}
+    given = inputs("strict", mounts=["/srv/pgdata"])
+    assert assess(given, collect(SmallHost(), NOW), NOW, engines, facts)["exposed"]
+
+
 class TestLoosening:
     """A cache that is off may be all that keeps the commits of a server that does not flush."""
 
@@ -650,19 +686,65 @@ class TestMounts:
         assert found["verdict"] == "unknown"
         assert any("main: where it keeps its files is not known" in why for why in found["why"])
 
+    @pytest.mark.fact(46)
+    @pytest.mark.parametrize("state", ["running", "stopped"])
+    @pytest.mark.parametrize("way", ["mount", "link"])
+    @pytest.mark.parametrize("named", [False, True])
+    def test_what_is_mounted_in_its_directory_counts_with_no_file_open_there(
+        self, state: str, way: str, named: bool
+    ) -> None:
+        """Without barriers: the log of commits is lost, however well the parent is kept."""
+        host = SmallHost()
+        host.files["/srv/pgdata/15/PG_VERSION"] = ""
+        if way == "mount":
+            log = FakeMount("/srv/pgdata/15/pg_wal", "ext4", "254:16", "/dev/vdb", "vdb")
+            del host.mounts["/srv/maria"]
+            host.add_mount(log, "UUID=ma /srv/pgdata/15/pg_wal ext4 defaults\n")
+        else:
+            log = host.mounts["/srv/maria"]
+            host.files["/srv/maria/wal/1"] = ""
+            host.links["/srv/pgdata/15/pg_wal"] = "/srv/maria/wal"
+        log.barrier = "off"
+        server = instance(directories=["/srv/pgdata/15"], state=state)
+        engines = {"time": NOW, "engines": [] if named else [server], "unattributed": []}
+        storage = collect(host, NOW, ["/srv/pgdata/15"])
+        databases = [{"engine": "postgresql", "paths": ["/srv/pgdata/15"]}] if named else None
+        found = assess(inputs("strict", mounts=None, databases=databases), storage, NOW, engines)
+        rows = {row["target"]: row["running"] for row in found["settings"] if row["setting"] == "barrier"}
+        assert rows == {"/srv/pgdata": "on", log.target: "off"}
+        assert found["verdict"] == "at_risk"
+        # Where the parent alone is managed, that is said.
+        only = assess(inputs("strict", mounts=["/srv/pgdata"]), storage, NOW, {**engines, "engines": [server]})
+        assert any(f"files on {log.target}" in why and "not managed" in why for why in only["why"])
+
+    @pytest.mark.parametrize(
+        ("path", "held"),
+        [("/srv/pgdata/15", "tmpfs"), ("/srv/pgdata", "tmpfs"), ("/srv/pgdat", None), ("/", None)],
+    )
+    def test_memory_in_a_databases_directory_is_told(self, path: str, held: str | None) -> None:
+        storage = collect(SmallHost(), NOW)
+        storage["elsewhere"]["/srv/pgdata/15/ram"] = "tmpfs"
+        where = place(instance(directories=[path]), storage)
+        assert where.unknown == (("/srv/pgdata/15/ram lies on tmpfs",) if held else ())
+        assert [mount["target"] for mount in where.mounts] == [
+            {"/srv/pgdat": "/", "/": "/"}.get(path, "/srv/pgdata")
+        ]
+
     def test_a_host_without_engine_has_its_mounts_judged(self) -> None:
         found = judged()
         assert found["verdict"] == "drifted"
         assert found["warnings"] == []
 
-    def test_an_engine_that_is_named_and_not_found_is_told(self) -> None:
+    def test_an_engine_that_is_named_and_not_found_is_not_safe(self) -> None:
         named = [
             {"engine": "mysql", "paths": ["/srv/pgdata"]},
             {"engine": "faircom", "paths": ["/srv/pgdata"]},
         ]
         found = judged(instance("mariadb"), databases=named)
-        (told,) = [warning for warning in found["warnings"] if "durable_databases" in warning]
+        (told,) = [why for why in found["why"] if "durable_databases" in why]
         assert "faircom, and none was found" in told
+        assert found["verdict"] == "unknown"
+        assert "unknown" not in judged(instance("mariadb"), databases=named[:1])["verdict"]
 
     def test_where_nobody_looked_for_engines_the_verdict_is_not_about_them(self) -> None:
         found = assess(inputs(mounts=["/srv/pgdata"]), collect(SmallHost(), NOW), NOW)

@@ -101,6 +101,46 @@ def test_logs_that_lie_nobody_knows_where_are_not_safe() -> None:
     assert any("LOG_EVEN" in why for why in found["why"])
 
 
+LATE = {"value": "no", "source": "x", "reason": "/data/L0000001.FCS is open buffered"}
+NOT_TOLD = {"value": "unknown", "source": "x", "reason": "none of its transaction logs is seen open"}
+
+
+@pytest.mark.fact(32)
+@pytest.mark.parametrize(
+    ("seen", "runs", "verdict"),
+    [
+        (LATE, "on", "at_risk"),
+        (NOT_TOLD, "on", "unknown"),
+        ({}, "on", "unknown"),
+        # Without the option each commit is flushed by a call of its own.
+        (LATE, "off", None),
+        (NOT_TOLD, "off", None),
+    ],
+)
+def test_logs_that_are_to_be_written_through_are_open_so(
+    seen: dict[str, Any], runs: str, verdict: str | None
+) -> None:
+    """The server's own word and its version may be as good as they like."""
+    found = judged(instance("faircom", running={"LOG_WRITETHRU": runs}, evidence={"write_through": seen}))
+    lines = [why for why in found["why"] if "with O_SYNC" in why or "without O_SYNC" in why]
+    assert bool(lines) == (verdict is not None)
+    assert verdict in (None, found["verdict"])
+    if verdict == "at_risk":
+        assert "LOG_WRITETHRU is on, and /data/L0000001.FCS is open buffered" in lines[0]
+        assert any("ctvfyfil" in check for check in found["exposed"])
+
+
+@pytest.mark.fact(63)
+@pytest.mark.parametrize(
+    ("name", "word", "good"),
+    [("NO_FLUSH_DIR", "on", "off"), ("SUPPRESS_LOG_SYNC", "YES", "NO"), ("SUPPRESS_LOG_FLUSH", "1", "NO")],
+)
+def test_what_takes_flushes_away_by_itself(name: str, word: str, good: str) -> None:
+    found = judged(instance("faircom", running={name: word}, persisted={name: word}))
+    assert found["verdict"] == "at_risk"
+    assert found["plan"]["tighten"]["faircom"] == [{"instance": "main", "settings": {name: good}}]
+
+
 @pytest.mark.fact(53)
 @pytest.mark.fact(32)
 def test_an_exposed_time_names_its_check() -> None:

@@ -220,6 +220,99 @@ def test_2017_cu6_is_the_first_that_may_go_the_fua_way() -> None:
         assert (not mssql.against_fua(server(version=version), storage, lambda disk: True)) == fits
 
 
+@pytest.mark.fact(61)
+@pytest.mark.parametrize(
+    ("version", "verdict", "word"),
+    [
+        ("14.0.3025.33", "at_risk", "14.0.3025.33 flushes nothing"),
+        ("14.0.1000.169", "at_risk", "update it to 2017 CU6"),
+        # Too short to tell CU5 from CU6.
+        ("14.0.3025", "unknown", "its version is not known (it was not told)"),
+        ("unknown", "unknown", "make its log of errors readable"),
+        ("14.0.3025.34", "durable", None),
+        ("15.0.2000.5", "durable", None),
+    ],
+)
+def test_builds_before_2017_cu6_flush_nothing(version: str, verdict: str, word: str | None) -> None:
+    """No setting makes up for it, so nothing below may become less strict either."""
+    host = machine(fua=False)
+    host.disk("sdb").cache = "disabled"
+    found = judged(server(version=version), host)
+    assert ("write_cache" in found["plan"]["loosen"]) == (word is None)
+    enforce(host, judged(server(), host))
+    found = judged(server(version=version), host)
+    assert found["verdict"] == verdict, found["why"]
+    if word is not None:
+        assert any("mssql main" in why and word in why for why in found["why"])
+    assert any("DBCC CHECKDB" in check for check in found["exposed"]) == (verdict == "at_risk")
+
+
+OPEN_DIRECT = {"value": "no", "source": "x", "reason": "/data/master.mdf is open direct"}
+NOT_TOLD = {"value": "unknown", "source": "x", "reason": "none of its databases' files is seen open"}
+
+
+@pytest.mark.fact(46)
+@pytest.mark.parametrize(
+    ("seen", "runs", "verdict"),
+    [
+        (OPEN_DIRECT, words("on", "off", "1", "0"), "at_risk"),
+        (OPEN_DIRECT, words("off", "off", "1", "0"), "at_risk"),
+        (NOT_TOLD, words("on", "off", "1", "0"), "unknown"),
+        ({}, words("on", "off", "1", "0"), "unknown"),
+        # Forced flush needs no O_DSYNC.
+        (OPEN_DIRECT, words("off", "on", "1", "1"), None),
+        (NOT_TOLD, words("off", "off", "1", "1"), None),
+    ],
+)
+def test_what_rests_on_o_dsync_is_open_with_it(
+    seen: dict[str, Any], runs: dict[str, str], verdict: str | None
+) -> None:
+    """Settings that look right are worth what its files are really open with."""
+    found = judged(server(runs, evidence={"write_through": seen}), machine(fua=True))
+    assert (found["verdict"] == "at_risk") == (verdict == "at_risk"), found["why"]
+    lines = [why for why in found["why"] if "O_DSYNC" in why]
+    assert bool(lines) == (verdict is not None)
+    assert all("mssql main" in why for why in lines)
+    if verdict == "at_risk":
+        assert any("/data/master.mdf is open direct" in why for why in lines)
+
+
+@pytest.mark.parametrize("seen", [OPEN_DIRECT, NOT_TOLD, {}])
+def test_no_cache_is_turned_on_below_files_that_are_not_written_through(seen: dict[str, Any]) -> None:
+    """Also where a restart, which is allowed, mends a setting: it may open its files as before."""
+    host = machine(fua=True)
+    host.disk("sdb").cache = "disabled"
+    runs = words("on", "on", "1", "0")
+    given = server(runs, evidence={"write_through": seen})
+    alike = {"host": host, "attestations": [FUA_OF_HOST], "allow": ["restart_engines"]}
+    assert "write_cache" not in judged(given, **alike)["plan"]["loosen"]
+    assert "write_cache" in judged(server(runs), **alike)["plan"]["loosen"]
+
+
+def test_of_a_stopped_server_no_open_file_is_asked() -> None:
+    kept = words("on", "off", "1", "0")
+    found = judged(server(dict.fromkeys(kept, "stopped"), kept, state="stopped", evidence={"write_through": {}}))
+    assert not any("O_DSYNC" in why for why in found["why"])
+
+
+@pytest.mark.fact(61)
+@pytest.mark.parametrize("version", ["14.0.3025.33", "unknown"])
+def test_a_stopped_build_that_will_flush_nothing_is_not_well(version: str) -> None:
+    kept = dict.fromkeys(DEFAULT, "stopped")
+    found = judged(server(kept, DEFAULT, version=version, state="stopped", pids=[]))
+    assert found["verdict"] == "unknown"
+    assert any(version in why or "version is not known" in why for why in found["why"])
+
+
+@pytest.mark.fact(61)
+@pytest.mark.parametrize("version", ["14.0.3025.33", "unknown"])
+def test_where_loss_is_accepted_its_build_does_not_matter(version: str) -> None:
+    engines = {"time": NOW, "engines": [server(version=version)], "unattributed": []}
+    given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
+    found = assess(given, collect(machine(fua=False), NOW), NOW, engines)
+    assert not any("version" in why for why in found["why"])
+
+
 @pytest.mark.fact(26)
 def test_ext4_and_data_journal() -> None:
     """The direct writes of data=journal are buffered ones; ext4 as it comes is well from 5.6."""

@@ -1,0 +1,196 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a server will be at its next start is what its unit then gives it, not what it was given this time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.units import differs, next_words, parse
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+
+from ..fake_mariadb import MariaHost
+from ..fake_postgresql import BIN, DATA, FakePostgresql
+from ..fake_proc import ProcHost
+from ..vendor_host import FAIRCOM, FAIRCOM_UNIT, MSSQL_UNIT, SQLSERVR, VendorHost, with_faircom, with_mssql
+
+CONFIG = f"{DATA}/postgresql.conf"
+UNIT = "postgresql-15.service"
+
+
+def command(program: str, words: str) -> str:
+    """Return a command as systemd shows it."""
+    return f"{{ path={program} ; argv[]={program} {words} ; ignore_errors=no ; start_time=[n/a] }}"
+
+
+def told(host: ProcHost, engine: str) -> dict[str, Any]:
+    (facts,) = Engines(host, (engine,)).instances()
+    assert host.mutations == []
+    assert "observation" not in facts["evidence"], facts["evidence"]
+    return facts
+
+
+def persisted(host: ProcHost, engine: str) -> dict[str, str]:
+    return {name: row["persisted"] for name, row in told(host, engine)["settings"].items()}
+
+
+def postgresql(*argv: str, shown: str) -> FakePostgresql:
+    """Return a cluster of an RPM's unit, which was started with some arguments."""
+    host = FakePostgresql(*argv, config=CONFIG, cgroup=f"0::/system.slice/{UNIT}\n")
+    host.units = {UNIT: {"TimeoutStopUSec": "1h", "ExecStart": command(f"{BIN}/postgres", shown)}}
+    return host
+
+
+SAME = f"-D {DATA} -c config_file={CONFIG}"
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown", "word"),
+    [
+        ((), SAME, "on"),
+        (("-c", "search_path=a b"), f"{SAME} -c search_path=a b", "on"),
+        (("-F",), f"{SAME} -F", "off"),
+        # Changed since it began: what else that brings is not looked into.
+        ((), f"{SAME} -F", "unknown"),
+        (("-F",), SAME, "unknown"),
+    ],
+)
+def test_the_command_of_the_unit_is_what_counts(argv: tuple[str, ...], shown: str, word: str) -> None:
+    host = postgresql(*argv, shown=shown)
+    seen = told(host, "postgresql")
+    assert seen["settings"]["fsync"]["persisted"] == word
+    if word == "unknown":
+        assert {row["persisted"] for row in seen["settings"].values()} == {"unknown"}
+        assert UNIT in seen["settings"]["fsync"]["reason"]
+        assert seen["pending_restart"] == []
+
+
+@pytest.mark.parametrize(
+    ("program", "main"), [("/usr/bin/pg_ctl", "50"), (f"{BIN}/postgres", "49")], ids=["wrapper", "another"]
+)
+def test_what_the_unit_does_not_start_itself_is_not_compared(program: str, main: str) -> None:
+    host = postgresql(shown=SAME)
+    host.units[UNIT].update(ExecStart=command(program, "start"), MainPID=main)
+    assert persisted(host, "postgresql")["fsync"] == "on"
+
+
+@pytest.mark.parametrize(
+    ("given", "same"),
+    [
+        ({}, True),
+        ({"Environment": "MYSQLD_OPTS="}, True),
+        ({"Environment": "MYSQLD_OPTS=--sync-binlog=0"}, False),
+        ({"Environment": "A=b 'MYSQLD_OPTS=--skip-name-resolve --sync-binlog=0' C=d"}, False),
+        ({"EnvironmentFiles": "/etc/default/mariadb (ignore_errors=yes)"}, False),
+        ({"EnvironmentFiles": "/etc/default/none (ignore_errors=yes)"}, True),
+        ({"NeedDaemonReload": "yes"}, False),
+        ({"NeedDaemonReload": "no"}, True),
+        ({"Environment": "LD_PRELOAD=/usr/lib/libeatmydata.so"}, False),
+    ],
+)
+def test_variables_of_a_command_are_those_of_the_next_start(given: dict[str, str], same: bool) -> None:
+    host = MariaHost()
+    shown = command(host.program, "$MYSQLD_OPTS $_WSREP_NEW_CLUSTER $_WSREP_START_POSITION")
+    host.files["/etc/default/mariadb"] = "# Ours\nMYSQLD_OPTS='--sync-binlog=0'\n"
+    host.units[host.unit].update(ExecStart=shown, **given)
+    assert ("unknown" not in persisted(host, "mariadb").values()) == same
+
+
+def test_what_a_node_of_a_cluster_was_started_with_once_makes_no_difference() -> None:
+    host = MariaHost(argv=("--wsrep_start_position=0:1",))
+    host.units[host.unit]["ExecStart"] = command(host.program, "$_WSREP_START_POSITION")
+    assert "unknown" not in persisted(host, "mariadb").values()
+    host.units[host.unit]["ExecStart"] = command(host.program, "")
+    assert set(persisted(host, "mariadb").values()) == {"unknown"}
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_trace_flag_in_the_unit_of_sql_server(running: bool) -> None:
+    host = with_mssql()
+    host.files[f"/lib/systemd/system/{MSSQL_UNIT}"] = ""
+    host.units[MSSQL_UNIT]["ExecStart"] = command(SQLSERVR, "-T3979")
+    if not running:
+        host.end(50)
+    assert persisted(host, "mssql")["traceflag3979"] == ("unknown" if running else "on")
+
+
+def stopped_faircom(words: str, **given: str) -> VendorHost:
+    host = with_faircom()
+    host.end(60)
+    host.files[f"/lib/systemd/system/{FAIRCOM_UNIT}"] = ""
+    unit = {"ExecStart": command(FAIRCOM, words), "WorkingDirectory": "/opt/faircom/server", **given}
+    host.units[FAIRCOM_UNIT].update(unit)
+    return host
+
+
+def test_what_the_unit_of_a_stopped_faircom_gives_it_goes_before_its_file() -> None:
+    assert persisted(stopped_faircom(""), "faircom")["DELAYED_DURABILITY"] == "0"
+    assert persisted(stopped_faircom("DELAYED_DURABILITY 5"), "faircom")["DELAYED_DURABILITY"] == "unknown"
+    lost = stopped_faircom("$MORE", EnvironmentFiles="/etc/default/faircom (ignore_errors=no)")
+    lost.files["/etc/default/faircom"] = 'MORE="DELAYED_DURABILITY" 5\n'
+    assert set(persisted(lost, "faircom").values()) == {"unknown"}
+
+
+def test_a_stopped_mariadb_is_given_what_a_file_says() -> None:
+    host = MariaHost(running=False)
+    host.units[host.unit].update(
+        ExecStart=command(host.program, "$MYSQLD_OPTS"), EnvironmentFiles="/etc/default/mariadb (ignore_errors=yes)"
+    )
+    assert "unknown" not in persisted(host, "mariadb").values()
+    host.files["/etc/default/mariadb"] = "MYSQLD_OPTS=--sync-binlog=0\n"
+    assert persisted(host, "mariadb")["sync_binlog"] == "unknown"
+
+
+def shown(words: str, *lines: str) -> str:
+    return "\n".join(["Id=a.service", f"ExecStart={command('/bin/a', words)}", *lines, ""])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (shown("-x $A ${B}/c $$d $C", "Environment=A=1 'B=two three'"), "-x 1 two three/c $d"),
+        # As releases without quotes print it.
+        (shown("$A", "Environment=A=1 2 B=3"), "1 2"),
+        # Files go before it, the last first.
+        (
+            shown(
+                "$A $B",
+                "Environment=A=1 B=1",
+                "EnvironmentFiles=/e/1 (ignore_errors=no)",
+                "EnvironmentFiles=/e/2 (ignore_errors=yes)",
+            ),
+            "9 2",
+        ),
+        (shown("$A", "EnvironmentFiles=/e/1 (ignore_errors=no)"), "8"),
+        # Only a whole word is a variable without braces.
+        (shown("x$A", "Environment=A=1"), "x$A"),
+    ],
+)
+def test_words_of_the_next_start(text: str, words: str) -> None:
+    host = ProcHost()
+    host.files.update({"/e/1": "B=2\n  A = 8 \n#A=0\n", "/e/2": 'A="9"\nXA=7\nC=`\n'})
+    (unit,) = parse(text)
+    assert next_words(host, unit) == words.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (shown("$A", "Environment=A='1"), "not understood"),
+        (shown("$A", "EnvironmentFiles=/e/*.conf (ignore_errors=no)"), "not understood"),
+        (shown("$A", "EnvironmentFiles=/e/1 (ignore_errors=no)"), "/e/1: what it sets A to"),
+        (shown("x", "EnvironmentFiles=/e/2 (ignore_errors=no)"), "makes fsync do nothing"),
+        (shown("x", "NeedDaemonReload=yes"), "daemon-reload"),
+    ],
+)
+def test_what_of_the_next_start_cannot_be_told(text: str, why: str) -> None:
+    host = ProcHost()
+    host.files.update({"/e/1": "A='x' \\\n", "/e/2": "LD_PRELOAD=libeatmydata.so\n"})
+    (unit,) = parse(text)
+    with pytest.raises(Unobservable, match=why):
+        next_words(host, unit)
+    assert why in str(differs(host, unit, ["a", "x"]))
