@@ -343,6 +343,8 @@ def _leaves(storage: dict[str, Any], mounts: list[dict[str, Any]]) -> tuple[list
     for mount in mounts:
         if mount["disks"] == UNKNOWN:
             reasons.append(f"{mount['target']}: {mount['evidence']['disks']['reason']}")
+        elif not mount["disks"] or not mount["disks_seen"]:
+            reasons.append(f"{mount['target']}: nothing is known of the disks below it")
         # Also where a layer between is not understood: what is safer stays safer.
         for name in mount["disks_seen"]:
             if name in by_name:

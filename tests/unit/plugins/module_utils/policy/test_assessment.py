@@ -367,6 +367,15 @@ def test_a_database_on_a_disk_that_hangs_is_nowhere() -> None:
     assert "which cannot be looked at: test -e /srv/pgdata/base: no answer within 10 s" in found["why"][0]
 
 
+@pytest.mark.parametrize("field", ["disks", "disks_seen"])
+def test_a_file_system_over_no_disk_at_all_is_unknown(field: str) -> None:
+    storage = collect(settled("strict", mounts=PG), NOW)
+    next(mount for mount in storage["mounts"] if mount["target"] == "/srv/pgdata")[field] = []
+    found = assess(inputs(mounts=PG), storage, NOW)
+    assert found["verdict"] == "unknown"
+    assert "/srv/pgdata: nothing is known of the disks below it" in found["why"]
+
+
 @pytest.mark.parametrize("verdict", ["unreachable", "unknown"])
 def test_a_host_without_facts_is_not_lost(verdict: str) -> None:
     found = unobserved(inputs(), verdict, "no route")
