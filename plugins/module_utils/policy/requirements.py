@@ -17,6 +17,8 @@ from .profiles import Profile, loosened_by
 
 #: Never without barriers: a host that cannot boot cannot be mended.
 _NEVER_LOOSENED = ("/", "/boot", "/usr", "/var", "/etc", "/home")
+#: Transports whose standard asks for FUA. The kernel leaves SATA's off unless told (libata.fua).
+_FUA_IN_STANDARD = ("scsi", "sas", "nvme")
 
 
 class Requirement(NamedTuple):
@@ -119,9 +121,11 @@ def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) ->
 
 
 def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
-    """Tell whether a disk that offers FUA may be taken at its word: a virtual one only claims to."""
+    """Tell whether a disk that offers FUA may be taken at its word: a virtual one only claims to, and
+    disks of other standards take the bit and ignore it."""
     claims = ("host_honours_fua", "power_loss_protection")
-    return disk["kind"] == "physical" or attestations.find(words, claims, disk["id"]) is not None
+    by_standard = disk["kind"] == "physical" and disk["transport"] in _FUA_IN_STANDARD
+    return by_standard or attestations.find(words, claims, disk["id"]) is not None
 
 
 def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:

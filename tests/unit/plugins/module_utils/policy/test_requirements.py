@@ -13,7 +13,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage impor
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.attestations import Attestation
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import of_host, of_neighbours
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import (
+    fua_honoured,
+    of_host,
+    of_neighbours,
+)
 
 from ..runs import NOW, attested, look, shipped
 from ..small_host import BigHost, FakeDisk, FakeMount, SmallHost, md
@@ -160,6 +164,31 @@ def test_a_partial_parity_log_over_a_cache_does_not_hold_a_promise_of_flushes(
     found = look(host, profile, mounts=["/srv/x"])
     told = [why for why in found["why"] if "before sda has flushed them: md9 has a partial parity log" in why]
     assert bool(told) == (policy == "ppl" and cache == "enabled")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "honoured"),
+    [
+        ("sdc", (), True),
+        ("nvme0n1", (), True),
+        ("vdb", (), False),
+        ("vdb", ("host_honours_fua",), True),
+        ("sda", (), False),
+        ("sda", ("host_honours_flush",), False),
+        ("sda", ("host_honours_fua",), True),
+        ("sda", ("power_loss_protection",), True),
+    ],
+)
+@pytest.mark.fact(16)
+def test_only_a_disk_whose_standard_has_fua_is_taken_at_its_word(
+    name: str, words: tuple[str, ...], honoured: bool
+) -> None:
+    """The kernel leaves SATA's FUA off by default, because of disks that take the bit and ignore it."""
+    host = BigHost()
+    host.disk(name).fua = "1"
+    (disk,) = [disk for disk in collect(host, NOW)["disks"] if disk["name"] == name]
+    assert disk["fua"] == "supported"
+    assert fua_honoured(disk, [Attestation(**attested(claim)) for claim in words]) is honoured
 
 
 def neighbour(barrier: str, cache: str, profile: str = "flush", line: str = "") -> list[str]:
