@@ -113,8 +113,10 @@ def assess(
     wrote or a host said: those come back as verdict `blocked` (bad input, nothing may change) or `unknown`.
     """
     try:
-        for facts in filter(None, (storage, engines, power)):
+        collected = list(filter(None, (storage, engines, power)))
+        for facts in collected:
             _check_age(facts, now)
+        _check_boot(collected)
     except ValueError as error:
         return _empty(inputs, UNKNOWN, [str(error)])
     try:
@@ -540,6 +542,17 @@ def _check_age(storage: dict[str, Any], now: str) -> None:
         raise ValueError(
             f"the facts are of {storage['time']}, the controller's clock says {now}: they are of an"
             " older run, or a clock is wrong; collect them anew in this run"
+        )
+
+
+def _check_boot(collected: list[dict[str, Any]]) -> None:
+    """Refuse facts of several boots: what held in the one need not in the other."""
+    boots = {facts.get("boot_id") for facts in collected}
+    if len(boots) != 1 or boots & {None, "", UNKNOWN}:
+        told = ", ".join(sorted(map(str, boots)))
+        raise ValueError(
+            f"the facts are of more than one boot, or do not say of which ({told}): the host was restarted"
+            " while it was looked at; run again"
         )
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..facts import deaf, mountwords
+from ..facts import deaf, kinds, mountwords
 from ..observation import UNKNOWN
 from . import attestations
 from .attestations import Attestation
@@ -59,6 +59,7 @@ def of_host(
     found += [_override(disk, words) for disk in disks if loosened_by(profile, pinned)]
     if profile.promises_durability:
         found += [_lasting(disk) for disk in disks if disk["kind"] in _NOT_LASTING]
+        found += [_may_last(disk, words) for disk in disks if _is_doubtful(disk)]
         found += [_write_hole(mount, hole) for mount in mounts for hole in mount["write_hole"]]
         found += _flush_awaited(profile, mounts, disks, words)
     if not profile.promises_durability:
@@ -212,6 +213,30 @@ def _lasting(disk: dict[str, Any]) -> Requirement:
         f"a disk of kind {disk['kind']}",
         f"what lies on {disk['name']} {_NOT_LASTING[disk['kind']]}",
         "move the data to a disk that stays",
+    )
+
+
+def _is_doubtful(disk: dict[str, Any]) -> bool:
+    return disk["kind"] == UNKNOWN and disk["evidence"]["kind"]["reason"] in kinds.MAY_NOT_LAST
+
+
+def _may_last(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
+    """A disk that may be a temporary one: a word about the host as a whole does not tell the two apart."""
+    claims = ("power_loss_protection", "host_honours_flush")
+    own = [word for word in words if word.target == disk["id"]]
+    word = attestations.find(own, claims, disk["id"])
+    name = "disk_lasts"
+    if word:
+        return Requirement(name, disk["name"], "attested", word.sentence, "", "", word.expires)
+    reason = disk["evidence"]["kind"]["reason"]
+    return Requirement(
+        name,
+        disk["name"],
+        "unverified",
+        f"a disk of kind {disk['kind']}: {reason}",
+        f"what lies on {disk['name']} may go when the machine is stopped or moved: {reason}",
+        f"let udev tell, move the data to a disk that stays, or attest {' or '.join(claims)} of this disk, by"
+        f" its id ({disk['id'] or 'it has none'})",
     )
 
 

@@ -24,7 +24,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment i
 )
 
 from ..runs import MOUNTS, NOW, PROFILES, attested, enforce, inputs, look, settled, shipped
-from ..small_host import BigHost, SmallHost
+from ..small_host import BOOT_ID, BigHost, SmallHost
+from ..told_power import power
 
 PG, MARIA = ("/srv/pgdata",), ("/srv/maria",)
 NO_PLAN = {"believe": {}, "tighten": {}, "loosen": {}}
@@ -314,6 +315,24 @@ def test_facts_of_another_run_count_as_none(time: str, verdict: str) -> None:
     found = assess(inputs(), collect(SmallHost(), time), NOW)
     assert found["verdict"] == verdict
     assert (found["plan"] == NO_PLAN) == (verdict == "unknown")
+
+
+@pytest.mark.parametrize("boot", ["22222222-2222-3333-4444-555555555555", "unknown", "", None])
+@pytest.mark.parametrize("other", ["engines", "power"])
+def test_facts_of_two_boots_count_as_none(other: str, boot: str | None) -> None:
+    storage = collect(SmallHost(), NOW)
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [], "unattributed": []}
+    others: dict[str, Any] = {"engines": engines, "power": power()}
+    assert assess(inputs(), storage, NOW, **others)["verdict"] == "drifted"
+    others[other] = {**others[other], "boot_id": boot}
+    found = assess(inputs(), storage, NOW, **others)
+    assert (found["verdict"], found["plan"]) == ("unknown", NO_PLAN)
+    assert "the facts are of more than one boot" in found["why"][0]
+
+
+@pytest.mark.parametrize("boot", ["unknown", "", None])
+def test_facts_that_do_not_say_of_which_boot_they_are_count_as_none(boot: str | None) -> None:
+    assert assess(inputs(), {**collect(SmallHost(), NOW), "boot_id": boot}, NOW)["verdict"] == "unknown"
 
 
 def test_an_unpinned_host_is_rated_and_not_touched() -> None:

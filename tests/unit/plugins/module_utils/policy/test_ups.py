@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import C
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import LICENCE as PATH
 
 from ..runs import NOW, attested, enforce, inputs, settled
-from ..small_host import BigHost, FakeMount, SmallHost
+from ..small_host import BOOT_ID, BigHost, FakeMount, SmallHost
 from ..told_power import HOOK, LICENCE, WORDS, budget, condition, guard, licensed, power, seen, without_notify
 
 PG = ("/srv/pgdata",)
@@ -185,7 +185,10 @@ def test_a_condition_that_the_facts_do_not_tell_is_unmet(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("told", "why"),
-    [(None, "nobody asked for the UPS"), (nothing_known(NOW, "no such module"), "no such module")],
+    [
+        (None, "nobody asked for the UPS"),
+        ({**nothing_known(NOW, "no such module"), "boot_id": BOOT_ID}, "no such module"),
+    ],
 )
 def test_without_facts_of_the_ups_nothing_is_licensed(told: Any, why: str) -> None:
     found = judged(host(licence=False), told)
@@ -324,7 +327,7 @@ def test_a_licence_that_allows_more_is_taken_back_where_another_cannot_be_writte
 ) -> None:
     """Nothing loosens beside an engine that nobody can tell of; what is there may not stay wider than it."""
     lost = {"pid": 7, "name": "postgres", "why": "it calls itself postgres"}
-    engines = {"time": NOW, "engines": [], "unattributed": [lost]}
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [], "unattributed": [lost]}
     asked = inputs("ups", attestations=list(WORDS), mounts=PG)
     told = power(guard=licensed(**changes))
     found = assess(asked, collect(host("off"), NOW), NOW, engines, told)
