@@ -217,7 +217,7 @@ def _lasting(disk: dict[str, Any]) -> Requirement:
 
 
 def _is_doubtful(disk: dict[str, Any]) -> bool:
-    return disk["kind"] == UNKNOWN and disk["evidence"]["kind"]["reason"] in kinds.MAY_NOT_LAST
+    return disk["evidence"]["kind"]["reason"] in kinds.MAY_NOT_LAST
 
 
 def _may_last(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
