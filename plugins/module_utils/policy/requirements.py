@@ -69,6 +69,21 @@ def of_host(
     return found
 
 
+def of_expired(expired: dict[str, Attestation]) -> list[Requirement]:
+    """Return an unmet requirement for each attestation that has expired, of {where it is written: it}."""
+    return [
+        Requirement(
+            "attestation_in_force",
+            word.target,
+            "unmet",
+            f"{where}: {word.sentence}",
+            f"{where}: {word.claim} by {word.by} expired on {word.expires}: it counts as none",
+            "look whether it still holds, then renew it, or take it out",
+        )
+        for where, word in expired.items()
+    ]
+
+
 def of_neighbours(
     profile: Profile,
     every: list[dict[str, Any]],

@@ -238,7 +238,6 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"overrides": {"barrier": "off"}}, "contradict each other"),
         ({"attestations": "me"}, "durable_attestations: seen 'me'; wanted a list"),
         ({"attestations": [{**attested(), "expires": datetime.date(2026, 6, 1)}]}, "an unquoted date"),
-        ({"attestations": [{**attested(), "expires": "2026-01-30"}]}, "expired on 2026-01-30"),
         ({"attestations": [{**attested(), "expires": "2036-01-30"}]}, "at the most"),
         ({"attestations": [attested("trust_me")]}, "wanted one of power_loss_protection"),
         (
@@ -425,6 +424,40 @@ def test_tightening_is_planned_even_when_loosening_is_withheld() -> None:
     assert found["plan"]["tighten"]["mount_options"][0]["barrier"] == "on"
     assert found["plan"]["loosen"] == {}
     assert "write_cache: enabled is withheld until the requirements are met" in "\n".join(found["why"])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_an_attestation_that_has_expired_withholds_what_loosens_and_nothing_else(profile: str) -> None:
+    over = {**attested(), "expires": "2026-01-30"}
+    host = SmallHost()
+    host.disk("sda").cache, host.disk("sda").belief = "disabled", "write through"
+    BARE(host)
+    without = look(host, profile, mounts=PG, accept_data_loss=True)
+    found = look(host, profile, mounts=PG, accept_data_loss=True, attestations=[over])
+    assert found["plan"] == {**without["plan"], "loosen": {}}
+    assert found["verdict"] == "blocked"
+    (need,) = [need for need in found["requirements"] if need["name"] == "attestation_in_force"]
+    assert (need["state"], need["remedy"]) == (
+        "unmet",
+        "look whether it still holds, then renew it, or take it out",
+    )
+    assert "durable_attestations[0]: power_loss_protection by A. Person expired on 2026-01-30" in "\n".join(
+        found["why"]
+    )
+    assert found["attestations"] == []
+
+
+def test_what_stood_on_an_expired_attestation_does_not_hold_any_more() -> None:
+    host = settled("protected", mounts=PG, attestations=[attested()])
+    assert look(host, "protected", mounts=PG, attestations=[attested()])["verdict"] == "attested"
+    over = {**attested(), "expires": "2026-01-30"}
+    found = look(host, "protected", mounts=PG, attestations=[over])
+    unmet = {need["name"] for need in found["requirements"] if need["state"] == "unmet"}
+    assert (found["verdict"], unmet) == ("blocked", {"cache_non_volatile", "attestation_in_force"})
+    # Renewed in another place it is over and done with.
+    assert look(host, "protected", mounts=PG, attestations=[over, attested()])["verdict"] == "attested"
+    elsewhere = attested(target="serial:OTHER")
+    assert look(host, "protected", mounts=PG, attestations=[over, elsewhere])["verdict"] == "blocked"
 
 
 def test_a_weaker_override_needs_a_word() -> None:
