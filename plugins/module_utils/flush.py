@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .facts import kinds
 from .host import ChangeFailed, Host, Unobservable
 
 #: One file for each disk that is owed a flush. A run that is killed between making a disk
@@ -62,16 +63,43 @@ def settle(host: Host, name: str) -> None:
         host.remove_file(f"{OWED}/{name}")
 
 
+def queues(host: Host, name: str) -> list[str]:
+    """Return the kernel names of the queues that a flush of a disk goes through: its own, and with NVMe's
+    native multipath those of the hidden devices behind it."""
+    if not name.startswith("nvme"):
+        return [name]
+    try:
+        return [name, *kinds.nvme_paths(host.names("/sys/block")).get(name, [])]
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+
+
 def takes_flushes(host: Host, name: str) -> bool:
-    """Tell whether the kernel believes that a disk caches, and so passes flushes on to it."""
+    """Tell whether the kernel believes that a disk caches, and so passes flushes on to it, by each path."""
+    return not unflushed(host, name)
+
+
+def unflushed(host: Host, name: str) -> list[str]:
+    """Return those of the queues of a disk that the kernel passes no flush on to."""
+    return [queue for queue in queues(host, name) if not _is_flushed(host, queue)]
+
+
+def flushes(host: Host, name: str) -> int:
+    """Return how many flushes the kernel has sent to a disk (field 16 of its stat file).
+
+    Of a disk with several paths: on all of them, because the kernel counts them there.
+    """
+    return sum(_count(host, queue) for queue in queues(host, name))
+
+
+def _is_flushed(host: Host, name: str) -> bool:
     seen = _read(host, f"/sys/block/{name}/queue/write_cache").strip()
     if seen not in ("write back", "write through"):
         raise ChangeFailed(f"{name}: queue/write_cache: seen {seen!r}, wanted write back or write through")
     return seen == "write back"
 
 
-def flushes(host: Host, name: str) -> int:
-    """Return how many flushes the kernel has sent to a disk (field 16 of its stat file)."""
+def _count(host: Host, name: str) -> int:
     fields = _read(host, f"/sys/block/{name}/stat").split()
     if len(fields) < 16:
         raise ChangeFailed(f"{name}: its stat file counts no flushes; wanted kernel 5.5 or later")

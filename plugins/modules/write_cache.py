@@ -15,7 +15,7 @@ description:
     C(nvme set-feature) for NVMe, and reads it back from there.
   - Refuses a disk whose cache is not this host's to switch (RAID volume, SAN, network, USB), before anything changes.
   - The kernel's belief is raised to write back and the disk is flushed, with its flush counter seen to rise, before
-    a cache is switched. It never writes C(queue/write_cache), which changes only the belief.
+    a cache is switched. It writes C(queue/write_cache) only to raise a belief that nothing else raises.
   - The belief of a SATA, SCSI or NVMe disk stays at write back even with the cache off, because a disk may forget that
     setting at a reset. A virtio disk has one switch for cache and belief.
   - A cache is not turned on live below a device-mapper device that passes no flush on. Its rule is written, and it comes

@@ -35,10 +35,6 @@ CASES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"durable_overrides": {"barrier": "off"}},
         ("barrier 'off' with write_cache 'disabled' contradict", "set barrier 'on'"),
     ),
-    "expired attestation": (
-        {"durable_attestations": [{**GOOD, "expires": "2020-01-31"}]},
-        ("expired on 2020-01-31", "renew it"),
-    ),
     "own profile that shadows a shipped one": (
         {"durable_profiles": {"strict": {}}},
         ("strict, which this collection ships",),

@@ -364,6 +364,7 @@ class TestDisks:
             plain.cache_type("write back")
 
     @pytest.mark.fact(18)
+    @pytest.mark.fact(58)
     def test_a_forced_belief_can_be_raised_by_the_driver_up_to_some_kernel(
         self, plain: Scratch, kernel: tuple[int, int]
     ) -> None:

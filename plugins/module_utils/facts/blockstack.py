@@ -88,6 +88,8 @@ class Blocks:
             else:
                 tops.append(name)
         findings = self._below(tops)
+        if not findings and not reasons:
+            reasons.append("no device is named that it writes to")
         return Stack(
             tuple(finding.layer for finding in findings),
             tuple(finding.layer.name for finding in findings if finding.layer.type == "disk"),
@@ -145,6 +147,10 @@ class Blocks:
                 belief = self._text(f"/sys/class/block/{name}/queue/write_cache") or UNKNOWN
                 label = self._text(f"/sys/class/block/{name}/dm/name")
                 found = found._replace(layer=found.layer._replace(belief=belief, label=label))
+                if not found.layer.below and not found.reason:
+                    # All paths gone, or failed: where its bytes lie cannot be told.
+                    reason = f"{name} ({found.layer.detail}) names no device below it: its disks are not known"
+                    found = found._replace(reason=reason)
             self._found[name] = found
         return self._found[name]
 

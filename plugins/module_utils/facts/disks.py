@@ -20,6 +20,8 @@ from .kinds import Kind, Traits
 
 _YES_NO = {"1": "yes", "0": "no"}
 _BELIEFS = {"write back": "write back", "write through": "write through"}
+#: The kernel's belief of a disk's cache, worst first.
+_WEAKEST = ("write through", UNKNOWN, "write back")
 _FUA = {"1": "supported", "0": "unsupported"}
 #: Seconds that udev may take for its database: it asks no device, and hundreds of disks are thousands
 #: of entries.
@@ -60,7 +62,7 @@ class Disks:
         kind = self.kind(name)
         control = _control_of(kind)
         device = self._device_cache(name, kind, control)
-        kernel = self._queue_word(name, "write_cache", _BELIEFS)
+        kernel = self._kernel_mode(name)
         fua = self._queue_word(name, "fua", _FUA)
         scheduler, available = self.scheduler(name)
         evidence = {
@@ -259,6 +261,12 @@ class Disks:
             return Observation(kept[1], cache_rules.RULES_PATH)
         why = f"no rule, or {cache_rules.UNIT} does not have it applied after sleep: the device's default applies"
         return Observation("unset", cache_rules.RULES_PATH, why)
+
+    def _kernel_mode(self, name: str) -> Observation:
+        """Return what the kernel believes of a disk's cache; of one with several paths, the weakest of them."""
+        names = (name, *self._nvme_paths.get(name, ()))
+        seen = [self._queue_word(queue, "write_cache", _BELIEFS) for queue in names]
+        return min(seen, key=lambda belief: _WEAKEST.index(belief.value))
 
     def _queue_word(self, name: str, attribute: str, words: dict[str, str]) -> Observation:
         source = f"/sys/block/{name}/queue/{attribute}"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..facts import cache_rules
 from ..facts.caches import CONTROLS, DISABLED, ENABLED, NONE
 from ..facts.disks import Disks
-from ..flush import flush_disk, owe, settle
+from ..flush import flush_disk, owe, settle, takes_flushes, unflushed
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
 from ..policy import belief
@@ -182,25 +182,43 @@ def _make_flushed(host: Host, facts: dict[str, Any], wanted: str) -> None:
     name, device = facts["name"], facts["write_cache"]["device"]
     control = CONTROLS[facts["control"]]
     believed = facts["write_cache"]["kernel"] == "write back"
+    comes_on = (device, wanted) == (DISABLED, ENABLED)
     if not believed and device == ENABLED:
         owe(host, name)
+    if comes_on and not control.pinned:
+        _unforce_early(host, name)
     # A pin is set anew even where the belief is right. What is not pinned has one switch for both:
     # raising the belief enables the cache.
-    if control.pinned or not believed or (device, wanted) == (DISABLED, ENABLED):
+    if control.pinned or not believed or comes_on:
         control.believe(host, name)
-    _expect_belief(host, name, "write back")
+    _unforce(host, name)
+    _expect_belief(host, name)
     flush_disk(host, name)
 
 
-def _expect_belief(host: Host, name: str, wanted: str) -> None:
+def _unforce(host: Host, name: str) -> None:
+    """Raise a belief that its driver does not: somebody forced it, and kernel 6.12 keeps that.
+
+    Only the file that it was written to undoes it. The device is sent nothing; a flush is to follow.
+    """
+    for queue in unflushed(host, name):
+        host.write_attribute(f"/sys/block/{queue}/queue/write_cache", "write back")
+
+
+def _unforce_early(host: Host, name: str) -> None:
+    """Take a forced belief back before the one switch of cache and belief turns the cache on under it."""
     try:
-        seen = host.read(f"/sys/block/{name}/queue/write_cache").strip()
-    except Unobservable as error:
-        raise ChangeFailed(str(error)) from error
-    if seen != wanted:
+        _unforce(host, name)
+    except ChangeFailed:
+        # Some kernels (6.6 to 6.10) refuse it while nothing is cached; they keep nothing forced either.
+        pass
+
+
+def _expect_belief(host: Host, name: str) -> None:
+    if not takes_flushes(host, name):
         raise ChangeFailed(
-            f"{name}: the kernel believes {seen!r}, wanted {wanted!r}: somebody wrote to its"
-            " queue/write_cache, and this kernel lets only that file or a reboot undo it; reboot"
+            f"{name}: the kernel believes 'write through', wanted 'write back': neither its driver nor its"
+            " queue/write_cache raises it; reboot"
         )
 
 

@@ -27,7 +27,7 @@ from . import (
     ups,
     ups_inputs,
 )
-from .attestations import Attestation, Expired
+from .attestations import Attestation
 from .guarded import guarded_by
 from .placement import place
 from .profiles import BadInput, Profile, choose, known
@@ -85,8 +85,8 @@ class Inputs(NamedTuple):
 class Case(NamedTuple):
     """One host as it is judged: what its owner says, what was observed, and the mounts that count.
 
-    `power` is `durable_power`, None where nobody asked for it; `asked` is what `durable_ups` says; `today`
-    an ISO 8601 date.
+    `power` is `durable_power`, None where nobody asked for it; `asked` is what `durable_ups` says; `words`
+    are the attestations in force, `expired` the others by where they are written; `today` an ISO 8601 date.
     """
 
     inputs: Inputs
@@ -95,6 +95,7 @@ class Case(NamedTuple):
     power: dict[str, Any] | None
     asked: ups_inputs.Asked
     words: list[Attestation]
+    expired: dict[str, Attestation]
     mounts: list[dict[str, Any]]
     today: str
 
@@ -113,18 +114,14 @@ def assess(
     wrote or a host said: those come back as verdict `blocked` (bad input, nothing may change) or `unknown`.
     """
     try:
-        for facts in filter(None, (storage, engines, power)):
+        collected = list(filter(None, (storage, engines, power)))
+        for facts in collected:
             _check_age(facts, now)
+        _check_boot(collected)
     except ValueError as error:
         return _empty(inputs, UNKNOWN, [str(error)])
     try:
         return _assess(inputs, storage, engines or _NO_ENGINES, power, now[:10])
-    except Expired as error:
-        blocked = _empty(inputs, "blocked", [str(error)])
-        if inputs.profile is None:
-            return blocked  # A host that is not pinned is never changed.
-        # What the guard may do stands on people's words. Nothing else is changed until somebody has looked.
-        return _withdrawn(blocked, storage, power)
     except BadInput as error:
         return _empty(inputs, "blocked", [str(error)])
 
@@ -141,11 +138,11 @@ def _assess(
     power: dict[str, Any] | None,
     today: str,
 ) -> dict[str, Any]:
-    words = attestations.read(inputs.attestations or {}, today)
+    words, expired = attestations.read(inputs.attestations or {}, today)
     _check_words(inputs)
     asked = ups_inputs.read(inputs.ups)
     mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, found_engines)
-    case = Case(inputs, storage, found_engines, power, asked, words, mounts, today)
+    case = Case(inputs, storage, found_engines, power, asked, words, expired, mounts, today)
     ratings = {}
     if inputs.rate or inputs.profile is None:
         ratings = rate(case)
@@ -222,6 +219,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     inputs, storage, words, mounts = case.inputs, case.storage, case.words, case.mounts
     disks, unknowns = _leaves(storage, mounts)
     needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
+    needed += requirements.of_expired(case.expired)
     needed += requirements.of_neighbours(profile, storage["mounts"], mounts, disks)
     guarded = guarded_by(
         profile,
@@ -351,6 +349,8 @@ def _leaves(storage: dict[str, Any], mounts: list[dict[str, Any]]) -> tuple[list
     for mount in mounts:
         if mount["disks"] == UNKNOWN:
             reasons.append(f"{mount['target']}: {mount['evidence']['disks']['reason']}")
+        elif not mount["disks"] or not mount["disks_seen"]:
+            reasons.append(f"{mount['target']}: nothing is known of the disks below it")
         # Also where a layer between is not understood: what is safer stays safer.
         for name in mount["disks_seen"]:
             if name in by_name:
@@ -555,6 +555,17 @@ def _check_age(storage: dict[str, Any], now: str) -> None:
         raise ValueError(
             f"the facts are of {storage['time']}, the controller's clock says {now}: they are of an"
             " older run, or a clock is wrong; collect them anew in this run"
+        )
+
+
+def _check_boot(collected: list[dict[str, Any]]) -> None:
+    """Refuse facts of several boots: what held in the one need not in the other."""
+    boots = {facts.get("boot_id") for facts in collected}
+    if len(boots) != 1 or boots & {None, "", UNKNOWN}:
+        told = ", ".join(sorted(map(str, boots)))
+        raise ValueError(
+            f"the facts are of more than one boot, or do not say of which ({told}): the host was restarted"
+            " while it was looked at; run again"
         )
 
 

@@ -11,10 +11,6 @@ from typing import Any, NamedTuple
 from .profiles import BadInput
 
 
-class Expired(BadInput):
-    """Somebody's word has expired: what it allowed is taken back, and nothing else is changed."""
-
-
 #: Claim -> the longest that one attestation of it may last, in days.
 CLAIMS = {
     "power_loss_protection": 1096,
@@ -47,21 +43,33 @@ class Attestation(NamedTuple):
         return f"{self.claim}, attested by {self.by} until {self.expires}: {self.reason}"
 
 
-def read(variables: dict[str, Any], today: str) -> list[Attestation]:
-    """Return the attestations of a host, of {name of the variable: its list}.
+class Read(NamedTuple):
+    """The attestations of a host: those in force, and {where it is written: one that has expired and that
+    nobody has renewed}."""
 
-    Raises BadInput for one that is malformed, Expired for one that is over. `today` is an ISO 8601 date. An expired
-    one is an error rather than ignored: its profile no longer stands on anything, and someone has
-    to look.
+    words: list[Attestation]
+    expired: dict[str, Attestation]
+
+
+def read(variables: dict[str, Any], today: str) -> Read:
+    """Return the attestations of a host, of {name of the variable: its list}. `today` is an ISO 8601 date.
+
+    Raises BadInput for one that is malformed. One that has expired counts as none: what rests on it waits
+    until somebody has looked, and the host is made safer all the same.
     """
     if not isinstance(variables, dict):
         raise BadInput(f"attestations: seen {variables!r}; wanted {{variable: its list}}")
-    found = []
+    found: dict[str, Attestation] = {}
     for name, entries in variables.items():
         if entries is not None and not isinstance(entries, (list, tuple)):
             raise BadInput(f"{name}: seen {entries!r}; wanted a list")
-        found += [_read(f"{name}[{index}]", entry, today) for index, entry in enumerate(entries or ())]
-    return found
+        for index, entry in enumerate(entries or ()):
+            where = f"{name}[{index}]"
+            found[where] = _read(where, entry, today)
+    words = [word for word in found.values() if word.expires >= today]
+    about = {(word.claim, word.target) for word in words}
+    over = {where: word for where, word in found.items() if word.expires < today}
+    return Read(words, {where: word for where, word in over.items() if (word.claim, word.target) not in about})
 
 
 def find(attestations: list[Attestation], claims: tuple[str, ...], disk: str | None) -> Attestation | None:
@@ -98,14 +106,12 @@ def _check_expiry(where: str, found: Attestation, today: str) -> None:
     try:
         end = datetime.date.fromisoformat(found.expires)
     except ValueError:
-        raise BadInput(f'{where}: expires: seen {found.expires!r}; wanted "YYYY-MM-DD"') from None
+        end = None
+    # In that one spelling dates compare as their texts do.
+    if end is None or end.isoformat() != found.expires:
+        raise BadInput(f'{where}: expires: seen {found.expires!r}; wanted "YYYY-MM-DD"')
     now = datetime.date.fromisoformat(today)
     latest = now + datetime.timedelta(days=CLAIMS[found.claim])
-    if end < now:
-        raise Expired(
-            f"{where}: {found.claim} by {found.by} expired on {found.expires} (today is {today});"
-            " look whether it still holds, then renew it, or take it out"
-        )
     if end > latest:
         raise BadInput(
             f"{where}: {found.claim} may last {CLAIMS[found.claim]} days at the most: seen"

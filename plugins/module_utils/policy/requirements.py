@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..facts import deaf, mountwords
+from ..facts import deaf, kinds, mountwords
 from ..observation import UNKNOWN
 from . import attestations
 from .attestations import Attestation
@@ -17,6 +17,8 @@ from .profiles import Profile, loosened_by
 
 #: Never without barriers: a host that cannot boot cannot be mended.
 _NEVER_LOOSENED = ("/", "/boot", "/usr", "/var", "/etc", "/home")
+#: Transports whose standard asks for FUA. The kernel leaves SATA's off unless told (libata.fua).
+_FUA_IN_STANDARD = ("scsi", "sas", "nvme")
 
 
 class Requirement(NamedTuple):
@@ -57,6 +59,7 @@ def of_host(
     found += [_override(disk, words) for disk in disks if loosened_by(profile, pinned)]
     if profile.promises_durability:
         found += [_lasting(disk) for disk in disks if disk["kind"] in _NOT_LASTING]
+        found += [_may_last(disk, words) for disk in disks if _is_doubtful(disk)]
         found += [_write_hole(mount, hole) for mount in mounts for hole in mount["write_hole"]]
         found += _flush_awaited(profile, mounts, disks, words)
     if not profile.promises_durability:
@@ -64,6 +67,21 @@ def of_host(
     if profile.barrier == "off" or profile.data_mode == "writeback":
         found += [only_database(mount) for mount in mounts]
     return found
+
+
+def of_expired(expired: dict[str, Attestation]) -> list[Requirement]:
+    """Return an unmet requirement for each attestation that has expired, of {where it is written: it}."""
+    return [
+        Requirement(
+            "attestation_in_force",
+            word.target,
+            "unmet",
+            f"{where}: {word.sentence}",
+            f"{where}: {word.claim} by {word.by} expired on {word.expires}: it counts as none",
+            "look whether it still holds, then renew it, or take it out",
+        )
+        for where, word in expired.items()
+    ]
 
 
 def of_neighbours(
@@ -119,9 +137,11 @@ def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) ->
 
 
 def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
-    """Tell whether a disk that offers FUA may be taken at its word: a virtual one only claims to."""
+    """Tell whether a disk that offers FUA may be taken at its word: a virtual one only claims to, and
+    disks of other standards take the bit and ignore it."""
     claims = ("host_honours_fua", "power_loss_protection")
-    return disk["kind"] == "physical" or attestations.find(words, claims, disk["id"]) is not None
+    by_standard = disk["kind"] == "physical" and disk["transport"] in _FUA_IN_STANDARD
+    return by_standard or attestations.find(words, claims, disk["id"]) is not None
 
 
 def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:
@@ -208,6 +228,30 @@ def _lasting(disk: dict[str, Any]) -> Requirement:
         f"a disk of kind {disk['kind']}",
         f"what lies on {disk['name']} {_NOT_LASTING[disk['kind']]}",
         "move the data to a disk that stays",
+    )
+
+
+def _is_doubtful(disk: dict[str, Any]) -> bool:
+    return disk["evidence"]["kind"]["reason"] in kinds.MAY_NOT_LAST
+
+
+def _may_last(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
+    """A disk that may be a temporary one: a word about the host as a whole does not tell the two apart."""
+    claims = ("power_loss_protection", "host_honours_flush")
+    own = [word for word in words if word.target == disk["id"]]
+    word = attestations.find(own, claims, disk["id"])
+    name = "disk_lasts"
+    if word:
+        return Requirement(name, disk["name"], "attested", word.sentence, "", "", word.expires)
+    reason = disk["evidence"]["kind"]["reason"]
+    return Requirement(
+        name,
+        disk["name"],
+        "unverified",
+        f"a disk of kind {disk['kind']}: {reason}",
+        f"what lies on {disk['name']} may go when the machine is stopped or moved: {reason}",
+        f"let udev tell, move the data to a disk that stays, or attest {' or '.join(claims)} of this disk, by"
+        f" its id ({disk['id'] or 'it has none'})",
     )
 
 

@@ -32,15 +32,20 @@ def assess_results(
         facts,
         now,
         # Where they could not be looked at, disks and mounts are made safer all the same.
-        _or_nothing(found_engines, "durable_engines", engines.nothing_known, now),
-        _or_nothing(power, "durable_power", ups.nothing_known, now),
+        _or_nothing(found_engines, "durable_engines", engines.nothing_known, facts),
+        _or_nothing(power, "durable_power", ups.nothing_known, facts),
     )
 
 
-def _or_nothing(result: Result, name: str, nothing: Callable[[str, str], dict[str, Any]], now: str) -> Result:
+def _or_nothing(
+    result: Result, name: str, nothing: Callable[[str, str], dict[str, Any]], storage: dict[str, Any]
+) -> Result:
+    """Return the facts of a result; of one that failed, that nothing is known, as of the storage facts' moment."""
     if result is None:
         return None
-    return _facts(result, name) or nothing(now, result.get("msg", f"no {name} was collected"))
+    moment = {field: storage.get(field) for field in ("boot_id", "time")}
+    why = result.get("msg", f"no {name} was collected")
+    return _facts(result, name) or {**nothing(str(moment["time"]), why), **moment}
 
 
 def _facts(result: dict[str, Any], name: str) -> Result:

@@ -29,7 +29,8 @@ class FakeDisk:
     """A disk: `cache` is the device's own, `belief` the kernel's, `dirty` what a cut would lose.
 
     `power_on` is the cache's state after a power cycle or a reset; `refuses` makes each command
-    that switches it an error, `obeys` False makes it succeed and do nothing. `attention` is what a
+    that switches it an error, `obeys` False makes it succeed and do nothing. `forced`: a belief that somebody
+    wrote to its queue, which kernel 6.12 keeps until the same file undoes it, or a boot. `attention` is what a
     SCSI disk has to say before it answers, once. `fua` is what the kernel shows while it believes
     in a cache. `multipath` is "1" for what multipathd has claimed.
     """
@@ -122,6 +123,16 @@ class FakeDisk:
             self.pinned = False
             self.switch({"write back": "enabled", "write through": "disabled"}[value])
         self.follow()
+
+    def unforce(self, value: str) -> None:
+        """Do what a write to queue/write_cache does. Raises ChangeFailed."""
+        assert value == "write back", "write through there is never ours to write"
+        assert self.belief == "write through", "nor is it written where nothing is to be raised"
+        if self.refuses:
+            raise ChangeFailed(f"/sys/block/{self.name}/queue/write_cache: Invalid argument")
+        if self.obeys:
+            self.forced = False
+            self.follow()
 
     def set_scheduler(self, value: str) -> None:
         """Do what a write to queue/scheduler does. Raises ChangeFailed."""

@@ -19,7 +19,7 @@ from .fake_devices import MAKES, PORTS, FakeDisk, FakeLayer, FakeMount, dm, md
 from .fake_host import FakeHost
 from .fake_udev import play
 
-__all__ = ["BOOT_ID", "BigHost", "FakeDisk", "FakeLayer", "FakeMount", "SmallHost", "dm", "md"]
+__all__ = ["BOOT_ID", "BigHost", "FakeDisk", "FakeLayer", "FakeMount", "Multipath", "SmallHost", "dm", "md"]
 
 BOOT_ID = "11111111-2222-3333-4444-555555555555"
 FLAGS = ("ro", "rw", "nosuid", "nodev", "noexec")
@@ -293,6 +293,8 @@ class SmallHost(FakeHost):
             self.disks[name].set_cache_type(value)
         elif attribute == "scheduler":
             self.disks[name].set_scheduler(value)
+        elif attribute == "write_cache":
+            self.disks[name].unforce(value)
         else:
             assert attribute == "read_ahead_kb", "nothing else is ours to write"
             self.disks[name].readahead = value
@@ -563,6 +565,35 @@ class BigHost(SmallHost):
         ):
             self.add_mount(mount, line)
         self.links["/sys/fs/btrfs/b0b0/devices/sdf"] = self.links["/sys/block/sdf"]
+
+
+class Multipath(BigHost):
+    """nvme0n1 is the head of two paths, which are hidden and of which `flushed` takes the flushes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flushed = "nvme0c1n1"
+        self.paths = {"nvme0c0n1": 3, "nvme0c1n1": 5}
+        self.kernel = dict.fromkeys(self.paths, "write back")
+        for path in self.paths:
+            base = f"/sys/devices/pci0000:00/0000:02:00.0/nvme/nvme0/{path}"
+            self.links[f"/sys/block/{path}"] = base
+            self.files[f"{base}/stat"] = lambda path=path: f"{' '.join(['7'] * 15)} {self.paths[path]} 9\n"
+            self.files[f"{base}/queue/write_cache"] = lambda path=path: f"{self.kernel[path]}\n"
+
+    def on_attribute(self, path: str, value: str) -> None:
+        name = path.split("/")[3]
+        if name in self.paths:
+            assert (path.rpartition("/")[2], value) == ("write_cache", "write back")
+            self.kernel[name] = value
+        else:
+            super().on_attribute(path, value)
+
+    def on_change(self, argv: list[str]) -> None:
+        if argv == ["sync", "/dev/nvme0n1"] and self.disk("nvme0n1").counts:
+            self.paths[self.flushed] += 1
+        elif argv != ["sync", "/dev/nvme0n1"]:
+            super().on_change(argv)
 
 
 _BTRFS = ("barrier", "nobarrier")

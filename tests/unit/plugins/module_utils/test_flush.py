@@ -5,12 +5,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.flush import flush_disk, flush_mount, flushes
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.disks import Disks
+from ansible_collections.durable.dbhost.plugins.module_utils.flush import (
+    flush_disk,
+    flush_mount,
+    flushes,
+    takes_flushes,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
 
-from .small_host import SmallHost
+from .small_host import BigHost, Multipath, SmallHost
 
 STAT = "/sys/devices/pci0000:00/ata1/host0/target0:0:0/0:0:0:0/block/sda/stat"
 
@@ -43,7 +51,45 @@ def test_a_disk_that_caches_nothing_needs_none() -> None:
     assert host.mutations == []
 
 
-@pytest.mark.parametrize("text", ["1 2 3\n", ""])
+@pytest.mark.fact(56)
+@pytest.mark.parametrize("path", ["nvme0c0n1", "nvme0c1n1"])
+def test_flushes_of_a_disk_with_several_paths_are_counted_on_the_paths(path: str) -> None:
+    """NVMe native multipath: the head's own counter stays where it is."""
+    host = Multipath()
+    host.flushed = path
+    flush_disk(host, "nvme0n1")
+    assert flushes(host, "nvme0n1") == 100 + 3 + 5 + 1
+    host.disk("nvme0n1").counts = False
+    with pytest.raises(ChangeFailed, match="nvme0n1: seen 109 flushes before and after"):
+        flush_disk(host, "nvme0n1")
+
+
+@pytest.mark.fact(56)
+def test_a_path_that_takes_no_flush_makes_its_disk_one_that_takes_none() -> None:
+    host = Multipath()
+    assert takes_flushes(host, "nvme0n1")
+    assert facts(host)["kernel"] == "write back"
+    host.kernel["nvme0c1n1"] = "write through"
+    assert not takes_flushes(host, "nvme0n1")
+    assert facts(host)["kernel"] == "write through"
+    host.kernel["nvme0c1n1"] = "nonsense"
+    with pytest.raises(ChangeFailed, match="nvme0c1n1: queue/write_cache: seen 'nonsense'"):
+        takes_flushes(host, "nvme0n1")
+    assert facts(host)["kernel"] == "unknown"
+
+
+def facts(host: BigHost) -> Any:
+    return Disks(host).collect("nvme0n1")["write_cache"]
+
+
+def test_a_path_that_went_meanwhile_leaves_the_flush_uncounted() -> None:
+    host = Multipath()
+    host.after_mutation = lambda: host.links.pop("/sys/block/nvme0c0n1", None)
+    with pytest.raises(ChangeFailed, match="nvme0n1: seen"):
+        flush_disk(host, "nvme0n1")
+
+
+@pytest.mark.parametrize("text", ["1 2 3\n", "", f"{'7 ' * 15}\n"])
 def test_a_kernel_that_counts_no_flushes_fails(text: str) -> None:
     host = SmallHost()
     host.files[STAT] = text

@@ -10,6 +10,7 @@ from typing import Any
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS
 
 from .runs import NOW, attested
+from .small_host import BOOT_ID
 
 HOOK = "/usr/local/lib/durable-dbhost/ups-notify"
 #: The words that profile ups stands on, on bare metal.
@@ -78,7 +79,7 @@ def power(*but: dict[str, Any], **changes: Any) -> dict[str, Any]:
     by_name = {name: condition(name) for name in CONDITIONS}
     by_name.update({each["name"]: each for each in but})
     return {
-        "boot_id": "b",
+        "boot_id": BOOT_ID,
         "time": NOW,
         "kernel": "6.1.0",
         "monitor": "nut",

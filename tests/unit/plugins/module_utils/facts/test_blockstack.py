@@ -20,9 +20,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage impor
 from ansible_collections.durable.dbhost.plugins.module_utils.host import READ_TIMEOUT, Result, Unobservable
 
 from ..captured import captured
-from ..small_host import BigHost, FakeDisk, FakeLayer, SmallHost, dm, md
+from ..runs import look
+from ..small_host import BigHost, FakeDisk, FakeLayer, FakeMount, SmallHost, dm, md
 
 NUMBER = "253:9"
+GONE = "/dev/mapper/lvm-dm-10 /srv/gone ext4 noatime 0 2\n"
 
 
 def walk(host: SmallHost, *devices: str) -> Stack:
@@ -183,6 +185,35 @@ def test_a_bcache_over_disks_names_them_and_is_unknown() -> None:
         over(FakeLayer("bcache0", "bcache", ("sdc", "nvme0n1"), "9:9", files={"bcache/state": "x"})), "9:9"
     )
     assert (sorted(stack.disks), len(stack.reasons)) == (["nvme0n1", "sdc"], 1)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        dm("dm-9", "mpath", (), NUMBER, "multipath 0 0 0 0"),
+        dm("dm-9", "LVM", (), NUMBER, "linear 8:33 0"),
+        md("md9", "raid1", (), NUMBER),
+    ],
+)
+@pytest.mark.parametrize("under_lvm", [False, True])
+def test_a_stack_that_ends_above_any_disk_is_unknown(layer: FakeLayer, under_lvm: bool) -> None:
+    """As when all paths of a multipath device are gone: no disk is seen, and none is at rest."""
+    above = dm("dm-10", "LVM", (layer.name,), "253:10", f"linear {NUMBER} 0")
+    host = over(layer, above)
+    stack = walk(host, "253:10" if under_lvm else NUMBER)
+    assert stack.disks == ()
+    (reason,) = stack.reasons
+    assert reason.startswith(f"{layer.name} (")
+    assert reason.endswith("names no device below it: its disks are not known")
+    host.add_mount(FakeMount("/srv/gone", "ext4", "253:10", "/dev/mapper/lvm-dm-10", "dm-10"), GONE)
+    found = look(host, "strict", mounts=["/srv/gone"])
+    assert found["verdict"] == "unknown"
+    assert f"/srv/gone: {reason}" in found["why"]
+
+
+def test_a_file_system_that_names_no_device_is_unknown() -> None:
+    """As a btrfs whose directory of devices is empty."""
+    assert walk(BigHost()) == Stack((), (), ("no device is named that it writes to",))
 
 
 def test_no_block_device_is_unknown() -> None:

@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layers.write_cache 
     plan_release,
 )
 
-from ..small_host import UNITS, BigHost, SmallHost
+from ..small_host import UNITS, BigHost, Multipath, SmallHost
 
 SDA, SDB, VDB = "serial:QEMU_HARDDISK_SATA0001", "serial:QEMU_HARDDISK_SATA0002", "serial:VIRT0001"
 SDC, NVME = "wwn:0x5000c500a1b2c3d4", "nvme:eui.0025385"
@@ -90,7 +90,16 @@ def test_a_sata_cache_is_switched_on_only_under_a_belief_that_flushes_it() -> No
     ("state", "before", "mutations"),
     [
         ("disabled", "enabled", [("change", "sync", "/dev/vdb"), ("attribute", VIRTIO, "write through")]),
-        ("enabled", "disabled", [("attribute", VIRTIO, "write back"), ("change", "sync", "/dev/vdb")]),
+        (
+            "enabled",
+            "disabled",
+            [
+                # First, in case it was forced: the one switch would turn the cache on under it.
+                ("attribute", "/sys/block/vdb/queue/write_cache", "write back"),
+                ("attribute", VIRTIO, "write back"),
+                ("change", "sync", "/dev/vdb"),
+            ],
+        ),
     ],
 )
 def test_a_virtio_cache(state: str, before: str, mutations: list[Any]) -> None:
@@ -146,13 +155,65 @@ def test_an_nvme_disk_without_a_volatile_cache_has_nothing_to_do() -> None:
     assert host.mutations == []
 
 
-def test_an_nvme_belief_that_was_forced_keeps_no_cache_on() -> None:
-    """Only that file or a reboot raises it again; what is safer is done all the same."""
+@pytest.mark.parametrize(("disk", "name"), EVERY)
+@pytest.mark.parametrize("state", ["keep", "disabled", "enabled"])
+@pytest.mark.fact(58)
+def test_a_belief_that_was_forced_is_raised_where_it_was_forced_and_flushed(
+    state: str, disk: str, name: str
+) -> None:
+    """Kernel 6.12 keeps it whatever the driver is told: only the file that it was written to undoes it."""
     host = BigHost()
-    vars(host.disk("nvme0n1")).update(belief="write through", forced=True)
-    with pytest.raises(ChangeFailed, match=r"nvme0n1: the kernel believes .* reboot"):
-        run(host, Target(NVME, "disabled"))
-    assert host.disk("nvme0n1").cache == "disabled"
+    found = host.disk(name)
+    vars(found).update(belief="write through", forced=True, dirty=True)
+    run(host, Target(disk, state))
+    raised = host.mutations.index(("attribute", f"/sys/block/{name}/queue/write_cache", "write back"))
+    assert raised < host.mutations.index(("change", "sync", f"/dev/{name}"))
+    assert host.mutations.index(("file", f"{OWED}/{name}", b"")) < raised
+    assert (found.dirty, found.forced, host.exists(f"{OWED}/{name}")) == (False, False, False)
+    assert found.cache == ("enabled" if state == "keep" else state)
+
+
+@pytest.mark.parametrize(("disk", "name"), EVERY)
+@pytest.mark.fact(58)
+def test_no_cache_comes_on_under_a_forced_belief(disk: str, name: str) -> None:
+    host = BigHost()
+    found = host.disk(name)
+    vars(found).update(cache="disabled", belief="write through", forced=True)
+    seen: list[bool] = []
+    host.after_mutation = lambda: seen.append((found.cache, found.belief) == ("enabled", "write through"))
+    run(host, Target(disk, "enabled"))
+    assert (found.cache, found.belief, any(seen)) == ("enabled", "write back", False)
+
+
+def test_a_belief_that_nothing_raises_is_a_failure_that_says_what_helps() -> None:
+    host = SmallHost()
+    vars(host.disk("sda")).update(cache="disabled", belief="write through", forced=True)
+    host.disk("sda").unforce = lambda value: None  # type: ignore[method-assign]
+    with pytest.raises(
+        ChangeFailed, match=r"sda: the kernel believes 'write through', wanted 'write back': .* reboot"
+    ):
+        run(host, Target(SDA, "enabled"))
+    assert host.disk("sda").cache == "disabled"
+
+
+def test_a_queue_that_refuses_while_nothing_is_cached_keeps_no_cache_off() -> None:
+    """Kernels 6.6 to 6.10, which keep nothing forced either."""
+    host = SmallHost()
+    vars(host.disk("vdb")).update(cache="disabled", belief="write through")
+    host.disk("vdb").unforce = refuse  # type: ignore[method-assign]
+    run(host, Target(VDB, "enabled"))
+    assert (host.disk("vdb").cache, host.disk("vdb").belief) == ("enabled", "write back")
+
+
+def refuse(value: str) -> None:
+    raise ChangeFailed("Invalid argument")
+
+
+def test_of_a_disk_with_several_paths_each_is_raised() -> None:
+    host = Multipath()
+    host.kernel["nvme0c1n1"] = "write through"
+    assert run(host, Target(NVME, "keep")) == [("kernel_belief", "running", "write through", "write back")]
+    assert host.kernel["nvme0c1n1"] == "write back"
 
 
 @pytest.mark.parametrize("name", ["sdc", "nvme0n1", "vdb"])
@@ -286,16 +347,6 @@ def test_a_flush_that_is_not_counted_keeps_a_cache_off(disk: str, name: str) -> 
     with pytest.raises(ChangeFailed, match=f"{name}: seen"):
         run(host, Target(disk, "enabled"))
     assert host.disk(name).cache == "disabled" or host.disk(name).belief == "write back"
-
-
-def test_a_forced_belief_is_a_failure_that_says_what_helps() -> None:
-    host = SmallHost()
-    vars(host.disk("sda")).update(cache="disabled", belief="write through", forced=True)
-    with pytest.raises(
-        ChangeFailed, match=r"sda: the kernel believes 'write through', wanted 'write back': .* reboot"
-    ):
-        run(host, Target(SDA, "enabled"))
-    assert host.disk("sda").cache == "disabled"
 
 
 def test_one_disk_that_refuses_does_not_cost_the_others() -> None:

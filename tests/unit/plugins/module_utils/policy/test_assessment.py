@@ -24,7 +24,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment i
 )
 
 from ..runs import MOUNTS, NOW, PROFILES, attested, enforce, inputs, look, settled, shipped
-from ..small_host import BigHost, SmallHost
+from ..small_host import BOOT_ID, BigHost, SmallHost
+from ..told_power import power
 
 PG, MARIA = ("/srv/pgdata",), ("/srv/maria",)
 NO_PLAN = {"believe": {}, "tighten": {}, "loosen": {}}
@@ -237,7 +238,6 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"overrides": {"barrier": "off"}}, "contradict each other"),
         ({"attestations": "me"}, "durable_attestations: seen 'me'; wanted a list"),
         ({"attestations": [{**attested(), "expires": datetime.date(2026, 6, 1)}]}, "an unquoted date"),
-        ({"attestations": [{**attested(), "expires": "2026-01-30"}]}, "expired on 2026-01-30"),
         ({"attestations": [{**attested(), "expires": "2036-01-30"}]}, "at the most"),
         ({"attestations": [attested("trust_me")]}, "wanted one of power_loss_protection"),
         (
@@ -316,6 +316,24 @@ def test_facts_of_another_run_count_as_none(time: str, verdict: str) -> None:
     assert (found["plan"] == NO_PLAN) == (verdict == "unknown")
 
 
+@pytest.mark.parametrize("boot", ["22222222-2222-3333-4444-555555555555", "unknown", "", None])
+@pytest.mark.parametrize("other", ["engines", "power"])
+def test_facts_of_two_boots_count_as_none(other: str, boot: str | None) -> None:
+    storage = collect(SmallHost(), NOW)
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [], "unattributed": []}
+    others: dict[str, Any] = {"engines": engines, "power": power()}
+    assert assess(inputs(), storage, NOW, **others)["verdict"] == "drifted"
+    others[other] = {**others[other], "boot_id": boot}
+    found = assess(inputs(), storage, NOW, **others)
+    assert (found["verdict"], found["plan"]) == ("unknown", NO_PLAN)
+    assert "the facts are of more than one boot" in found["why"][0]
+
+
+@pytest.mark.parametrize("boot", ["unknown", "", None])
+def test_facts_that_do_not_say_of_which_boot_they_are_count_as_none(boot: str | None) -> None:
+    assert assess(inputs(), {**collect(SmallHost(), NOW), "boot_id": boot}, NOW)["verdict"] == "unknown"
+
+
 def test_an_unpinned_host_is_rated_and_not_touched() -> None:
     found = look(SmallHost(), None)
     assert (found["verdict"], found["profile"], found["plan"]) == ("not_managed", None, NO_PLAN)
@@ -367,6 +385,15 @@ def test_a_database_on_a_disk_that_hangs_is_nowhere() -> None:
     assert "which cannot be looked at: test -e /srv/pgdata/base: no answer within 10 s" in found["why"][0]
 
 
+@pytest.mark.parametrize("field", ["disks", "disks_seen"])
+def test_a_file_system_over_no_disk_at_all_is_unknown(field: str) -> None:
+    storage = collect(settled("strict", mounts=PG), NOW)
+    next(mount for mount in storage["mounts"] if mount["target"] == "/srv/pgdata")[field] = []
+    found = assess(inputs(mounts=PG), storage, NOW)
+    assert found["verdict"] == "unknown"
+    assert "/srv/pgdata: nothing is known of the disks below it" in found["why"]
+
+
 @pytest.mark.parametrize("verdict", ["unreachable", "unknown"])
 def test_a_host_without_facts_is_not_lost(verdict: str) -> None:
     found = unobserved(inputs(), verdict, "no route")
@@ -397,6 +424,40 @@ def test_tightening_is_planned_even_when_loosening_is_withheld() -> None:
     assert found["plan"]["tighten"]["mount_options"][0]["barrier"] == "on"
     assert found["plan"]["loosen"] == {}
     assert "write_cache: enabled is withheld until the requirements are met" in "\n".join(found["why"])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_an_attestation_that_has_expired_withholds_what_loosens_and_nothing_else(profile: str) -> None:
+    over = {**attested(), "expires": "2026-01-30"}
+    host = SmallHost()
+    host.disk("sda").cache, host.disk("sda").belief = "disabled", "write through"
+    BARE(host)
+    without = look(host, profile, mounts=PG, accept_data_loss=True)
+    found = look(host, profile, mounts=PG, accept_data_loss=True, attestations=[over])
+    assert found["plan"] == {**without["plan"], "loosen": {}}
+    assert found["verdict"] == "blocked"
+    (need,) = [need for need in found["requirements"] if need["name"] == "attestation_in_force"]
+    assert (need["state"], need["remedy"]) == (
+        "unmet",
+        "look whether it still holds, then renew it, or take it out",
+    )
+    assert "durable_attestations[0]: power_loss_protection by A. Person expired on 2026-01-30" in "\n".join(
+        found["why"]
+    )
+    assert found["attestations"] == []
+
+
+def test_what_stood_on_an_expired_attestation_does_not_hold_any_more() -> None:
+    host = settled("protected", mounts=PG, attestations=[attested()])
+    assert look(host, "protected", mounts=PG, attestations=[attested()])["verdict"] == "attested"
+    over = {**attested(), "expires": "2026-01-30"}
+    found = look(host, "protected", mounts=PG, attestations=[over])
+    unmet = {need["name"] for need in found["requirements"] if need["state"] == "unmet"}
+    assert (found["verdict"], unmet) == ("blocked", {"cache_non_volatile", "attestation_in_force"})
+    # Renewed in another place it is over and done with.
+    assert look(host, "protected", mounts=PG, attestations=[over, attested()])["verdict"] == "attested"
+    elsewhere = attested(target="serial:OTHER")
+    assert look(host, "protected", mounts=PG, attestations=[over, elsewhere])["verdict"] == "blocked"
 
 
 def test_a_weaker_override_needs_a_word() -> None:

@@ -16,7 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.placement im
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 
 from ..runs import NOW, inputs
-from ..small_host import FakeMount, SmallHost
+from ..small_host import BOOT_ID, FakeMount, SmallHost
 from ..told_power import guard, power
 
 GOOD = {
@@ -111,7 +111,7 @@ def database(**given: str) -> dict[str, Any]:
 def judged(*instances: dict[str, Any], profile: str | None = "strict", **given: Any) -> dict[str, Any]:
     """Return the assessment of a host with these engines on /srv/pgdata."""
     unattributed = given.pop("unattributed", [])
-    engines = {"time": NOW, "engines": list(instances), "unattributed": unattributed}
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": list(instances), "unattributed": unattributed}
     given.setdefault("mounts", ["/srv/pgdata"])
     storage = collect(SmallHost(), NOW)
     return assess(inputs(profile, **given), storage, NOW, engines)
@@ -454,7 +454,7 @@ CHECKS = {
 def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str) -> None:
     """Its own settings are as they should be."""
     host = SmallHost()
-    engines = {"time": NOW, "engines": [instance(engine, databases=[])], "unattributed": []}
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [instance(engine, databases=[])], "unattributed": []}
     given = inputs("strict", mounts=["/srv/pgdata"])
     assert assess(given, collect(host, NOW), NOW, engines)["exposed"] == []
     host.mounts["/srv/pgdata"].barrier = "off"
@@ -497,7 +497,7 @@ class TestLoosening:
         host = SmallHost()
         host.disk("sda").cache = "disabled"
         storage = collect(host, NOW)
-        engines = {"time": NOW, "engines": [given], "unattributed": []}
+        engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [given], "unattributed": []}
         given = {"profile": "flush", "mounts": ["/srv/pgdata"], **more}
         return assess(inputs(**given), storage, NOW, engines)
 

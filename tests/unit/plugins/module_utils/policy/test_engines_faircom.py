@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.faircom impo
 )
 
 from ..runs import NOW, inputs
-from ..small_host import SmallHost
+from ..small_host import BOOT_ID, SmallHost
 from .test_engines import instance, judged, row
 
 
@@ -252,6 +252,6 @@ def test_on_xfs_over_a_disk_without_a_cache_it_is_not() -> None:
     (disk,) = [disk for disk in storage["disks"] if disk["name"] == "sdb"]
     disk["write_cache"]["volatile"] = "non_volatile"
     server = instance("faircom", directories=["/srv/mssql"])
-    engines = {"time": NOW, "engines": [server], "unattributed": []}
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [server], "unattributed": []}
     found = assess(inputs("flush", mounts=["/srv/mssql"]), storage, NOW, engines)
     assert not any("XFS" in warning for warning in found["warnings"])

@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment i
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
 
 from ..runs import NOW, attested, enforce, inputs
-from ..small_host import SmallHost
+from ..small_host import BOOT_ID, SmallHost
 from .test_engines import instance, row
 
 CU18 = "16.0.4185.3"
@@ -60,7 +60,7 @@ def machine(fua: bool) -> SmallHost:
 
 
 def judged(found: dict[str, Any], host: SmallHost | None = None, **given: Any) -> dict[str, Any]:
-    engines = {"time": NOW, "engines": [found], "unattributed": []}
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [found], "unattributed": []}
     given = {"mounts": ["/srv/mssql"], "profile": "flush", **given}
     return assess(inputs(**given), collect(host or machine(fua=False), NOW), NOW, engines)
 
@@ -484,7 +484,7 @@ def test_what_was_not_asked_is_said() -> None:
 
 
 def test_where_loss_is_accepted_nothing_is_asked_of_it() -> None:
-    engines = {"time": NOW, "engines": [server(words("on", "off", "0", "0"))], "unattributed": []}
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [server(words("on", "off", "0", "0"))], "unattributed": []}
     given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
     found = assess(given, collect(machine(fua=False), NOW), NOW, engines)
     assert not [row for row in found["settings"] if row["layer"] == "mssql"]

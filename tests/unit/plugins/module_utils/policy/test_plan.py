@@ -111,6 +111,10 @@ def draw_disk(draw: st.DrawFn, host: SmallHost, disk: FakeDisk) -> None:
         # Its kernel's belief is that of the controller's identity; only by force it is another.
         disk.cache = draw(st.sampled_from(["enabled", "disabled", "none"]))
         disk.belief = "write through" if disk.cache == "none" else "write back"
+    # Kernel 6.12 keeps what somebody wrote to the queue.
+    disk.forced = disk.cache != "none" and draw(st.integers(0, 3)) == 0
+    if disk.forced:
+        disk.belief = "write through"
     if disk.cache == "enabled" and draw(st.integers(0, 3)) == 0:
         host.files[f"{flush.OWED}/{disk.name}"] = ""
         disk.dirty = True

@@ -13,7 +13,12 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage impor
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.attestations import Attestation
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import of_host, of_neighbours
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import (
+    fua_honoured,
+    of_host,
+    of_neighbours,
+    vouches,
+)
 
 from ..runs import NOW, attested, look, shipped
 from ..small_host import BigHost, FakeDisk, FakeMount, SmallHost, md
@@ -118,6 +123,36 @@ def test_a_disk_of_memory_keeps_no_promise_past_the_boot(profile: str, expected:
     assert states(host, profile, "/srv/x", accept=True).get("disk_lasts") == expected
 
 
+#: LUN 1 of the first controller of generation 2.
+AZURE = "VMBUS:00/f8b3781a-1e82-4818-a1c3-63d806ec15bb/host9/target9:0:0/9:0:0:1/block"
+HIS_WORD = attested("host_honours_flush", "serial:SDX")
+
+
+@pytest.mark.parametrize("name", ["sdx", "pmem0"])
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [
+        ((), "unverified"),
+        ((attested("host_honours_flush"),), "unverified"),
+        ((attested("host_honours_flush", "serial:OTHER"),), "unverified"),
+        ((attested("host_honours_fua", "serial:SDX"),), "unverified"),
+        ((HIS_WORD,), "attested"),
+        ((attested("power_loss_protection", "serial:SDX"),), "attested"),
+    ],
+)
+def test_a_disk_that_may_be_temporary_is_vouched_for_by_name(name: str, words: Any, state: str) -> None:
+    """Where Azure has its temporary disk, and udev does not tell; and memory that may be plain memory."""
+    host = SmallHost()
+    host.commands[("systemd-detect-virt",)] = "microsoft\n"
+    host.add_disk(FakeDisk(name, "scsi", "SDX", driver="storvsc", port=AZURE), "8:240")
+    host.add_mount(FakeMount("/srv/x", "ext4", "8:240", f"/dev/{name}", name))
+    found = look(host, "flush", mounts=["/srv/x"], attestations=list(words))
+    (need,) = [need for need in found["requirements"] if need["name"] == "disk_lasts"]
+    assert need["state"] == state
+    assert (found["verdict"] == "attested") <= (state == "attested")
+    assert bool(need["why"] and need["remedy"]) == (state != "attested")
+
+
 @pytest.mark.parametrize(
     ("layer", "profile", "expected"),
     [
@@ -162,6 +197,68 @@ def test_a_partial_parity_log_over_a_cache_does_not_hold_a_promise_of_flushes(
     assert bool(told) == (policy == "ppl" and cache == "enabled")
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "honoured"),
+    [
+        ("sdc", (), True),
+        ("nvme0n1", (), True),
+        ("vdb", (), False),
+        ("vdb", ("host_honours_fua",), True),
+        ("sda", (), False),
+        ("sda", ("host_honours_flush",), False),
+        ("sda", ("host_honours_fua",), True),
+        ("sda", ("power_loss_protection",), True),
+    ],
+)
+@pytest.mark.fact(16)
+def test_only_a_disk_whose_standard_has_fua_is_taken_at_its_word(
+    name: str, words: tuple[str, ...], honoured: bool
+) -> None:
+    """The kernel leaves SATA's FUA off by default, because of disks that take the bit and ignore it."""
+    host = BigHost()
+    host.disk(name).fua = "1"
+    (disk,) = [disk for disk in collect(host, NOW)["disks"] if disk["name"] == name]
+    assert disk["fua"] == "supported"
+    assert fua_honoured(disk, [Attestation(**attested(claim)) for claim in words]) is honoured
+
+
+@pytest.mark.parametrize("kernel", ["write back", "write through", "unknown"])
+@pytest.mark.parametrize(
+    ("profile", "claim", "where_flushed"),
+    [
+        ("strict", "host_honours_flush", False),
+        ("strict", "virtual_host_power", False),
+        ("flush", "host_honours_flush", True),
+        ("flush", "virtual_host_power", False),
+        ("ups", "host_honours_flush", True),
+        ("ups", "virtual_host_power", True),
+        ("protected", "host_honours_flush", False),
+        ("disposable", "host_honours_flush", False),
+    ],
+)
+def test_who_honours_flushes_vouches_only_for_a_disk_that_is_sent_any(
+    profile: str, claim: str, where_flushed: bool, kernel: str
+) -> None:
+    """As VMware's disks without a caching page: the kernel takes them for write through, and never flushes."""
+    (disk,) = [disk for disk in collect(SmallHost(), NOW)["disks"] if disk["name"] == "vdb"]
+    disk["write_cache"] = {**disk["write_cache"], "device": "unknown", "kernel": kernel}
+    chosen, _pinned = choose(profile, shipped(), {}, {})
+    found = vouches(chosen, disk, [Attestation(**attested(claim))])
+    assert (found is not None) == (where_flushed and kernel == "write back")
+    protected = Attestation(**attested(target=disk["id"]))
+    assert vouches(chosen, disk, [protected]) == protected
+
+
+@pytest.mark.parametrize("virtualization", ["none\n", "kvm\n", "docker\n"])
+def test_only_a_physical_disk_is_believed_to_have_no_volatile_cache(virtualization: str) -> None:
+    host = BigHost()
+    vars(host.disk("nvme0n1")).update(cache="none", belief="write through")
+    host.commands[("systemd-detect-virt",)] = virtualization
+    is_physical = virtualization == "none\n"
+    expected = "met" if is_physical else "unmet"
+    assert states(host, "protected", "/srv/firebird")["cache_non_volatile"] == expected
+
+
 def neighbour(barrier: str, cache: str, profile: str = "flush", line: str = "") -> list[str]:
     """Return the requirements that are about /srv/other, beside /srv/mssql on one disk."""
     host = SmallHost()
@@ -194,6 +291,19 @@ def test_a_cache_that_is_to_be_turned_on_asks_its_neighbours(
     given: tuple[str, ...], expected: list[str]
 ) -> None:
     assert neighbour(*given) == expected
+
+
+@pytest.mark.parametrize(("other", "expected"), [("nvme0n2", ["/srv/bare"]), ("nvme1n1", [])])
+def test_the_namespaces_of_one_controller_share_its_cache(other: str, expected: list[str]) -> None:
+    """Feature 6 is of the controller: who turns it on for one namespace does so for all."""
+    host = BigHost()
+    host.add_disk(FakeDisk(other, "nvme", "KIOXIA_X2", wwn="eui.0025386", cache="disabled"), "259:20")
+    host.add_mount(FakeMount("/srv/bare", "ext4", "259:20", f"/dev/{other}", other, barrier="off"))
+    host.disk("nvme0n1").cache = "disabled"
+    found = look(host, "flush", mounts=["/srv/firebird"])
+    needs = [need["target"] for need in found["requirements"] if need["name"] == "neighbours_flush"]
+    assert needs == expected
+    assert ("write_cache" in found["plan"]["loosen"]) == (not expected)
 
 
 def test_a_neighbour_is_found_through_layers() -> None:
