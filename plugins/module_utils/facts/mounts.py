@@ -16,8 +16,6 @@ from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
 from .mount_units import MountUnit
 from .mountinfo import Mount, parse_mountinfo, visible
 
-#: Tag of an fstab line -> where udev keeps the links.
-_BY_TAG = {"UUID": "by-uuid", "LABEL": "by-label", "PARTUUID": "by-partuuid", "PARTLABEL": "by-partlabel"}
 _ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
 _PERSISTED = ("barrier", "data_mode", "atime")
 #: File systems whose bytes lie on one device with a readahead of its own (btrfs has one for all).
@@ -204,8 +202,8 @@ class Mounts:
         return self._is_device(entry.spec, entry.fstype, mount)
 
     def _is_device(self, spec: str, fstype: str, mount: Mount) -> bool:
-        tag, equals, value = spec.partition("=")
-        link = f"/dev/disk/{_BY_TAG[tag]}/{value}" if equals and tag in _BY_TAG else spec
+        tag, equals, value = fstab.unquoted(spec).partition("=")
+        link = f"/dev/disk/{fstab.TAGS[tag]}/{_as_link(value)}" if equals and tag in fstab.TAGS else spec
         mounted = {self.blocks.name_of(mount.device)}
         if mount.fstype == "btrfs":
             # Any member names the whole.
@@ -285,6 +283,14 @@ class Mounts:
 def _stands_for_all(mount: Mount) -> tuple[bool, bool]:
     """Sort first what a remount may go through: no read-only view of it, and all of it."""
     return mount.read_only_by_itself, mount.root != "/"
+
+
+def _as_link(label: str) -> str:
+    """Return a label as udev spells it in the name of a link."""
+    return "".join(
+        char if char.isalnum() or char in "#+-.:=@_" or not char.isascii() else f"\\x{ord(char):02x}"
+        for char in label
+    )
 
 
 def _atime(options: tuple[str, ...]) -> str:

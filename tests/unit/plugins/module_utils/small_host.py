@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, scheduler_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Unobservable
 
-from .fake_devices import MAKES, PORTS, FakeDisk, FakeLayer, FakeMount, dm, md
+from .fake_devices import MAKES, PORTS, ROOT_MOUNT, FakeDisk, FakeLayer, FakeMount, dm, md
 from .fake_host import FakeHost
 from .fake_udev import play
 
@@ -486,8 +486,12 @@ class SmallHost(FakeHost):
                     disk.dirty = True
 
     def _mountinfo(self) -> str:
-        lines = ["22 1 0:21 / /proc rw,relatime - proc proc rw\n", "23 1 0:24 / /tmp rw - tmpfs tmpfs rw\n"]
-        return "".join([*lines, *(mount.line(n) for n, mount in enumerate(self.mounts.values(), 30))])
+        lines = [
+            f"22 {ROOT_MOUNT} 0:21 / /proc rw,relatime - proc proc rw\n",
+            f"23 {ROOT_MOUNT} 0:24 / /tmp rw - tmpfs tmpfs rw\n",
+        ]
+        numbered = enumerate(self.mounts.values(), ROOT_MOUNT)
+        return "".join([*lines, *(mount.line(number) for number, mount in numbered)])
 
     def _udev_database(self) -> str:
         records = []

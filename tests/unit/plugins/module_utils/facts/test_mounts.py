@@ -112,6 +112,24 @@ def test_the_next_mount_is_superblock_then_fstab(
     assert {name: persisted[name] for name in expected} == expected
 
 
+@pytest.mark.fact(66)
+@pytest.mark.parametrize(
+    ("spec", "link"),
+    [
+        ('UUID="pg"', "by-uuid/pg"),
+        ("LABEL='pg'", "by-label/pg"),
+        ('LABEL="pg\\040/data"', "by-label/pg\\x20\\x2fdata"),
+        ("PARTLABEL=päckchen", "by-partlabel/päckchen"),
+    ],
+)
+def test_a_line_is_known_by_a_tag_in_quotes_and_by_a_label_as_udev_spells_it(spec: str, link: str) -> None:
+    """libmount and systemd accept quoted tags."""
+    host = SmallHost()
+    host.files["/etc/fstab"] = f"{spec} /srv/pgdata ext4 nobarrier 0 2 # the cluster's data\n"
+    host.links[f"/dev/disk/{link}"] = "/dev/sda1"
+    assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "off"
+
+
 def test_rootflags_count_for_the_root_alone() -> None:
     host = SmallHost()
     host.files["/proc/cmdline"] = "root=/dev/vda1 rootflags=commit=9 rootflags=data=journal,barrier=0 ro\n"
@@ -222,7 +240,7 @@ def test_a_file_system_without_a_disk_is_seen_and_its_disks_are_unknown(fstype: 
 def test_one_superblock_is_one_entry_with_all_its_targets() -> None:
     """It may be mounted many times, and its barriers change through any of them."""
     host = SmallHost()
-    bind = "99 1 8:1 /sub /mnt/bind rw,noatime - ext4 /dev/sda1 rw\n"
+    bind = "99 30 8:1 /sub /mnt/bind rw,noatime - ext4 /dev/sda1 rw\n"
     host.files["/proc/self/mountinfo"] = host.read("/proc/self/mountinfo") + bind
     found = facts(host, "/mnt/bind")
     assert (found["target"], found["targets"]) == ("/srv/pgdata", ["/srv/pgdata", "/mnt/bind"])
@@ -231,3 +249,11 @@ def test_one_superblock_is_one_entry_with_all_its_targets() -> None:
 def test_pseudo_file_systems_are_left_out() -> None:
     groups = Mounts(SmallHost()).superblocks()
     assert [found.mounts[0].target for found in groups] == ["/", "/srv/pgdata", "/srv/mssql", "/srv/maria"]
+
+
+def test_a_disk_that_is_mounted_over_is_not_the_one_that_is_judged() -> None:
+    """/srv over /srv/pgdata: what is written to /srv/pgdata lands on the newer mount."""
+    host = SmallHost()
+    host.add_mount(FakeMount("/srv", "ext4", "8:2", "/dev/sda2", "sda", barrier="off"))
+    groups = {found.mounts[0].target for found in Mounts(host).superblocks()}
+    assert groups == {"/", "/srv"}
