@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from .mountwords import fold
@@ -15,6 +16,12 @@ _DEFAULTS = {
     "journal_data_ordered": "data=ordered",
     "journal_data_writeback": "data=writeback",
     "nobarrier": "nobarrier",
+}
+#: Default data= of a superblock -> options that the kernel then refuses, in the mount or in the remount
+#: that makes the root writable.
+_REFUSED_WITH = {
+    "ordered": ("journal_async_commit",),
+    "journal": ("delalloc", "dioread_nolock"),
 }
 
 
@@ -64,3 +71,13 @@ def persisted(superblock: Superblock, options: tuple[str, ...]) -> dict[str, str
     if superblock.journal != "none":
         built_in["data_mode"] = "ordered"
     return {**built_in, **fold(superblock.options), **fold(options)}
+
+
+def refused_with(mode: str, options: Iterable[str]) -> list[str]:
+    """Return the options that the kernel refuses together with a data mode."""
+    return [option for option in options if option in _REFUSED_WITH.get(mode, ())]
+
+
+def tune2fs_name(option: str) -> str | None:
+    """Return what tune2fs -o calls the default that a mount option stands for, None where it has none."""
+    return next((name for name, meant in _DEFAULTS.items() if meant == option), None)

@@ -15,7 +15,11 @@ PATH = "/etc/fstab"
 #: reader of fstab (libmount, systemd, an initramfs's own mount), an unknown option is not.
 MARK = "# durable.dbhost"
 
+#: Tag of a device -> where udev keeps the links.
+TAGS = {"UUID": "by-uuid", "LABEL": "by-label", "PARTUUID": "by-partuuid", "PARTLABEL": "by-partlabel"}
+
 _FIELD = re.compile(r"[^ \t]+")
+_MOST_FIELDS = 6
 #: A file of another system, or a damaged one: readers of fstab differ over these.
 _STRANGE = re.compile("[\r\0]")
 
@@ -25,7 +29,8 @@ class MalformedFstab(ValueError):
 
 
 class Entry(NamedTuple):
-    """One file system line: its row in the file's lines, and its fields, unescaped."""
+    """One file system line: its row in the file's lines, and its fields, unescaped; of `options` the
+    words as they stand there. `spec` has no quotes around the value of a tag."""
 
     row: int
     spec: str
@@ -37,31 +42,41 @@ class Entry(NamedTuple):
 def parse(text: str) -> list[Entry]:
     """Return the entries of an fstab.
 
-    Raises MalformedFstab for a line with fewer than three or more than six fields, or with a
-    fifth or sixth field that is no number: libmount would skip it, so a boot may lack that mount.
-    Raises it as well for a line with a carriage return or a NUL.
+    Behind all six fields a comment may follow. Raises MalformedFstab for a line with fewer than three
+    or more than six fields, or with a fifth or sixth field that is no number: libmount would skip it, so
+    a boot may lack that mount. A comment before the sixth field is such a line: systemd takes it,
+    libmount does not. Raises it as well for a line with a carriage return or a NUL.
     """
     entries = []
     for row, line in enumerate(text.split("\n")):
         fields = _FIELD.findall(line)
         if not fields or fields[0].startswith("#"):
             continue
+        if len(fields) > _MOST_FIELDS and fields[_MOST_FIELDS].startswith("#"):
+            fields = fields[:_MOST_FIELDS]
         numbers_are_numbers = all(field.isascii() and field.isdigit() for field in fields[4:])
-        if not 3 <= len(fields) <= 6 or not numbers_are_numbers or _STRANGE.search(line):
+        if not 3 <= len(fields) <= _MOST_FIELDS or not numbers_are_numbers or _STRANGE.search(line):
             raise MalformedFstab(
                 f"/etc/fstab line {row + 1}: seen {line!r}; wanted 'device target type options"
-                " [dump] [pass]'; mend that line, then run again"
+                " [dump] [pass]', and a comment behind all six only; mend that line, then run again"
             )
         entries.append(
             Entry(
                 row=row,
-                spec=unescape(fields[0]),
+                spec=unquoted(unescape(fields[0])),
                 target=_normal(unescape(fields[1])),
                 fstype=fields[2],
                 options=tuple((fields[3] if len(fields) > 3 else "defaults").split(",")),
             )
         )
     return entries
+
+
+def unquoted(spec: str) -> str:
+    """Return a device as fstab or a mount unit names it, without quotes around a tag's value (blkid(8))."""
+    tag, equals, value = spec.partition("=")
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return f"{tag}={value[1:-1]}" if equals and tag in TAGS and is_quoted else spec
 
 
 def find(entries: list[Entry], target: str) -> list[Entry]:

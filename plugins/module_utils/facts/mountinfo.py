@@ -16,6 +16,8 @@ class Mount(NamedTuple):
 
     `device` is `major:minor` and names the superblock; `root` is the part of the file system that
     is shown; `options` belong to this mount, `super_options` to the superblock that all share.
+    `number` is the mount's id, `parent` the id of the mount that it is mounted on; '' for one that is in
+    no table.
     """
 
     device: str
@@ -25,6 +27,8 @@ class Mount(NamedTuple):
     fstype: str
     source: str
     super_options: tuple[str, ...]
+    number: str = ""
+    parent: str = ""
 
     @property
     def read_only_by_itself(self) -> bool:
@@ -66,10 +70,44 @@ def _parse_line(line: str) -> Mount:
         fstype=after[0],
         source=unescape(after[1]),
         super_options=tuple(after[2].split(",")),
+        number=before[0],
+        parent=before[1],
     )
 
 
 def visible(mounts: list[Mount]) -> list[Mount]:
-    """Drop the mounts that a later one on the same target hides."""
-    last = {mount.target: index for index, mount in enumerate(mounts)}
-    return [mount for index, mount in enumerate(mounts) if last[mount.target] == index]
+    """Drop the mounts that no path leads to: others were mounted over them, or over a directory above.
+
+    A mount over a directory has the same parent as what it hides below; one over a mount's own root
+    has that mount as its parent.
+    """
+    by_number = {mount.number: mount for mount in mounts}
+    topmost = {_place(mount): mount for mount in mounts}
+
+    def is_entered(mount: Mount) -> bool:
+        over = (topmost.get((_place(mount)[0], above)) for above in _above(mount.target))
+        return not any(over) and topmost[_place(mount)] is mount
+
+    def is_reached(mount: Mount) -> bool:
+        seen: set[str] = set()
+        while mount.number not in seen and is_entered(mount):
+            seen.add(mount.number)
+            parent = by_number.get(_place(mount)[0])
+            if parent is None:
+                return True
+            mount = parent
+        return False
+
+    return [mount for mount in mounts if (mount.number, mount.target) not in topmost and is_reached(mount)]
+
+
+def _place(mount: Mount) -> tuple[str, str]:
+    """Return the mount that a mount lies on, and where; the first of all names itself."""
+    return "" if mount.parent == mount.number else mount.parent, mount.target
+
+
+def _above(target: str) -> list[str]:
+    """Return the directories above a mount point, the root first."""
+    parts = target.strip("/").split("/")
+    found = ["/".join(("", *parts[:count])) or "/" for count in range(len(parts))]
+    return [above for above in found if above != target]

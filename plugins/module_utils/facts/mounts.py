@@ -14,10 +14,8 @@ from . import ext4, fstab, mount_units, mountwords, namespaces
 from .blockstack import Blocks
 from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
 from .mount_units import MountUnit
-from .mountinfo import Mount, parse_mountinfo, visible
+from .mountinfo import Mount, parse_mountinfo, unescape, visible
 
-#: Tag of an fstab line -> where udev keeps the links.
-_BY_TAG = {"UUID": "by-uuid", "LABEL": "by-label", "PARTUUID": "by-partuuid", "PARTLABEL": "by-partlabel"}
 _ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
 _PERSISTED = ("barrier", "data_mode", "atime")
 #: File systems whose bytes lie on one device with a readahead of its own (btrfs has one for all).
@@ -56,6 +54,7 @@ class Mounts:
         self.blocks = blocks or Blocks(host)
         self.filesystems = FileSystems(host, self.blocks)
         self._nodev = self._read_nodev()
+        self._resolved: dict[str, str] = {}
         self.fstab, self.fstab_error = self._read_fstab()
 
     def superblocks(self) -> list[Superblock]:
@@ -146,35 +145,41 @@ class Mounts:
                 return found[0]
         return None
 
-    def boot(self, group: list[Mount]) -> Persisted | None:
-        """Return where the next boot's options of a superblock come from, None from nowhere.
+    def boot(self, group: list[Mount]) -> list[Persisted]:
+        """Return all that mounts a superblock at the next boot, where it is now and elsewhere.
 
-        Raises Unobservable where that cannot be told.
+        What mounts first decides for all, and which that is, nobody can tell, but for the root. Empty
+        where nothing mounts it at one of its targets of now. Raises Unobservable where that cannot be
+        told.
         """
         if self.fstab_error:
             raise Unobservable(self.fstab_error)
-        entry = self.entry(group)
-        for mount in group:
-            rows = [str(found.row + 1) for found in fstab.find(self.fstab, mount.target)]
-            # The root and /usr are mounted before systemd's units are, and then as fstab says.
-            unit = None
-            if mount.target not in ("/", "/usr"):
-                unit = mount_units.find(self.host, mount.target, bool(rows))
-            if unit and self._decides(unit, mount, entry):
-                if not unit.starts:
-                    return None
-                return Persisted("unit", mount.target, unit.source, unit.options)
-            if len(rows) > 1:
-                raise Unobservable(
-                    f"/etc/fstab: lines {' and '.join(rows)} both mount {mount.target}: leave one"
-                )
-        flags = self._rootflags(group[0].target)
-        if entry is None:
-            # Without a line the root is still mounted: by the kernel's command line.
-            is_root = group[0].target == "/"
-            return Persisted("rootflags", "/", "/proc/cmdline", flags) if is_root else None
-        source = f"/etc/fstab line {entry.row + 1}"
-        return Persisted("fstab", entry.target, source, (*flags, *entry.options))
+        here = [mount.target for mount in group]
+        lines = [entry.target for entry in self.fstab if self._names(entry, group[0])]
+        targets = ["/"] if "/" in here else list(dict.fromkeys([*here, *lines]))
+        found = [way for way in (self._way(target, group[0]) for target in targets) if way]
+        return found if any(way.target in here for way in found) else []
+
+    def rootflags(self) -> tuple[str, ...]:
+        """Return the options with which the initramfs mounts the root."""
+        found = _ROOTFLAGS.findall(self.host.read("/proc/cmdline"))
+        return tuple(found[-1].split(",")) if found else ()
+
+    def _way(self, target: str, mount: Mount) -> Persisted | None:
+        """Return what mounts the superblock of a mount at a target at the next boot, if anything does."""
+        lines = fstab.find(self.fstab, target)
+        # The root and /usr are mounted before systemd's units are, and then as fstab says.
+        unit = None if target in ("/", "/usr") else mount_units.find(self.host, target, bool(lines))
+        if unit and self._decides(unit, target, mount, lines):
+            return Persisted("unit", target, unit.source, unit.options) if unit.starts else None
+        if len(lines) > 1:
+            rows = " and ".join(str(line.row + 1) for line in lines)
+            raise Unobservable(f"/etc/fstab: lines {rows} both mount {target}: leave one")
+        flags = self.rootflags() if target == "/" else ()
+        if lines and self._names(lines[0], mount):
+            return _of_line(lines[0], flags)
+        # Without a line the root is still mounted: by the kernel's command line.
+        return Persisted("rootflags", "/", "/proc/cmdline", flags) if target == "/" else None
 
     def _visible(self) -> list[Mount]:
         return visible(parse_mountinfo(self.host.read("/proc/self/mountinfo")))
@@ -184,19 +189,17 @@ class Mounts:
         name = self.blocks.name_of(mount.device)
         return self.blocks.whole(name) if name and mount.fstype in _ONE_CARRIER else None
 
-    def _decides(self, unit: MountUnit, mount: Mount, entry: fstab.Entry | None) -> bool:
+    def _decides(self, unit: MountUnit, target: str, mount: Mount, lines: list[fstab.Entry]) -> bool:
         """Tell whether a unit, or drop-ins over what systemd makes of fstab, mount this superblock.
 
         A bind mount's unit mounts none. Raises Unobservable for one that is about another device.
         """
         if not unit.is_unit:
-            return entry is not None and entry.target == mount.target
+            return len(lines) == 1 and self._names(lines[0], mount)
         if unit.fstype == "none" or {"bind", "rbind"} & set(unit.options):
             return False
         if unit.what and not self._is_device(unit.what, unit.fstype or "auto", mount):
-            raise Unobservable(
-                f"{unit.source} mounts {unit.what} at {mount.target}, not what is mounted there now"
-            )
+            raise Unobservable(f"{unit.source} mounts {unit.what} at {target}, not {mount.source}")
         return True
 
     def _names(self, entry: fstab.Entry, mount: Mount) -> bool:
@@ -204,15 +207,19 @@ class Mounts:
         return self._is_device(entry.spec, entry.fstype, mount)
 
     def _is_device(self, spec: str, fstype: str, mount: Mount) -> bool:
-        tag, equals, value = spec.partition("=")
-        link = f"/dev/disk/{_BY_TAG[tag]}/{value}" if equals and tag in _BY_TAG else spec
+        if not (fstype in ("auto", mount.fstype) or {fstype, mount.fstype} <= set(EXT)):
+            return False
+        tag, equals, value = fstab.unquoted(spec).partition("=")
+        link = f"/dev/disk/{fstab.TAGS[tag]}/{_as_link(value)}" if equals and tag in fstab.TAGS else spec
         mounted = {self.blocks.name_of(mount.device)}
         if mount.fstype == "btrfs":
             # Any member names the whole.
             mounted = set(map(self.blocks.name_of, self.filesystems.devices(mount, None)[0]))
-        same_type = fstype in ("auto", mount.fstype) or {fstype, mount.fstype} <= set(EXT)
-        path = self.host.resolve(link)
-        return same_type and path.startswith("/dev/") and path[len("/dev/") :] in mounted
+        if link not in self._resolved:
+            # Each line is held against each file system.
+            self._resolved[link] = self.host.resolve(link)
+        path = self._resolved[link]
+        return path.startswith("/dev/") and path[len("/dev/") :] in mounted
 
     def _read_nodev(self) -> set[str]:
         text = self.host.read("/proc/filesystems")
@@ -242,49 +249,80 @@ class Mounts:
             why = "no file system: it rests on how the database opens the device"
             return {name: unknown(mount.target, why) for name in _PERSISTED}
         try:
-            found = self.boot(superblock.mounts)
+            ways = self.boot(superblock.mounts)
         except Unobservable as error:
             return {name: unknown("fstab, mount units", str(error)) for name in _PERSISTED}
-        if found is None:
+        if not ways:
             why = "no fstab line and no mount unit mounts this device there at the next boot"
             return {name: Observation("unset", "/etc/fstab", why) for name in _PERSISTED}
-        source = found.source
-        said = mountwords.fold(found.options)
-        atime = Observation(said.get("atime", "relatime"), source)
-        if mount.fstype == "xfs":
-            return {"barrier": _xfs_persisted(said, source), "data_mode": no_data_mode("XFS"), "atime": atime}
-        if mount.fstype == "btrfs":
-            barrier = Observation(said.get("barrier", "on"), source)
-            return {"barrier": barrier, "data_mode": no_data_mode("btrfs"), "atime": atime}
-        if ext is None:
-            why = ext_reason or f"there is no rule for {mount.fstype}"
-            said_barrier = Observation(said["barrier"], source) if "barrier" in said else unknown(source, why)
-            return {"barrier": said_barrier, "data_mode": unknown(source, why), "atime": atime}
-        words = ext4.persisted(ext, found.options)
-        source += ", superblock defaults"
+        seen = [_settings(mount.fstype, way, ext, ext_reason) for way in ways]
         return {
-            "barrier": Observation(words["barrier"], source),
-            "data_mode": Observation(words.get("data_mode", "none"), source),
-            "atime": atime,
+            "barrier": _agreed(ways, [found["barrier"] for found in seen]),
+            "data_mode": _agreed(ways, [found["data_mode"] for found in seen]),
+            # Of each mount its own.
+            "atime": seen[0]["atime"],
         }
 
     def _options_boot(self, superblock: Superblock) -> list[str] | None:
         try:
-            found = None if superblock.hidden_in else self.boot(superblock.mounts)
+            found = [] if superblock.hidden_in else self.boot(superblock.mounts)
         except Unobservable:
             return None
-        return list(found.options) if found else None
+        return list(found[0].options) if found else None
 
-    def _rootflags(self, target: str) -> tuple[str, ...]:
-        if target != "/":
-            return ()
-        found = _ROOTFLAGS.findall(self.host.read("/proc/cmdline"))
-        return tuple(found[-1].split(",")) if found else ()
+
+def _of_line(line: fstab.Entry, flags: tuple[str, ...]) -> Persisted:
+    """Return what a line mounts. Raises Unobservable for words of ours that are written as escapes."""
+    source = f"/etc/fstab line {line.row + 1}"
+    meant = tuple(unescape(",".join(line.options)).split(","))
+    if mountwords.fold(meant) != mountwords.fold(line.options):
+        raise Unobservable(f"{source}: {','.join(line.options)} stands for {','.join(meant)}: write it so")
+    return Persisted("fstab", line.target, source, (*flags, *line.options))
+
+
+def _settings(
+    fstype: str, way: Persisted, ext: ext4.Superblock | None, ext_reason: str | None
+) -> dict[str, Observation]:
+    """Return what one way of mounting a file system makes of each setting."""
+    source, said = way.source, mountwords.fold(way.options)
+    atime = Observation(said.get("atime", "relatime"), source)
+    if fstype == "xfs":
+        return {"barrier": _xfs_persisted(said, source), "data_mode": no_data_mode("XFS"), "atime": atime}
+    if fstype == "btrfs":
+        barrier = Observation(said.get("barrier", "on"), source)
+        return {"barrier": barrier, "data_mode": no_data_mode("btrfs"), "atime": atime}
+    if ext is None:
+        why = ext_reason or f"there is no rule for {fstype}"
+        said_barrier = Observation(said["barrier"], source) if "barrier" in said else unknown(source, why)
+        return {"barrier": said_barrier, "data_mode": unknown(source, why), "atime": atime}
+    words = ext4.persisted(ext, way.options)
+    return {
+        "barrier": Observation(words["barrier"], f"{source}, superblock defaults"),
+        "data_mode": Observation(words.get("data_mode", "none"), f"{source}, superblock defaults"),
+        "atime": atime,
+    }
+
+
+def _agreed(ways: list[Persisted], seen: list[Observation]) -> Observation:
+    """Return the one value that all ways of mounting a file system agree on, or that they do not."""
+    source = seen[0].source.replace(ways[0].source, ", ".join(way.source for way in ways), 1)
+    if len({found.value for found in seen}) > 1:
+        said = ", ".join(f"{found.value} by {way.source} at {way.target}" for way, found in zip(ways, seen))
+        return unknown(source, f"{said}: what mounts first decides; give all the same options")
+    return seen[0]._replace(source=source)
 
 
 def _stands_for_all(mount: Mount) -> tuple[bool, bool]:
     """Sort first what a remount may go through: no read-only view of it, and all of it."""
     return mount.read_only_by_itself, mount.root != "/"
+
+
+def _as_link(label: str) -> str:
+    """Return a label as udev spells it in the name of a link."""
+    return "".join(
+        char if char.isalnum() or char in "#+-.:=@_" or not char.isascii() else f"\\x{ord(char):02x}"
+        for char in label
+    )
 
 
 def _atime(options: tuple[str, ...]) -> str:

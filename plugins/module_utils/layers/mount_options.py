@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..facts import fstab, mount_units, mountwords
 from ..facts.mountinfo import Mount
-from ..facts.mounts import Mounts, Superblock
+from ..facts.mounts import Mounts, Persisted, Superblock
 from ..flush import flush_mount, owe, takes_flushes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
@@ -18,6 +19,7 @@ from ..policy.settings import satisfies
 from ..remount import expect_nothing_cached, expect_whole, set_atime, set_barrier
 from . import mount_trial, originals
 from .layer import Change, each, verify
+from .mount_trial import Image
 
 FSTAB = fstab.PATH
 #: Among the originals, what the superblock of / said of data= (a mount point begins with a slash).
@@ -44,7 +46,11 @@ def target_of(row: dict[str, Any]) -> Target:
 
 
 class Work(NamedTuple):
-    """What there is to do, and all that doing it needs."""
+    """What there is to do, and all that doing it needs.
+
+    `edited` and `drop_ins` are new options by mount point, of fstab's lines and of mount units; `images`
+    says on what each of them is tried.
+    """
 
     changes: tuple[Change, ...]
     facts: dict[str, dict[str, Any]]
@@ -53,6 +59,7 @@ class Work(NamedTuple):
     fstab_after: str
     edited: dict[str, tuple[str, ...]]
     drop_ins: dict[str, tuple[str, ...]]
+    images: dict[str, Image]
     root_mode: str | None = None
 
 
@@ -78,7 +85,7 @@ def plan(host: Host, targets: list[Target]) -> Work:
     here = [found for found in reader.superblocks() if found.hidden_in is None]
     superblocks = {mount.target: found for found in here for mount in found.mounts}
     text = host.read(FSTAB) if host.exists(FSTAB) else ""
-    work = Work((), {}, {}, text, text, {}, {})
+    work = Work((), {}, {}, text, text, {}, {}, {})
     for target in targets:
         found = superblocks.get(target.target)
         if found is None:
@@ -135,19 +142,17 @@ def plan_release(host: Host) -> Release:
 
 
 def apply_release(host: Host, work: Release) -> None:
-    """Write the released fstab, once the kernel has tried its lines, and forget the originals."""
+    """Write what is released, once the kernel has tried it, and forget the originals. Raises ChangeFailed."""
     before = _read(host) if host.exists(FSTAB) else ""
+    for image, options in _release_trials(host, before, work):
+        mount_trial.try_options(host, image, options)
+    if work.root_mode:
+        _set_root_mode(host, work.root_mode)
     if work.fstab != before:
-        old = {entry.target: entry.options for entry in fstab.parse(before)}
-        changed = [entry for entry in fstab.parse(work.fstab) if entry.options != old[entry.target]]
-        for fstype, options in dict.fromkeys((entry.fstype, entry.options) for entry in changed):
-            mount_trial.try_options(host, fstype, options, True)
         host.write_file(FSTAB, work.fstab.encode("utf-8", "surrogateescape"))
     for path in work.drop_ins:
         host.remove_file(path)
         host.change(["rmdir", "--ignore-fail-on-non-empty", posixpath.dirname(path)])
-    if work.root_mode:
-        _set_root_mode(host, work.root_mode)
     _tell_systemd(host)
     originals.save(host, {})
 
@@ -190,13 +195,12 @@ def _plan_boot(
     name, fstype = facts["target"], facts["fstype"]
     if "/" in facts["targets"] and "data_mode" in stale:
         mode = stale["data_mode"]
-        work = _plan_root(work, facts, mode)
+        work = _plan_root(work, facts, mode, _image(reader, group, fstype))
         stale = {setting: value for setting, value in stale.items() if setting != "data_mode"}
         if not stale:
             return work
-    source = reader.boot(group)
-    line = reader.entry(group)
-    if source is None or source.place == "rootflags" or (source.place == "fstab" and line is None):
+    ways = reader.boot(group)
+    if not ways or ways[0].place == "rootflags":
         raise ChangeFailed(f"{name}: no fstab line of its own to edit; add one, by UUID")
     changes = [
         Change(name, setting, "persisted", facts["persisted"][setting], value)
@@ -204,27 +208,60 @@ def _plan_boot(
     ]
     words = {s: v for s, v in stale.items() if s in mountwords.SETTINGS_OF.get(fstype, ())}
     work = work._replace(changes=(*work.changes, *changes))
-    if source.place == "unit" or line is None:
-        options = _changed(source.options, words, fstype)
-        return work._replace(drop_ins={**work.drop_ins, source.target: options})
+    for way in ways:
+        # What mounts it elsewhere has to agree, but on the atime, which each mount has of its own.
+        own = words if way is ways[0] else {s: v for s, v in words.items() if s != "atime"}
+        work = _plan_way(work, way, own, _image(reader, group, fstype))
+    return work
+
+
+def _plan_way(work: Work, way: Persisted, words: dict[str, str], image: Image) -> Work:
+    """Add other options for one fstab line, or a drop-in over one mount unit."""
+    work = work._replace(images={**work.images, way.target: image})
+    if way.place == "unit":
+        options = _changed(way.options, words, image.fstype)
+        if options == way.options:
+            return work
+        return work._replace(drop_ins={**work.drop_ins, way.target: options})
     # Earlier edits of this plan may have moved it.
-    found = fstab.parse(work.fstab_after)
-    entry = next(e for e in found if (e.spec, e.target) == (line.spec, line.target))
-    options = _changed(entry.options, words, fstype)
+    (entry,) = fstab.find(fstab.parse(work.fstab_after), way.target)
+    options = _changed(entry.options, words, image.fstype)
+    if options == entry.options:
+        return work
     return work._replace(
         fstab_after=fstab.set_options(work.fstab_after, entry, options, _NOTE),
         edited={**work.edited, entry.target: options},
     )
 
 
-def _plan_root(work: Work, facts: dict[str, Any], mode: str) -> Work:
+def _images(reader: Mounts) -> dict[str, Image]:
+    """Return on what the options of each mount point are tried."""
+    here = [found.mounts for found in reader.superblocks() if found.hidden_in is None]
+    return {mount.target: _image(reader, group, group[0].fstype) for group in here for mount in group}
+
+
+def _image(reader: Mounts, group: list[Mount], fstype: str) -> Image:
+    """Return what an image has to be like to stand for a mounted file system."""
+    found, _why = reader.filesystems.superblock(group[0])
+    is_root = "/" in (mount.target for mount in group)
+    return Image(
+        fstype,
+        found is None or found.journal != "none",
+        found.options if found else (),
+        reader.rootflags() if is_root else None,
+    )
+
+
+def _plan_root(work: Work, facts: dict[str, Any], mode: str, image: Image) -> Work:
     """Add a superblock default for the root: in its fstab line, data= would stop the boot."""
     if "data_mode" in mountwords.fold(facts["options_boot"] or ()):
         raise ChangeFailed(
             "/: rootflags= or fstab's line of / names data=: take it out there, then run again"
         )
     change = Change("/", "data_mode", "persisted", facts["persisted"]["data_mode"], mode)
-    return work._replace(changes=(*work.changes, change), root_mode=mode)
+    return work._replace(
+        changes=(*work.changes, change), root_mode=mode, images={**work.images, "/": image}
+    )
 
 
 def _set_root_mode(host: Host, mode: str) -> None:
@@ -270,19 +307,19 @@ def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> Non
 
 
 def _persist(host: Host, work: Work) -> None:
+    """Write what the next boot reads, once the kernel has tried all of it. Raises ChangeFailed."""
+    for image, options in _trials(work):
+        mount_trial.try_options(host, image, options)
     if work.root_mode:
         _keep_root_mode(host, work)
         _set_root_mode(host, work.root_mode)
-    if work.fstab_after == work.fstab_before and not work.drop_ins:
-        return
-    for fstype, options, journal in dict.fromkeys(_trials(work)):
-        mount_trial.try_options(host, fstype, options, journal)
     if work.fstab_after != work.fstab_before:
         _write_fstab(host, work)
     for target, options in work.drop_ins.items():
         text = mount_units.render(options).encode("utf-8", "surrogateescape")
         host.write_file(mount_units.drop_in(target), text)
-    _tell_systemd(host)
+    if work.fstab_after != work.fstab_before or work.drop_ins:
+        _tell_systemd(host)
 
 
 def _keep_root_mode(host: Host, work: Work) -> None:
@@ -309,13 +346,35 @@ def _write_fstab(host: Host, work: Work) -> None:
     host.write_file(FSTAB, work.fstab_after.encode("utf-8", "surrogateescape"))
 
 
-def _trials(work: Work) -> list[tuple[str, tuple[str, ...], bool]]:
-    """Return the file system, options and journal of each line or drop-in that changes."""
-    of_target = {target: facts for facts in work.facts.values() for target in facts["targets"]}
-    return [
-        (of_target[target]["fstype"], options, of_target[target]["data_mode"] != "none")
-        for target, options in (*work.edited.items(), *work.drop_ins.items())
-    ]
+def _trials(work: Work) -> list[tuple[Image, tuple[str, ...]]]:
+    """Return the image and the options of each line or drop-in that changes, and of the root's boots."""
+    changed = {**work.edited, **work.drop_ins}
+    found = [(work.images[target], options) for target, options in changed.items()]
+    if work.root_mode:
+        found += _root_trials(work.images["/"], work.root_mode, (work.fstab_before, work.fstab_after))
+    return list(dict.fromkeys(found))
+
+
+def _release_trials(host: Host, before: str, work: Release) -> list[tuple[Image, tuple[str, ...]]]:
+    """Return the image and the options of each line that a release changes, and of the root's boots."""
+    old = {entry.target: entry.options for entry in fstab.parse(before)}
+    changed = [entry for entry in fstab.parse(work.fstab) if entry.options != old[entry.target]]
+    images = _images(Mounts(host)) if changed or work.root_mode else {}
+    found = [(images.get(entry.target, Image(entry.fstype)), entry.options) for entry in changed]
+    if work.root_mode:
+        found += _root_trials(images["/"], work.root_mode, (before, work.fstab))
+    return list(dict.fromkeys(found))
+
+
+def _root_trials(image: Image, mode: str, tables: Iterable[str]) -> list[tuple[Image, tuple[str, ...]]]:
+    """Return the boots of the root with another default: a run can be killed before it writes fstab."""
+    others = [option for option in image.defaults if not option.startswith("data=")]
+    image = image._replace(defaults=(*others, f"data={mode}"))
+    return [(image, options) for text in tables for options in _root_line(text) or [()]]
+
+
+def _root_line(text: str) -> list[tuple[str, ...]]:
+    return [entry.options for entry in fstab.find(fstab.parse(text), "/")]
 
 
 def _tell_systemd(host: Host) -> None:

@@ -9,6 +9,10 @@ same file system with the very same options is the test that does not.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..facts import ext4
 from ..host import ChangeFailed, Host
 
 #: Ours alone; made and removed by each trial.
@@ -17,27 +21,70 @@ _IMAGE = f"{DIRECTORY}/image"
 _POINT = f"{DIRECTORY}/mnt"
 #: Name things that the image does not have.
 _OF_OTHER_DEVICES = ("journal_path=", "journal_dev=", "logdev=", "rtdev=", "device=", "subvol=", "subvolid=")
+_NAMESPACE = ("unshare", "--mount", "--propagation", "private")
+#: Image, type, options of the initramfs, mount point, options of the remount. mount(8) would make a
+#: loop device of its own read-only for a read-only mount, and the remount fail. Detached while it is
+#: mounted, a loop device goes with its mount.
+_REPLAY = """set -e
+device=$(losetup --find --show "$1")
+trap 'losetup --detach "$device"' EXIT
+mount -t "$2" -o "$3" "$device" "$4"
+mount -o "$5" --options-source=disable "$device" "$4"
+"""
 
 
-def try_options(host: Host, fstype: str, options: tuple[str, ...], journal: bool) -> None:
+class Image(NamedTuple):
+    """What a throw-away image has to be like to stand for a file system.
+
+    `defaults` are the mount options that an ext superblock sets; `rootflags` are the options with which
+    the initramfs mounts the root, read-only, None for other file systems.
+    """
+
+    fstype: str
+    journal: bool = True
+    defaults: tuple[str, ...] = ()
+    rootflags: tuple[str, ...] | None = None
+
+
+def try_options(host: Host, image: Image, options: tuple[str, ...]) -> None:
     """Mount an image with these options in a mount namespace that ends at once.
 
-    Raises ChangeFailed when the kernel refuses them, or when no trial can be made: then the
-    line must not be written.
+    The root is mounted as a boot does it: read-only with `rootflags`, then made writable with the options.
+    Raises ChangeFailed when the kernel refuses them, or when no trial can be made: then neither the line
+    nor the superblock must be written.
     """
-    tried = [option for option in options if not option.startswith(_OF_OTHER_DEVICES)]
+    names = [ext4.tune2fs_name(option) for option in image.defaults]
+    # What tune2fs keeps as a text comes before the options of the mount.
+    texts = [option for option, name in zip(image.defaults, names) if name is None]
     host.change(["mkdir", "-p", _POINT])
     try:
-        host.change(_mkfs(host, fstype, journal))
-        mount = ["mount", "-t", fstype, "-o", ",".join(["loop", *tried]), _IMAGE, _POINT]
-        host.change(["unshare", "--mount", "--propagation", "private", *mount])
+        host.change(_mkfs(host, image.fstype, image.journal))
+        for name in filter(None, names):
+            host.change(["tune2fs", "-o", name, _IMAGE])
+        if image.rootflags is None:
+            words = ["loop", *_of_image(texts), *_of_image(options)]
+            host.change([*_NAMESPACE, "mount", "-t", image.fstype, "-o", ",".join(words), _IMAGE, _POINT])
+        else:
+            first = ",".join(["ro", *_of_image(texts), *_of_image(image.rootflags)])
+            then = ",".join(["remount", "rw", *_of_image(options)])
+            replay = [*_NAMESPACE, "sh", "-c", _REPLAY, "sh", _IMAGE, image.fstype, first, _POINT, then]
+            host.change(replay)
     except ChangeFailed as error:
         raise ChangeFailed(
-            f"options {','.join(options)} for {fstype}: the running kernel did not mount"
-            f" a test image with them, so fstab and mount units stay as they are: {error}"
+            f"options {','.join(options)} for {image.fstype}{_with_defaults(image)}: the running kernel did not"
+            " mount a test image with them, so fstab, mount units and superblock stay as they are; take out"
+            f" what it refuses: {error}"
         ) from error
     finally:
         host.change(["rm", "-rf", DIRECTORY])
+
+
+def _of_image(options: Iterable[str]) -> list[str]:
+    return [option for option in options if not option.startswith(_OF_OTHER_DEVICES)]
+
+
+def _with_defaults(image: Image) -> str:
+    return f" with {','.join(image.defaults)} in its superblock" if image.defaults else ""
 
 
 def _mkfs(host: Host, fstype: str, journal: bool) -> list[str]:

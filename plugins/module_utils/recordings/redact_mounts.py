@@ -112,17 +112,20 @@ def _fstab_line(line: str, names: Identities) -> str:
     fields = words[first::2]
     if fields and fields[0].startswith("#"):
         return "".join([*words[:first], "#"])
+    if len(fields) > 6 and fields[6].startswith("#"):
+        return _fstab_line("".join(words[: first + 12]), names) + "#"
     kept = [_FIELDS[min(place, len(_FIELDS) - 1)](field, fields, names) for place, field in enumerate(fields)]
     words[first::2] = kept
     return "".join(words)
 
 
 def _spec(field: str, fields: list[str], names: Identities) -> str:
-    tag, equals, value = field.partition("=")
+    tag, equals, value = fstab_file.unquoted(field).partition("=")
+    quote = field[-1] if field != fstab_file.unquoted(field) else ""
     if equals and tag in ("UUID", "PARTUUID"):
-        return f"{tag}={names.of(value)}"
+        return f"{tag}={quote}{names.of(value)}{quote}"
     if equals and tag in ("LABEL", "PARTLABEL"):
-        return f"{tag}={names.scrub(value)}"
+        return f"{tag}={quote}{names.scrub(value)}{quote}"
     if equals and tag == "ID":
         return f"ID={names.link('by-id', value)}"
     return _source(field, fields[2] if len(fields) > 2 else "", names)

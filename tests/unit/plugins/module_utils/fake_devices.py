@@ -225,6 +225,10 @@ def dm(name: str, maker: str, below: tuple[str, ...], number: str, *tables: str)
     return FakeLayer(name, "dm", below, number, f"{maker.lower()}-{name}", f"{maker}-{name}-uuid", tables)
 
 
+#: The id of the root's mount.
+ROOT_MOUNT = 30
+
+
 @dataclass
 class FakeMount:
     """A mounted file system, and what its superblock makes it do by default.
@@ -273,8 +277,9 @@ class FakeMount:
         shown = ["nobarrier"] if self.has_barriers and self.barrier == "off" else []
         options = ",".join((*self.flags, *atime))
         super_options = ",".join((self.sb_flag, *shown, *self.super_options))
+        parent = 1 if self.target == "/" else ROOT_MOUNT
         return (
-            f"{number} 1 {self.device} / {self.target} {options} shared:1"
+            f"{number} {parent} {self.device} / {self.target} {options} shared:1"
             f" - {self.fstype} {self.source} {super_options}\n"
         )
 

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, scheduler_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Unobservable
 
-from .fake_devices import MAKES, PORTS, FakeDisk, FakeLayer, FakeMount, dm, md
+from .fake_devices import MAKES, PORTS, ROOT_MOUNT, FakeDisk, FakeLayer, FakeMount, dm, md
 from .fake_host import FakeHost
 from .fake_udev import play
 
@@ -29,11 +29,6 @@ UNITS = "/etc/systemd/system"
 #: Commands that change nothing that this model has.
 _HARMLESS = (
     "mkdir",
-    "mkfs.btrfs",
-    "mkfs.ext2",
-    "mkfs.ext3",
-    "mkfs.ext4",
-    "mkfs.xfs",
     "rm",
     "rmdir",
     "truncate",
@@ -44,7 +39,8 @@ _SDPARM = ("sdparm", "--quiet", "--readonly", "--get", "WCE=1", "-H")
 class SmallHost(FakeHost):
     """The machine. Change its parts freely: files and commands are made when they are read.
 
-    `trial_refuses` is an option that the throw-away image of a mount trial does not take;
+    `trial_refuses` is an option that the throw-away image of a mount trial does not take, and
+    `image_defaults` is what its superblock sets;
     `initramfs` names the layers that an initramfs makes, before any rule of ours.
     """
 
@@ -55,6 +51,7 @@ class SmallHost(FakeHost):
         self.mounts: dict[str, FakeMount] = {}
         self.trial_refuses = "bogus"
         self.initramfs: tuple[str, ...] = ()
+        self.image_defaults: list[str] = []
         self.files.update(
             {
                 "/etc/fstab": "# /etc/fstab: static file system information.\n",
@@ -280,6 +277,8 @@ class SmallHost(FakeHost):
         }
         if argv[0] in commands:
             commands[argv[0]](argv)
+        elif argv[0].startswith("mkfs"):
+            self.image_defaults = []
         elif argv[0] not in _HARMLESS:
             raise ChangeFailed(f"{argv[0]}: No such file or directory")
 
@@ -429,6 +428,10 @@ class SmallHost(FakeHost):
 
     def _tune(self, argv: list[str]) -> None:
         _tune2fs, _o, word, device = argv
+        if device.endswith("/image"):
+            names = {"journal_data": "data=journal", "nobarrier": "nobarrier"}
+            self.image_defaults.append(names.get(word, f"data={word.rpartition('_')[2]}"))
+            return
         (mount,) = [m for m in self.mounts.values() if device == f"/dev/block/{m.device}"]
         others = tuple(option for option in mount.sb_options if not option.startswith("data="))
         modes = {"journal_data": "data=journal", "journal_data_writeback": "data=writeback"}
@@ -463,13 +466,19 @@ class SmallHost(FakeHost):
             mount.apply(word)
 
     def _try(self, argv: list[str]) -> None:
-        options = argv[argv.index("-o") + 1].split(",")
-        xfs = argv[argv.index("-t") + 1] == "xfs"
-        wrong = [
-            o
-            for o in options
-            if o == self.trial_refuses or (xfs and o.startswith(("barrier", "nobarrier", "data=")))
-        ]
+        """Mount the throw-away image, or replay a boot of the root on it."""
+        if "sh" in argv:
+            image, fstype, first, _point, then = argv[argv.index("sh", argv.index("-c")) + 1 :]
+            steps = [first.split(","), then.split(",")]
+        else:
+            image, fstype = argv[-2], argv[argv.index("-t") + 1]
+            steps = [argv[argv.index("-o") + 1].split(",")]
+        said = [option for step in steps for option in step]
+        wrong = [o for o in said if o == self.trial_refuses or (fstype == "xfs" and o.startswith(_NOT_XFS))]
+        modes = [o for o in (*self.image_defaults, *said) if o.startswith("data=")]
+        together = {"data=ordered": ("journal_async_commit",), "data=journal": ("delalloc", "dioread_nolock")}
+        wrong += [o for o in said if o in together.get((modes or ["data=ordered"])[-1], ())]
+        assert image.endswith("/image")
         if wrong:
             raise ChangeFailed(f"mount: wrong fs type, bad option {wrong[0]}")
 
@@ -488,8 +497,12 @@ class SmallHost(FakeHost):
                     disk.dirty = True
 
     def _mountinfo(self) -> str:
-        lines = ["22 1 0:21 / /proc rw,relatime - proc proc rw\n", "23 1 0:24 / /tmp rw - tmpfs tmpfs rw\n"]
-        return "".join([*lines, *(mount.line(n) for n, mount in enumerate(self.mounts.values(), 30))])
+        lines = [
+            f"22 {ROOT_MOUNT} 0:21 / /proc rw,relatime - proc proc rw\n",
+            f"23 {ROOT_MOUNT} 0:24 / /tmp rw - tmpfs tmpfs rw\n",
+        ]
+        numbered = enumerate(self.mounts.values(), ROOT_MOUNT)
+        return "".join([*lines, *(mount.line(number) for number, mount in numbered)])
 
     def _udev_database(self) -> str:
         records = []
@@ -597,6 +610,7 @@ class Multipath(BigHost):
 
 
 _BTRFS = ("barrier", "nobarrier")
+_NOT_XFS = ("barrier", "nobarrier", "data=")
 
 
 def _cache_type(disk: FakeDisk) -> str:

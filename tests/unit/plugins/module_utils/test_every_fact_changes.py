@@ -202,7 +202,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
     ("disks", "sda", "scheduler.persisted", queue_rule(SDA, scheduler="none"), "unset", "none"),
     ("disks", "sda", "readahead.running", disk("sda", readahead="512"), "128", "512"),
     ("disks", "sda", "readahead.persisted", queue_rule(SDA, readahead="512"), "unset", "512"),
-    ("mounts", PG, "targets", mounted("99 1 8:1 /x /mnt/x rw - ext4 /dev/sda1 rw\n"), [PG], [PG, "/mnt/x"]),
+    ("mounts", PG, "targets", mounted("99 30 8:1 /x /mnt/x rw - ext4 /dev/sda1 rw\n"), [PG], [PG, "/mnt/x"]),
     ("mounts", PG, "hidden_in", in_a_container, None, "process 77 (postgres)"),
     (
         "mounts",
@@ -404,7 +404,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         "",
         "",
         "elsewhere",
-        mounted("98 1 0:9 / /ram rw - tmpfs tmpfs rw\n"),
+        mounted("98 30 0:9 / /ram rw - tmpfs tmpfs rw\n"),
         {"/proc": "proc", "/tmp": "tmpfs"},
         {"/proc": "proc", "/tmp": "tmpfs", "/ram": "tmpfs"},
     ),
@@ -442,8 +442,8 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         "fstab_error",
         content("/etc/fstab", "one two\n"),
         None,
-        "/etc/fstab line 1: seen 'one two'; wanted 'device target type options [dump] [pass]'; mend that line,"
-        " then run again",
+        "/etc/fstab line 1: seen 'one two'; wanted 'device target type options [dump] [pass]', and a"
+        " comment behind all six only; mend that line, then run again",
     ),
 ]
 

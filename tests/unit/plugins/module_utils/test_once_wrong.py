@@ -44,7 +44,7 @@ def test_a_read_only_bind_mount_does_not_make_the_file_system_read_only():
     """T (lab): `mount -o remount,ro,... SOURCE BIND` turns the superblock read-only for all."""
     host = SmallHost()
     host.mounts[PG].barrier = "off"
-    bind = "29 1 8:1 / /mnt/bind ro,relatime - ext4 /dev/sda1 rw,nobarrier\n"
+    bind = "29 30 8:1 / /mnt/bind ro,relatime - ext4 /dev/sda1 rw,nobarrier\n"
     rest = host._mountinfo
     host.files["/proc/self/mountinfo"] = lambda: bind + rest()
     real = host.on_change
@@ -60,7 +60,7 @@ def test_a_read_only_bind_mount_does_not_make_the_file_system_read_only():
 def test_a_database_on_tmpfs_is_not_said_to_lie_on_its_parent():
     host = SmallHost()
     host.files["/proc/self/mountinfo"] = (
-        host.read("/proc/self/mountinfo") + "98 1 0:50 / /srv/pgdata/ram rw - tmpfs tmpfs rw\n"
+        host.read("/proc/self/mountinfo") + "98 31 0:50 / /srv/pgdata/ram rw - tmpfs tmpfs rw\n"
     )
     found = look(
         host, "strict", mounts=None, databases=[{"engine": "postgresql", "paths": ["/srv/pgdata/ram/db"]}]

@@ -35,7 +35,7 @@ def test_the_recording_is_returned_and_nothing_changes(
 
 def test_bytes_that_are_no_text_reach_the_controller(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     host = SmallHost()
-    odd = "99 1 8:99 / /srv/caf\udce9 rw - ext4 /dev/sdz rw\n"
+    odd = "99 30 8:99 / /srv/caf\udce9 rw - ext4 /dev/sdz rw\n"
     host.files["/proc/self/mountinfo"] = host.read("/proc/self/mountinfo") + odd
     text = run_module(capture, host, monkeypatch, capsys)["recording"]
     assert text.isascii()

@@ -34,7 +34,7 @@ def test_facts_come_under_one_name_and_nothing_changes(
 
 def test_names_that_are_no_text_reach_the_controller(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     host = SmallHost()
-    odd = "99 1 8:99 / /srv/caf\udce9 rw - ext4 /dev/sdz rw\n"
+    odd = "99 30 8:99 / /srv/caf\udce9 rw - ext4 /dev/sdz rw\n"
     host.files["/proc/self/mountinfo"] = host.read("/proc/self/mountinfo") + odd
     result = run_module(storage_facts, host, monkeypatch, capsys)
     assert result["ansible_facts"]["durable_storage"]["mounts"][-1]["target"].startswith("/srv/caf")

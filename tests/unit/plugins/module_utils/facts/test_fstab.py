@@ -105,6 +105,10 @@ def test_every_line_of_a_target_is_found() -> None:
         "/dev/sda1 /srv",
         "/dev/sda1",
         "/dev/sda1 /srv ext4 rw 0 2 oops",
+        # systemd takes these comments for comments, libmount drops the line.
+        "/dev/sda1 /srv ext4 rw 0 # comment",
+        "/dev/sda1 /srv ext4 rw # comment",
+        "/dev/sda1 /srv ext4 rw 0 2# comment",
         "/dev/sda1 /srv ext4 rw, noatime 0 2",
         "/dev/sda1 /srv ext4 rw zero 2",
         "/dev/sda1 /srv ext4 rw 0 ²",
@@ -142,3 +146,35 @@ def test_octal_escapes_name_the_same_target_as_the_kernel_does(name: str) -> Non
     entry = fstab.find(fstab.parse(text), f"/srv/{name}")[0]
     assert entry
     assert fstab.set_options(text, entry, ("ro",), None) == text.replace(" rw", " ro")
+
+
+@pytest.mark.fact(66)
+@pytest.mark.parametrize("comment", ["# comment", "#comment of 3 words"])
+def test_a_comment_behind_all_six_fields_is_none_of_them(comment: str) -> None:
+    """libmount and systemd accept it, and it stays where it is."""
+    text = f"{LINE} {comment}\n"
+    (entry,) = fstab.parse(text)
+    assert entry == fstab.parse(LINE)[0]
+    assert fstab.set_options(text, entry, ("ro",), None) == text.replace("defaults", "ro")
+
+
+@pytest.mark.fact(66)
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ('UUID="pg"', "UUID=pg"),
+        ("UUID='pg'", "UUID=pg"),
+        ('LABEL="pg\\040data"', "LABEL=pg data"),
+        ('UUID="pg', 'UUID="pg'),
+        ('UUID="', 'UUID="'),
+        ("UUID=\"pg'", "UUID=\"pg'"),
+        ('"/dev/sda1"', '"/dev/sda1"'),
+        ('host="x":/y', 'host="x":/y'),
+    ],
+)
+def test_the_value_of_a_tag_may_stand_in_quotes(spec: str, expected: str) -> None:
+    """libmount and systemd accept both kinds, and the line keeps them."""
+    text = LINE.replace("UUID=pg", spec)
+    (entry,) = fstab.parse(text)
+    assert entry.spec == expected
+    assert fstab.set_options(text, entry, ("ro",), None) == text.replace("defaults", "ro")

@@ -41,6 +41,8 @@ def test_captured_host() -> None:
         fstype="xfs",
         source="/dev/sdb1",
         super_options=("rw", "attr2", "inode64", "logbufs=8", "logbsize=32k", "noquota"),
+        number=mounts["/srv/mssql"].number,
+        parent=mounts["/"].number,
     )
     assert mounts["/"].super_options == ("rw", "errors=remount-ro")
     assert {"/tmp/a b", "/tmp/tab\tx", "/tmp/back\\slash", "/tmp/hash#x", "/tmp/umläut"} < set(mounts)
@@ -87,3 +89,39 @@ def test_a_later_mount_hides_an_earlier_one_on_the_same_target() -> None:
 )
 def test_octal_escapes_are_bytes(text: str, expected: str) -> None:
     assert unescape(text) == expected
+
+
+def table(*rows: tuple[int, int, str]) -> list[str]:
+    """Return the ids of the mounts that a path leads to, of rows of id, parent and target."""
+    text = "".join(f"{number} {parent} 8:{number} / {target} rw - ext4 x rw\n" for number, parent, target in rows)
+    return [mount.number for mount in visible(parse_mountinfo(text))]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        # A parent mounted over: the path to the child leads into the newer mount.
+        ([(2, 1, "/srv/pgdata"), (3, 1, "/srv")], ["1", "3"]),
+        ([(2, 1, "/srv"), (3, 2, "/srv/pgdata")], ["1", "2", "3"]),
+        # Over a mount's own root: what lies on that mount goes with it.
+        ([(2, 1, "/srv"), (3, 2, "/srv/pgdata"), (4, 2, "/srv")], ["1", "4"]),
+        ([(2, 1, "/srv"), (3, 2, "/srv/pgdata"), (4, 3, "/srv/pgdata/wal"), (5, 1, "/srv")], ["1", "5"]),
+        ([(2, 1, "/srv"), (4, 2, "/srv"), (3, 4, "/srv/pgdata")], ["1", "4", "3"]),
+        # Names that begin alike hide nothing.
+        ([(2, 1, "/srv/pgdata"), (3, 1, "/srv/pg")], ["1", "2", "3"]),
+        # The root itself mounted over.
+        ([(2, 1, "/srv"), (3, 1, "/"), (4, 3, "/srv")], ["3", "4"]),
+    ],
+)
+def test_a_mount_that_no_path_leads_to_is_dropped(rows: list[tuple[int, int, str]], expected: list[str]) -> None:
+    assert table((1, 0, "/"), *rows) == expected
+    assert table((1, 1, "/"), *rows) == expected, "the first of all may name itself"
+
+
+def test_a_table_that_begins_within_a_directory_hides_as_well() -> None:
+    """In a changed root that is no mount of its own, the parent of the first mounts is in no table."""
+    assert table((2, 9, "/srv/pgdata"), (3, 9, "/srv")) == ["3"]
+
+
+def test_a_table_that_leads_in_a_circle_comes_to_an_end() -> None:
+    assert table((1, 1, "/"), (2, 3, "/a"), (3, 2, "/b"), (4, 1, "/srv")) == ["1", "4"]

@@ -112,6 +112,24 @@ def test_the_next_mount_is_superblock_then_fstab(
     assert {name: persisted[name] for name in expected} == expected
 
 
+@pytest.mark.fact(66)
+@pytest.mark.parametrize(
+    ("spec", "link"),
+    [
+        ('UUID="pg"', "by-uuid/pg"),
+        ("LABEL='pg'", "by-label/pg"),
+        ('LABEL="pg\\040/data"', "by-label/pg\\x20\\x2fdata"),
+        ("PARTLABEL=päckchen", "by-partlabel/päckchen"),
+    ],
+)
+def test_a_line_is_known_by_a_tag_in_quotes_and_by_a_label_as_udev_spells_it(spec: str, link: str) -> None:
+    """libmount and systemd accept quoted tags."""
+    host = SmallHost()
+    host.files["/etc/fstab"] = f"{spec} /srv/pgdata ext4 nobarrier 0 2 # the cluster's data\n"
+    host.links[f"/dev/disk/{link}"] = "/dev/sda1"
+    assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "off"
+
+
 def test_rootflags_count_for_the_root_alone() -> None:
     host = SmallHost()
     host.files["/proc/cmdline"] = "root=/dev/vda1 rootflags=commit=9 rootflags=data=journal,barrier=0 ro\n"
@@ -222,7 +240,7 @@ def test_a_file_system_without_a_disk_is_seen_and_its_disks_are_unknown(fstype: 
 def test_one_superblock_is_one_entry_with_all_its_targets() -> None:
     """It may be mounted many times, and its barriers change through any of them."""
     host = SmallHost()
-    bind = "99 1 8:1 /sub /mnt/bind rw,noatime - ext4 /dev/sda1 rw\n"
+    bind = "99 30 8:1 /sub /mnt/bind rw,noatime - ext4 /dev/sda1 rw\n"
     host.files["/proc/self/mountinfo"] = host.read("/proc/self/mountinfo") + bind
     found = facts(host, "/mnt/bind")
     assert (found["target"], found["targets"]) == ("/srv/pgdata", ["/srv/pgdata", "/mnt/bind"])
@@ -231,3 +249,103 @@ def test_one_superblock_is_one_entry_with_all_its_targets() -> None:
 def test_pseudo_file_systems_are_left_out() -> None:
     groups = Mounts(SmallHost()).superblocks()
     assert [found.mounts[0].target for found in groups] == ["/", "/srv/pgdata", "/srv/mssql", "/srv/maria"]
+
+
+def test_a_disk_that_is_mounted_over_is_not_the_one_that_is_judged() -> None:
+    """/srv over /srv/pgdata: what is written to /srv/pgdata lands on the newer mount."""
+    host = SmallHost()
+    host.add_mount(FakeMount("/srv", "ext4", "8:2", "/dev/sda2", "sda", barrier="off"))
+    groups = {found.mounts[0].target for found in Mounts(host).superblocks()}
+    assert groups == {"/", "/srv"}
+
+
+UNIT = "/etc/systemd/system/mnt-copy.mount"
+
+
+def second_line(host: SmallHost, options: str, target: str = "/mnt/copy") -> None:
+    host.files["/etc/fstab"] = f"{host.read('/etc/fstab')}/dev/sda1 {target} ext4 {options} 0 0\n"
+
+
+@pytest.mark.fact(45)
+@pytest.mark.parametrize(
+    ("first", "second", "differing"),
+    [
+        ("barrier=1", "defaults", []),
+        ("nobarrier", "barrier=0", []),
+        ("defaults", "noatime", []),
+        ("defaults", "nobarrier", ["barrier"]),
+        ("nobarrier", "defaults", ["barrier"]),
+        ("defaults", "data=journal", ["data_mode"]),
+        ("nobarrier,data=journal", "data=writeback", ["barrier", "data_mode"]),
+    ],
+)
+def test_all_lines_for_a_device_must_agree(first: str, second: str, differing: list[str]) -> None:
+    """Whichever mounts first decides, and the other's word is ignored."""
+    host = SmallHost()
+    fstab_line(host, "/srv/pgdata", first)
+    second_line(host, second)
+    found = facts(host, "/srv/pgdata")
+    assert [name for name, value in found["persisted"].items() if value == "unknown"] == differing
+    for name in differing:
+        reason = found["evidence"][f"persisted.{name}"]["reason"]
+        assert "/etc/fstab line 1" in reason
+        assert "/etc/fstab line 2" in reason
+    if not differing:
+        sources = "/etc/fstab line 1, /etc/fstab line 2, superblock defaults"
+        assert found["evidence"]["persisted.barrier"]["source"] == sources
+
+
+@pytest.mark.fact(45)
+@pytest.mark.parametrize(("path", "count"), [(UNIT, 1), (f"{UNIT}.d/x.conf", 1), (UNIT, 2)])
+def test_a_unit_that_mounts_the_device_elsewhere_must_agree_too(path: str, count: int) -> None:
+    host = SmallHost()
+    if path != UNIT:
+        second_line(host, "defaults")
+    else:
+        bind = "99 30 8:1 /sub /mnt/copy rw,noatime - ext4 /dev/sda1 rw\n"
+        host.files["/proc/self/mountinfo"] = host.read("/proc/self/mountinfo") + bind
+        host.links["/etc/systemd/system/local-fs.target.wants/mnt-copy.mount"] = UNIT
+    host.files[path] = f"[Mount]\nWhat={'/dev/sda1' if count == 1 else '/dev/sdb1'}\nOptions=nobarrier\n"
+    assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "unknown"
+
+
+def test_the_root_is_mounted_before_all_others_and_decides_alone() -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = "UUID=root / ext4 defaults 0 1\n/dev/vda1 /mnt/copy ext4 nobarrier 0 0\n"
+    assert facts(host, "/")["persisted"]["barrier"] == "on"
+
+
+@pytest.mark.parametrize("line", ["/srv/pgdata /mnt/copy none bind,nobarrier 0 0", "/dev/sdb1 /mnt/copy xfs nobarrier 0 0"])
+def test_lines_of_other_devices_and_binds_mount_no_superblock(line: str) -> None:
+    host = SmallHost()
+    fstab_line(host, "/srv/pgdata", "defaults")
+    host.files["/etc/fstab"] = f"{host.read('/etc/fstab')}{line}\n"
+    assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "on"
+
+
+def test_a_line_that_mounts_the_device_elsewhere_only_says_nothing_of_where_it_is_now() -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = ""
+    second_line(host, "defaults")
+    assert set(facts(host, "/srv/pgdata")["persisted"].values()) == {"unset"}
+
+
+@pytest.mark.parametrize("target", ["/", "/usr"])
+def test_what_the_initramfs_mounts_is_mounted_as_fstab_says_whatever_units_there_are(target: str) -> None:
+    host = SmallHost()
+    if target == "/usr":
+        host.add_mount(FakeMount("/usr", "ext4", "254:2", "/dev/vda2", "vda"), "/dev/vda2 /usr ext4 nobarrier 0 2\n")
+    else:
+        host.files["/etc/fstab"] = "UUID=root / ext4 nobarrier 0 1\n"
+    unit = {"/": "-.mount", "/usr": "usr.mount"}[target]
+    host.files[f"/etc/systemd/system/{unit}"] = "[Mount]\nOptions=barrier=1\n"
+    assert facts(host, target)["persisted"]["barrier"] == "off"
+
+
+@pytest.mark.fact(55)
+@pytest.mark.parametrize("word", ["nobarrier\\054noatime", "noatime\\054barrier=0", "\\156obarrier"])
+def test_options_that_are_written_as_escapes_count(word: str) -> None:
+    """mount(8) expands a comma that is written as an escape."""
+    host = SmallHost()
+    fstab_line(host, "/srv/pgdata", f"rw,{word}")
+    assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "unknown"

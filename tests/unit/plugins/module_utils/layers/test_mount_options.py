@@ -466,7 +466,53 @@ class TestRoot:
         assert host.mounts["/"].sb_options == ("data=writeback",)
         assert plan_release(host).changes == ()
 
-    @pytest.mark.parametrize("stop_at", [1, 2, 3])
+    @pytest.mark.fact(54)
+    @pytest.mark.parametrize(
+        ("mode", "option"),
+        [("ordered", "journal_async_commit"), ("journal", "delalloc"), ("journal", "dioread_nolock")],
+    )
+    def test_a_mode_that_would_leave_the_root_read_only_is_refused(self, mode: str, option: str) -> None:
+        """The kernel refuses the remount that makes it writable: nothing is changed."""
+        host = self.drifting()
+        host.files[FSTAB] = host.read(FSTAB).replace("errors=remount-ro", f"errors=remount-ro,{option}")
+        before = host.read(FSTAB)
+        with pytest.raises(ChangeFailed, match=f"options errors=remount-ro,{option} for ext4 with data={mode}"):
+            run(host, Target("/", {"data_mode": mode}))
+        assert host.mounts["/"].sb_options == ("data=writeback",)
+        assert (host.read(FSTAB), host.exists(originals.PATH)) == (before, False)
+
+    def test_both_lines_that_a_boot_may_find_are_tried(self) -> None:
+        """A run may be killed between superblock and fstab."""
+        host = self.drifting()
+        host.files[FSTAB] = host.read(FSTAB).replace("errors=remount-ro", "relatime")
+        run(host, self.TARGET, Target("/", {"atime": "noatime"}))
+        tried = [m[-1] for m in host.mutations if m[1] == "unshare"]
+        assert tried == ["remount,rw,noatime", "remount,rw,relatime", "remount,rw,noatime"]
+
+    def test_its_boot_is_replayed_with_rootflags(self) -> None:
+        host = self.drifting()
+        host.files["/proc/cmdline"] = "root=/dev/vda1 rootflags=commit=9,bogus ro\n"
+        with pytest.raises(ChangeFailed, match="bad option bogus"):
+            run(host, self.TARGET)
+        assert host.mounts["/"].sb_options == ("data=writeback",)
+
+    def test_without_a_line_the_boot_is_replayed_all_the_same(self) -> None:
+        host = self.drifting()
+        host.files[FSTAB] = ""
+        run(host, self.TARGET)
+        assert [m[-1] for m in host.mutations if m[1] == "unshare"] == ["remount,rw"]
+
+    def test_a_release_that_would_leave_it_read_only_is_refused(self) -> None:
+        host = self.drifting()
+        vars(host.mounts["/"]).update(data="ordered", sb_options=("data=ordered",))
+        run(host, Target("/", {"data_mode": "writeback"}))
+        host.files[FSTAB] = host.read(FSTAB).replace("errors=remount-ro", "journal_async_commit")
+        with pytest.raises(ChangeFailed, match="options journal_async_commit for ext4 with data=ordered"):
+            apply_release(host, plan_release(host))
+        assert host.mounts["/"].sb_options == ("data=writeback",)
+        assert plan_release(host).changes
+
+    @pytest.mark.parametrize("stop_at", [1, 2, 3, 4, 5, 6, 7, 8])
     def test_killed_anywhere_what_was_there_is_still_known(self, stop_at: int) -> None:
         host = self.drifting()
         work = plan(host, [self.TARGET])
@@ -483,6 +529,59 @@ class TestRoot:
         with pytest.raises(ChangeFailed, match="rootflags= or fstab's line of / names data="):
             run(host, self.TARGET)
         assert host.mutations == []
+
+
+class TestManyLines:
+    """What mounts a device first decides for all of its mounts, so all that mount it are changed."""
+
+    def two(self, second: str = "nobarrier,relatime") -> SmallHost:
+        host = bare()
+        host.files[FSTAB] = host.read(FSTAB) + f"/dev/sda1 /mnt/copy ext4 {second} 0 0\n"
+        return host
+
+    @pytest.mark.fact(45)
+    def test_each_line_of_the_device_is_changed(self) -> None:
+        host = self.two()
+        before = host.read(FSTAB)
+        assert run(host, TIGHT)[-1] == ("barrier", "persisted", "off", "on")
+        lines = [line for line in host.read(FSTAB).split("\n") if "/srv/pgdata" in line or "/mnt/copy" in line]
+        # The atime is of each mount its own.
+        assert lines == [
+            "UUID=pg\t/srv/pgdata\text4\tbarrier=1,noatime\t0 2",
+            "/dev/sda1 /mnt/copy ext4 barrier=1,relatime 0 0",
+        ]
+        assert originals.load(host) == {PG: "nobarrier,noatime", "/mnt/copy": "nobarrier,relatime"}
+        assert len([m for m in host.mutations if m[1] == "unshare"]) == 2
+        assert plan(host, [TIGHT]).changes == ()
+        apply_release(host, plan_release(host))
+        assert host.read(FSTAB) == before
+
+    def test_an_atime_leaves_the_other_lines_alone(self) -> None:
+        host = self.two("nobarrier")
+        run(host, Target(PG, {"atime": "relatime"}))
+        assert "/dev/sda1 /mnt/copy ext4 nobarrier 0 0\n" in host.read(FSTAB)
+
+    def test_a_unit_that_mounts_it_elsewhere_gets_a_drop_in(self) -> None:
+        host = self.two("defaults")
+        unit = f"{UNITS}/mnt-copy.mount"
+        host.files[unit] = "[Mount]\nWhat=/dev/sda1\nOptions=nobarrier\n"
+        run(host, TIGHT)
+        assert host.read(mount_units.drop_in("/mnt/copy")) == mount_units.render(("barrier=1",))
+        assert not host.exists(mount_units.drop_in(PG))
+        assert plan(host, [TIGHT]).changes == ()
+
+    def test_lines_that_contradict_each_other_are_left_to_their_owner(self) -> None:
+        host = self.two("defaults")
+        before = host.read(FSTAB)
+        run(host, Target(PG, {"barrier": "on"}))
+        assert (host.mounts[PG].barrier, host.read(FSTAB)) == ("on", before)
+
+
+def test_the_defaults_of_the_superblock_are_part_of_the_trial() -> None:
+    host = bare("nobarrier,delalloc")
+    vars(host.mounts[PG]).update(data="journal", sb_options=("data=journal",))
+    with pytest.raises(ChangeFailed, match="with data=journal in its superblock"):
+        run(host, TIGHT)
 
 
 class TestRelease:

@@ -102,7 +102,7 @@ def test_where_barriers_may_be_off(target: str, state: str) -> None:
 
 def test_a_second_target_on_a_system_path_counts() -> None:
     host = SmallHost()
-    bind = "99 1 8:1 /sub /usr/local rw - ext4 /dev/sda1 rw\n"
+    bind = "99 30 8:1 /sub /usr/local rw - ext4 /dev/sda1 rw\n"
     host.files["/proc/self/mountinfo"] = host.read("/proc/self/mountinfo") + bind
     assert states(host, "disposable", "/srv/pgdata", accept=True)["only_database_paths"] == "unmet"
 

@@ -96,7 +96,7 @@ def remote(host: SmallHost) -> None:
     mounts = host.files["/proc/self/mountinfo"]
     assert callable(mounts)
     host.files["/proc/self/mountinfo"] = lambda: (
-        mounts() + "90 1 0:90 / /n rw - nfs4 nas.example.com:/x rw,vers=4.2,addr=10.9.8.7\n"
+        mounts() + "90 30 0:90 / /n rw - nfs4 nas.example.com:/x rw,vers=4.2,addr=10.9.8.7\n"
     )
     host.files["/etc/fstab"] += "//nas.example.com/y /m cifs credentials=/etc/cred,username=joe 0 0\n"
 

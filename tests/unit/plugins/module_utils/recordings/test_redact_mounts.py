@@ -96,6 +96,7 @@ def test_options_of_file_systems_stay(options: str) -> None:
         (f"UUID={UUID}", UUID, "UUID="),
         ("PARTUUID=a1b2c3d4-01", "a1b2c3d4", "PARTUUID="),
         ("UUID=root", "root", "UUID="),
+        (f'UUID="{UUID}"', UUID, 'UUID="'),
         ("ID=ata-MODEL_SN1234", "SN1234", "ID=ata-"),
         ("/dev/disk/by-id/ata-MODEL_SN1234-part1", "SN1234", "/dev/disk/by-id/ata-"),
         (f"/dev/disk/by-uuid/{UUID}", UUID, "/dev/disk/by-uuid/"),
@@ -123,6 +124,11 @@ def test_what_is_mounted(spec: str, gone: str, kept: str) -> None:
 )
 def test_what_names_no_single_machine_stays(spec: str) -> None:
     assert redact.fstab(f"{spec} /mnt ext4 defaults", names()).split(" ", maxsplit=1)[0] == spec
+
+
+def test_a_comment_behind_a_line_is_emptied_and_stays_one() -> None:
+    line = "/dev/sda1 /srv/pgdata ext4 defaults 0 2 "
+    assert redact.fstab(f"{line}# the data of Jane", names()) == f"{line}#"
 
 
 pieces = st.sampled_from([*"aA1/=,.:#\\ \t\r\0", "UUID=", "# durable.dbhost", "password=x", "ext4", "\udce9"])
