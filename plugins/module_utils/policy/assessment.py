@@ -24,6 +24,7 @@ from . import (
     requirements,
     scheduling,
     settings,
+    shape,
     ups,
     ups_inputs,
 )
@@ -57,7 +58,7 @@ FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 PERMISSIONS = ("restart_engines", "reboot", "unmount")
 #: What tells where an engine keeps its files when nothing was found.
 _HOW_TO_FIND = {"firebird": ": name its databases' paths in durable_databases"}
-_NO_ENGINES: dict[str, Any] = {"engines": [], "unattributed": []}
+_NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": []}
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
 
@@ -115,6 +116,7 @@ def assess(
     try:
         for facts in filter(None, (storage, engines, power)):
             _check_age(facts, now)
+        _check_shape(storage, engines or _NO_ENGINES)
     except ValueError as error:
         return _empty(inputs, UNKNOWN, [str(error)])
     try:
@@ -343,6 +345,8 @@ def _leaves(storage: dict[str, Any], mounts: list[dict[str, Any]]) -> tuple[list
     for mount in mounts:
         if mount["disks"] == UNKNOWN:
             reasons.append(f"{mount['target']}: {mount['evidence']['disks']['reason']}")
+        elif not mount["disks"] or not mount["disks_seen"]:
+            reasons.append(f"{mount['target']}: nothing is known of the disks below it")
         # Also where a layer between is not understood: what is safer stays safer.
         for name in mount["disks_seen"]:
             if name in by_name:
@@ -533,7 +537,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
 
 
 def _check_age(storage: dict[str, Any], now: str) -> None:
-    taken, here = (_time(text) for text in (storage["time"], now))
+    taken, here = (_time(text) for text in (storage.get("time"), now))
     if abs(here - taken) > _MAX_AGE:
         raise ValueError(
             f"the facts are of {storage['time']}, the controller's clock says {now}: they are of an"
@@ -541,7 +545,19 @@ def _check_age(storage: dict[str, Any], now: str) -> None:
         )
 
 
-def _time(text: str) -> datetime.datetime:
+def _check_shape(storage: dict[str, Any], engines: dict[str, Any]) -> None:
+    found = shape.faults(storage, engines)
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise ValueError(
+            f"the facts cannot be read: {found[0]}{more}; collect them anew with this version of the collection,"
+            " and send a capture (docs/capture.md) when they come back so"
+        )
+
+
+def _time(text: Any) -> datetime.datetime:
+    if not isinstance(text, str):
+        raise ValueError(f"the facts are of no time: seen {text!r}; collect them anew in this run")
     return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
 
 
