@@ -9,6 +9,7 @@ The policy of the collection. Pure: no clock, no files, no Ansible; runs on a ho
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from . import (
     requirements,
     scheduling,
     settings,
+    shape,
     ups,
     ups_inputs,
 )
@@ -57,7 +59,9 @@ FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 PERMISSIONS = ("restart_engines", "reboot", "unmount")
 #: What tells where an engine keeps its files when nothing was found.
 _HOW_TO_FIND = {"firebird": ": name its databases' paths in durable_databases"}
-_NO_ENGINES: dict[str, Any] = {"engines": [], "unattributed": []}
+#: How a reason begins to say what to do.
+_HAS_REMEDY = re.compile(r"[;:] (list|name|see to|mend|update|start|look) ")
+_NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": []}
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
 
@@ -118,6 +122,7 @@ def assess(
         for facts in collected:
             _check_age(facts, now)
         _check_boot(collected)
+        _check_shape(storage, engines or _NO_ENGINES)
     except ValueError as error:
         return _empty(inputs, UNKNOWN, [str(error)])
     try:
@@ -262,7 +267,13 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         guarded.needed,
         [*risks, *found.risks],
         unknowns,
-        (*found.warnings, *_not_asked(case), *guarded.warnings),
+        (
+            *found.warnings,
+            *_not_asked(case),
+            *_unmatched(case),
+            *guarded.warnings,
+            *_slow((*rows, *found.rows)),
+        ),
         found.exposed,
         may_loosen,
         found.lasting,
@@ -304,6 +315,17 @@ def _not_found(case: Case) -> Iterator[str]:
             yield (
                 f"durable_databases names {name}, and none was found: nothing is known of how it commits; start or"
                 " install it where it can be found, or take the entry out"
+            )
+
+
+def _unmatched(case: Case) -> Iterator[str]:
+    """Yield the attestations that are about no disk of this host: nothing rests on them."""
+    ids = sorted(disk["id"] for disk in case.storage["disks"] if disk["id"])
+    for word in case.words:
+        if word.target not in (attestations.HOST, *ids):
+            yield (
+                f"an attestation of {word.claim} by {word.by} is about {word.target}, and no disk here has that id:"
+                f" it counts for nothing; wanted {', '.join((attestations.HOST, *ids))}"
             )
 
 
@@ -416,44 +438,62 @@ def _labels(layers: Iterable[deaf.Deaf]) -> dict[str, list[str]]:
 
 
 def _verdict(found: Findings) -> str:
-    states = {need.state for need in found.needed}
-    seen = {row.verdict for row in found.rows}
-    checks = (
-        ("at_risk", bool(found.risks)),
-        ("blocked", "unmet" in states or any(map(found.withholds, found.rows))),
-        (UNKNOWN, bool(found.unknowns) or any(map(_is_half_known, found.rows))),
-        ("drifted", bool(seen - {"ok", "pending", guard.TIGHTENED})),
-        ("pending", "pending" in seen),
-        ("accepted_loss", not found.profile.promises_durability),
-        ("unverified", "unverified" in states),
-        ("attested", "attested" in states),
-    )
-    return next((verdict for verdict, holds in checks if holds), "durable")
+    told = _told(found)
+    if told:
+        return told[0][0]
+    if not found.profile.promises_durability:
+        return "accepted_loss"
+    return "attested" if any(need.state == "attested" for need in found.needed) else "durable"
 
 
-def _is_half_known(row: Setting) -> bool:
-    """Tell whether a safety setting could not be read: what is known to drift hides nothing."""
-    seen = (row.verdict, row.running, row.persisted)
-    return row.klass == "safety" and row.verdict != "ok" and UNKNOWN in seen
+def _told(found: Findings) -> list[tuple[str, str]]:
+    """Return (verdict, reason) of all that is not right, worst first: the first is the host's verdict.
+
+    What is only slow is a note.
+    """
+    rows = [row for row in found.rows if row.verdict != "ok" and row.klass == "safety"]
+    told = [
+        *(("at_risk", risk) for risk in found.risks),
+        *(("blocked", reason) for reason in _missing(found.needed, "unmet")),
+        *(("blocked", _withheld(row, found)) for row in rows if found.withholds(row)),
+        *((UNKNOWN, _with_remedy(reason)) for reason in found.unknowns),
+        *((_verdict_of(row), _reason(row)) for row in rows if row.verdict != guard.TIGHTENED),
+    ]
+    if found.profile.promises_durability:
+        told += [("unverified", reason) for reason in _missing(found.needed, "unverified")]
+    return sorted(told, key=lambda each: VERDICTS.index(each[0]))
+
+
+def _verdict_of(row: Setting) -> str:
+    """Return what a safety setting that is not right makes of its host: what drifts hides nothing unknown."""
+    if UNKNOWN in (row.verdict, row.running, row.persisted):
+        return UNKNOWN
+    return "pending" if row.verdict == "pending" else "drifted"
 
 
 def _reasons(found: Findings) -> list[str]:
-    return [
-        *found.risks,
-        *found.unknowns,
-        *_missing(found.needed, "unmet"),
-        *(
-            f"{plan.named(row.layer, row.target)} {row.setting}: {row.wanted_running} is withheld until {_awaited(found)}"
-            for row in found.rows
-            if found.withholds(row)
-        ),
-        *(_reason(row) for row in found.rows if row.verdict != "ok"),
-        *_missing(found.needed, "unverified"),
-    ]
+    by_design = (_reason(row) for row in found.rows if row.verdict == guard.TIGHTENED)
+    return [*(reason for _verdict, reason in _told(found)), *by_design]
+
+
+def _slow(rows: Iterable[Setting]) -> list[str]:
+    """Return the settings of class performance that differ: they are listed, and decide no verdict."""
+    return [_reason(row) for row in rows if row.klass != "safety" and row.verdict != "ok"]
 
 
 def _reason(row: Setting) -> str:
-    return f"{plan.named(row.layer, row.target)} {row.setting} {row.verdict}: {row.why}"
+    remedy = f"; {row.remedy}" if row.remedy else ""
+    return f"{plan.named(row.layer, row.target)} {row.setting} {row.verdict}: {row.why}{remedy}"
+
+
+def _withheld(row: Setting, found: Findings) -> str:
+    target = plan.named(row.layer, row.target)
+    return f"{target} {row.setting}: {row.wanted_running} is withheld until {_awaited(found)}"
+
+
+def _with_remedy(reason: str) -> str:
+    """Return why something is not known, with what to do: after a semicolon, where the observer knows better."""
+    return reason if _HAS_REMEDY.search(reason) else f"{reason}; {settings.MEND}"
 
 
 def _awaited(found: Findings) -> str:
@@ -550,7 +590,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
 
 
 def _check_age(storage: dict[str, Any], now: str) -> None:
-    taken, here = (_time(text) for text in (storage["time"], now))
+    taken, here = (_time(text) for text in (storage.get("time"), now))
     if abs(here - taken) > _MAX_AGE:
         raise ValueError(
             f"the facts are of {storage['time']}, the controller's clock says {now}: they are of an"
@@ -569,7 +609,19 @@ def _check_boot(collected: list[dict[str, Any]]) -> None:
         )
 
 
-def _time(text: str) -> datetime.datetime:
+def _check_shape(storage: dict[str, Any], engines: dict[str, Any]) -> None:
+    found = shape.faults(storage, engines)
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise ValueError(
+            f"the facts cannot be read: {found[0]}{more}; collect them anew with this version of the collection,"
+            " and send a capture (docs/capture.md) when they come back so"
+        )
+
+
+def _time(text: Any) -> datetime.datetime:
+    if not isinstance(text, str):
+        raise ValueError(f"the facts are of no time: seen {text!r}; collect them anew in this run")
     return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
 
 

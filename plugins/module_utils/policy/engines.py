@@ -389,6 +389,11 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
     if instance["state"] != "running":
         return
     yield from _defects(instance)
+    for library in instance["preloads"]:
+        yield (
+            f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing;"
+            " take it out of what loads it (LD_PRELOAD, /etc/ld.so.preload), then restart the server"
+        )
     for row in rows:
         rule = _rule_of(instance, row)
         wrong = (

@@ -133,7 +133,7 @@ def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) ->
         claims.append("host_honours_flush")
     if profile.rests_on == "ups" and disk["write_cache"]["kernel"] == "write back":
         claims.append("virtual_host_power")
-    return attestations.find(words, tuple(claims), disk["id"])
+    return _word(words, tuple(claims), disk)
 
 
 def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
@@ -158,7 +158,7 @@ def _cache_of(name: str) -> str:
 def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
     """Return what a promise that rests on a disk asks of it; `rests_on` as in a profile."""
     name, claims, offered = _OF_DISK[rests_on]
-    word = attestations.find(words, claims, disk["id"])
+    word = _word(words, claims, disk)
     seen = offered(disk)
     if seen:
         return Requirement(name, disk["name"], "met", seen, "", "")
@@ -173,8 +173,19 @@ def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Re
         "unmet" if hard else "unverified",
         f"a {disk['kind']} disk, write cache {disk['write_cache']['device']}",
         "nothing on this host shows that it keeps what it was told to keep",
-        f"look at the {'disk' if hard else 'hypervisor or controller'}, then attest {' or '.join(claims)}",
+        f"look at the {'disk' if hard else 'hypervisor or controller'}, then attest {' or '.join(claims)}"
+        + (f" for {disk['id'] or 'this disk, once it has an id'} itself" if disk["kind"] == UNKNOWN else ""),
     )
+
+
+def _word(words: list[Attestation], claims: tuple[str, ...], disk: dict[str, Any]) -> Attestation | None:
+    """Return what somebody attests of a disk, or of all disks of its host.
+
+    A disk of unknown kind may be one that does not last: who attests the host may not have meant it.
+    """
+    if disk["kind"] == UNKNOWN:
+        words = [word for word in words if word.target == disk["id"]]
+    return attestations.find(words, claims, disk["id"])
 
 
 def _device_obeys(disk: dict[str, Any]) -> str | None:

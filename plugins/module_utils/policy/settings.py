@@ -19,6 +19,8 @@ from ..observation import UNKNOWN
 from . import belief
 from .profiles import VALUES, Profile, rank
 
+#: What to do where a value could not be read, and no more is known.
+MEND = "mend what could not be read, then run again"
 #: Persisted word for "nothing says what the next boot will do".
 UNSET = "unset"
 
@@ -241,7 +243,7 @@ def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persis
             f"add a line for {mount['target']} to /etc/fstab, by UUID; where a cluster manager mounts"
             " it, set the options there"
         )
-    return "mend what could not be read, then run again"
+    return MEND
 
 
 def _flush(disk: dict[str, Any]) -> Setting:

@@ -202,6 +202,65 @@ def test_what_waits_for_the_next_mount_is_pending() -> None:
     ]
 
 
+def test_a_slow_setting_decides_no_verdict() -> None:
+    host = settled("strict", mounts=PG)
+    change("mounts", "/srv/pgdata", atime="relatime")(host)
+    found = look(host, "strict", mounts=PG)
+    assert (found["verdict"], found["fails"], found["why"]) == ("durable", False, [])
+    assert [row["setting"] for row in found["changes"]] == ["atime"]
+    assert any(note.startswith("/srv/pgdata atime drift_running: ") for note in found["warnings"])
+
+
+@pytest.mark.parametrize("target", ["serial:OTHER", "Host", "sda"])
+def test_an_attestation_that_is_about_nothing_here_is_mentioned(target: str) -> None:
+    word = attested("host_honours_flush", target)
+    (note,) = [note for note in look(SmallHost(), attestations=[word])["warnings"] if "attestation" in note]
+    assert note.startswith(
+        f"an attestation of host_honours_flush by A. Person is about {target}, and no disk"
+    )
+    assert note.endswith(
+        "wanted host, serial:QEMU_HARDDISK_SATA0001, serial:VIRT0001, wwn:0x5000c500a1b2c3d4"
+    ) or ("wanted host, " in note)
+    for found in (attested("host_honours_flush"), attested()):
+        assert not any("attestation" in note for note in look(SmallHost(), attestations=[found])["warnings"])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    "arrange",
+    [
+        lambda host: None,
+        BARE,
+        LIE,
+        without_hdparm,
+        lambda host: [BARE(host), without_hdparm(host)],
+        lambda host: host.unplug("sda"),
+        change("mounts", "/srv/pgdata", data="writeback"),
+        change("mounts", "/srv/pgdata", journal=False),
+        change("mounts", "/srv/pgdata", sb_options=("nobarrier",)),
+    ],
+)
+def test_the_first_reason_is_the_verdicts_and_each_has_its_remedy(profile: str, arrange: Arrange) -> None:
+    """Of a risk the remedy stands with the setting that makes it, on the same host's list."""
+    host = SmallHost()
+    arrange(host)
+    found = look(host, profile, mounts=PG, accept_data_loss=True)
+    words = {
+        "at_risk": " can vanish",
+        "blocked": "; | is withheld until ",
+        "unknown": " unknown: |not known|nothing is known|could not be read|no answer",
+        "drifted": " drift_",
+        "pending": " pending: ",
+    }
+    if found["why"]:
+        assert re.search(words.get(found["verdict"], ""), found["why"][0]), (found["verdict"], found["why"])
+    for reason in found["why"]:
+        cured = "; " in reason or " is withheld until " in reason or " can vanish" in reason
+        assert cured, reason
+    if found["verdict"] == "at_risk":
+        assert any("; " in reason for reason in found["why"])
+
+
 @pytest.mark.parametrize("level", range(8))
 def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
     """Each row adds one thing that is worse than all before."""
@@ -215,7 +274,7 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ),
         ("unverified", lambda: given_inputs.pop("attestations")),
         ("pending", lambda: change("mounts", "/srv/pgdata", data="writeback")(host)),
-        ("drifted", lambda: change("mounts", "/srv/maria", atime="relatime")(host)),
+        ("drifted", lambda: change("mounts", "/srv/pgdata", sb_options=("nobarrier",))(host)),
         ("unknown", lambda: host.files.pop("/proc/fs/ext4/vdb/options")),
         ("blocked", lambda: given_inputs.update(overrides={"write_cache": "enabled"})),
         ("at_risk", lambda: [BARE(host), change("disks", "sda", cache="enabled")(host)]),

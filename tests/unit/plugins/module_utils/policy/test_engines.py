@@ -733,7 +733,7 @@ class TestMounts:
     def test_a_host_without_engine_has_its_mounts_judged(self) -> None:
         found = judged()
         assert found["verdict"] == "drifted"
-        assert found["warnings"] == []
+        assert not any("engine" in warning for warning in found["warnings"])
 
     def test_an_engine_that_is_named_and_not_found_is_not_safe(self) -> None:
         named = [

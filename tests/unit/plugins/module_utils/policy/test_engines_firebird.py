@@ -18,7 +18,8 @@ def found(*databases: dict[str, Any], **given: Any) -> dict[str, Any]:
 
 
 def settings(**words: str) -> dict[str, Any]:
-    return {name: {"running": "unknown", "persisted": word} for name, word in words.items()}
+    rest = {"running": "unknown", "source": "firebird.conf", "reason": None, "from": None}
+    return {name: {**rest, "persisted": word} for name, word in words.items()}
 
 
 @pytest.mark.fact(34)

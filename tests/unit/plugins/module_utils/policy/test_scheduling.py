@@ -87,8 +87,10 @@ def test_it_holds_only_now_and_after_the_next_boot(running: str, persisted: str 
     (row,) = [row for row in found["settings"] if row["layer"] == "io_scheduler"]
     assert (row["verdict"], row["class"]) == (verdict, "performance")
     assert bool(row["remedy"]) == (verdict != "ok")
-    # It is about speed: never at risk, nor unknown.
-    assert found["verdict"] == ("durable" if verdict == "ok" else "drifted")
+    # It is about speed: a note, with what to do, and no verdict.
+    assert (found["verdict"], found["fails"], found["why"]) == ("durable", False, [])
+    notes = [note for note in found["warnings"] if f" scheduler {verdict}: " in note]
+    assert [note.rpartition("; ")[2] for note in notes] == ([row["remedy"]] if row["remedy"] else [])
 
 
 def test_a_device_without_a_name_of_its_own_is_not_planned() -> None:
