@@ -193,7 +193,9 @@ def next_words(host: Host, unit: Unit) -> list[str]:
     names = {found["braced"] or found["word"] for word in words for found in _VARIABLE.finditer(word)}
     said = _variables(host, unit, names | {_PRELOAD})
     if _BREAKS_FSYNC in said.get(_PRELOAD, ""):
-        raise Unobservable(f"{unit.name}: it preloads {said[_PRELOAD]}, which makes fsync do nothing: take that out")
+        raise Unobservable(
+            f"{unit.name}: it preloads {said[_PRELOAD]}, which makes fsync do nothing: take that out"
+        )
     text = " ".join(
         _VARIABLE.sub(lambda found: said.get(found["braced"] or found["word"], ""), word) for word in words
     )

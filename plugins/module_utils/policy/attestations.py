@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from .profiles import BadInput
 
-
 #: Claim -> the longest that one attestation of it may last, in days.
 CLAIMS = {
     "power_loss_protection": 1096,
@@ -69,7 +68,9 @@ def read(variables: dict[str, Any], today: str) -> Read:
     words = [word for word in found.values() if word.expires >= today]
     about = {(word.claim, word.target) for word in words}
     over = {where: word for where, word in found.items() if word.expires < today}
-    return Read(words, {where: word for where, word in over.items() if (word.claim, word.target) not in about})
+    return Read(
+        words, {where: word for where, word in over.items() if (word.claim, word.target) not in about}
+    )
 
 
 def find(attestations: list[Attestation], claims: tuple[str, ...], disk: str | None) -> Attestation | None:

@@ -66,7 +66,8 @@ _EVIDENCE = Leaf(
     lambda value: (
         isinstance(value, dict)
         and all(isinstance(value.get(field), str) for field in ("value", "source"))
-        and (value.get("reason") is None or isinstance(value["reason"], str))
+        and "reason" in value
+        and (value["reason"] is None or isinstance(value["reason"], str))
     ),
     "value, source and reason",
 )
@@ -97,6 +98,7 @@ _DISK = {
     "scheduler": {"running": _TEXT, "available": _each(_TEXT, "a list of text"), "persisted": _TEXT},
     "evidence": _evidence(
         "id",
+        "kind",
         "write_cache.device",
         "write_cache.kernel",
         "write_cache.persisted",

@@ -271,13 +271,12 @@ class FakeMount:
         elif word in ("noatime", "relatime", "strictatime"):
             self.atime = word
 
-    def line(self, number: int) -> str:
-        """Return its line of the mount table."""
+    def line(self, number: int, parent: int = ROOT_MOUNT) -> str:
+        """Return its line of the mount table; `parent` is the number of the mount that it lies in."""
         atime = [] if self.atime == "strictatime" else [self.atime]
         shown = ["nobarrier"] if self.has_barriers and self.barrier == "off" else []
         options = ",".join((*self.flags, *atime))
         super_options = ",".join((self.sb_flag, *shown, *self.super_options))
-        parent = 1 if self.target == "/" else ROOT_MOUNT
         return (
             f"{number} {parent} {self.device} / {self.target} {options} shared:1"
             f" - {self.fstype} {self.source} {super_options}\n"

@@ -501,8 +501,12 @@ class SmallHost(FakeHost):
             f"22 {ROOT_MOUNT} 0:21 / /proc rw,relatime - proc proc rw\n",
             f"23 {ROOT_MOUNT} 0:24 / /tmp rw - tmpfs tmpfs rw\n",
         ]
-        numbered = enumerate(self.mounts.values(), ROOT_MOUNT)
-        return "".join([*lines, *(mount.line(number) for number, mount in numbered)])
+        numbers = {mount.target: number for number, mount in enumerate(self.mounts.values(), ROOT_MOUNT)}
+        for mount in self.mounts.values():
+            around = (target for target in numbers if mount.target.startswith(f"{target.rstrip('/')}/"))
+            holder = max((target for target in around if target != mount.target), key=len, default="")
+            lines.append(mount.line(numbers[mount.target], numbers.get(holder, 1)))
+        return "".join(lines)
 
     def _udev_database(self) -> str:
         records = []

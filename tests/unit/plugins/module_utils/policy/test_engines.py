@@ -454,7 +454,12 @@ CHECKS = {
 def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str) -> None:
     """Its own settings are as they should be."""
     host = SmallHost()
-    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [instance(engine, databases=[])], "unattributed": []}
+    engines = {
+        "boot_id": BOOT_ID,
+        "time": NOW,
+        "engines": [instance(engine, databases=[])],
+        "unattributed": [],
+    }
     given = inputs("strict", mounts=["/srv/pgdata"])
     assert assess(given, collect(host, NOW), NOW, engines)["exposed"] == []
     host.mounts["/srv/pgdata"].barrier = "off"
@@ -471,7 +476,7 @@ def test_an_engine_on_another_sound_mount_is_not_said_to_have_been_exposed() -> 
     here, there = instance(), instance("mariadb", directories=["/srv/maria"])
     lost, split = instance("faircom", directories=[]), instance("firebird", databases=[], name="split")
     split["directories"] = ["/srv/pgdata", "/srv/nowhere"]
-    engines = {"time": NOW, "engines": [here, there, lost, split], "unattributed": []}
+    engines = {"time": NOW, "boot_id": BOOT_ID, "engines": [here, there, lost, split], "unattributed": []}
     given = inputs("strict", mounts=["/srv/pgdata", "/srv/maria"])
     storage = collect(host, NOW)
     storage["unresolved"]["/srv/nowhere"] = "a disk hangs"
@@ -484,7 +489,7 @@ def test_an_engine_on_another_sound_mount_is_not_said_to_have_been_exposed() -> 
 @pytest.mark.fact(53)
 def test_a_guard_that_failed_exposed_every_engine() -> None:
     facts = power(guard=guard("failed", "a disk hangs"))
-    engines = {"time": NOW, "engines": [instance()], "unattributed": []}
+    engines = {"time": NOW, "boot_id": BOOT_ID, "engines": [instance()], "unattributed": []}
     given = inputs("strict", mounts=["/srv/pgdata"])
     assert assess(given, collect(SmallHost(), NOW), NOW, engines, facts)["exposed"]
 
@@ -706,7 +711,7 @@ class TestMounts:
             host.links["/srv/pgdata/15/pg_wal"] = "/srv/maria/wal"
         log.barrier = "off"
         server = instance(directories=["/srv/pgdata/15"], state=state)
-        engines = {"time": NOW, "engines": [] if named else [server], "unattributed": []}
+        engines = {"time": NOW, "boot_id": BOOT_ID, "engines": [] if named else [server], "unattributed": []}
         storage = collect(host, NOW, ["/srv/pgdata/15"])
         databases = [{"engine": "postgresql", "paths": ["/srv/pgdata/15"]}] if named else None
         found = assess(inputs("strict", mounts=None, databases=databases), storage, NOW, engines)
@@ -714,7 +719,9 @@ class TestMounts:
         assert rows == {"/srv/pgdata": "on", log.target: "off"}
         assert found["verdict"] == "at_risk"
         # Where the parent alone is managed, that is said.
-        only = assess(inputs("strict", mounts=["/srv/pgdata"]), storage, NOW, {**engines, "engines": [server]})
+        only = assess(
+            inputs("strict", mounts=["/srv/pgdata"]), storage, NOW, {**engines, "engines": [server]}
+        )
         assert any(f"files on {log.target}" in why and "not managed" in why for why in only["why"])
 
     @pytest.mark.parametrize(

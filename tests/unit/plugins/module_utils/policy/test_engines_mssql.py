@@ -291,7 +291,9 @@ def test_no_cache_is_turned_on_below_files_that_are_not_written_through(seen: di
 
 def test_of_a_stopped_server_no_open_file_is_asked() -> None:
     kept = words("on", "off", "1", "0")
-    found = judged(server(dict.fromkeys(kept, "stopped"), kept, state="stopped", evidence={"write_through": {}}))
+    found = judged(
+        server(dict.fromkeys(kept, "stopped"), kept, state="stopped", evidence={"write_through": {}})
+    )
     assert not any("O_DSYNC" in why for why in found["why"])
 
 
@@ -484,7 +486,12 @@ def test_what_was_not_asked_is_said() -> None:
 
 
 def test_where_loss_is_accepted_nothing_is_asked_of_it() -> None:
-    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [server(words("on", "off", "0", "0"))], "unattributed": []}
+    engines = {
+        "boot_id": BOOT_ID,
+        "time": NOW,
+        "engines": [server(words("on", "off", "0", "0"))],
+        "unattributed": [],
+    }
     given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
     found = assess(given, collect(machine(fua=False), NOW), NOW, engines)
     assert not [row for row in found["settings"] if row["layer"] == "mssql"]
