@@ -24,4 +24,6 @@ UPSCLASS standalone
 UPSMODE disable
 CONF
 echo ISCONFIGURED=yes > /etc/default/apcupsd
-systemctl --quiet enable --now apcupsd.service
+systemctl --quiet enable apcupsd.service
+# The package has started it already, as its own file says.
+systemctl restart apcupsd.service
