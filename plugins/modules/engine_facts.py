@@ -172,6 +172,12 @@ ansible_facts:
               description: Where its files are seen when that is not at their own paths, as V(/proc/4711/root); else empty.
               type: str
               returned: always
+            starts_at_boot:
+              description:
+                - Whether the next boot starts its unit, V(yes), V(no) or V(unknown).
+                - V(no) is one that is masked, or disabled, does not run and is wanted by no other unit.
+              type: str
+              returned: always
             stop_timeout:
               description: Seconds that a clean stop may take before systemd kills it, V(infinity) or V(unknown).
               type: str

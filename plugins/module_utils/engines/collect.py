@@ -178,6 +178,7 @@ class Engines:
         """
         unit = shown.get(name or "")
         facts = _blank(found, unit.name if unit else name)
+        facts["starts_at_boot"] = unit.starts_at_boot if unit else UNKNOWN
         seen: dict[str, Observation] = dict(found.evidence)
         seen["version"] = found.version or unknown("none", "the engine was not asked")
         try:
@@ -311,6 +312,7 @@ def _blank(found: Instance, unit: str | None) -> dict[str, Any]:
         "config": found.config,
         "unit": unit,
         "managed_by": UNKNOWN,
+        "starts_at_boot": UNKNOWN,
         "namespace": "host" if not found.processes else UNKNOWN,
         "root": "",
         "stop_timeout": UNKNOWN,

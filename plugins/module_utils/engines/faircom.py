@@ -175,7 +175,9 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     settings = startfile.settings(persisted, seen)
     evidence = _evidence(found, text, lines, places, why)
     if main:
-        evidence.append(("write_through", write_through(_logs(found.opened, lines or []), "transaction logs")))
+        evidence.append(
+            ("write_through", write_through(_logs(found.opened, lines or []), "transaction logs"))
+        )
     return Observed(
         version=status.version,
         settings=settings,
@@ -201,7 +203,9 @@ def words(lines: list[Line] | None, file: str, why: str | None) -> dict[str, Wor
             found[name] = Word(UNKNOWN, reason=str(error))
             continue
         # YES and NO in any letter case; all others are numbers.
-        found[name] = Word((where.value or "")[:80].upper(), f"{file}:{where.line}") if where else Word(default)
+        found[name] = (
+            Word((where.value or "")[:80].upper(), f"{file}:{where.line}") if where else Word(default)
+        )
     return found
 
 
@@ -269,9 +273,7 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
         return "", None, without_content(error)
 
 
-def _argv(
-    host: Host, main: Process | None, begins: tuple[str, ...] | None
-) -> tuple[list[str], str | None]:
+def _argv(host: Host, main: Process | None, begins: tuple[str, ...] | None) -> tuple[list[str], str | None]:
     """Return the words behind the program's name, in capitals, and why they are not known."""
     try:
         words = argv_of(host, main.pid)[1:] if main else begins or ()

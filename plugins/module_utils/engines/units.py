@@ -26,7 +26,10 @@ _DIRECTORIES = (
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
 )
+#: Units that start this one.
+_STARTERS = ("WantedBy", "RequiredBy", "UpheldBy", "TriggeredBy")
 _PROPERTIES = (
+    *_STARTERS,
     "Id",
     "Names",
     "LoadState",
@@ -68,7 +71,8 @@ class Unit(NamedTuple):
     """One service. `load`, `active` and `enabled` are systemd's words; `argv` is that of its first
     command, as systemd prints it (words are not told apart any more). `main` is the process that systemd
     takes for the service, 0 where it knows none. `stale`: its file has changed since systemd read it. `environment` is
-    as systemd prints it, and may hold passwords: for this module alone; `files` are more of it."""
+    as systemd prints it, and may hold passwords: for this module alone; `files` are more of it. `starters`: units that
+    start it, as far as systemd has them loaded."""
 
     name: str
     names: tuple[str, ...]
@@ -83,6 +87,16 @@ class Unit(NamedTuple):
     stale: bool = False
     environment: str = ""
     files: tuple[str, ...] = ()
+    starters: tuple[str, ...] = ()
+
+    @property
+    def starts_at_boot(self) -> str:
+        """Yes, no or unknown: whether the next boot starts it. No only where nothing is left that could."""
+        if self.load == "masked" or self.enabled == "masked":
+            return "no"
+        if self.enabled == "disabled" and self.active in ("inactive", "failed") and not self.starters:
+            return "no"
+        return "yes" if self.enabled == "enabled" or self.starters else "unknown"
 
 
 def listed(host: Host) -> list[str]:
@@ -175,6 +189,7 @@ def _unit(fields: dict[str, str]) -> Unit:
         main=int(main) if re.fullmatch(r"\d{1,9}", main, re.ASCII) else 0,
         stale=fields.get("NeedDaemonReload") == "yes",
         environment=fields.get("Environment", ""),
+        starters=tuple(name for key in _STARTERS for name in fields.get(key, "").split()),
         files=tuple(fields.get("EnvironmentFiles", "").split("\n")) if fields.get("EnvironmentFiles") else (),
     )
 
@@ -193,7 +208,9 @@ def next_words(host: Host, unit: Unit) -> list[str]:
     names = {found["braced"] or found["word"] for word in words for found in _VARIABLE.finditer(word)}
     said = _variables(host, unit, names | {_PRELOAD})
     if _BREAKS_FSYNC in said.get(_PRELOAD, ""):
-        raise Unobservable(f"{unit.name}: it preloads {said[_PRELOAD]}, which makes fsync do nothing: take that out")
+        raise Unobservable(
+            f"{unit.name}: it preloads {said[_PRELOAD]}, which makes fsync do nothing: take that out"
+        )
     text = " ".join(
         _VARIABLE.sub(lambda found: said.get(found["braced"] or found["word"], ""), word) for word in words
     )

@@ -420,10 +420,10 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         "",
         "",
         "links",
-        lambda h: h.links.update(
-            {"/srv/pgdata/base": "/srv/maria/base", "/srv/maria/base/wal": "/srv/maria/wal"}
-        )
-        or h.files.update({"/srv/maria/wal/1": ""}),
+        lambda h: (
+            h.links.update({"/srv/pgdata/base": "/srv/maria/base", "/srv/maria/base/wal": "/srv/maria/wal"})
+            or h.files.update({"/srv/maria/wal/1": ""})
+        ),
         {},
         {"/srv/pgdata/base": ["/srv/maria/wal"]},
     ),

@@ -110,6 +110,7 @@ def test_what_runs() -> None:
         "managed_by": "systemd",
         "namespace": "host",
         "root": "",
+        "starts_at_boot": "unknown",
         "stop_timeout": "3600",
         "preloads": [],
         "directories": ["/data/pg"],

@@ -100,7 +100,12 @@ def test_the_servers_own_word_on_its_logs_counts(logged: str) -> None:
     [
         ("", (("/data/L0000001.FCS", RDWR | SYNC, 31), ("/data/S0000000.FCS", RDWR, 31)), "yes", None),
         ("", (("/data/L0000002.FCS", RDWR, 31),), "no", "/data/L0000002.FCS is open buffered"),
-        ("log_even /logs/X\n", (("/logs/X0000002.FCS", RDWR, 31),), "no", "/logs/X0000002.FCS is open buffered"),
+        (
+            "log_even /logs/X\n",
+            (("/logs/X0000002.FCS", RDWR, 31),),
+            "no",
+            "/logs/X0000002.FCS is open buffered",
+        ),
         ("LOG_ODD a+b\n", (("/data/a+b0000001.fcs", RDWR | DSYNC, 31),), "yes", None),
         ("", (("/data/xL0000002.FCS", RDWR, 31),), "unknown", "none of its transaction logs is seen open"),
     ],

@@ -73,7 +73,11 @@ def test_what_is_told_as_persisted_is_on_the_disk() -> None:
         ((("/data/b.ndf", RDWR, 31),), "no", "/data/b.ndf is open buffered"),
         # What is in them is not to outlive a start, or is no database's.
         (
-            (("/data/master.mdf", RDWR | SYNC, 31), ("/data/tempdb2.ndf", RDWR, 31), ("/data/errorlog", RDWR, 31)),
+            (
+                ("/data/master.mdf", RDWR | SYNC, 31),
+                ("/data/tempdb2.ndf", RDWR, 31),
+                ("/data/errorlog", RDWR, 31),
+            ),
             "yes",
             None,
         ),

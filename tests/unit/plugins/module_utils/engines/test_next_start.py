@@ -138,7 +138,8 @@ def test_what_the_unit_of_a_stopped_faircom_gives_it_goes_before_its_file() -> N
 def test_a_stopped_mariadb_is_given_what_a_file_says() -> None:
     host = MariaHost(running=False)
     host.units[host.unit].update(
-        ExecStart=command(host.program, "$MYSQLD_OPTS"), EnvironmentFiles="/etc/default/mariadb (ignore_errors=yes)"
+        ExecStart=command(host.program, "$MYSQLD_OPTS"),
+        EnvironmentFiles="/etc/default/mariadb (ignore_errors=yes)",
     )
     assert "unknown" not in persisted(host, "mariadb").values()
     host.files["/etc/default/mariadb"] = "MYSQLD_OPTS=--sync-binlog=0\n"

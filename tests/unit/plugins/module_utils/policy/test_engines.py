@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -85,6 +85,7 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         "pending_restart": [],
         "evidence": {},
         "unit": "postgresql@15-main.service",
+        "starts_at_boot": "yes",
         "namespace": "host",
         "config": "/etc/a.conf",
         **given,
@@ -463,6 +464,48 @@ def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str)
     assert CHECKS[engine] in told
 
 
+class TestIdle:
+    """A server that is stopped, and that nothing starts, loses nothing: it is listed, and decides no verdict."""
+
+    IDLE: ClassVar[dict[str, Any]] = {
+        "state": "stopped",
+        "starts_at_boot": "no",
+        "settings": {},
+        "directories": ["/srv/gone"],
+        "evidence": {"config": {"value": "unknown", "source": "x", "reason": "it does not run"}},
+    }
+
+    def test_it_is_listed_and_not_judged(self) -> None:
+        plain = judged(instance())
+        found = judged(instance(), instance("mariadb", **self.IDLE))
+        assert found["verdict"] == plain["verdict"] not in ("unknown", "at_risk")
+        assert [engine["engine"] for engine in found["engines"]] == ["postgresql", "mariadb"]
+        assert any("mariadb main: it is stopped, and nothing starts it" in text for text in found["warnings"])
+        assert not any("mariadb" in why for why in found["why"])
+
+    @pytest.mark.parametrize(
+        "given",
+        [{"state": "running"}, {"starts_at_boot": "yes"}, {"starts_at_boot": "unknown"}]
+        + [{"managed_by": word} for word in ("pacemaker", "patroni", "none", "container", "unknown")],
+    )
+    def test_whatever_may_start_is_judged(self, given: dict[str, str]) -> None:
+        found = judged(instance("mariadb", **{**self.IDLE, **given}))
+        assert found["verdict"] == "unknown"
+        assert any("mariadb main" in why for why in found["why"])
+
+    @pytest.mark.parametrize("name", ["mysql", "mariadb"])
+    def test_one_that_the_inventory_names_is_judged(self, name: str) -> None:
+        named = [{"engine": name, "paths": ["/srv/pgdata"]}]
+        found = judged(instance("mariadb", **self.IDLE), mounts=None, databases=named)
+        assert found["verdict"] == "unknown"
+
+    def test_where_there_is_no_other_nothing_is_durable(self) -> None:
+        found = judged(instance("mariadb", **{**self.IDLE, "directories": ["/srv/maria"]}), mounts=None)
+        assert found["verdict"] == "not_applicable"
+        assert any("mariadb main: it is stopped" in why for why in found["why"])
+        assert [engine["engine"] for engine in found["engines"]] == ["mariadb"]
+
+
 @pytest.mark.fact(53)
 def test_an_engine_on_another_sound_mount_is_not_said_to_have_been_exposed() -> None:
     """Barriers are off below one of two; an engine of which nobody knows where it lies may be on either."""
@@ -714,7 +757,9 @@ class TestMounts:
         assert rows == {"/srv/pgdata": "on", log.target: "off"}
         assert found["verdict"] == "at_risk"
         # Where the parent alone is managed, that is said.
-        only = assess(inputs("strict", mounts=["/srv/pgdata"]), storage, NOW, {**engines, "engines": [server]})
+        only = assess(
+            inputs("strict", mounts=["/srv/pgdata"]), storage, NOW, {**engines, "engines": [server]}
+        )
         assert any(f"files on {log.target}" in why and "not managed" in why for why in only["why"])
 
     @pytest.mark.parametrize(

@@ -291,7 +291,9 @@ def test_no_cache_is_turned_on_below_files_that_are_not_written_through(seen: di
 
 def test_of_a_stopped_server_no_open_file_is_asked() -> None:
     kept = words("on", "off", "1", "0")
-    found = judged(server(dict.fromkeys(kept, "stopped"), kept, state="stopped", evidence={"write_through": {}}))
+    found = judged(
+        server(dict.fromkeys(kept, "stopped"), kept, state="stopped", evidence={"write_through": {}})
+    )
     assert not any("O_DSYNC" in why for why in found["why"])
 
 
