@@ -269,8 +269,9 @@ ansible_facts:
                   returned: always
             settings:
               description:
-                - Its settings by name, each with C(running), C(persisted), C(source), C(reason) and C(from).
+                - Its settings by name, each with C(running), C(persisted), C(source), C(reason), C(from) and C(held).
                 - C(from) is the file and line that wins at the next start; C(reason) says why a word is V(unknown).
+                - C(held) is null, or how to take away what beats every file that a run writes.
               type: dict
               returned: always
             overrides:
@@ -287,6 +288,8 @@ ansible_facts:
               description:
                 - For contested values their C(value), C(source) and C(reason). The reason says why a value is unknown.
                 - The value of C(files) is V(complete), V(partial) or V(unknown).
+                - The value of C(write_through) is V(yes), V(no) or V(unknown), whether what must be written through to the disk is
+                  open so.
                 - By a setting's name, V(absent) says that this version shows no such setting.
               type: dict
               returned: always

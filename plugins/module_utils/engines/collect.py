@@ -222,7 +222,7 @@ class Engines:
 
         What a wrapper starts, only that knows: there this start's arguments stand for the next one's.
         """
-        programs = next(engine.PROGRAMS for engine in ENGINES if engine.NAME == found.engine)
+        programs = next(engine.PROGRAMS for engine in ENGINES if found.engine == engine.NAME)
         main = found.processes[0] if found.processes else None
         if not unit or posixpath.basename(unit.program) not in programs:
             return found, None

@@ -107,6 +107,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
             running[name].source if found.processes else (kept[name].origin or "option files"),
             "; ".join(dict.fromkeys(filter(None, (running[name].reason, kept[name].reason)))) or None,
             kept[name].origin,
+            options.held(name, kept[name].origin),
         )
         for name in names
     }

@@ -192,11 +192,8 @@ def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], 
     # What the command line fixed waits for a restart, also of a setting that a server takes otherwise.
     waits = name in instance["pending_restart"]
     verdict = _judge(running, persisted, runs, kept, rule.live and not waits)
-    ours = (
-        instance["managed_by"] not in _OWNERS
-        and persisted != UNKNOWN
-        and seen.get("from") != mssql.COMMAND_LINE
-    )
+    held = None if kept else seen.get("held")
+    ours = instance["managed_by"] not in _OWNERS and persisted != UNKNOWN and not held
     phase = None
     if verdict.startswith("drift") and ours:
         phase = rule.phase
@@ -220,7 +217,7 @@ def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], 
         phase=phase,
         evidence={"running": source, "persisted": {**source, "value": persisted, "source": seen.get("from")}},
         why=_why(verdict, name, running, persisted, rule, seen),
-        remedy=_remedy(instance, verdict, phase, seen.get("from")),
+        remedy=_remedy(instance, verdict, phase, held),
     )
 
 
@@ -248,7 +245,7 @@ def _why(verdict: str, name: str, running: str, persisted: str, rule: Rule, seen
     return f"at its next start {name} will be {persisted}{place}: {rule.meaning(persisted)}"
 
 
-def _remedy(instance: dict[str, Any], verdict: str, phase: str | None, where: str | None) -> str:
+def _remedy(instance: dict[str, Any], verdict: str, phase: str | None, held: str | None) -> str:
     if verdict == "ok":
         return ""
     if phase:
@@ -266,8 +263,8 @@ def _remedy(instance: dict[str, Any], verdict: str, phase: str | None, where: st
         return "restart the server, or give durable_allow: [restart_engines]"
     if manager in _OWNERS:
         return _OWNERS[manager]
-    if where == mssql.COMMAND_LINE:
-        return "take it out of the command line in the server's unit, then restart it"
+    if held:
+        return held
     return "mend what could not be read, then run again"
 
 

@@ -30,8 +30,6 @@ _RACES = ((16,), (16, 0, 4185, 3))
 _FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
 _FLAGS = ("traceflag3979", "traceflag3982")
 _FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}
-#: Where a trace flag stands that mssql-conf does not reach.
-COMMAND_LINE = "command line"
 #: Those that lose commits where they are wrong.
 LOSES = ("writethrough",)
 #: At 0 no write is followed by a flush.

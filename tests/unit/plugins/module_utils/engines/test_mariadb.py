@@ -513,6 +513,15 @@ def test_tables_with_a_directory_of_their_own(running: bool) -> None:
     assert "/srv/no" not in seen(host)["directories"]
 
 
+def test_what_no_option_file_beats_is_told_with_its_remedy() -> None:
+    host = MariaHost(argv=("--sync-binlog=0",))
+    assert "out of the unit or script" in seen(host)["settings"][BINLOG]["held"]
+    assert seen(host)["settings"][LOG]["held"] is None
+    mysql = MariaHost(MYSQL)
+    mysql.files[AUTO] = auto(sync_binlog="0")
+    assert seen(mysql)["settings"][BINLOG]["held"] == "RESET PERSIST sync_binlog takes it away"
+
+
 def test_tables_whose_place_cannot_be_read_are_not_known() -> None:
     argv = ("find", "/var/lib/mysql/", "-mindepth", "2", "-maxdepth", "2", "-type", "f", "-name", "*.isl")
     host = MariaHost()

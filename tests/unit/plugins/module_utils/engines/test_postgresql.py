@@ -64,6 +64,26 @@ def test_a_cluster_that_runs() -> None:
     assert asked(host) == 1
 
 
+@pytest.mark.parametrize(
+    ("arrange", "held"),
+    [
+        (lambda host: host.files.update({AUTO: "fsync = off\n"}), "ALTER SYSTEM RESET fsync"),
+        (
+            lambda host: host.files.update({f"{ETC}/pg_ctl.conf": "pg_ctl_options = '-o -F'\n"}),
+            f"{ETC}/pg_ctl.conf",
+        ),
+        (lambda host: host.files.update({CONF: "fsync = off\n"}), None),
+    ],
+)
+def test_what_no_file_of_ours_beats_is_told_with_its_remedy(arrange: Any, held: str | None) -> None:
+    host = FakePostgresql()
+    arrange(host)
+    seen = told(host)["settings"]["fsync"]
+    assert seen["persisted"] == "off"
+    assert (held or "") in (seen["held"] or "")
+    assert bool(seen["held"]) == bool(held)
+
+
 def test_running_and_persisted_are_two_things() -> None:
     host = FakePostgresql()
     host.files[CONF] += "fsync = off\n"

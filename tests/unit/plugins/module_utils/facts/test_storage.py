@@ -119,7 +119,7 @@ def test_a_directory_whose_links_cannot_be_followed_is_not_known(answer: Any) ->
     host = SmallHost()
     host.files["/srv/pgdata/15/x"] = ""
     argv = ("find", "/srv/pgdata/15", "-mindepth", "1", "-maxdepth", "1", "-type", "l", "-xtype", "d")
-    host.commands[*argv, "-print0"] = answer
+    host.commands[(*argv, "-print0")] = answer
     found = collect(host, NOW, ["/srv/pgdata/15"])
     assert found["resolved"] == {"/srv/pgdata/15": None}
     assert found["unresolved"] == {"/srv/pgdata/15": "find: no answer within 10 s"}

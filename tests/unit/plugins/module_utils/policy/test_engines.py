@@ -464,6 +464,23 @@ def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str)
     assert CHECKS[engine] in told
 
 
+@pytest.mark.parametrize(
+    ("running", "persisted", "planned"),
+    [("off", "off", False), ("on", "off", False), ("off", "on", True), ("on", "on", False)],
+)
+def test_what_beats_every_file_of_ours_is_not_promised(running: str, persisted: str, planned: bool) -> None:
+    """A check would say that a run sets it, and the run would refuse."""
+    given = instance(running={"fsync": running}, persisted={"fsync": persisted})
+    given["settings"]["fsync"]["held"] = "ALTER SYSTEM RESET fsync"
+    found = judged(given)
+    assert ("postgresql" in found["plan"]["tighten"]) == planned
+    assert any(change["setting"] == "fsync" for change in found["changes"]) == planned
+    remedies = {("off", "on"): "run harden-db", ("on", "on"): ""}
+    assert row(found, "fsync")["remedy"] == remedies.get((running, persisted), "ALTER SYSTEM RESET fsync")
+    if running == "off" != persisted or persisted == "off":
+        assert row(found, "fsync")["verdict"].startswith("drift")
+
+
 class TestIdle:
     """A server that is stopped, and that nothing starts, loses nothing: it is listed, and decides no verdict."""
 

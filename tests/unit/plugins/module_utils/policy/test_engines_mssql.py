@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import COMMAND_LINE
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
@@ -409,7 +408,7 @@ def test_a_contradiction_does_not_keep_write_through_away(fua: bool) -> None:
 def test_a_flag_on_the_command_line_does_not_keep_write_through_away(fua: bool, flag: str) -> None:
     """mssql-conf does not reach it, and the layer would refuse the whole step."""
     given = server(words("on", "on", "0", "0"))
-    given["settings"][flag]["from"] = COMMAND_LINE
+    given["settings"][flag]["held"] = "take it out of the command line in the server's unit"
     found = judged(given, machine(fua), attestations=[FUA_OF_HOST])
     wanted = planned(found)["tighten"]
     assert wanted["writethrough"] == "1"
