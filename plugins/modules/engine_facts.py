@@ -288,8 +288,7 @@ ansible_facts:
               description:
                 - For contested values their C(value), C(source) and C(reason). The reason says why a value is unknown.
                 - The value of C(files) is V(complete), V(partial) or V(unknown).
-                - The value of C(write_through) is V(yes), V(no) or V(unknown), whether what must be written through to the disk is
-                  open so.
+                - The value of C(write_through) is V(yes), V(no) or V(unknown), whether what must be written through is open so.
                 - By a setting's name, V(absent) says that this version shows no such setting.
               type: dict
               returned: always

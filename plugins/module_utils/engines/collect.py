@@ -195,6 +195,7 @@ class Engines:
                 found = found._replace(directories=tuple(directories))
                 seen["version"] = observed.version
                 seen.update(observed.evidence)
+                facts["files"] = group(file for file in found.opened if file.path not in observed.passing)
                 _add_observed(facts, observed)
             if isinstance(place, str):
                 seen["namespace"] = unknown("/proc/PID", place)

@@ -90,6 +90,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         persisted, won = _persisted(cluster, name, no_files)
         settings[name] = _setting(host, data, name, running, persisted, won)
     return Observed(
+        passing=_logs(files, data) if main else (),
         version=_version(host, files, answer, data),
         settings=settings,
         directories=directories,
@@ -205,6 +206,17 @@ def _directories(host: Host, root: str, data: str | None) -> tuple[tuple[str, ..
         return (data, *(path for path in places if resolve(host, root, path) != path)), None
     except Unobservable as error:
         return (data,), str(error)
+
+
+def _logs(files: Files, data: str | None) -> tuple[str, ...]:
+    """Return the logs for people that the server writes to, as it notes beside its data."""
+    try:
+        text = (files.read(f"{data}/current_logfiles") if data else None) or ""
+    except Unobservable:
+        return ()
+    # Each line: the format, and the path from the data directory.
+    paths = (line.partition(" ")[2] for line in text.split("\n"))
+    return tuple(normal(posixpath.join(str(data), path)) for path in paths if path)
 
 
 def _version(host: Host, files: Files, answer: dict[str, Any] | None, data: str | None) -> Observation:
