@@ -93,6 +93,28 @@ ansible_facts:
               description: As in RV(ansible_facts.durable_engines.engines[].stop_timeout).
               type: str
               returned: always
+        writers:
+          description: Processes of no engine that have files open for writing, a row for each name and device, at most 200.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            pid:
+              description: One such process.
+              type: int
+              returned: always
+            name:
+              description: What it calls itself.
+              type: str
+              returned: always
+            device:
+              description: The device's numbers, as in RV(ansible_facts.durable_engines.engines[].files[].device).
+              type: str
+              returned: always
+            example:
+              description: One such file.
+              type: str
+              returned: always
         unattributed:
           description:
             - Processes that look like an engine and belong to no instance that was found.

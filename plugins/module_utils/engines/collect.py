@@ -26,6 +26,8 @@ from .processes import Process, Processes
 #: Seconds of commands for one instance, and for all: whoever runs a server can have us ask for very much,
 #: each time with a limit of its own.
 PATIENCE, PATIENCE_FOR_ALL = 120.0, 900.0
+#: Rows of processes of no engine: any user can have thousands.
+_MOST_WRITERS = 200
 ENGINES = (mssql, faircom, firebird, postgresql, mariadb)
 _NAMES = tuple(engine.NAME for engine in ENGINES)
 _UNITS = {engine.NAME: engine.UNITS for engine in ENGINES}
@@ -56,6 +58,7 @@ def collect(host: Host, now: str, databases: Any = None) -> dict[str, Any]:
             for each in instances
         ],
         "unattributed": engines.unattributed(),
+        "writers": engines.writers(),
     }
 
 
@@ -120,6 +123,27 @@ class Engines:
                 why = self.failed.get(engine) or _why(process, engine)
                 found.append({"pid": process.pid, "name": process.name, "why": why})
         return found + [{"pid": None, "name": name, "why": why} for name, why in self.failed.items()]
+
+    def writers(self) -> list[dict[str, Any]]:
+        """Return who else has files open for writing, a row for each name of a process and device.
+
+        Of one that ends meanwhile, or that cannot be looked into, nothing is told.
+        """
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
+        for process in self.processes.all.values():
+            # A thread of the kernel runs no file.
+            if process.pid in self._claimed or process.exe is None or process.program in _PROGRAMS:
+                continue
+            with contextlib.suppress(Unobservable):
+                for file in self.files.of(process, self.places.of(process)):
+                    row = {
+                        "pid": process.pid,
+                        "name": process.name,
+                        "device": file.device,
+                        "example": file.path,
+                    }
+                    rows.setdefault((process.name, file.device), row)
+        return list(rows.values())[:_MOST_WRITERS]
 
     def _is_foreign(self, found: Instance, places: dict[int, Place | str]) -> bool:
         """Tell whether an instance is a person's, or a container's: it may not take the time of the others."""

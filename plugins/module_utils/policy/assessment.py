@@ -57,6 +57,8 @@ FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 PERMISSIONS = ("restart_engines", "reboot", "unmount")
 #: What tells where an engine keeps its files when nothing was found.
 _HOW_TO_FIND = {"firebird": ": name its databases' paths in durable_databases"}
+#: Names of processes in one warning.
+_WRITERS = 5
 _NO_ENGINES: dict[str, Any] = {"engines": [], "unattributed": []}
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
@@ -273,7 +275,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         guarded.needed,
         [*risks, *found.risks],
         unknowns,
-        (*found.warnings, *_not_asked(case), *_idle(case), *guarded.warnings),
+        (*found.warnings, *_not_asked(case), *_idle(case), *_writers(case), *guarded.warnings),
         found.exposed,
         may_loosen,
         found.lasting,
@@ -310,6 +312,19 @@ def _idle(case: Case) -> Iterator[str]:
             f"{instance['engine']} {instance['name']}: it is stopped, and nothing starts it ({instance['unit']}): listed,"
             " not judged; name it in durable_databases to have it judged"
         )
+
+
+def _writers(case: Case) -> Iterator[str]:
+    """Yield who writes to a managed mount that should hold databases alone, and is no engine that is understood."""
+    for mount in case.mounts:
+        here = [row for row in case.engines.get("writers", ()) if row["device"] == mount["device"]]
+        if here and not requirements.holds_system(mount):
+            names = ", ".join(dict.fromkeys(f"{row['name']} ({row['pid']})" for row in here[:_WRITERS]))
+            more = f" and {len(here) - _WRITERS} more" if len(here) > _WRITERS else ""
+            yield (
+                f"{mount['target']}: {names}{more} writes there ({here[0]['example']}), and is no database engine that is"
+                " understood: nothing is known of how it commits"
+            )
 
 
 def _not_asked(case: Case) -> Iterator[str]:

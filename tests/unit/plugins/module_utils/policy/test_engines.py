@@ -792,6 +792,20 @@ class TestMounts:
             {"/srv/pgdat": "/", "/": "/"}.get(path, "/srv/pgdata")
         ]
 
+    def test_who_else_writes_to_a_managed_mount_is_told(self) -> None:
+        def row(pid: int, device: str) -> dict[str, Any]:
+            return {"pid": pid, "name": f"app{pid}", "device": device, "example": "/srv/pgdata/x"}
+
+        writers = [row(1, "254:1"), row(2, "254:16"), *(row(pid, "8:1") for pid in range(10, 17))]
+        engines = {"time": NOW, "engines": [instance()], "unattributed": [], "writers": writers}
+        given = inputs("strict", mounts=["/", "/srv/pgdata"])
+        found = assess(given, collect(SmallHost(), NOW), NOW, engines)
+        (told,) = [text for text in found["warnings"] if "writes there" in text]
+        assert told.startswith(
+            "/srv/pgdata: app10 (10), app11 (11), app12 (12), app13 (13), app14 (14) and 2 more "
+        )
+        assert "(/srv/pgdata/x)" in told
+
     def test_a_host_without_engine_has_its_mounts_judged(self) -> None:
         found = judged()
         assert found["verdict"] == "drifted"
