@@ -247,15 +247,17 @@ class Engines:
 
         What a wrapper starts, only that knows: there this start's arguments stand for the next one's.
         """
-        programs = next(engine.PROGRAMS for engine in ENGINES if found.engine == engine.NAME)
+        engine = next(engine for engine in ENGINES if found.engine == engine.NAME)
         main = found.processes[0] if found.processes else None
-        if not unit or posixpath.basename(unit.program) not in programs:
+        if not unit or posixpath.basename(unit.program) not in engine.PROGRAMS:
             return found, None
         try:
             if main is None:
                 return found._replace(begins=tuple(units.next_words(self.host, unit))), None
             if unit.main in (0, main.pid):
-                return found, units.differs(self.host, unit, self.processes.argv(main))
+                environment = self.processes.environment(main, engine.VARIABLES)
+                why = units.differs(self.host, unit, self.processes.argv(main), engine.VARIABLES, environment)
+                return found, why
         except Unobservable as error:
             return found, str(error)
         return found, None

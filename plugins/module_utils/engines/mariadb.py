@@ -24,6 +24,8 @@ NAME = "mariadb"
 #: mysqld_safe and mariadbd-safe start a server, and are none.
 PROGRAMS = ("mariadbd", "mysqld", "mysqld-debug")
 UNITS = words.UNITS
+#: Environment variables that decide what it reads at its start; HOME is that of its user.
+VARIABLES = tuple(name for name in options.VARIABLES if name != "HOME")
 #: Where servers look for options, the first first.
 _CONFIGS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 

@@ -35,6 +35,8 @@ _PROGRAM = "/opt/mssql/bin/sqlservr"
 _DIRECTORIES = ("MSSQL_BACKUP_DIR", "MSSQL_DATA_DIR", "MSSQL_DUMP_DIR", "MSSQL_LOG_DIR")
 _FILES = ("MSSQL_MASTER_DATA_FILE", "MSSQL_MASTER_LOG_FILE")
 _ERROR_LOG_VARIABLE = "MSSQL_ERROR_LOG_FILE"
+#: Environment variables that decide what it reads, and where it writes, from its start on.
+VARIABLES = (*_DIRECTORIES, *_FILES, _ERROR_LOG_VARIABLE)
 
 #: Where a setting stands that is in no file.
 COMMAND_LINE = "command line"

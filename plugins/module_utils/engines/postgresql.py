@@ -23,6 +23,8 @@ from .textfile import Malformed, without_content
 NAME = "postgresql"
 PROGRAMS = ("postgres", "postmaster", "edb-postgres")
 UNITS = re.compile(r"postgresql(-[0-9][^/@]*)?(@.+)?\.service")
+#: Environment variables that decide what it reads at its start.
+VARIABLES = ("PGDATA",)
 _CONFIG = "postgresql.conf"
 _ETC = "/etc/postgresql"
 _DEBIAN_TOOL = "/usr/bin/pg_ctlcluster"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..host import Host, Unobservable
@@ -206,7 +206,7 @@ def next_words(host: Host, unit: Unit) -> list[str]:
         )
     words = unit.argv.split()[1:]
     names = {found["braced"] or found["word"] for word in words for found in _VARIABLE.finditer(word)}
-    said = _variables(host, unit, names | {_PRELOAD})
+    said = variables(host, unit, names | {_PRELOAD})
     if _BREAKS_FSYNC in said.get(_PRELOAD, ""):
         raise Unobservable(
             f"{unit.name}: it preloads {said[_PRELOAD]}, which makes fsync do nothing: take that out"
@@ -217,25 +217,35 @@ def next_words(host: Host, unit: Unit) -> list[str]:
     return text.replace("$$", "$").split()
 
 
-def differs(host: Host, unit: Unit, argv: list[str]) -> str | None:
-    """Return why the next start of a server by its unit is not known to be as this one, whose arguments are `argv`."""
+def differs(
+    host: Host,
+    unit: Unit,
+    argv: list[str],
+    names: Iterable[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> str | None:
+    """Return why the next start of a server by its unit is not known to be as this one, None where it is.
+
+    `argv` are this one's arguments, and `environment` those of the variables `names` that it was started with.
+    """
     try:
         wanted = next_words(host, unit)
+        given = variables(host, unit, set(names))
     except Unobservable as error:
         return str(error)
     # Arguments may hold blanks, and systemd prints no quotes.
     words = " ".join(argv[1:]).split()
     if any(_OF_ONE_START.search(word) for word in unit.argv.split()):
         words = [word for word in words if not re.match(r"--wsrep[-_]", word)]
-    if words == wanted:
+    if words == wanted and given == dict(environment or {}):
         return None
     return (
-        f"it was started with other arguments than {unit.name} gives it next time: restart it, or take that change of its"
-        " unit out, then run again"
+        f"it was started with other arguments, or in another environment, than {unit.name} gives it next time: restart it,"
+        " or take that change of its unit out, then run again"
     )
 
 
-def _variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
+def variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
     """Return these of the variables that a unit sets; files go before what it says itself. Raises Unobservable."""
     found: dict[str, str] = {}
     name = None

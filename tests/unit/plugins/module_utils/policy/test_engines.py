@@ -593,6 +593,17 @@ class TestLoosening:
                 True,
                 False,
             ),
+            # Its file can be set, and nobody here restarts it.
+            (
+                "mariadb",
+                {
+                    "running": {"innodb_doublewrite": "OFF"},
+                    "persisted": {"innodb_doublewrite": "OFF"},
+                    "managed_by": "galera",
+                },
+                True,
+                False,
+            ),
             ("faircom", {"running": {"DELAYED_DURABILITY": "3"}}, False, False),
             ("faircom", {"running": {"LOG_WRITETHRU": "off"}}, False, True),
         ],
@@ -605,6 +616,10 @@ class TestLoosening:
         assert ("write_cache" in found["plan"]["loosen"]) == loosened
         said = f"is withheld until {engine} main is known to keep commits"
         assert any(said in why for why in found["why"]) != loosened
+
+    def test_a_stopped_server_that_another_will_start_wrongly_writes_nothing_either(self) -> None:
+        stopped = instance(state="stopped", persisted={"fsync": "off"}, managed_by="patroni")
+        assert "write_cache" in self.found(stopped)["plan"]["loosen"]
 
     def test_a_stopped_server_writes_nothing(self) -> None:
         stopped = instance(state="stopped", persisted={"fsync": "off"})
