@@ -34,6 +34,9 @@ _NEEDED = {
     "preloads": "whether a library takes its flushes away",
 }
 
+#: Those that of a server that runs are always told, whatever they are.
+_TOLD = ("files", "preloads")
+
 #: Engines whose databases may lie outside of every directory that they are configured to.
 _ANYWHERE = ("mssql", "faircom", "firebird")
 
@@ -111,6 +114,7 @@ def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
     elif not instance["settings"] and not instance.get("databases"):
         yield f"{label}: nothing is known of its settings"
     lost = {field for field in _NEEDED if evidence.get(field, {}).get("value") == UNKNOWN}
+    lost |= {field for field in _TOLD if field not in evidence}
     incomplete = evidence.get("files", {}).get("value") == "partial"
     nowhere = "directories" in lost or not instance["directories"]
     if incomplete and (nowhere or instance["engine"] in _ANYWHERE):
@@ -119,7 +123,8 @@ def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
         # It has no process, and so no open files, libraries and namespace.
         lost &= {"directories"}
     for field in sorted(lost):
-        yield f"{label}: {_NEEDED[field]} is not known: {evidence[field]['reason']}"
+        why = evidence.get(field, {}).get("reason") or "it was not told"
+        yield f"{label}: {_NEEDED[field]} is not known: {why}"
 
 
 def nothing_known(now: str, why: str) -> dict[str, Any]:
@@ -383,7 +388,7 @@ def _is_moot(instance: dict[str, Any], rule: Rule) -> bool:
 
 def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
     label = _label(instance)
-    if instance["state"] != "running":
+    if instance["state"] == "stopped":
         return
     yield from _defects(instance)
     for row in rows:
@@ -413,7 +418,7 @@ def _is_lasting(instance: dict[str, Any], rows: list[Setting], may_restart: bool
 
     Then nothing below it becomes less strict: a cache that is off may be all that keeps its commits.
     """
-    if instance["state"] != "running":
+    if instance["state"] == "stopped":
         return False
     if any(_defects(instance)):
         return True

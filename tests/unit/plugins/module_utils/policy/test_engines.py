@@ -52,6 +52,8 @@ GOOD = {
 
 #: What engine_facts says of files that are open with O_DSYNC or O_SYNC, as FairCom's and SQL Server's have to be.
 WRITTEN_THROUGH = {"value": "yes", "source": "/proc/PID/fd, /proc/PID/fdinfo", "reason": None}
+ALL_FILES = {"value": "complete", "source": "/proc/PID/fd, /proc/PID/fdinfo", "reason": None}
+NO_PRELOADS = {"value": "none", "source": "/proc/1/maps", "reason": None}
 
 
 def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
@@ -68,8 +70,10 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         }
         for name, word in good.items()
     }
+    evidence = {"files": ALL_FILES, "preloads": NO_PRELOADS}
     if engine in ("faircom", "mssql"):
-        given["evidence"] = {"write_through": WRITTEN_THROUGH, **given.get("evidence", {})}
+        evidence["write_through"] = WRITTEN_THROUGH
+    given["evidence"] = {**evidence, **given.get("evidence", {})}
     return {
         "engine": engine,
         "name": "main",
@@ -83,7 +87,6 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         "settings": settings,
         "overrides": [],
         "pending_restart": [],
-        "evidence": {},
         "unit": "postgresql@15-main.service",
         "starts_at_boot": "yes",
         "namespace": "host",
@@ -479,6 +482,21 @@ def test_what_beats_every_file_of_ours_is_not_promised(running: str, persisted: 
     assert row(found, "fsync")["remedy"] == remedies.get((running, persisted), "ALTER SYSTEM RESET fsync")
     if running == "off" != persisted or persisted == "off":
         assert row(found, "fsync")["verdict"].startswith("drift")
+
+
+@pytest.mark.parametrize("field", ["files", "preloads"])
+def test_what_is_not_told_at_all_is_not_known(field: str) -> None:
+    lost = instance()
+    del lost["evidence"][field]
+    found = judged(lost)
+    assert found["verdict"] == "unknown"
+    assert any("it was not told" in why for why in found["why"])
+
+
+@pytest.mark.parametrize("state", ["unknown", "running", ""])
+def test_what_is_not_known_to_be_stopped_loses_commits_as_what_runs(state: str) -> None:
+    assert judged(instance(state=state, running={"fsync": "off"}))["verdict"] == "at_risk"
+    assert judged(instance(state=state, preloads=["libeatmydata.so"]))["verdict"] == "at_risk"
 
 
 class TestIdle:
