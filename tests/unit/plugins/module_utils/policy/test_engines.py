@@ -484,6 +484,61 @@ def test_what_beats_every_file_of_ours_is_not_promised(running: str, persisted: 
         assert row(found, "fsync")["verdict"].startswith("drift")
 
 
+@pytest.mark.parametrize(
+    ("running", "persisted", "verdict"),
+    [
+        # Only a log that is off now and stays off makes sync_binlog mean nothing.
+        ("OFF", "OFF", None),
+        ("ON", "OFF", "drift_running"),
+        ("OFF", "ON", "drift_running"),
+        ("stopped", "OFF", None),
+    ],
+)
+def test_a_binary_log_that_is_off_for_good(running: str, persisted: str, verdict: str | None) -> None:
+    wrong = {"sync_binlog": "0"}
+    state = "stopped" if running == "stopped" else "running"
+    given = instance(
+        "mariadb",
+        state=state,
+        running={**wrong, "log_bin": running},
+        persisted={**wrong, "log_bin": persisted},
+    )
+    rows = [row["verdict"] for row in judged(given)["settings"] if row["setting"] == "sync_binlog"]
+    assert rows == ([verdict] if verdict else [])
+
+
+def test_what_is_told_counts_though_the_evidence_calls_it_absent() -> None:
+    absent = {"value": "absent", "source": "x", "reason": "there is none"}
+    found = judged(instance(running={"fsync": "off"}, evidence={"fsync": absent}))
+    assert row(found, "fsync")["verdict"] == "drift_running"
+
+
+@pytest.mark.parametrize(
+    ("setting", "running", "persisted", "waits", "verdict", "planned"),
+    [
+        # What the layer would refuse, for it cannot be read, is not promised.
+        ("fsync", "off", "unknown", False, "drift_running", False),
+        # Not live: what the next start brings is not known.
+        ("data_sync_retry", "on", "unknown", False, "unknown", False),
+        # This start's command line has fixed it.
+        ("fsync", "off", "on", True, "pending", False),
+        ("fsync", "off", "off", True, "drift_persisted", True),
+    ],
+)
+def test_what_a_run_can_do_about_a_word(
+    setting: str, running: str, persisted: str, waits: bool, verdict: str, planned: bool
+) -> None:
+    found = judged(
+        instance(
+            running={setting: running},
+            persisted={setting: persisted},
+            pending_restart=[setting] if waits else [],
+        )
+    )
+    assert row(found, setting)["verdict"] == verdict
+    assert ("postgresql" in found["plan"]["tighten"]) == planned
+
+
 @pytest.mark.parametrize("field", ["files", "preloads"])
 def test_what_is_not_told_at_all_is_not_known(field: str) -> None:
     lost = instance()
