@@ -93,6 +93,28 @@ ansible_facts:
               description: As in RV(ansible_facts.durable_engines.engines[].stop_timeout).
               type: str
               returned: always
+        writers:
+          description: Processes of no engine that have files open for writing, a row for each name and device, at most 200.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            pid:
+              description: One such process.
+              type: int
+              returned: always
+            name:
+              description: What it calls itself.
+              type: str
+              returned: always
+            device:
+              description: The device's numbers, as in RV(ansible_facts.durable_engines.engines[].files[].device).
+              type: str
+              returned: always
+            example:
+              description: One such file.
+              type: str
+              returned: always
         unattributed:
           description:
             - Processes that look like an engine and belong to no instance that was found.
@@ -170,6 +192,12 @@ ansible_facts:
               returned: always
             root:
               description: Where its files are seen when that is not at their own paths, as V(/proc/4711/root); else empty.
+              type: str
+              returned: always
+            starts_at_boot:
+              description:
+                - Whether the next boot starts its unit, V(yes), V(no) or V(unknown).
+                - V(no) is one that is masked, or disabled, does not run and is wanted by no other unit.
               type: str
               returned: always
             stop_timeout:
@@ -263,8 +291,9 @@ ansible_facts:
                   returned: always
             settings:
               description:
-                - Its settings by name, each with C(running), C(persisted), C(source), C(reason) and C(from).
+                - Its settings by name, each with C(running), C(persisted), C(source), C(reason), C(from) and C(held).
                 - C(from) is the file and line that wins at the next start; C(reason) says why a word is V(unknown).
+                - C(held) is null, or how to take away what beats every file that a run writes.
               type: dict
               returned: always
             overrides:
@@ -281,6 +310,7 @@ ansible_facts:
               description:
                 - For contested values their C(value), C(source) and C(reason). The reason says why a value is unknown.
                 - The value of C(files) is V(complete), V(partial) or V(unknown).
+                - The value of C(write_through) is V(yes), V(no) or V(unknown), whether what must be written through is open so.
                 - By a setting's name, V(absent) says that this version shows no such setting.
               type: dict
               returned: always

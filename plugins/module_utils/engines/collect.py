@@ -26,6 +26,8 @@ from .processes import Process, Processes
 #: Seconds of commands for one instance, and for all: whoever runs a server can have us ask for very much,
 #: each time with a limit of its own.
 PATIENCE, PATIENCE_FOR_ALL = 120.0, 900.0
+#: Rows of processes of no engine: any user can have thousands.
+_MOST_WRITERS = 200
 ENGINES = (mssql, faircom, firebird, postgresql, mariadb)
 _NAMES = tuple(engine.NAME for engine in ENGINES)
 _UNITS = {engine.NAME: engine.UNITS for engine in ENGINES}
@@ -56,6 +58,7 @@ def collect(host: Host, now: str, databases: Any = None) -> dict[str, Any]:
             for each in instances
         ],
         "unattributed": engines.unattributed(),
+        "writers": engines.writers(),
     }
 
 
@@ -121,6 +124,27 @@ class Engines:
                 found.append({"pid": process.pid, "name": process.name, "why": why})
         return found + [{"pid": None, "name": name, "why": why} for name, why in self.failed.items()]
 
+    def writers(self) -> list[dict[str, Any]]:
+        """Return who else has files open for writing, a row for each name of a process and device.
+
+        Of one that ends meanwhile, or that cannot be looked into, nothing is told.
+        """
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
+        for process in self.processes.all.values():
+            # A thread of the kernel runs no file.
+            if process.pid in self._claimed or process.exe is None or process.program in _PROGRAMS:
+                continue
+            with contextlib.suppress(Unobservable):
+                for file in self.files.of(process, self.places.of(process)):
+                    row = {
+                        "pid": process.pid,
+                        "name": process.name,
+                        "device": file.device,
+                        "example": file.path,
+                    }
+                    rows.setdefault((process.name, file.device), row)
+        return list(rows.values())[:_MOST_WRITERS]
+
     def _is_foreign(self, found: Instance, places: dict[int, Place | str]) -> bool:
         """Tell whether an instance is a person's, or a container's: it may not take the time of the others."""
         main = found.processes[0]
@@ -178,6 +202,7 @@ class Engines:
         """
         unit = shown.get(name or "")
         facts = _blank(found, unit.name if unit else name)
+        facts["starts_at_boot"] = unit.starts_at_boot if unit else UNKNOWN
         seen: dict[str, Observation] = dict(found.evidence)
         seen["version"] = found.version or unknown("none", "the engine was not asked")
         try:
@@ -194,6 +219,7 @@ class Engines:
                 found = found._replace(directories=tuple(directories))
                 seen["version"] = observed.version
                 seen.update(observed.evidence)
+                facts["files"] = group(file for file in found.opened if file.path not in observed.passing)
                 _add_observed(facts, observed)
             if isinstance(place, str):
                 seen["namespace"] = unknown("/proc/PID", place)
@@ -221,15 +247,17 @@ class Engines:
 
         What a wrapper starts, only that knows: there this start's arguments stand for the next one's.
         """
-        programs = next(engine.PROGRAMS for engine in ENGINES if found.engine == engine.NAME)
+        engine = next(engine for engine in ENGINES if found.engine == engine.NAME)
         main = found.processes[0] if found.processes else None
-        if not unit or posixpath.basename(unit.program) not in programs:
+        if not unit or posixpath.basename(unit.program) not in engine.PROGRAMS:
             return found, None
         try:
             if main is None:
                 return found._replace(begins=tuple(units.next_words(self.host, unit))), None
             if unit.main in (0, main.pid):
-                return found, units.differs(self.host, unit, self.processes.argv(main))
+                environment = self.processes.environment(main, engine.VARIABLES)
+                why = units.differs(self.host, unit, self.processes.argv(main), engine.VARIABLES, environment)
+                return found, why
         except Unobservable as error:
             return found, str(error)
         return found, None
@@ -311,6 +339,7 @@ def _blank(found: Instance, unit: str | None) -> dict[str, Any]:
         "config": found.config,
         "unit": unit,
         "managed_by": UNKNOWN,
+        "starts_at_boot": UNKNOWN,
         "namespace": "host" if not found.processes else UNKNOWN,
         "root": "",
         "stop_timeout": UNKNOWN,

@@ -30,6 +30,8 @@ UNITS = re.compile(r"(faircom|ctree|ctsrvr)[^/]*\.service")
 _CONFIG = "ctsrvr.cfg"
 #: The keyword on the command line, and the environment variable, that name another file.
 _KEYWORD, _VARIABLE = "CTSRVR_CFG", "FCSRVR_CFG"
+#: Environment variables that decide what it reads at its start.
+VARIABLES = (_VARIABLE,)
 _DATA = "LOCAL_DIRECTORY"
 _COMPATIBILITY = "COMPATIBILITY"
 
@@ -90,8 +92,12 @@ def _stopped(host: Host, name: str, unit: units.Unit | None, why: str | None) ->
         reason = why or "it does not run, and its unit tells where its configuration lies only to itself"
         return Instance(NAME, name, unit=name, evidence=(("config", unknown("systemd", reason)),))
     home, cwd = base(unit.program), unit.directory
-    argv = unit.argv.split()
-    said, data = _keyword(argv, _KEYWORD), _keyword(argv, _DATA)
+    try:
+        argv = units.next_words(host, unit)
+        said = _keyword(argv, _KEYWORD) or units.variables(host, unit, {_VARIABLE}).get(_VARIABLE)
+    except Unobservable as error:
+        return Instance(NAME, name, unit=name, evidence=(("config", unknown(name, str(error))),))
+    data = _keyword(argv, _DATA)
     found = Instance(NAME, home, unit=name, directories=(_from(cwd, data) if data else cwd,))
     if said:
         return found._replace(name=_from(cwd, said), config=_from(cwd, said))

@@ -21,6 +21,8 @@ NAME = "firebird"
 #: The guardian (fbguard) starts a server, and is none.
 PROGRAMS = ("firebird", "fbserver", "fb_smp_server", "fb_inet_server")
 UNITS = re.compile(r"firebird[^/]*\.service")
+#: Environment variables that decide what it reads at its start.
+VARIABLES = ("FIREBIRD",)
 _CONFIG = "firebird.conf"
 _OPT, _ETC = "/opt/firebird", "/etc/firebird"
 _VERSION = re.compile(r"version \S*?V([0-9]+(?:\.[0-9]+)+)")

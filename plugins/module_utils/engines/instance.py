@@ -45,12 +45,13 @@ class Observed(NamedTuple):
     """What an engine says of one of its instances, and its files say of its next start.
 
     `directories`: where it keeps data and logs, as the instance sees them, over those that were known.
-    `settings`: {name: {running, persisted, source, reason, from}}, words as the engine writes them;
+    `settings`: {name: {running, persisted, source, reason, from, held}}, words as the engine writes them;
     running is `stopped` where nothing runs; `from` is the file and line that wins, or null; `reason`
-    says why one of the two is unknown. `pending_restart`: names of settings that wait for a restart.
+    says why one of the two is unknown; `held` is null, or how to take away what beats every file that a run
+    writes. `pending_restart`: names of settings that wait for a restart.
     `overrides`: [{scope, setting, value, source, remedy}] of roles, users or databases that go their own
     way. `databases`: Firebird's, [{path, forced_writes, running, in_use, mode, owner, reason}], paths as the
-    instance sees them.
+    instance sees them. `passing`: paths of open files that are no data: logs for people, and temporary tables.
     """
 
     version: Observation
@@ -61,13 +62,20 @@ class Observed(NamedTuple):
     databases: tuple[dict[str, str | None], ...] = ()
     flavour: str | None = None
     evidence: tuple[tuple[str, Observation], ...] = ()
+    passing: tuple[str, ...] = ()
 
 
 def setting(
-    running: str, persisted: str, source: str, reason: str | None = None, origin: str | None = None
+    running: str,
+    persisted: str,
+    source: str,
+    reason: str | None = None,
+    origin: str | None = None,
+    held: str | None = None,
 ) -> dict[str, str | None]:
     """Return one of the settings of :class:`Observed`."""
-    return {"running": running, "persisted": persisted, "source": source, "reason": reason, "from": origin}
+    words = {"running": running, "persisted": persisted, "source": source}
+    return {**words, "reason": reason, "from": origin, "held": held}
 
 
 def of_mains(

@@ -24,6 +24,8 @@ NAME = "mariadb"
 #: mysqld_safe and mariadbd-safe start a server, and are none.
 PROGRAMS = ("mariadbd", "mysqld", "mysqld-debug")
 UNITS = words.UNITS
+#: Environment variables that decide what it reads at its start; HOME is that of its user.
+VARIABLES = tuple(name for name in options.VARIABLES if name != "HOME")
 #: Where servers look for options, the first first.
 _CONFIGS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 
@@ -32,6 +34,8 @@ _NAMES = (words.LOG, words.BINLOG, words.DOUBLEWRITE, words.METHOD, words.LOG_BI
 OWED = "/run/durable-dbhost/mariadb-unflushed"
 _UNFLUSHED = "unflushed"
 _FULL_LOG = ("1", "3")
+#: Variables that name files that nobody needs after a power cut.
+_LOGS = ("general_log_file", "log_error", "slow_query_log_file")
 #: Variables that name directories, relative to the data directory.
 _DIRECTORIES = (
     "innodb_log_group_home_dir",
@@ -107,6 +111,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
             running[name].source if found.processes else (kept[name].origin or "option files"),
             "; ".join(dict.fromkeys(filter(None, (running[name].reason, kept[name].reason)))) or None,
             kept[name].origin,
+            options.held(name, kept[name].origin),
         )
         for name in names
     }
@@ -124,6 +129,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         pending_restart=tuple(waiting),
         overrides=tuple(_overrides(seen)),
         flavour=flavour,
+        passing=_passing(seen, found),
         evidence=(*_evidence(seen, found), *([("directories", unknown(seen.data, why))] if why else [])),
     )
 
@@ -197,6 +203,23 @@ def _directories(seen: Sight) -> list[str]:
         posixpath.dirname(values.get("log_bin_basename") or ""),
     ]
     return list(dict.fromkeys(normal(posixpath.join(base, path)) for path in ["", *found]))
+
+
+def _passing(seen: Sight, found: Instance) -> tuple[str, ...]:
+    """Return the open files that the running server calls logs for people, or temporary tables."""
+    base = posixpath.join(seen.data, seen.answers.get("datadir") or "")
+
+    def paths(said: str | None) -> set[str]:
+        return {normal(posixpath.join(base, path)) for path in (said or "").split(":") if path}
+
+    logs = set().union(*(paths(seen.answers.get(name)) for name in _LOGS))
+    scratch = set().union(*(paths(seen.answers.get(name)) for name in ("tmpdir", "innodb_tmpdir")))
+    return tuple(
+        file.path
+        for file in found.opened
+        if file.path in logs
+        or (posixpath.dirname(file.path) in scratch and posixpath.basename(file.path).startswith("#sql"))
+    )
 
 
 def _tables_elsewhere(host: Host, root: str, data: str) -> tuple[list[str], str | None]:

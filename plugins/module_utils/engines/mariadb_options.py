@@ -25,6 +25,7 @@ from .places import look, resolve
 from .textfile import Effective, Malformed, without_content
 
 COMMAND_LINE = "its command line"
+_SET_PERSIST = ": SET PERSIST"
 #: What MySQL's SET PERSIST writes, in the data directory.
 AUTO = "mysqld-auto.cnf"
 #: Variables of the environment that name directories of option files, or a suffix of groups.
@@ -226,6 +227,15 @@ def said(name: str, begun: Start, found: Effective) -> tuple[str | None, str] | 
     return (setting.value, f"{setting.file} line {setting.line}") if setting else None
 
 
+def held(name: str, origin: str | None) -> str | None:
+    """Return how to take a setting away where it beats every option file, None where it does not."""
+    if origin == COMMAND_LINE:
+        return "take it out of the unit or script that starts the server, and restart it"
+    if origin and origin.endswith(_SET_PERSIST):
+        return f"RESET PERSIST {name} takes it away"
+    return None
+
+
 def is_on(last: tuple[str | None, str]) -> bool:
     """Tell whether a switch is on, by its value and where it was said. Raises Unobservable."""
     try:
@@ -321,7 +331,7 @@ def _persisted_variables(
         values = dict(_values(tree))
     except (ValueError, RecursionError):
         raise Unobservable(f"{path}: not the JSON that SET PERSIST writes") from None
-    return {name: (value, f"{path}: SET PERSIST") for name, value in values.items()}
+    return {name: (value, f"{path}{_SET_PERSIST}") for name, value in values.items()}
 
 
 def _values(tree: Any) -> Iterator[tuple[str, str]]:

@@ -35,9 +35,12 @@ _PROGRAM = "/opt/mssql/bin/sqlservr"
 _DIRECTORIES = ("MSSQL_BACKUP_DIR", "MSSQL_DATA_DIR", "MSSQL_DUMP_DIR", "MSSQL_LOG_DIR")
 _FILES = ("MSSQL_MASTER_DATA_FILE", "MSSQL_MASTER_LOG_FILE")
 _ERROR_LOG_VARIABLE = "MSSQL_ERROR_LOG_FILE"
+#: Environment variables that decide what it reads, and where it writes, from its start on.
+VARIABLES = (*_DIRECTORIES, *_FILES, _ERROR_LOG_VARIABLE)
 
 #: Where a setting stands that is in no file.
 COMMAND_LINE = "command line"
+_HELD = "take it out of the command line in the server's unit, then restart it"
 #: Trace flags by the names of their settings, and what `control.NAME` is where it is absent.
 FLAGS = {"traceflag3979": 3979, "traceflag3982": 3982}
 SWITCHES = {"writethrough": "1", "alternatewritethrough": "1"}
@@ -103,7 +106,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     persisted = words(lines, why)
     said, on_line = _started_with(host, main, found.begins)
     for name in on_line & set(persisted):
-        persisted[name] = Word("on", COMMAND_LINE)
+        persisted[name] = Word("on", COMMAND_LINE, held=_HELD)
     log = read_log(host, root, _error_log(lines, said), main)
     seen = None
     if main:

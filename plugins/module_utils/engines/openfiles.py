@@ -24,6 +24,8 @@ from .processes import DELETED, Process
 MOST_PROCESSES = 64
 #: Open files of one instance that are looked at. Any user may have a million, in each process.
 MOST_FILES = 100_000
+#: The same of a process that is no engine's.
+MOST_FILES_OF_OTHERS = 1000
 SOURCE = "/proc/PID/fd, /proc/PID/fdinfo"
 
 _ACCESS, _READ_ONLY = 0o3, 0o0
@@ -87,6 +89,11 @@ class OpenFiles:
         named, why = self._named(found, place)
         word = "complete" if not reasons + why else "partial" if named else UNKNOWN
         return tuple(named), Observation(word, SOURCE, "; ".join(reasons + why) or None)
+
+    def of(self, process: Process, place: Place) -> list[Opened]:
+        """Return the files with a name that one process has open for writing. Raises Unobservable."""
+        numbers = self.host.names(f"/proc/{process.pid}/fd")[:MOST_FILES_OF_OTHERS]
+        return [file for file in self._of(process, place, numbers) if not file.path.endswith(DELETED)]
 
     def rows(self, processes: Iterable[Process], place: Place) -> tuple[list[dict[str, Any]], Observation]:
         """Return a row for each (directory, device, way of opening), and how complete they are."""

@@ -16,13 +16,15 @@ from ..paths import normal
 from . import bounded, postgresql_cluster, postgresql_server
 from .instance import Instance, Observed, of_mains, setting
 from .places import Place, look, resolve
-from .postgresql_cluster import DEBIAN, WORDS, Cluster, Files
+from .postgresql_cluster import DEBIAN, WORDS, Cluster, Files, Won
 from .processes import Process, Processes, argv_of
 from .textfile import Malformed, without_content
 
 NAME = "postgresql"
 PROGRAMS = ("postgres", "postmaster", "edb-postgres")
 UNITS = re.compile(r"postgresql(-[0-9][^/@]*)?(@.+)?\.service")
+#: Environment variables that decide what it reads at its start.
+VARIABLES = ("PGDATA",)
 _CONFIG = "postgresql.conf"
 _ETC = "/etc/postgresql"
 _DEBIAN_TOOL = "/usr/bin/pg_ctlcluster"
@@ -87,9 +89,10 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     settings = {}
     for name in WORDS:
         running = _running(answer, name, no_answer) if main else Observation("stopped", "no process")
-        persisted, origin = _persisted(cluster, name, no_files)
-        settings[name] = _setting(host, data, name, running, persisted, origin)
+        persisted, won = _persisted(cluster, name, no_files)
+        settings[name] = _setting(host, data, name, running, persisted, won)
     return Observed(
+        passing=_logs(files, data) if main else (),
         version=_version(host, files, answer, data),
         settings=settings,
         directories=directories,
@@ -151,15 +154,15 @@ def _running(answer: dict[str, Any] | None, name: str, why: str | None) -> Obser
     return Observation(str(said["value"]), source)
 
 
-def _persisted(cluster: Cluster | None, name: str, why: str | None) -> tuple[Observation, str | None]:
-    """Return what a setting will be at the next start, and the place that wins."""
+def _persisted(cluster: Cluster | None, name: str, why: str | None) -> tuple[Observation, Won | None]:
+    """Return what a setting will be at the next start, and what wins."""
     if cluster is None:
         return unknown("none", why or "its files are not known"), None
     try:
         won = postgresql_cluster.won(cluster, name)
     except ValueError as error:
         return unknown(cluster.config, str(error)), None
-    return Observation(won.word, won.place or "default"), won.place
+    return Observation(won.word, won.place or "default"), won
 
 
 def _setting(
@@ -168,7 +171,7 @@ def _setting(
     name: str,
     running: Observation,
     persisted: Observation,
-    origin: str | None,
+    won: Won | None,
 ) -> dict[str, str | None]:
     word, kept = running.value, persisted.value
     reasons = dict.fromkeys(filter(None, (running.reason, persisted.reason)))
@@ -178,7 +181,8 @@ def _setting(
             kept = postgresql_cluster.with_owed(host, data, name, kept)
     if postgresql_cluster.UNFLUSHED in (word, kept):
         reasons["what was written while it was off has not been brought to the disk: run again"] = None
-    return setting(word, kept, running.source, "; ".join(reasons) or None, origin)
+    origin, held = (won.place, won.held) if won else (None, None)
+    return setting(word, kept, running.source, "; ".join(reasons) or None, origin, held)
 
 
 def _pending(answer: dict[str, Any], settings: dict[str, dict[str, str | None]]) -> Iterator[str]:
@@ -204,6 +208,17 @@ def _directories(host: Host, root: str, data: str | None) -> tuple[tuple[str, ..
         return (data, *(path for path in places if resolve(host, root, path) != path)), None
     except Unobservable as error:
         return (data,), str(error)
+
+
+def _logs(files: Files, data: str | None) -> tuple[str, ...]:
+    """Return the logs for people that the server writes to, as it notes beside its data."""
+    try:
+        text = (files.read(f"{data}/current_logfiles") if data else None) or ""
+    except Unobservable:
+        return ()
+    # Each line: the format, and the path from the data directory.
+    paths = (line.partition(" ")[2] for line in text.split("\n"))
+    return tuple(normal(posixpath.join(str(data), path)) for path in paths if path)
 
 
 def _version(host: Host, files: Files, answer: dict[str, Any] | None, data: str | None) -> Observation:

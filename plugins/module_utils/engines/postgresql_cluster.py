@@ -55,10 +55,11 @@ OWED = "/run/durable-dbhost/postgresql-unflushed"
 
 class Won(NamedTuple):
     """What a setting will be at the next start, and where that stands: a file and line, a command
-    line, or None for the default."""
+    line, or None for the default. `held` as in :class:`.instance.Observed`."""
 
     word: str
     place: str | None
+    held: str | None = None
 
 
 class Cluster(NamedTuple):
@@ -177,13 +178,16 @@ def settings_of(words: Iterable[str]) -> dict[str, str]:
 def won(cluster: Cluster, name: str) -> Won:
     """Return what a setting will be at the next start. Raises ValueError for a word that is none."""
     if name in cluster.options:
-        return Won(word(name, cluster.options[name]), cluster.source)
+        held = f"take it out of {cluster.source}, then restart it"
+        return Won(word(name, cluster.options[name]), cluster.source, held)
     found = cluster.files.settings.get(name)
     if found is None:
         return Won(DEFAULTS[name], None)
     place = f"{found.file}:{found.line}"
     try:
-        return Won(word(name, found.value or ""), place)
+        held = f"ALTER SYSTEM has put it there: as the superuser run ALTER SYSTEM RESET {name}"
+        is_auto = posixpath.basename(found.file) == AUTO
+        return Won(word(name, found.value or ""), place, held if is_auto else None)
     except ValueError as error:
         raise ValueError(f"{place}: {name}: {error}") from error
 

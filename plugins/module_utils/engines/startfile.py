@@ -36,11 +36,12 @@ class Start(NamedTuple):
 
 class Word(NamedTuple):
     """What a setting is in a file: `origin` is the file and line, None for a default; `reason` is why
-    the word is unknown."""
+    the word is unknown; `held` as in :class:`.instance.Observed`."""
 
     value: str
     origin: str | None = None
     reason: str | None = None
+    held: str | None = None
 
 
 def head(host: Host, path: str, size: int) -> str:
@@ -136,7 +137,7 @@ def settings(persisted: dict[str, Word], seen: Running | None) -> dict[str, dict
         if seen and runs == UNKNOWN and not reasons:
             reasons.append(seen.reason or f"{name} is not known")
         source = seen.source if seen else "configuration"
-        found[name] = setting(runs, word.value, source, "; ".join(reasons) or None, word.origin)
+        found[name] = setting(runs, word.value, source, "; ".join(reasons) or None, word.origin, word.held)
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..host import Host, Unobservable
@@ -26,7 +26,10 @@ _DIRECTORIES = (
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
 )
+#: Units that start this one.
+_STARTERS = ("WantedBy", "RequiredBy", "UpheldBy", "TriggeredBy")
 _PROPERTIES = (
+    *_STARTERS,
     "Id",
     "Names",
     "LoadState",
@@ -68,7 +71,8 @@ class Unit(NamedTuple):
     """One service. `load`, `active` and `enabled` are systemd's words; `argv` is that of its first
     command, as systemd prints it (words are not told apart any more). `main` is the process that systemd
     takes for the service, 0 where it knows none. `stale`: its file has changed since systemd read it. `environment` is
-    as systemd prints it, and may hold passwords: for this module alone; `files` are more of it."""
+    as systemd prints it, and may hold passwords: for this module alone; `files` are more of it. `starters`: units that
+    start it, as far as systemd has them loaded."""
 
     name: str
     names: tuple[str, ...]
@@ -83,6 +87,16 @@ class Unit(NamedTuple):
     stale: bool = False
     environment: str = ""
     files: tuple[str, ...] = ()
+    starters: tuple[str, ...] = ()
+
+    @property
+    def starts_at_boot(self) -> str:
+        """Yes, no or unknown: whether the next boot starts it. No only where nothing is left that could."""
+        if self.load == "masked" or self.enabled == "masked":
+            return "no"
+        if self.enabled == "disabled" and self.active in ("inactive", "failed") and not self.starters:
+            return "no"
+        return "yes" if self.enabled == "enabled" or self.starters else "unknown"
 
 
 def listed(host: Host) -> list[str]:
@@ -175,6 +189,7 @@ def _unit(fields: dict[str, str]) -> Unit:
         main=int(main) if re.fullmatch(r"\d{1,9}", main, re.ASCII) else 0,
         stale=fields.get("NeedDaemonReload") == "yes",
         environment=fields.get("Environment", ""),
+        starters=tuple(name for key in _STARTERS for name in fields.get(key, "").split()),
         files=tuple(fields.get("EnvironmentFiles", "").split("\n")) if fields.get("EnvironmentFiles") else (),
     )
 
@@ -191,7 +206,7 @@ def next_words(host: Host, unit: Unit) -> list[str]:
         )
     words = unit.argv.split()[1:]
     names = {found["braced"] or found["word"] for word in words for found in _VARIABLE.finditer(word)}
-    said = _variables(host, unit, names | {_PRELOAD})
+    said = variables(host, unit, names | {_PRELOAD})
     if _BREAKS_FSYNC in said.get(_PRELOAD, ""):
         raise Unobservable(
             f"{unit.name}: it preloads {said[_PRELOAD]}, which makes fsync do nothing: take that out"
@@ -202,25 +217,35 @@ def next_words(host: Host, unit: Unit) -> list[str]:
     return text.replace("$$", "$").split()
 
 
-def differs(host: Host, unit: Unit, argv: list[str]) -> str | None:
-    """Return why the next start of a server by its unit is not known to be as this one, whose arguments are `argv`."""
+def differs(
+    host: Host,
+    unit: Unit,
+    argv: list[str],
+    names: Iterable[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> str | None:
+    """Return why the next start of a server by its unit is not known to be as this one, None where it is.
+
+    `argv` are this one's arguments, and `environment` those of the variables `names` that it was started with.
+    """
     try:
         wanted = next_words(host, unit)
+        given = variables(host, unit, set(names))
     except Unobservable as error:
         return str(error)
     # Arguments may hold blanks, and systemd prints no quotes.
     words = " ".join(argv[1:]).split()
     if any(_OF_ONE_START.search(word) for word in unit.argv.split()):
         words = [word for word in words if not re.match(r"--wsrep[-_]", word)]
-    if words == wanted:
+    if words == wanted and given == dict(environment or {}):
         return None
     return (
-        f"it was started with other arguments than {unit.name} gives it next time: restart it, or take that change of its"
-        " unit out, then run again"
+        f"it was started with other arguments, or in another environment, than {unit.name} gives it next time: restart it,"
+        " or take that change of its unit out, then run again"
     )
 
 
-def _variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
+def variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
     """Return these of the variables that a unit sets; files go before what it says itself. Raises Unobservable."""
     found: dict[str, str] = {}
     name = None

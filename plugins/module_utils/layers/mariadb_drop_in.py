@@ -94,12 +94,12 @@ def beaten(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -
         for name, word in wanted.items()
         if kept[name].word != word
     ]
-    origins = dict.fromkeys(
-        str(kept[name].origin) for name, word in wanted.items() if kept[name].word != word
+    remedies = dict.fromkeys(
+        _remedy(name, str(kept[name].origin)) for name, word in wanted.items() if kept[name].word != word
     )
     if not left:
         return ""
-    return f"{'; '.join(left)}; that beats what is written to {NAME}: {'; '.join(map(_remedy, origins))}"
+    return f"{'; '.join(left)}; that beats what is written to {NAME}: {'; '.join(remedies)}"
 
 
 def directories(seen: Sight) -> list[str]:
@@ -169,11 +169,10 @@ def _own(seen: Sight) -> list[str]:
     return [*PLACES, *(posixpath.dirname(path) for path in mains)]
 
 
-def _remedy(origin: str) -> str:
-    if origin == options.COMMAND_LINE:
-        return "take it out of the unit or script that starts the server, and restart it"
-    if origin.endswith("SET PERSIST"):
-        return "RESET PERSIST takes it away"
+def _remedy(name: str, origin: str) -> str:
+    held = options.held(name, origin)
+    if held:
+        return held
     if origin.startswith("default of"):
         return "the file is not read"
     return f"take it away at {origin}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 
 from ..engines import postgresql_cluster, postgresql_conf
-from ..engines.postgresql_cluster import AUTO, WORDS, Cluster, Files, Won
+from ..engines.postgresql_cluster import WORDS, Cluster, Files, Won
 from ..engines.textfile import MARK, Line, insert, is_marked, remove
 from ..host import Host, Unobservable
 from . import ownership
@@ -139,10 +139,7 @@ def _beaten(
 
 def _overridden(name: str, word: str, won: Won) -> str:
     place = won.place or "default"
-    remedy = "take it out there"
-    if posixpath.basename(place).startswith(f"{AUTO}:"):
-        remedy = f"ALTER SYSTEM has put it there: as the superuser run ALTER SYSTEM RESET {name}"
     return (
         f"{name}: seen {won.word} in {place}, which beats every file that is written here; wanted {word};"
-        f" {remedy}, then run again"
+        f" {won.held or 'take it out there'}, then run again"
     )

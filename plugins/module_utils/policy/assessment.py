@@ -61,6 +61,8 @@ PERMISSIONS = ("restart_engines", "reboot", "unmount")
 _HOW_TO_FIND = {"firebird": ": name its databases' paths in durable_databases"}
 #: How a reason begins to say what to do.
 _HAS_REMEDY = re.compile(r"[;:] (list|name|see to|mend|update|start|look) ")
+#: Names of processes in one warning.
+_WRITERS = 5
 _NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": []}
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
@@ -91,6 +93,7 @@ class Case(NamedTuple):
 
     `power` is `durable_power`, None where nobody asked for it; `asked` is what `durable_ups` says; `words`
     are the attestations in force, `expired` the others by where they are written; `today` an ISO 8601 date.
+    `engines` is `durable_engines` but for the `idle` ones: stopped, and to stay so.
     """
 
     inputs: Inputs
@@ -102,6 +105,7 @@ class Case(NamedTuple):
     expired: dict[str, Attestation]
     mounts: list[dict[str, Any]]
     today: str
+    idle: tuple[dict[str, Any], ...] = ()
 
 
 def assess(
@@ -147,7 +151,12 @@ def _assess(
     _check_words(inputs)
     asked = ups_inputs.read(inputs.ups)
     mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, found_engines)
-    case = Case(inputs, storage, found_engines, power, asked, words, expired, mounts, today)
+    told = [engines.told(instance, storage) for instance in found_engines["engines"]]
+    counted = managed.expected(found_engines, inputs.databases)
+    idle = [instance for instance in found_engines["engines"] if instance not in counted]
+    case = Case(
+        inputs, storage, _without(found_engines, counted), power, asked, words, expired, mounts, today, tuple(idle)
+    )
     ratings = {}
     if inputs.rate or inputs.profile is None:
         ratings = rate(case)
@@ -159,21 +168,24 @@ def _assess(
             reasons.append(
                 "a guard may take barriers away here: durable.dbhost.release_db takes its licence back"
             )
-        told = [engines.told(instance, storage) for instance in found_engines["engines"]]
         beside = {"ratings": ratings, "engines": told, "power": ups.section(power)}
         return {**_empty(inputs, "not_managed", reasons), **beside}
     profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])
-    if not mounts and not any(found_engines[kind] for kind in ("engines", "unattributed")):
+    if not mounts and not any(case.engines[kind] for kind in ("engines", "unattributed")):
         why = (
             "no database engine was found, and no managed mount: list them in durable_mounts, or the"
             " databases' paths in durable_databases"
         )
-        nothing = {**_empty(inputs, "not_applicable", [why]), "ratings": ratings}
+        nothing = {
+            **_empty(inputs, "not_applicable", [why, *_idle(case)]),
+            "ratings": ratings,
+            "engines": told,
+        }
         return _withdrawn(nothing, storage, power)
     found = _find(case, profile, pinned)
-    return {**_summary(case, found), "ratings": ratings}
+    return {**_summary(case, found), "ratings": ratings, "engines": told}
 
 
 def rate(case: Case) -> dict[str, Any]:
@@ -271,6 +283,8 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
             *found.warnings,
             *_not_asked(case),
             *_unmatched(case),
+            *_idle(case),
+            *_writers(case),
             *guarded.warnings,
             *_slow((*rows, *found.rows)),
         ),
@@ -299,6 +313,32 @@ def _withdrawn(
     }
 
 
+def _without(found: dict[str, Any], counted: list[dict[str, Any]]) -> dict[str, Any]:
+    return found if found is _NO_ENGINES else {**found, "engines": counted}
+
+
+def _idle(case: Case) -> Iterator[str]:
+    """Yield the servers that do not count, and how they would."""
+    for instance in case.idle:
+        yield (
+            f"{instance['engine']} {instance['name']}: it is stopped, and nothing starts it ({instance['unit']}): listed,"
+            " not judged; name it in durable_databases to have it judged"
+        )
+
+
+def _writers(case: Case) -> Iterator[str]:
+    """Yield who writes to a managed mount that should hold databases alone, and is no engine that is understood."""
+    for mount in case.mounts:
+        here = [row for row in case.engines.get("writers", ()) if row["device"] == mount["device"]]
+        if here and not requirements.holds_system(mount):
+            names = ", ".join(dict.fromkeys(f"{row['name']} ({row['pid']})" for row in here[:_WRITERS]))
+            more = f" and {len(here) - _WRITERS} more" if len(here) > _WRITERS else ""
+            yield (
+                f"{mount['target']}: {names}{more} writes there ({here[0]['example']}), and is no database engine that is"
+                " understood: nothing is known of how it commits"
+            )
+
+
 def _not_asked(case: Case) -> Iterator[str]:
     """Yield that nobody looked for engines."""
     if case.engines is _NO_ENGINES:
@@ -311,7 +351,7 @@ def _not_found(case: Case) -> Iterator[str]:
         return
     here = {instance["engine"] for instance in case.engines["engines"]}
     for name in dict.fromkeys(managed.engines_in(case.inputs.databases)):
-        if {"mysql": "mariadb"}.get(name, name) not in here:
+        if managed.FLAVOURS.get(name, name) not in here:
             yield (
                 f"durable_databases names {name}, and none was found: nothing is known of how it commits; start or"
                 " install it where it can be found, or take the entry out"
@@ -357,7 +397,6 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "files": sorted(_files(steps, found.rows)),
         "warnings": list(found.warnings),
         "exposed": list(found.exposed),
-        "engines": [engines.told(instance, case.storage) for instance in case.engines["engines"]],
         "power": ups.section(case.power),
         "licence": found.licence.as_dict() if found.licence else None,
     }

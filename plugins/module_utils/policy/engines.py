@@ -34,6 +34,9 @@ _NEEDED = {
     "preloads": "whether a library takes its flushes away",
 }
 
+#: Those that of a server that runs are always told, whatever they are.
+_TOLD = ("files", "preloads")
+
 #: Engines whose databases may lie outside of every directory that they are configured to.
 _ANYWHERE = ("mssql", "faircom", "firebird")
 
@@ -111,6 +114,7 @@ def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
     elif not instance["settings"] and not instance.get("databases"):
         yield f"{label}: nothing is known of its settings"
     lost = {field for field in _NEEDED if evidence.get(field, {}).get("value") == UNKNOWN}
+    lost |= {field for field in _TOLD if field not in evidence}
     incomplete = evidence.get("files", {}).get("value") == "partial"
     nowhere = "directories" in lost or not instance["directories"]
     if incomplete and (nowhere or instance["engine"] in _ANYWHERE):
@@ -119,7 +123,8 @@ def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
         # It has no process, and so no open files, libraries and namespace.
         lost &= {"directories"}
     for field in sorted(lost):
-        yield f"{label}: {_NEEDED[field]} is not known: {evidence[field]['reason']}"
+        why = evidence.get(field, {}).get("reason") or "it was not told"
+        yield f"{label}: {_NEEDED[field]} is not known: {why}"
 
 
 def nothing_known(now: str, why: str) -> dict[str, Any]:
@@ -192,11 +197,8 @@ def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], 
     # What the command line fixed waits for a restart, also of a setting that a server takes otherwise.
     waits = name in instance["pending_restart"]
     verdict = _judge(running, persisted, runs, kept, rule.live and not waits)
-    ours = (
-        instance["managed_by"] not in _OWNERS
-        and persisted != UNKNOWN
-        and seen.get("from") != mssql.COMMAND_LINE
-    )
+    held = None if kept else seen.get("held")
+    ours = instance["managed_by"] not in _OWNERS and persisted != UNKNOWN and not held
     phase = None
     if verdict.startswith("drift") and ours:
         phase = rule.phase
@@ -220,7 +222,7 @@ def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], 
         phase=phase,
         evidence={"running": source, "persisted": {**source, "value": persisted, "source": seen.get("from")}},
         why=_why(verdict, name, running, persisted, rule, seen),
-        remedy=_remedy(instance, verdict, phase, seen.get("from")),
+        remedy=_remedy(instance, verdict, phase, held),
     )
 
 
@@ -248,7 +250,7 @@ def _why(verdict: str, name: str, running: str, persisted: str, rule: Rule, seen
     return f"at its next start {name} will be {persisted}{place}: {rule.meaning(persisted)}"
 
 
-def _remedy(instance: dict[str, Any], verdict: str, phase: str | None, where: str | None) -> str:
+def _remedy(instance: dict[str, Any], verdict: str, phase: str | None, held: str | None) -> str:
     if verdict == "ok":
         return ""
     if phase:
@@ -266,8 +268,8 @@ def _remedy(instance: dict[str, Any], verdict: str, phase: str | None, where: st
         return "restart the server, or give durable_allow: [restart_engines]"
     if manager in _OWNERS:
         return _OWNERS[manager]
-    if where == mssql.COMMAND_LINE:
-        return "take it out of the command line in the server's unit, then restart it"
+    if held:
+        return held
     return "mend what could not be read, then run again"
 
 
@@ -386,7 +388,7 @@ def _is_moot(instance: dict[str, Any], rule: Rule) -> bool:
 
 def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
     label = _label(instance)
-    if instance["state"] != "running":
+    if instance["state"] == "stopped":
         return
     yield from _defects(instance)
     for library in instance["preloads"]:
@@ -421,7 +423,7 @@ def _is_lasting(instance: dict[str, Any], rows: list[Setting], may_restart: bool
 
     Then nothing below it becomes less strict: a cache that is off may be all that keeps its commits.
     """
-    if instance["state"] != "running":
+    if instance["state"] == "stopped":
         return False
     if any(_defects(instance)):
         return True

@@ -11,6 +11,8 @@ from ..paths import normal
 from .placement import at_and_below, holder, place
 from .profiles import BadInput
 
+#: A name that the inventory may give, and under which facts have it.
+FLAVOURS = {"mysql": "mariadb"}
 _ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "mysql")
 
 
@@ -43,10 +45,24 @@ def mounts_of(
                 if not isinstance(mount, str):
                     chosen.setdefault(mount["target"], {**mount, "listed": False})
     if mounts is None and databases is None:
-        for instance in (engines or {}).get("engines", ()):
+        for instance in expected(engines, databases):
             for mount in place(instance, storage).mounts:
                 chosen.setdefault(mount["target"], {**mount, "listed": False})
     return list(chosen.values())
+
+
+def expected(engines: dict[str, Any] | None, databases: Any) -> list[dict[str, Any]]:
+    """Return the engines that count: not those that are stopped, that the next boot leaves so, and that systemd and
+    nobody else would start. One that `durable_databases` names counts always."""
+    named = {FLAVOURS.get(name, name) for name in engines_in(databases)}
+    return [
+        each for each in (engines or {}).get("engines", ()) if each["engine"] in named or not _is_idle(each)
+    ]
+
+
+def _is_idle(instance: dict[str, Any]) -> bool:
+    seen = (instance["state"], instance["starts_at_boot"], instance["managed_by"])
+    return seen == ("stopped", "no", "systemd")
 
 
 def everything(storage: dict[str, Any]) -> list[dict[str, Any]]:
@@ -70,8 +86,9 @@ def paths_in(where: str, value: Any) -> list[str]:
 
 
 def engines_in(databases: Any) -> list[str]:
-    """Return the engines that `durable_databases` names."""
-    return [entry["engine"] for entry in databases or ()]
+    """Return the engines that `durable_databases` names; what is malformed is refused elsewhere."""
+    entries = databases if isinstance(databases, (list, tuple)) else ()
+    return [str(entry["engine"]) for entry in entries if isinstance(entry, dict) and "engine" in entry]
 
 
 def _database_paths(databases: Any) -> list[str]:

@@ -343,5 +343,10 @@ def only_database(mount: dict[str, Any]) -> Requirement:
     )
 
 
+def holds_system(mount: dict[str, Any]) -> bool:
+    """Tell whether a mount holds more than databases by its name alone: others always write there."""
+    return any(map(_is_system, mount["targets"]))
+
+
 def _is_system(target: str) -> bool:
     return target in _NEVER_LOOSENED or target.startswith(("/boot/", "/usr/", "/etc/"))

@@ -88,6 +88,7 @@ def test_a_host_without_engines() -> None:
         "paths": [],
         "stop_timeouts": [],
         "unattributed": [],
+        "writers": [],
     }
     # Nothing is run but what tells the architecture.
     assert host.asked == [("uname", "-m")]
@@ -110,6 +111,7 @@ def test_what_runs() -> None:
         "managed_by": "systemd",
         "namespace": "host",
         "root": "",
+        "starts_at_boot": "unknown",
         "stop_timeout": "3600",
         "preloads": [],
         "directories": ["/data/pg"],
@@ -425,3 +427,25 @@ def test_servers_of_persons_and_containers_take_nobody_s_time(monkeypatch: pytes
     host = debian(FakeProcess(70, "/opt/mssql/bin/sqlservr", uid=1000), boxed, MARIA)
     found = [facts["pids"] for facts in told(host)["engines"] if facts["pids"]]
     assert (order[0], found) == (80, [[70], [71], [80]])
+
+
+def test_who_else_writes_is_told() -> None:
+    host = ProcHost(
+        FakeProcess(
+            90,
+            "/usr/bin/app",
+            files=(
+                ("/data/a", RDWR, 31),
+                ("/data/b", RDWR, 31),
+                ("/data/read", 0, 31),
+                ("/data/gone (deleted)", RDWR, 31),
+                ("/dev/shm/x", RDWR, 31),
+            ),
+        ),
+        FakeProcess(91, "/usr/bin/denied", files=(("/data/c", RDWR, 31),)),
+        FakeProcess(92, "/usr/sbin/mariadbd", cwd="/data/my", files=(("/data/my/d", RDWR, 31),)),
+    )
+    host.deny(91, "fd/3")
+    (row,) = collect(host, "2026-01-31T12:00:00Z")["writers"]
+    assert (row["pid"], row["name"], row["example"]) == (90, "app", "/data/a")
+    assert row["device"] == "8:17"

@@ -15,7 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
 
 from ..fake_mariadb import DENIED, DROP_IN, MAIN, MARIADB, MYSQL, PID, SERVER_CNF, SOCKET, MariaHost
-from ..fake_proc import OTHER, PRIVATE, ProcHost
+from ..fake_proc import OTHER, PRIVATE, RDWR, ProcHost
 
 LOG, BINLOG = "innodb_flush_log_at_trx_commit", "sync_binlog"
 DOUBLEWRITE, METHOD, REDO = "innodb_doublewrite", "innodb_flush_method", "innodb_redo_log_enabled"
@@ -511,6 +511,42 @@ def test_tables_with_a_directory_of_their_own(running: bool) -> None:
     host.files["/var/lib/mysql/shop/deep/no.isl"] = "/srv/no/no.ibd"
     assert seen(host)["directories"][-1] == "/srv/big/shop"
     assert "/srv/no" not in seen(host)["directories"]
+
+
+def test_what_no_option_file_beats_is_told_with_its_remedy() -> None:
+    host = MariaHost(argv=("--sync-binlog=0",))
+    assert "out of the unit or script" in seen(host)["settings"][BINLOG]["held"]
+    assert seen(host)["settings"][LOG]["held"] is None
+    mysql = MariaHost(MYSQL)
+    mysql.files[AUTO] = auto(sync_binlog="0")
+    assert seen(mysql)["settings"][BINLOG]["held"] == "RESET PERSIST sync_binlog takes it away"
+
+
+def test_logs_for_people_and_temporary_tables_are_no_data() -> None:
+    host = MariaHost()
+    host.variables.update(
+        slow_query_log_file="/var/log/mysql/slow.log",
+        log_error="",
+        tmpdir="/ram:/ram2",
+        general_log_file="words.log",
+    )
+    paths = (
+        "/var/log/mysql/slow.log",
+        "/ram2/#sql_1_0.MAI",
+        "/data/#sql-ib1.ibd",
+        "/ram/orders.ibd",
+        "/data/a.ibd",
+    )
+    host.start(
+        replace(host.process, files=tuple((path, RDWR, 31) for path in (*paths, "/var/lib/mysql/words.log")))
+    )
+    found = seen(host)
+    kept = {row["example"] for row in found["files"]}
+    assert kept == {"/data/#sql-ib1.ibd", "/ram/orders.ibd"}
+    assert sum(row["count"] for row in found["files"]) == 3
+    # Whoever is not asked tells nothing of that.
+    host.login = "--user=nobody"
+    assert sum(row["count"] for row in seen(host)["files"]) == len(paths) + 1
 
 
 def test_tables_whose_place_cannot_be_read_are_not_known() -> None:

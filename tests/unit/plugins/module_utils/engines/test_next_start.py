@@ -16,7 +16,16 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobser
 from ..fake_mariadb import MariaHost
 from ..fake_postgresql import BIN, DATA, FakePostgresql
 from ..fake_proc import ProcHost
-from ..vendor_host import FAIRCOM, FAIRCOM_UNIT, MSSQL_UNIT, SQLSERVR, VendorHost, with_faircom, with_mssql
+from ..vendor_host import (
+    CFG,
+    FAIRCOM,
+    FAIRCOM_UNIT,
+    MSSQL_UNIT,
+    SQLSERVR,
+    VendorHost,
+    with_faircom,
+    with_mssql,
+)
 
 CONFIG = f"{DATA}/postgresql.conf"
 UNIT = "postgresql-15.service"
@@ -116,6 +125,32 @@ def test_a_trace_flag_in_the_unit_of_sql_server(running: bool) -> None:
     if not running:
         host.end(50)
     assert persisted(host, "mssql")["traceflag3979"] == ("unknown" if running else "on")
+
+
+@pytest.mark.parametrize(
+    ("began", "unit", "same"),
+    [
+        ({}, "", True),
+        ({"FCSRVR_CFG": CFG}, f"FCSRVR_CFG={CFG}", True),
+        ({}, "FCSRVR_CFG=/opt/faircom/other.cfg", False),
+        ({"FCSRVR_CFG": CFG}, "", False),
+        ({"OTHER": "1"}, "OTHER=2", True),
+    ],
+)
+def test_a_variable_that_names_another_configuration_next_time(
+    began: dict[str, str], unit: str, same: bool
+) -> None:
+    host = with_faircom(environment=began)
+    host.units[FAIRCOM_UNIT].update(ExecStart=command(FAIRCOM, ""), Environment=unit)
+    assert ("unknown" not in persisted(host, "faircom").values()) == same
+
+
+def test_a_variable_names_the_configuration_of_a_stopped_faircom() -> None:
+    other = "/opt/faircom/other.cfg"
+    host = stopped_faircom("", Environment=f"FCSRVR_CFG={other}")
+    host.files[other] = "DELAYED_DURABILITY 5\n"
+    assert told(host, "faircom")["config"] == other
+    assert persisted(host, "faircom")["DELAYED_DURABILITY"] == "5"
 
 
 def stopped_faircom(words: str, **given: str) -> VendorHost:

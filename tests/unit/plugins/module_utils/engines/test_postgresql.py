@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql_
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
 
 from ..fake_postgresql import AUTO, CONF, DATA, ETC, PID_FILE, REFUSED, UNIT, FakePostgresql
-from ..fake_proc import OTHER, FakeProcess
+from ..fake_proc import OTHER, RDWR, FakeProcess
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures"
 SHOW = ("systemctl", "show", "--property=Environment,EnvironmentFiles,ExecStart", "--")
@@ -62,6 +63,35 @@ def test_a_cluster_that_runs() -> None:
     assert (seen["from"], seen["reason"]) == (f"{ETC}/conf.d/a.conf:1", None)
     assert seen["source"] == f"pg_settings: configuration file {CONF}:7"
     assert asked(host) == 1
+
+
+@pytest.mark.parametrize(
+    ("arrange", "held"),
+    [
+        (lambda host: host.files.update({AUTO: "fsync = off\n"}), "ALTER SYSTEM RESET fsync"),
+        (
+            lambda host: host.files.update({f"{ETC}/pg_ctl.conf": "pg_ctl_options = '-o -F'\n"}),
+            f"{ETC}/pg_ctl.conf",
+        ),
+        (lambda host: host.files.update({CONF: "fsync = off\n"}), None),
+    ],
+)
+def test_what_no_file_of_ours_beats_is_told_with_its_remedy(arrange: Any, held: str | None) -> None:
+    host = FakePostgresql()
+    arrange(host)
+    seen = told(host)["settings"]["fsync"]
+    assert seen["persisted"] == "off"
+    assert (held or "") in (seen["held"] or "")
+    assert bool(seen["held"]) == bool(held)
+
+
+def test_a_log_for_people_is_no_data() -> None:
+    host = FakePostgresql()
+    paths = ("/var/log/pg/a.log", f"{DATA}/log/b.csv", f"{DATA}/base/1")
+    host.start(replace(host.main, files=tuple((path, RDWR, 31) for path in paths)))
+    assert sum(row["count"] for row in told(host)["files"]) == 3
+    host.files[f"{DATA}/current_logfiles"] = "stderr /var/log/pg/a.log\ncsvlog log/b.csv\n"
+    assert [row["example"] for row in told(host)["files"]] == [f"{DATA}/base/1"]
 
 
 def test_running_and_persisted_are_two_things() -> None:

@@ -136,5 +136,6 @@ def test_of_a_stopped_server_nothing_runs_and_nothing_waits() -> None:
         "source": "configuration",
         "reason": "torn",
         "from": None,
+        "held": None,
     }
     assert startfile.waiting(found) == ()

@@ -90,6 +90,34 @@ def test_what_show_prints() -> None:
     assert (second.load, second.program, second.stop_timeout.value) == ("not-found", "", "unknown")
 
 
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ({"UnitFileState": "enabled"}, "yes"),
+        ({"UnitFileState": "enabled", "ActiveState": "inactive"}, "yes"),
+        ({"UnitFileState": "disabled", "ActiveState": "inactive"}, "no"),
+        ({"UnitFileState": "disabled", "ActiveState": "failed"}, "no"),
+        ({"UnitFileState": "disabled", "ActiveState": "activating"}, "unknown"),
+        ({"UnitFileState": "disabled", "ActiveState": "active"}, "unknown"),
+        ({"LoadState": "masked", "ActiveState": "inactive"}, "no"),
+        ({"UnitFileState": "masked-runtime", "ActiveState": "inactive"}, "unknown"),
+        ({"UnitFileState": "enabled-runtime", "ActiveState": "inactive"}, "unknown"),
+        ({"UnitFileState": "static", "ActiveState": "inactive"}, "unknown"),
+        ({"UnitFileState": "generated", "ActiveState": "inactive"}, "unknown"),
+        ({"ActiveState": "inactive"}, "unknown"),
+        ({"UnitFileState": "disabled", "ActiveState": "inactive", "WantedBy": "app.service"}, "yes"),
+        ({"UnitFileState": "disabled", "ActiveState": "inactive", "RequiredBy": "app.service"}, "yes"),
+        ({"UnitFileState": "disabled", "ActiveState": "inactive", "TriggeredBy": "fb.socket"}, "yes"),
+        ({"UnitFileState": "disabled", "ActiveState": "inactive", "UpheldBy": "app.target"}, "yes"),
+    ],
+)
+def test_what_the_next_boot_starts(said: dict[str, str], word: str) -> None:
+    host = ProcHost()
+    host.units["a.service"] = said
+    found, _why = show(host, ["a.service"])
+    assert found["a.service"].starts_at_boot == word
+
+
 def test_one_call_for_all_units_and_none_for_none() -> None:
     host = ProcHost()
     host.units["a.service"] = {"TimeoutStopUSec": "30min", "Names": "a.service alias.service"}

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -52,6 +52,8 @@ GOOD = {
 
 #: What engine_facts says of files that are open with O_DSYNC or O_SYNC, as FairCom's and SQL Server's have to be.
 WRITTEN_THROUGH = {"value": "yes", "source": "/proc/PID/fd, /proc/PID/fdinfo", "reason": None}
+ALL_FILES = {"value": "complete", "source": "/proc/PID/fd, /proc/PID/fdinfo", "reason": None}
+NO_PRELOADS = {"value": "none", "source": "/proc/1/maps", "reason": None}
 
 
 def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
@@ -68,8 +70,10 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         }
         for name, word in good.items()
     }
+    evidence = {"files": ALL_FILES, "preloads": NO_PRELOADS}
     if engine in ("faircom", "mssql"):
-        given["evidence"] = {"write_through": WRITTEN_THROUGH, **given.get("evidence", {})}
+        evidence["write_through"] = WRITTEN_THROUGH
+    given["evidence"] = {**evidence, **given.get("evidence", {})}
     return {
         "engine": engine,
         "name": "main",
@@ -83,8 +87,8 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         "settings": settings,
         "overrides": [],
         "pending_restart": [],
-        "evidence": {},
         "unit": "postgresql@15-main.service",
+        "starts_at_boot": "yes",
         "namespace": "host",
         "config": "/etc/a.conf",
         **given,
@@ -468,6 +472,135 @@ def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str)
     assert CHECKS[engine] in told
 
 
+@pytest.mark.parametrize(
+    ("running", "persisted", "planned"),
+    [("off", "off", False), ("on", "off", False), ("off", "on", True), ("on", "on", False)],
+)
+def test_what_beats_every_file_of_ours_is_not_promised(running: str, persisted: str, planned: bool) -> None:
+    """A check would say that a run sets it, and the run would refuse."""
+    given = instance(running={"fsync": running}, persisted={"fsync": persisted})
+    given["settings"]["fsync"]["held"] = "ALTER SYSTEM RESET fsync"
+    found = judged(given)
+    assert ("postgresql" in found["plan"]["tighten"]) == planned
+    assert any(change["setting"] == "fsync" for change in found["changes"]) == planned
+    remedies = {("off", "on"): "run harden-db", ("on", "on"): ""}
+    assert row(found, "fsync")["remedy"] == remedies.get((running, persisted), "ALTER SYSTEM RESET fsync")
+    if running == "off" != persisted or persisted == "off":
+        assert row(found, "fsync")["verdict"].startswith("drift")
+
+
+@pytest.mark.parametrize(
+    ("running", "persisted", "verdict"),
+    [
+        # Only a log that is off now and stays off makes sync_binlog mean nothing.
+        ("OFF", "OFF", None),
+        ("ON", "OFF", "drift_running"),
+        ("OFF", "ON", "drift_running"),
+        ("stopped", "OFF", None),
+    ],
+)
+def test_a_binary_log_that_is_off_for_good(running: str, persisted: str, verdict: str | None) -> None:
+    wrong = {"sync_binlog": "0"}
+    state = "stopped" if running == "stopped" else "running"
+    given = instance(
+        "mariadb",
+        state=state,
+        running={**wrong, "log_bin": running},
+        persisted={**wrong, "log_bin": persisted},
+    )
+    rows = [row["verdict"] for row in judged(given)["settings"] if row["setting"] == "sync_binlog"]
+    assert rows == ([verdict] if verdict else [])
+
+
+def test_what_is_told_counts_though_the_evidence_calls_it_absent() -> None:
+    absent = {"value": "absent", "source": "x", "reason": "there is none"}
+    found = judged(instance(running={"fsync": "off"}, evidence={"fsync": absent}))
+    assert row(found, "fsync")["verdict"] == "drift_running"
+
+
+@pytest.mark.parametrize(
+    ("setting", "running", "persisted", "waits", "verdict", "planned"),
+    [
+        # What the layer would refuse, for it cannot be read, is not promised.
+        ("fsync", "off", "unknown", False, "drift_running", False),
+        # Not live: what the next start brings is not known.
+        ("data_sync_retry", "on", "unknown", False, "unknown", False),
+        # This start's command line has fixed it.
+        ("fsync", "off", "on", True, "pending", False),
+        ("fsync", "off", "off", True, "drift_persisted", True),
+    ],
+)
+def test_what_a_run_can_do_about_a_word(
+    setting: str, running: str, persisted: str, waits: bool, verdict: str, planned: bool
+) -> None:
+    found = judged(
+        instance(
+            running={setting: running},
+            persisted={setting: persisted},
+            pending_restart=[setting] if waits else [],
+        )
+    )
+    assert row(found, setting)["verdict"] == verdict
+    assert ("postgresql" in found["plan"]["tighten"]) == planned
+
+
+@pytest.mark.parametrize("field", ["files", "preloads"])
+def test_what_is_not_told_at_all_is_not_known(field: str) -> None:
+    lost = instance()
+    del lost["evidence"][field]
+    found = judged(lost)
+    assert found["verdict"] == "unknown"
+    assert any("it was not told" in why for why in found["why"])
+
+
+@pytest.mark.parametrize("state", ["unknown", "running", ""])
+def test_what_is_not_known_to_be_stopped_loses_commits_as_what_runs(state: str) -> None:
+    assert judged(instance(state=state, running={"fsync": "off"}))["verdict"] == "at_risk"
+    assert judged(instance(state=state, preloads=["libeatmydata.so"]))["verdict"] == "at_risk"
+
+
+class TestIdle:
+    """A server that is stopped, and that nothing starts, loses nothing: it is listed, and decides no verdict."""
+
+    IDLE: ClassVar[dict[str, Any]] = {
+        "state": "stopped",
+        "starts_at_boot": "no",
+        "settings": {},
+        "directories": ["/srv/gone"],
+        "evidence": {"config": {"value": "unknown", "source": "x", "reason": "it does not run"}},
+    }
+
+    def test_it_is_listed_and_not_judged(self) -> None:
+        plain = judged(instance())
+        found = judged(instance(), instance("mariadb", **self.IDLE))
+        assert found["verdict"] == plain["verdict"] not in ("unknown", "at_risk")
+        assert [engine["engine"] for engine in found["engines"]] == ["postgresql", "mariadb"]
+        assert any("mariadb main: it is stopped, and nothing starts it" in text for text in found["warnings"])
+        assert not any("mariadb" in why for why in found["why"])
+
+    @pytest.mark.parametrize(
+        "given",
+        [{"state": "running"}, {"starts_at_boot": "yes"}, {"starts_at_boot": "unknown"}]
+        + [{"managed_by": word} for word in ("pacemaker", "patroni", "none", "container", "unknown")],
+    )
+    def test_whatever_may_start_is_judged(self, given: dict[str, str]) -> None:
+        found = judged(instance("mariadb", **{**self.IDLE, **given}))
+        assert found["verdict"] == "unknown"
+        assert any("mariadb main" in why for why in found["why"])
+
+    @pytest.mark.parametrize("name", ["mysql", "mariadb"])
+    def test_one_that_the_inventory_names_is_judged(self, name: str) -> None:
+        named = [{"engine": name, "paths": ["/srv/pgdata"]}]
+        found = judged(instance("mariadb", **self.IDLE), mounts=None, databases=named)
+        assert found["verdict"] == "unknown"
+
+    def test_where_there_is_no_other_nothing_is_durable(self) -> None:
+        found = judged(instance("mariadb", **{**self.IDLE, "directories": ["/srv/maria"]}), mounts=None)
+        assert found["verdict"] == "not_applicable"
+        assert any("mariadb main: it is stopped" in why for why in found["why"])
+        assert [engine["engine"] for engine in found["engines"]] == ["mariadb"]
+
+
 @pytest.mark.fact(53)
 def test_an_engine_on_another_sound_mount_is_not_said_to_have_been_exposed() -> None:
     """Barriers are off below one of two; an engine of which nobody knows where it lies may be on either."""
@@ -538,6 +671,17 @@ class TestLoosening:
                 True,
                 False,
             ),
+            # Its file can be set, and nobody here restarts it.
+            (
+                "mariadb",
+                {
+                    "running": {"innodb_doublewrite": "OFF"},
+                    "persisted": {"innodb_doublewrite": "OFF"},
+                    "managed_by": "galera",
+                },
+                True,
+                False,
+            ),
             ("faircom", {"running": {"DELAYED_DURABILITY": "3"}}, False, False),
             ("faircom", {"running": {"LOG_WRITETHRU": "off"}}, False, True),
         ],
@@ -550,6 +694,10 @@ class TestLoosening:
         assert ("write_cache" in found["plan"]["loosen"]) == loosened
         said = f"is withheld until {engine} main is known to keep commits"
         assert any(said in why for why in found["why"]) != loosened
+
+    def test_a_stopped_server_that_another_will_start_wrongly_writes_nothing_either(self) -> None:
+        stopped = instance(state="stopped", persisted={"fsync": "off"}, managed_by="patroni")
+        assert "write_cache" in self.found(stopped)["plan"]["loosen"]
 
     def test_a_stopped_server_writes_nothing(self) -> None:
         stopped = instance(state="stopped", persisted={"fsync": "off"})
@@ -736,6 +884,20 @@ class TestMounts:
         assert [mount["target"] for mount in where.mounts] == [
             {"/srv/pgdat": "/", "/": "/"}.get(path, "/srv/pgdata")
         ]
+
+    def test_who_else_writes_to_a_managed_mount_is_told(self) -> None:
+        def row(pid: int, device: str) -> dict[str, Any]:
+            return {"pid": pid, "name": f"app{pid}", "device": device, "example": "/srv/pgdata/x"}
+
+        writers = [row(1, "254:1"), row(2, "254:16"), *(row(pid, "8:1") for pid in range(10, 17))]
+        engines = {"time": NOW, "engines": [instance()], "unattributed": [], "writers": writers}
+        given = inputs("strict", mounts=["/", "/srv/pgdata"])
+        found = assess(given, collect(SmallHost(), NOW), NOW, engines)
+        (told,) = [text for text in found["warnings"] if "writes there" in text]
+        assert told.startswith(
+            "/srv/pgdata: app10 (10), app11 (11), app12 (12), app13 (13), app14 (14) and 2 more "
+        )
+        assert "(/srv/pgdata/x)" in told
 
     def test_a_host_without_engine_has_its_mounts_judged(self) -> None:
         found = judged()

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import COMMAND_LINE
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
@@ -259,6 +258,8 @@ NOT_TOLD = {"value": "unknown", "source": "x", "reason": "none of its databases'
         (OPEN_DIRECT, words("off", "off", "1", "0"), "at_risk"),
         (NOT_TOLD, words("on", "off", "1", "0"), "unknown"),
         ({}, words("on", "off", "1", "0"), "unknown"),
+        # Without write-through none is asked for: that is what is wrong then.
+        (OPEN_DIRECT, words("on", "off", "0", "0"), None),
         # Forced flush needs no O_DSYNC.
         (OPEN_DIRECT, words("off", "on", "1", "1"), None),
         (NOT_TOLD, words("off", "off", "1", "1"), None),
@@ -269,7 +270,8 @@ def test_what_rests_on_o_dsync_is_open_with_it(
 ) -> None:
     """Settings that look right are worth what its files are really open with."""
     found = judged(server(runs, evidence={"write_through": seen}), machine(fua=True))
-    assert (found["verdict"] == "at_risk") == (verdict == "at_risk"), found["why"]
+    loses = "at_risk" if runs["writethrough"] == "0" else verdict
+    assert (found["verdict"] == "at_risk") == (loses == "at_risk"), found["why"]
     lines = [why for why in found["why"] if "O_DSYNC" in why]
     assert bool(lines) == (verdict is not None)
     assert all("mssql main" in why for why in lines)
@@ -409,7 +411,7 @@ def test_a_contradiction_does_not_keep_write_through_away(fua: bool) -> None:
 def test_a_flag_on_the_command_line_does_not_keep_write_through_away(fua: bool, flag: str) -> None:
     """mssql-conf does not reach it, and the layer would refuse the whole step."""
     given = server(words("on", "on", "0", "0"))
-    given["settings"][flag]["from"] = COMMAND_LINE
+    given["settings"][flag]["held"] = "take it out of the command line in the server's unit"
     found = judged(given, machine(fua), attestations=[FUA_OF_HOST])
     wanted = planned(found)["tighten"]
     assert wanted["writethrough"] == "1"
