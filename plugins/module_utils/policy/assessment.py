@@ -251,10 +251,12 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     rows = list(guarded.rows)
     for mount in mounts:
         rows += [guarded.seen(row, mount) for row in settings.of_mount(mount, profile)]
+    early = deaf.early(storage["mounts"])
     for disk in disks:
         word = requirements.vouches(profile, disk, words)
-        rows += settings.of_disk(disk, profile, word.sentence if word else None)
-    rows += settings.of_layers(mounts, disks, profile, storage["mounts"])
+        rows += settings.of_disk(disk, profile, word.sentence if word else None, early)
+    lossy = [disk for disk in disks if not requirements.is_protected(disk, words)]
+    rows += settings.of_layers(mounts, lossy, profile, early)
     rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
     return Findings(
         profile,
@@ -470,7 +472,7 @@ def _will_wait(row: Setting, found: Findings) -> bool:
     return waits and row.phase is not None and not found.withholds(row)
 
 
-def _pending(row: Setting) -> dict[str, str]:
+def _pending(row: Setting) -> dict[str, Any]:
     needs, why = "reboot", _WHY_A_REBOOT.get(row.setting)
     if row.layer in plan.ENGINES:
         needs, why = "restart", "the server takes it at its start only"
@@ -480,6 +482,8 @@ def _pending(row: Setting) -> dict[str, str]:
         "setting": row.setting,
         "needs": needs,
         "why": str(why),
+        # What has to be changed before it: a run reboots only for what it has changed itself.
+        "after": list(row.evidence.get("below", [row.target])),
     }
 
 

@@ -146,8 +146,12 @@ def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
 
 def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:
     """Tell whether what a disk has taken is there after a power cut: it does not cache, or is protected."""
-    protected = attestations.find(words, ("power_loss_protection",), disk["id"])
-    return disk["write_cache"]["device"] in ("none", "disabled") or protected is not None
+    return disk["write_cache"]["device"] in ("none", "disabled") or is_protected(disk, words)
+
+
+def is_protected(disk: dict[str, Any], words: list[Attestation]) -> bool:
+    """Tell whether somebody attests that a disk's cache survives a power cut."""
+    return attestations.find(words, ("power_loss_protection",), disk["id"]) is not None
 
 
 def _cache_of(name: str) -> str:
