@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..facts import deaf, kinds, mountwords
+from ..facts import deaf, mountwords
 from ..observation import UNKNOWN
 from . import attestations
 from .attestations import Attestation
@@ -59,7 +59,6 @@ def of_host(
     found += [_override(disk, words) for disk in disks if loosened_by(profile, pinned)]
     if profile.promises_durability:
         found += [_lasting(disk) for disk in disks if disk["kind"] in _NOT_LASTING]
-        found += [_may_last(disk, words) for disk in disks if _is_doubtful(disk)]
         found += [_write_hole(mount, hole) for mount in mounts for hole in mount["write_hole"]]
         found += _flush_awaited(profile, mounts, disks, words)
     if not profile.promises_durability:
@@ -133,7 +132,7 @@ def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) ->
         claims.append("host_honours_flush")
     if profile.rests_on == "ups" and disk["write_cache"]["kernel"] == "write back":
         claims.append("virtual_host_power")
-    return attestations.find(words, tuple(claims), disk["id"])
+    return _word(words, tuple(claims), disk)
 
 
 def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
@@ -141,7 +140,7 @@ def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
     disks of other standards take the bit and ignore it."""
     claims = ("host_honours_fua", "power_loss_protection")
     by_standard = disk["kind"] == "physical" and disk["transport"] in _FUA_IN_STANDARD
-    return by_standard or attestations.find(words, claims, disk["id"]) is not None
+    return by_standard or _word(words, claims, disk) is not None
 
 
 def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:
@@ -162,7 +161,7 @@ def _cache_of(name: str) -> str:
 def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
     """Return what a promise that rests on a disk asks of it; `rests_on` as in a profile."""
     name, claims, offered = _OF_DISK[rests_on]
-    word = attestations.find(words, claims, disk["id"])
+    word = _word(words, claims, disk)
     seen = offered(disk)
     if seen:
         return Requirement(name, disk["name"], "met", seen, "", "")
@@ -177,8 +176,19 @@ def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Re
         "unmet" if hard else "unverified",
         f"a {disk['kind']} disk, write cache {disk['write_cache']['device']}",
         "nothing on this host shows that it keeps what it was told to keep",
-        f"look at the {'disk' if hard else 'hypervisor or controller'}, then attest {' or '.join(claims)}",
+        f"look at the {'disk' if hard else 'hypervisor or controller'}, then attest {' or '.join(claims)}"
+        + (f" for {disk['id'] or 'this disk, once it has an id'} itself" if disk["kind"] == UNKNOWN else ""),
     )
+
+
+def _word(words: list[Attestation], claims: tuple[str, ...], disk: dict[str, Any]) -> Attestation | None:
+    """Return what somebody attests of a disk, or of all disks of its host.
+
+    A disk of unknown kind may be one that does not last: who attests the host may not have meant it.
+    """
+    if disk["kind"] == UNKNOWN:
+        words = [word for word in words if word.target == disk["id"]]
+    return attestations.find(words, claims, disk["id"])
 
 
 def _device_obeys(disk: dict[str, Any]) -> str | None:
@@ -209,7 +219,7 @@ _OF_DISK = {
 
 def _override(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
     claims = ("power_loss_protection", "host_honours_flush")
-    word = attestations.find(words, claims, disk["id"])
+    word = _word(words, claims, disk)
     return Requirement(
         "override_attested",
         disk["name"],
@@ -232,30 +242,6 @@ def _lasting(disk: dict[str, Any]) -> Requirement:
         f"a disk of kind {disk['kind']}",
         f"what lies on {disk['name']} {_NOT_LASTING[disk['kind']]}",
         "move the data to a disk that stays",
-    )
-
-
-def _is_doubtful(disk: dict[str, Any]) -> bool:
-    return disk["evidence"]["kind"]["reason"] in kinds.MAY_NOT_LAST
-
-
-def _may_last(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
-    """A disk that may be a temporary one: a word about the host as a whole does not tell the two apart."""
-    claims = ("power_loss_protection", "host_honours_flush")
-    own = [word for word in words if word.target == disk["id"]]
-    word = attestations.find(own, claims, disk["id"])
-    name = "disk_lasts"
-    if word:
-        return Requirement(name, disk["name"], "attested", word.sentence, "", "", word.expires)
-    reason = disk["evidence"]["kind"]["reason"]
-    return Requirement(
-        name,
-        disk["name"],
-        "unverified",
-        f"a disk of kind {disk['kind']}: {reason}",
-        f"what lies on {disk['name']} may go when the machine is stopped or moved: {reason}",
-        f"let udev tell, move the data to a disk that stays, or attest {' or '.join(claims)} of this disk, by"
-        f" its id ({disk['id'] or 'it has none'})",
     )
 
 
