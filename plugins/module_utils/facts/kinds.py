@@ -38,6 +38,13 @@ _HERE = "on this host"
 _ON_THE_ARRAY = "on the array"
 _PROVIDER = "at the cloud provider"
 _AZURE = "in Azure: the disk's host caching (None or ReadOnly)"
+_VMWARE = "on the hypervisor: the storage below the datastore"
+_QEMU = "on the hypervisor: the cache mode in QEMU or libvirt"
+#: Place -> how a disk without a name of its own is given one there.
+NAMED_BY = {
+    _VMWARE: "set disk.EnableUUID = TRUE in the virtual machine's configuration",
+    _QEMU: "give it a serial number in QEMU or libvirt",
+}
 _MEMORY = "nowhere: it is memory"
 _LOST = "nowhere: the disk is emptied with its machine; use another one"
 
@@ -200,11 +207,11 @@ _HYPERVISORS = (
         r"^microsoft$|/VMBUS:|^storvsc|^Msft ",
         "on the hypervisor: Set-VMHardDiskDrive -OverrideCacheAttributes",
     ),
-    (r"^vmware$|^vmw_pvscsi$|VMware", "on the hypervisor: the storage below the datastore"),
+    (r"^vmware$|^vmw_pvscsi$|VMware", _VMWARE),
     (r"^oracle$|VBOX", "on the hypervisor: VBoxManage storagectl --hostiocache, and IgnoreFlush"),
     (r"^(amazon|google)$", _PROVIDER),
     (r"^xen$|/vbd-\d+/", "on the hypervisor: the backend of the disk in dom0"),
-    (r"^(kvm|qemu)$|/virtio\d+/|^virtio_scsi$|QEMU", "on the hypervisor: the cache mode in QEMU or libvirt"),
+    (r"^(kvm|qemu)$|/virtio\d+/|^virtio_scsi$|QEMU", _QEMU),
     (r"^ibmvscsi|^AIX |NVDISK|Virtual HDD", "on the hypervisor"),
 )
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .. import flush
-from ..facts import deaf, mountwords
+from ..facts import deaf, kinds, mountwords
 from ..observation import UNKNOWN
 from . import belief
 from .profiles import VALUES, Profile, rank
@@ -449,9 +449,10 @@ def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
         return "run harden-db"
     if disk["id"] is None:
         why = disk["evidence"]["id"]["reason"]
-        return (
-            f"give the disk a name of its own that stays ({why}): without one no setting can be kept for it"
-        )
+        how = kinds.NAMED_BY.get(disk["place"], "give the disk a name of its own that stays")
+        kept = "without a name of its own no setting can be kept for it"
+        hidden = disk["write_cache"]["device"] == UNKNOWN
+        return f"{how} ({why}): {kept}" + ("; then attest power_loss_protection" if hidden else "")
     if verdict == "pending":
         return "reboot"
     if disk["flush"] == "owed":
