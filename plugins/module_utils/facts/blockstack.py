@@ -149,7 +149,9 @@ class Blocks:
                 found = found._replace(layer=found.layer._replace(belief=belief, label=label))
                 if not found.layer.below and not found.reason:
                     # All paths gone, or failed: where its bytes lie cannot be told.
-                    reason = f"{name} ({found.layer.detail}) names no device below it: its disks are not known"
+                    reason = (
+                        f"{name} ({found.layer.detail}) names no device below it: its disks are not known"
+                    )
                     found = found._replace(reason=reason)
             self._found[name] = found
         return self._found[name]

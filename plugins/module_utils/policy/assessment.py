@@ -251,12 +251,11 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     rows = list(guarded.rows)
     for mount in mounts:
         rows += [guarded.seen(row, mount) for row in settings.of_mount(mount, profile)]
-    early = deaf.early(storage["mounts"])
     for disk in disks:
         word = requirements.vouches(profile, disk, words)
-        rows += settings.of_disk(disk, profile, word.sentence if word else None, early)
+        rows += settings.of_disk(disk, profile, word.sentence if word else None)
     lossy = [disk for disk in disks if not requirements.is_protected(disk, words)]
-    rows += settings.of_layers(mounts, lossy, profile, early)
+    rows += settings.of_layers(mounts, lossy, profile, deaf.early(storage["mounts"]))
     rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
     return Findings(
         profile,

@@ -69,7 +69,9 @@ def read(variables: dict[str, Any], today: str) -> Read:
     words = [word for word in found.values() if word.expires >= today]
     about = {(word.claim, word.target) for word in words}
     over = {where: word for where, word in found.items() if word.expires < today}
-    return Read(words, {where: word for where, word in over.items() if (word.claim, word.target) not in about})
+    return Read(
+        words, {where: word for where, word in over.items() if (word.claim, word.target) not in about}
+    )
 
 
 def find(attestations: list[Attestation], claims: tuple[str, ...], disk: str | None) -> Attestation | None:

@@ -62,20 +62,15 @@ def of_mount(mount: dict[str, Any], profile: Profile) -> list[Setting]:
     return rows
 
 
-def of_disk(
-    disk: dict[str, Any],
-    profile: Profile,
-    vouched: str | None = None,
-    early: Iterable[deaf.Deaf] = (),
-) -> list[Setting]:
+def of_disk(disk: dict[str, Any], profile: Profile, vouched: str | None = None) -> list[Setting]:
     """Return the rows of one disk below a managed file system.
 
-    `vouched`: who attests that its cache does no harm; `early`: the layers that the initramfs makes.
+    `vouched`: who attests that its cache does no harm.
     """
     owed = [_flush(disk)] if disk["flush"] == "owed" else []
     if vouched and (disk["switchable"] != "yes" or disk["write_cache"]["device"] == UNKNOWN):
         return [*owed, _vouched(disk, vouched)]
-    cache = _write_cache(disk, profile, [layer for layer in early if layer.name in disk["unheard"]])
+    cache = _write_cache(disk, profile)
     return [*owed, cache, _kernel_belief(disk, profile, cache.phase)]
 
 
@@ -314,8 +309,7 @@ def _flush(disk: dict[str, Any]) -> Setting:
     )
 
 
-def _write_cache(disk: dict[str, Any], profile: Profile, early: list[deaf.Deaf]) -> Setting:
-    """`early`: the layers above it that pass no flush on, and that the initramfs makes."""
+def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
     cache = disk["write_cache"]
     wanted = "none" if cache["device"] == "none" else profile.write_cache
     running, persisted = cache["device"], cache["persisted"]
@@ -336,10 +330,12 @@ def _write_cache(disk: dict[str, Any], profile: Profile, early: list[deaf.Deaf])
         UNSET: f"no rule sets the cache of {name}, so its own default applies",
     }
     row = _disk_row(disk, "write_cache", wanted, (running, persisted), verdict, phase, why)
-    if verdict == "pending" and early and cache.get("power_on") in ("disabled", UNKNOWN):
-        # It powers on as off, the initramfs makes the layer over that, and the rule lets it be: at each boot.
-        labels = ", ".join(layer.label for layer in early)
-        remedy = f"load the table of {labels} again (dmsetup), then run harden-db: the disk saves what it sets"
+    if verdict == "pending" and cache.get("power_on") in ("disabled", UNKNOWN):
+        # It powers on as off, the initramfs makes layers over that, and the rule lets it be: at each boot.
+        layers = ", ".join(disk["unheard"])
+        remedy = (
+            f"load the table of {layers} again (dmsetup), then run harden-db: the disk saves what it sets"
+        )
         return row._replace(verdict="drift_running", remedy=remedy)
     return row
 

@@ -32,7 +32,9 @@ def deaf() -> BigHost:
 
 def test_a_layer_that_believes_in_no_cache_is_found_with_the_disks_below() -> None:
     assert layers(mount(BigHost())) == []
-    assert layers(mount(deaf())) == [Deaf("dm-0", "lvm-dm-0", "write through", ("sdc", "sdd"), ("md0", "sdc1", "sdd1"))]
+    assert layers(mount(deaf())) == [
+        Deaf("dm-0", "lvm-dm-0", "write through", ("sdc", "sdd"), ("md0", "sdc1", "sdd1"))
+    ]
 
 
 def test_one_of_which_it_is_not_known_counts() -> None:
@@ -123,7 +125,9 @@ DEAF = ("write through", "write through", "drift_running")
 def vmware() -> BigHost:
     """A disk that tells nothing of its cache, and has no name without disk.EnableUUID."""
     host = BigHost()
-    host.add_disk(FakeDisk("sdg", "scsi", "", model="Virtual disk", vendor="VMware", driver="vmw_pvscsi"), "8:96")
+    host.add_disk(
+        FakeDisk("sdg", "scsi", "", model="Virtual disk", vendor="VMware", driver="vmw_pvscsi"), "8:96"
+    )
     vars(host.disk("sdg")).update(caching_page=False)
     return host
 
@@ -143,12 +147,18 @@ def array() -> BigHost:
         disk = FakeDisk(name, "scsi", "L1", wwn="0xl1", vendor="PURE", model="FlashArray", multipath="1")
         host.add_disk(disk, number)
         vars(disk).update(power_on="disabled", cache="disabled")
-    host.add_layer(dm("dm-8", "mpath", ("sdg", "sdh"), "253:8", "multipath 0 0 1 1 round-robin 0 2 1 8:96 1 8:112 1"))
+    host.add_layer(
+        dm("dm-8", "mpath", ("sdg", "sdh"), "253:8", "multipath 0 0 1 1 round-robin 0 2 1 8:96 1 8:112 1")
+    )
     return host
 
 
 #: What nothing on this host can switch, and the id by which somebody vouches for it.
-UNSWITCHED = {"VMware": (vmware, "sdg", None), "RAID": (raid, "sdg", "wwn:0xv1"), "LUN": (array, "dm-8", "wwn:0xl1")}
+UNSWITCHED = {
+    "VMware": (vmware, "sdg", None),
+    "RAID": (raid, "sdg", "wwn:0xv1"),
+    "LUN": (array, "dm-8", "wwn:0xl1"),
+}
 
 
 @pytest.mark.parametrize("profile", ["strict", "flush"])
@@ -255,7 +265,7 @@ def test_from_strict_to_flush_below_the_root_no_reboot_is_waited_for() -> None:
         found = look(host, "flush", mounts=["/"])
         assert (found["verdict"], found["changes"], found["pending"]) == ("drifted", [], [])
         (row,) = [row for row in found["settings"] if row["setting"] == "write_cache"]
-        assert "load the table of lvm-dm-5 again (dmsetup)" in row["remedy"]
+        assert "load the table of dm-5 again (dmsetup)" in row["remedy"]
         host.reboot()
     # The remedy.
     host.layers["dm-5"].belief = "write back"
@@ -263,6 +273,47 @@ def test_from_strict_to_flush_below_the_root_no_reboot_is_waited_for() -> None:
     assert host.disk("sdg").cache == "enabled"
     host.reboot()
     assert look(host, "flush", mounts=["/"])["verdict"] == "durable"
+
+
+@pytest.mark.parametrize("transport", ["sata", "scsi"])
+def test_from_strict_to_flush_below_the_root_a_disk_that_powers_on_with_its_cache_needs_the_boot(
+    transport: str,
+) -> None:
+    host = with_root(transport, cache="disabled")
+    host.layers["dm-5"].belief = "write through"
+    enforce(host, look(host, "flush", mounts=["/"]))
+    (row,) = [row for row in look(host, "flush", mounts=["/"])["settings"] if row["setting"] == "write_cache"]
+    assert row["verdict"] == "pending"
+    host.reboot()
+    assert look(host, "flush", mounts=["/"])["verdict"] == "durable"
+
+
+def test_what_usr_lies_on_is_made_by_the_initramfs_too() -> None:
+    host = with_root("sata", cache="disabled")
+    host.layers["dm-5"].belief = "write through"
+    host.mounts["/"].target = "/usr"
+    assert rows(look(host, "strict", mounts=["/usr"]))["lvm-dm-5"] == DEAF
+    host.mounts["/"].target = "/srv/usr"
+    assert rows(look(host, "strict", mounts=["/srv/usr"]))["lvm-dm-5"][2] == "pending"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "tool", "after_the_boot"),
+    [
+        # No run switches what cannot be read, or writes its rule: the next boot is as this one.
+        ("write through", False, "write through"),
+        ("write back", False, "write back"),
+        ("write through", True, "write back"),
+    ],
+)
+def test_a_layer_is_mended_by_a_boot_where_the_kernel_flushes_the_disk_then(
+    kernel: str, tool: bool, after_the_boot: str
+) -> None:
+    host = deaf()
+    for name in ("sdc", "sdd"):
+        vars(host.disk(name)).update(belief=kernel, caching_page=tool)
+    found = rows(look(host, "strict", mounts=[FAIRCOM]))["lvm-dm-0"]
+    assert found[:2] == ("write through", after_the_boot)
 
 
 @pytest.mark.parametrize(

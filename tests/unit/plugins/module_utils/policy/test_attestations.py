@@ -36,9 +36,7 @@ def later(days: int) -> str:
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
-@pytest.mark.parametrize(
-    ("days", "good"), [(0, True), (1, True), ("longest", True), ("longer", False)]
-)
+@pytest.mark.parametrize(("days", "good"), [(0, True), (1, True), ("longest", True), ("longer", False)])
 def test_the_first_and_the_last_day(claim: str, days: Any, good: bool) -> None:
     days = {"longest": CLAIMS[claim], "longer": CLAIMS[claim] + 1}.get(days, days)
     entry = {**attested(claim), "expires": later(days)}

@@ -444,7 +444,12 @@ CHECKS = {
 def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str) -> None:
     """Its own settings are as they should be."""
     host = SmallHost()
-    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [instance(engine, databases=[])], "unattributed": []}
+    engines = {
+        "boot_id": BOOT_ID,
+        "time": NOW,
+        "engines": [instance(engine, databases=[])],
+        "unattributed": [],
+    }
     given = inputs("strict", mounts=["/srv/pgdata"])
     assert assess(given, collect(host, NOW), NOW, engines)["exposed"] == []
     host.mounts["/srv/pgdata"].barrier = "off"

@@ -391,7 +391,12 @@ def test_what_was_not_asked_is_said() -> None:
 
 
 def test_where_loss_is_accepted_nothing_is_asked_of_it() -> None:
-    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [server(words("on", "off", "0", "0"))], "unattributed": []}
+    engines = {
+        "boot_id": BOOT_ID,
+        "time": NOW,
+        "engines": [server(words("on", "off", "0", "0"))],
+        "unattributed": [],
+    }
     given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
     found = assess(given, collect(machine(fua=False), NOW), NOW, engines)
     assert not [row for row in found["settings"] if row["layer"] == "mssql"]
