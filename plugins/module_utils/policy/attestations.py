@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from .profiles import BadInput
 
-
 #: Claim -> the longest that one attestation of it may last, in days.
 CLAIMS = {
     "power_loss_protection": 1096,

@@ -108,9 +108,10 @@ def of_layers(
 
 
 def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
-    device = disk["write_cache"]["device"]
+    device = str(disk["write_cache"]["device"])
     comes_back = belief.is_pinned(disk) and disk["write_cache"].get("power_on") != "disabled"
-    return device != "none" and (device != "disabled" or comes_back or profile.write_cache == "enabled")
+    may_come_on = comes_back or profile.write_cache == "enabled"
+    return device != "none" and (device != "disabled" or may_come_on)
 
 
 def _belief_at_boot(layer: deaf.Deaf, below: list[dict[str, Any]], early: dict[str, deaf.Deaf]) -> str:
@@ -132,8 +133,8 @@ def _belief_at_boot(layer: deaf.Deaf, below: list[dict[str, Any]], early: dict[s
 
 def _is_flushed_at_boot(disk: dict[str, Any]) -> bool:
     """Tell whether the kernel will flush a disk after the next boot: by a rule of ours, or as it does now."""
-    ours = _switchable(disk) and disk["write_cache"]["device"] != UNKNOWN
-    return ours or disk["write_cache"]["kernel"] == "write back"
+    cache = disk["write_cache"]
+    return (_switchable(disk) and cache["device"] != UNKNOWN) or str(cache["kernel"]) == "write back"
 
 
 def _layer_belief(layer: deaf.Deaf, at_boot: str, below: list[dict[str, Any]], early: bool) -> Setting:
