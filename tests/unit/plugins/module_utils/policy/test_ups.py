@@ -244,7 +244,10 @@ def test_a_guest_needs_a_word_for_the_machine_below(word: str) -> None:
     # Where it cannot be told what this is, its disks have to be well too.
     assert ("flush_honoured" in states(found)) is (word == "")
     words = [*WORDS, attested("virtual_host_power"), attested("host_honours_flush")]
-    assert judged(machine, power(), words=words)["plan"]["loosen"] == {
+    # Nor is it known then what its disks are, and a word about the whole host does not do.
+    own = [attested("host_honours_flush", "serial:QEMU_HARDDISK_SATA0001")] if word == "" else []
+    assert bool(judged(machine, power(), words=words)["plan"]["loosen"]) is (word != "")
+    assert judged(machine, power(), words=[*words, *own])["plan"]["loosen"] == {
         "power_guard": [{"mount": "/srv/pgdata"}]
     }
 
