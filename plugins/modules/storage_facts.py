@@ -204,6 +204,12 @@ ansible_facts:
                   description: What our udev rule sets. V(enabled), V(disabled), V(none), V(unset) without a rule, or V(unknown).
                   type: str
                   returned: always
+                power_on:
+                  description:
+                    - In which state it comes out of a reset or a boot, because the disk has saved it, or else by
+                      default. V(enabled), V(disabled) or V(unknown).
+                  type: str
+                  returned: for a SCSI disk below a device-mapper device of C(/) or C(/usr)
                 volatile:
                   description: Whether a power cut empties it. V(non_volatile) or V(unknown); no interface tells more.
                   type: str

@@ -17,7 +17,10 @@ from ..host import ChangeFailed, Host, Result, Unobservable
 _HDPARM = re.compile(r"^\s*write-caching\s*=\s*(?:(1)\s*\(on\)|0\s*\(off\))\s*$", re.M)
 #: `sdparm --quiet --get WCE=1 -H`: the current value alone.
 _SDPARM = re.compile(r"^0x0([01])\s*$")
+#: `sdparm --quiet --get WCE -H`: current, changeable, default and saved value, each "-" where there is none.
+_SDPARM_VALUES = re.compile(r"^(?:0x[0-9a-f]+|-)\s+(?:0x[0-9a-f]+|-)\s+(?:0x0([01])|-)\s+(?:0x0([01])|-)\s*$")
 _SDPARM_ARGUMENTS = ("--quiet", "--readonly", "--get", "WCE=1", "-H")
+_SDPARM_ALL = ("--quiet", "--readonly", "--get", "WCE", "-H")
 #: Turning a cache on below a device-mapper device that was made when it was off would lose commits:
 #: that device passes no flush on. So no rule does it where one lies above, or where that cannot be
 #: told: whatever made it, its kernel name begins with dm-.
@@ -101,14 +104,22 @@ class Scsi(Control):
         return f"sdparm --get WCE=1 /dev/{name}"
 
     def ask(self, host: Host, name: str) -> str:
+        return parse_sdparm(self._sdparm(host, [*_SDPARM_ARGUMENTS, f"/dev/{name}"]))
+
+    def power_on(self, host: Host, name: str) -> str:
+        """Return enabled or disabled: the state in which it comes out of a reset or a power cycle, because it is
+        saved, or else its default. Raises Unobservable, ValueError."""
+        return parse_power_on(self._sdparm(host, [*_SDPARM_ALL, f"/dev/{name}"]))
+
+    def _sdparm(self, host: Host, arguments: list[str]) -> str:
         # Read-only, because closing a device that was open for writing is a udev event.
-        argv = ["sdparm", *_SDPARM_ARGUMENTS, f"/dev/{name}"]
+        argv = ["sdparm", *arguments]
         result = host.run(argv)
         if result.rc != 0:
             # A disk that has something to report says that first, once (a unit attention). One that
             # hangs has said nothing: asked again, it would cost its time limit twice.
             result = host.run(argv)
-        return parse_sdparm(_said(argv, result))
+        return _said(argv, result)
 
     def switch(self, host: Host, name: str, state: str) -> None:
         path = scsi_cache_type(host, name)
@@ -219,6 +230,16 @@ def parse_sdparm(text: str) -> str:
     if not found:
         raise ValueError(f"sdparm named no WCE: the disk has no caching page, or hides it: {_flat(text)!r}")
     return ENABLED if found.group(1) == "1" else DISABLED
+
+
+def parse_power_on(text: str) -> str:
+    """Return enabled or disabled, of what `sdparm --quiet --get WCE -H DEVICE` prints: the saved value, or
+    the default where none can be saved. Raises ValueError."""
+    found = _SDPARM_VALUES.match(text)
+    state = found and (found.group(2) or found.group(1))
+    if not state:
+        raise ValueError(f"sdparm named neither a saved WCE nor a default: {_flat(text)!r}")
+    return ENABLED if state == "1" else DISABLED
 
 
 def parse_nvme(text: str) -> str:

@@ -16,18 +16,34 @@ from typing import Any, NamedTuple
 
 
 class Deaf(NamedTuple):
-    """A layer that does not see each flush done: its kernel name, the name that stays (for people),
-    its belief ("write through", unknown, ...), and the disks below it by kernel name."""
+    """A layer that may not see each flush done: its kernel name, the name that stays (for people), its belief
+    ("write through", unknown, ...), the disks below it by kernel name, and `over`, what else lies below it."""
 
     name: str
     label: str
     belief: str
     disks: tuple[str, ...]
+    over: tuple[str, ...] = ()
+
+
+#: Mount points whose stacks an initramfs makes, before any rule of ours acts.
+_BY_INITRAMFS = ("/", "/usr")
 
 
 def layers(mount: dict[str, Any]) -> list[Deaf]:
     """Return the layers below a file system that pass no flush on, or of which that is not known."""
-    return [_deaf(layer, mount) for layer in mount["stack"] if layer["belief"] not in ("", "write back")]
+    return [layer for layer in believing(mount) if layer.belief != "write back"]
+
+
+def believing(mount: dict[str, Any]) -> list[Deaf]:
+    """Return all layers below a file system that have a belief of their own."""
+    return [_deaf(layer, mount) for layer in mount["stack"] if layer["belief"]]
+
+
+def early(mounts: list[dict[str, Any]]) -> list[Deaf]:
+    """Return the layers with a belief of their own that an initramfs makes, of all mounts."""
+    ours = (mount for mount in mounts if set(mount["targets"]) & set(_BY_INITRAMFS))
+    return [layer for mount in ours for layer in believing(mount)]
 
 
 def hasty(mount: dict[str, Any]) -> list[Deaf]:
@@ -42,11 +58,13 @@ def hasty(mount: dict[str, Any]) -> list[Deaf]:
 def _deaf(layer: dict[str, Any], mount: dict[str, Any]) -> Deaf:
     below = {layer["name"]: layer["below"] for layer in mount["stack"]}
     disks = {layer["name"] for layer in mount["stack"] if layer["type"] == "disk"}
-    leaves = tuple(_leaves(layer["name"], below, disks))
-    return Deaf(layer["name"], layer["label"] or layer["name"], layer["belief"], leaves)
+    found = _closure(layer["name"], below)
+    leaves = tuple(name for name in found if name in disks)
+    over = tuple(name for name in found if name not in disks and name != layer["name"])
+    return Deaf(layer["name"], layer["label"] or layer["name"], layer["belief"], leaves, over)
 
 
-def _leaves(name: str, below: dict[str, list[str]], disks: set[str]) -> list[str]:
+def _closure(name: str, below: dict[str, list[str]]) -> list[str]:
     waiting: list[str] = [name]
     seen: dict[str, None] = {}
     while waiting:
@@ -54,4 +72,4 @@ def _leaves(name: str, below: dict[str, list[str]], disks: set[str]) -> list[str
         if found not in seen:
             seen[found] = None
             waiting += below.get(found, [])
-    return [found for found in seen if found in disks]
+    return list(seen)

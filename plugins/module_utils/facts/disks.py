@@ -15,7 +15,7 @@ from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, observe, unknown
 from . import cache_rules, kinds, scheduler_rules, udev
 from .blockstack import Blocks
-from .caches import CONTROLS, ENABLED, NONE, Control
+from .caches import CONTROLS, ENABLED, NONE, Control, Scsi
 from .kinds import Kind, Traits
 
 _YES_NO = {"1": "yes", "0": "no"}
@@ -105,6 +105,21 @@ class Disks:
             group, _dot, key = field.rpartition(".")
             (facts[group] if group else facts)[key] = seen.value
         return facts
+
+    def with_power_on(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return the facts of a disk with the state in which its cache comes out of a reset, where it can tell.
+
+        It matters below what an initramfs makes, before any rule: the kernel believes then what the disk says.
+        """
+        control = CONTROLS.get(facts["control"])
+        if not isinstance(control, Scsi):
+            return facts
+        name = facts["name"]
+        argv = f"sdparm --get WCE /dev/{name}"
+        seen = observe(argv, lambda: control.power_on(self.host, name))
+        cache = {**facts["write_cache"], "power_on": seen.value}
+        evidence = {**facts["evidence"], "write_cache.power_on": seen.as_dict()}
+        return {**facts, "write_cache": cache, "evidence": evidence}
 
     def find(self, device_id: str) -> str | None:
         """Return the kernel name that a block device has now, or None when it is not there."""

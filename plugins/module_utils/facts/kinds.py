@@ -34,15 +34,17 @@ CARD_HIDES = "the card is not asked whether it caches (EXT_CSD, CACHE_CTRL)"
 #: All that may stand in :attr:`Kind.hidden`.
 HIDDEN = (RAID_HIDES, CONTROLLER_MAY_HIDE, BRIDGE_HIDES, MACHINE_HIDES, CARD_HIDES)
 
-_MAYBE_MEMORY = "it may be persistent or plain memory: no rule tells which"
-_MAYBE_TEMPORARY = "Azure has its temporary disk there; azure-vm-utils would make udev tell"
-#: Reasons of a kind that is unknown because what such a disk holds may go with the machine.
-MAY_NOT_LAST = (_MAYBE_MEMORY, _MAYBE_TEMPORARY)
-
 _HERE = "on this host"
 _ON_THE_ARRAY = "on the array"
 _PROVIDER = "at the cloud provider"
 _AZURE = "in Azure: the disk's host caching (None or ReadOnly)"
+_VMWARE = "on the hypervisor: the storage below the datastore"
+_QEMU = "on the hypervisor: the cache mode in QEMU or libvirt"
+#: Place -> how a disk without a name of its own is given one there.
+NAMED_BY = {
+    _VMWARE: "set disk.EnableUUID = TRUE in the virtual machine's configuration",
+    _QEMU: "give it a serial number in QEMU or libvirt",
+}
 _MEMORY = "nowhere: it is memory"
 _LOST = "nowhere: the disk is emptied with its machine; use another one"
 
@@ -139,7 +141,7 @@ _NAMED = (
     (r"nbd\d+", NETWORK, None, MACHINE_HIDES, "on the machine that exports it"),
     (r"rbd\d+", NETWORK, None, MACHINE_HIDES, "in the Ceph cluster, on the disks of its OSDs"),
     (r"drbd\d+", NETWORK, None, MACHINE_HIDES, "on the disks below DRBD on each node, and disk-flushes"),
-    (r"pmem\d+.*", UNKNOWN, _MAYBE_MEMORY, None, ""),
+    (r"pmem\d+.*", UNKNOWN, "it may be persistent or plain memory: no rule tells which", None, ""),
     (r"(dm-|md|loop|bcache|zd)\d.*", UNKNOWN, "it is a layer over other devices", None, "on the disks below"),
 )
 
@@ -184,7 +186,8 @@ def _cloud(traits: Traits, transport: str) -> Kind | None:
     if any(re.match(r"/dev/disk/(azure/(os|root)|cloud/azure_root)$", link) for link in links):
         return Kind(transport, VIRTUAL, None, None, _AZURE)
     if re.search(_AZURE_TEMPORARY, traits.path):
-        return Kind(transport, UNKNOWN, _MAYBE_TEMPORARY, None, "")
+        reason = "Azure has its temporary disk there; azure-vm-utils would make udev tell"
+        return Kind(transport, UNKNOWN, reason, None, "")
     for pattern, kind, place in _CLOUDS:
         if _calls_itself(traits, pattern):
             return Kind(transport, kind, None, None, place)
@@ -204,11 +207,11 @@ _HYPERVISORS = (
         r"^microsoft$|/VMBUS:|^storvsc|^Msft ",
         "on the hypervisor: Set-VMHardDiskDrive -OverrideCacheAttributes",
     ),
-    (r"^vmware$|^vmw_pvscsi$|VMware", "on the hypervisor: the storage below the datastore"),
+    (r"^vmware$|^vmw_pvscsi$|VMware", _VMWARE),
     (r"^oracle$|VBOX", "on the hypervisor: VBoxManage storagectl --hostiocache, and IgnoreFlush"),
     (r"^(amazon|google)$", _PROVIDER),
     (r"^xen$|/vbd-\d+/", "on the hypervisor: the backend of the disk in dom0"),
-    (r"^(kvm|qemu)$|/virtio\d+/|^virtio_scsi$|QEMU", "on the hypervisor: the cache mode in QEMU or libvirt"),
+    (r"^(kvm|qemu)$|/virtio\d+/|^virtio_scsi$|QEMU", _QEMU),
     (r"^ibmvscsi|^AIX |NVDISK|Virtual HDD", "on the hypervisor"),
 )
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN
 from ..power.guard.paths import LICENCE
-from . import fua, os_release, tuned
+from . import deaf, fua, os_release, tuned
 from .blockstack import Blocks
 from .disks import Disks
 from .mountinfo import Mount
@@ -53,6 +53,8 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         read = list(mounted)
     resolved = {path: place.real for path, place in placed.items()}
     read += map(mounts.collect, _raw(mounts, resolved.values()))
+    early = {name for layer in deaf.early(read) for name in layer.disks}
+    found = [disks.with_power_on(disk) if disk["name"] in early else disk for disk in found]
     by_name = {disk["name"]: disk for disk in found}
     distribution = os_release.read(host) if fua.asks_for_distribution(kernel) else ""
     return {

@@ -271,7 +271,8 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     for disk in disks:
         word = requirements.vouches(profile, disk, words)
         rows += settings.of_disk(disk, profile, word.sentence if word else None)
-    rows += settings.of_layers(mounts, disks, profile, storage["mounts"])
+    lossy = [disk for disk in disks if not requirements.is_protected(disk, words)]
+    rows += settings.of_layers(mounts, lossy, profile, deaf.early(storage["mounts"]))
     rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
     return Findings(
         profile,
@@ -566,7 +567,7 @@ def _will_wait(row: Setting, found: Findings) -> bool:
     return waits and row.phase is not None and not found.withholds(row)
 
 
-def _pending(row: Setting) -> dict[str, str]:
+def _pending(row: Setting) -> dict[str, Any]:
     needs, why = "reboot", _WHY_A_REBOOT.get(row.setting)
     if row.layer in plan.ENGINES:
         needs, why = "restart", "the server takes it at its start only"
@@ -576,6 +577,8 @@ def _pending(row: Setting) -> dict[str, str]:
         "setting": row.setting,
         "needs": needs,
         "why": str(why),
+        # What has to be changed before it: a run reboots only for what it has changed itself.
+        "after": list(row.evidence.get("below", [row.target])),
     }
 
 

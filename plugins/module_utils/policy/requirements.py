@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..facts import deaf, kinds, mountwords
+from ..facts import deaf, mountwords
 from ..observation import UNKNOWN
 from . import attestations
 from .attestations import Attestation
@@ -59,7 +59,6 @@ def of_host(
     found += [_override(disk, words) for disk in disks if loosened_by(profile, pinned)]
     if profile.promises_durability:
         found += [_lasting(disk) for disk in disks if disk["kind"] in _NOT_LASTING]
-        found += [_may_last(disk, words) for disk in disks if _is_doubtful(disk)]
         found += [_write_hole(mount, hole) for mount in mounts for hole in mount["write_hole"]]
         found += _flush_awaited(profile, mounts, disks, words)
     if not profile.promises_durability:
@@ -141,13 +140,17 @@ def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
     disks of other standards take the bit and ignore it."""
     claims = ("host_honours_fua", "power_loss_protection")
     by_standard = disk["kind"] == "physical" and disk["transport"] in _FUA_IN_STANDARD
-    return by_standard or attestations.find(words, claims, disk["id"]) is not None
+    return by_standard or _word(words, claims, disk) is not None
 
 
 def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:
     """Tell whether what a disk has taken is there after a power cut: it does not cache, or is protected."""
-    protected = attestations.find(words, ("power_loss_protection",), disk["id"])
-    return disk["write_cache"]["device"] in ("none", "disabled") or protected is not None
+    return disk["write_cache"]["device"] in ("none", "disabled") or is_protected(disk, words)
+
+
+def is_protected(disk: dict[str, Any], words: list[Attestation]) -> bool:
+    """Tell whether somebody attests that a disk's cache survives a power cut."""
+    return attestations.find(words, ("power_loss_protection",), disk["id"]) is not None
 
 
 def _cache_of(name: str) -> str:
@@ -216,7 +219,7 @@ _OF_DISK = {
 
 def _override(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
     claims = ("power_loss_protection", "host_honours_flush")
-    word = attestations.find(words, claims, disk["id"])
+    word = _word(words, claims, disk)
     return Requirement(
         "override_attested",
         disk["name"],
@@ -239,30 +242,6 @@ def _lasting(disk: dict[str, Any]) -> Requirement:
         f"a disk of kind {disk['kind']}",
         f"what lies on {disk['name']} {_NOT_LASTING[disk['kind']]}",
         "move the data to a disk that stays",
-    )
-
-
-def _is_doubtful(disk: dict[str, Any]) -> bool:
-    return disk["evidence"]["kind"]["reason"] in kinds.MAY_NOT_LAST
-
-
-def _may_last(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
-    """A disk that may be a temporary one: a word about the host as a whole does not tell the two apart."""
-    claims = ("power_loss_protection", "host_honours_flush")
-    own = [word for word in words if word.target == disk["id"]]
-    word = attestations.find(own, claims, disk["id"])
-    name = "disk_lasts"
-    if word:
-        return Requirement(name, disk["name"], "attested", word.sentence, "", "", word.expires)
-    reason = disk["evidence"]["kind"]["reason"]
-    return Requirement(
-        name,
-        disk["name"],
-        "unverified",
-        f"a disk of kind {disk['kind']}: {reason}",
-        f"what lies on {disk['name']} may go when the machine is stopped or moved: {reason}",
-        f"let udev tell, move the data to a disk that stays, or attest {' or '.join(claims)} of this disk, by"
-        f" its id ({disk['id'] or 'it has none'})",
     )
 
 

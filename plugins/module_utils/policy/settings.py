@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .. import flush
-from ..facts import deaf, mountwords
+from ..facts import deaf, kinds, mountwords
 from ..observation import UNKNOWN
 from . import belief
 from .profiles import VALUES, Profile, rank
@@ -91,39 +91,68 @@ def of_layers(
     mounts: list[dict[str, Any]],
     disks: list[dict[str, Any]],
     profile: Profile,
-    every: list[dict[str, Any]],
+    early: list[deaf.Deaf],
 ) -> list[Setting]:
     """Return a row for each layer between managed file systems and disks that should pass flushes
-    on, and does not: those over a disk that caches, or may again after a reset.
+    on, and does not, or will not after the next boot: those over a disk that caches, or may after a reset.
 
-    `every`: all mounts. What lies below the root is made by the initramfs.
+    `disks`: those whose caches do not survive a power cut; `early`: the layers that the initramfs makes.
     """
-    needing = {disk["name"] for disk in disks if _may_cache(disk, profile)}
-    found = {
-        layer.label: layer
-        for mount in mounts
-        for layer in deaf.layers(mount)
-        if needing.intersection(layer.disks)
-    }
-    early = {layer["name"] for mount in every if "/" in mount["targets"] for layer in mount["stack"]}
-    return [_layer_belief(layer, layer.name in early) for layer in found.values()]
+    needing = {disk["name"]: disk for disk in disks if _may_cache(disk, profile)}
+    first = {layer.name: layer for layer in early}
+    rows = {}
+    for layer in (layer for mount in mounts for layer in deaf.believing(mount)):
+        below = [needing[name] for name in layer.disks if name in needing]
+        at_boot = _belief_at_boot(layer, below, first) if below else "write back"
+        if below and {layer.belief, at_boot} != {"write back"}:
+            rows[layer.label] = _layer_belief(layer, at_boot, below, layer.name in first)
+    return list(rows.values())
 
 
 def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
-    device = disk["write_cache"]["device"]
-    return device != "none" and (
-        device != "disabled" or belief.is_pinned(disk) or profile.write_cache == "enabled"
-    )
+    device = str(disk["write_cache"]["device"])
+    comes_back = belief.is_pinned(disk) and disk["write_cache"].get("power_on") != "disabled"
+    may_come_on = comes_back or profile.write_cache == "enabled"
+    return device != "none" and (device != "disabled" or may_come_on)
 
 
-def _layer_belief(layer: deaf.Deaf, early: bool) -> Setting:
-    """`early`: the initramfs makes it, before any rule of ours; the next boot is as this one."""
+def _belief_at_boot(layer: deaf.Deaf, below: list[dict[str, Any]], early: dict[str, deaf.Deaf]) -> str:
+    """Return what a layer will believe after the next boot, as far as the disks below tell.
+
+    One that the initramfs makes believes what the disks power on with; others are made when our rules have
+    pinned the disks, and pass no flush on only where no rule can, or where what they lie on does not.
+    """
+    if layer.name in early:
+        if layer.belief != "write back":
+            return layer.belief  # as this boot
+        # Only of SCSI disks is it asked: they can save that their cache is off.
+        states = {disk["write_cache"].get("power_on", "enabled") for disk in below}
+        return "write back" if "enabled" in states else UNKNOWN if UNKNOWN in states else "write through"
+    if any(early[name].belief != "write back" for name in layer.over if name in early):
+        return layer.belief
+    return "write back" if any(map(_is_flushed_at_boot, below)) else layer.belief
+
+
+def _is_flushed_at_boot(disk: dict[str, Any]) -> bool:
+    """Tell whether the kernel will flush a disk after the next boot: by a rule of ours, or as it does now."""
+    cache = disk["write_cache"]
+    return (_switchable(disk) and cache["device"] != UNKNOWN) or str(cache["kernel"]) == "write back"
+
+
+def _layer_belief(layer: deaf.Deaf, at_boot: str, below: list[dict[str, Any]], early: bool) -> Setting:
     source = f"/sys/block/{layer.name}/queue/write_cache"
-    known = layer.belief != UNKNOWN
-    why = (
-        f"{layer.label} passes no flush on to {', '.join(layer.disks)}: it was made when nothing below cached"
-    )
-    unread = f"whether {layer.label} passes flushes on to {', '.join(layer.disks)} could not be read"
+    names = ", ".join(disk["name"] for disk in below)
+    verdict = judge("layer_belief", layer.belief, at_boot, "write back", live=at_boot != "write back")
+    unread = f"whether {layer.label} passes flushes on to {names} could not be read"
+    why = {
+        "ok": "as wanted",
+        "drift_persisted": f"at the next boot the initramfs makes {layer.label} over {names}, whose cache powers on"
+        " as off, and it will pass no flush on",
+        UNKNOWN: unread
+        if layer.belief == UNKNOWN
+        else f"{layer.label} is made before any rule of ours, and how the cache of {names} powers on could not be"
+        f" read: {below[0]['evidence'].get('write_cache.power_on', {}).get('reason')}",
+    }.get(verdict, f"{layer.label} passes no flush on to {names}: it was made when nothing below cached")
     return Setting(
         layer="write_cache",
         target=layer.label,
@@ -132,19 +161,35 @@ def _layer_belief(layer: deaf.Deaf, early: bool) -> Setting:
         wanted_running="write back",
         wanted_persisted="write back",
         running=layer.belief,
-        # Others are made anew at each boot, over disks that the rules have pinned by then.
-        persisted=layer.belief if early else "write back",
-        verdict=UNKNOWN if not known else "drift_running" if early else "pending",
+        persisted=at_boot,
+        verdict=verdict,
         phase=None,
         evidence={
-            "running": {"value": layer.belief, "source": source, "reason": None if known else unread},
+            "running": {
+                "value": layer.belief,
+                "source": source,
+                "reason": unread if layer.belief == UNKNOWN else None,
+            },
+            "below": [disk["id"] or disk["name"] for disk in below],
         },
-        why=why if known else unread,
-        remedy=(
-            "load its table again (dmsetup) at each boot, or put the rule file and its tools into the initramfs"
-            if early
-            else "reboot, or load its table again (dmsetup) when its databases are down"
-        ),
+        why=why,
+        remedy=_layer_remedy(layer, verdict, names, early),
+    )
+
+
+def _layer_remedy(layer: deaf.Deaf, verdict: str, names: str, early: bool) -> str:
+    if verdict == "pending":
+        return "reboot, or load its table again (dmsetup) when its databases are down"
+    attest = f"attest power_loss_protection of {names}, by id"
+    if early:
+        return (
+            "load its table again (dmsetup) at each boot, or put the rule file and its tools into the initramfs;"
+            f" or {attest}"
+        )
+    if layer.over or verdict == UNKNOWN:
+        return f"load its table again (dmsetup), and that of each layer below it; or {attest}"
+    return (
+        f"no rule of ours can have the kernel flush {names}: switch the cache where it belongs, or {attest}"
     )
 
 
@@ -274,6 +319,8 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
     # Below a layer that passes no flush on it comes on at the next boot, when that is made anew.
     live = not (disk["unheard"] and (running, wanted) == ("disabled", "enabled"))
     verdict = judge("write_cache", running, persisted, wanted, live)
+    if verdict == "drift_persisted" and _powers_on_as_it_is(disk, wanted):
+        verdict = "ok"
     phase = None
     if verdict.startswith("drift") and _switchable(disk):
         # Nothing persisted is as weak as enabled: that is how most disks power on.
@@ -285,7 +332,23 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
         "disabled": f"{name} answers a write when it is on the medium",
         UNSET: f"no rule sets the cache of {name}, so its own default applies",
     }
-    return _disk_row(disk, "write_cache", wanted, (running, persisted), verdict, phase, why)
+    row = _disk_row(disk, "write_cache", wanted, (running, persisted), verdict, phase, why)
+    if verdict == "pending" and cache.get("power_on") in ("disabled", UNKNOWN):
+        # It powers on as off, the initramfs makes layers over that, and the rule lets it be: at each boot.
+        layers = ", ".join(disk["unheard"])
+        remedy = (
+            f"load the table of {layers} again (dmsetup), then run harden-db: the disk saves what it sets"
+        )
+        return row._replace(verdict="drift_running", remedy=remedy)
+    return row
+
+
+def _powers_on_as_it_is(disk: dict[str, Any], wanted: str) -> bool:
+    """Tell whether a cache that is to be on needs no rule: none can be kept for the disk, and the kernel asks it
+    anew at each boot, so that it never believes less than there is."""
+    running = disk["write_cache"]["device"]
+    unkept = disk["write_cache"]["persisted"] == UNSET and not _switchable(disk)
+    return unkept and running == wanted == "enabled" and not belief.needs_rule(disk)
 
 
 def _vouched(disk: dict[str, Any], vouched: str) -> Setting:
@@ -385,9 +448,10 @@ def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
         return "run harden-db"
     if disk["id"] is None:
         why = disk["evidence"]["id"]["reason"]
-        return (
-            f"give the disk a name of its own that stays ({why}): without one no setting can be kept for it"
-        )
+        how = kinds.NAMED_BY.get(disk["place"], "give the disk a name of its own that stays")
+        kept = "without a name of its own no setting can be kept for it"
+        hidden = disk["write_cache"]["device"] == UNKNOWN
+        return f"{how} ({why}): {kept}" + ("; then attest power_loss_protection" if hidden else "")
     if verdict == "pending":
         return "reboot"
     if disk["flush"] == "owed":

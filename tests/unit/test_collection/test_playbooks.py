@@ -228,3 +228,35 @@ def test_a_shutdown_wants_its_word_and_no_check_mode_and_is_of_one_host_at_a_tim
     assert names.count("ansible.builtin.reboot") == 1
     assert names.index("durable.dbhost.shutdown_rehearsal") < names.index("ansible.builtin.reboot")
     assert play["tasks"][-1]["when"] == "durable_seen.verdict != 'kept'"
+
+
+@pytest.mark.parametrize(
+    ("changed", "pending", "reboots"),
+    [
+        ([], [], False),
+        (["/srv/pgdata"], [], False),
+        # Of an earlier run: a boot did not bring it into effect, or is somebody's to make.
+        ([], [("reboot", ["/srv/pgdata"])], False),
+        (["/srv/other"], [("reboot", ["/srv/pgdata"])], False),
+        (["/srv/pgdata"], [("reboot", ["/srv/pgdata"])], True),
+        (["/srv/pgdata"], [("restart", ["/srv/pgdata"])], False),
+        # A layer, by the disks below it.
+        (["wwn:2"], [("reboot", ["wwn:1", "wwn:2"]), ("restart", ["x"])], True),
+    ],
+)
+def test_a_run_reboots_only_for_what_it_has_changed(
+    changed: list[str], pending: list[tuple[str, list[str]]], reboots: bool
+) -> None:
+    (reboot,) = [task for task in tasks("playbooks/harden_db.yml")[0]["tasks"] if "Reboot" in task["name"]]
+    environment = nativetypes.NativeEnvironment()
+    environment.filters["flatten"] = lambda lists: [item for each in lists for item in each]
+    environment.filters["intersect"] = lambda one, other: sorted(set(one) & set(other))
+    condition = reboot["when"][-1]
+    assert "pending" in condition
+    wanted = environment.compile_expression(condition)(
+        durable_assessment={
+            "assessment": {"pending": [{"needs": needs, "after": after} for needs, after in pending]}
+        },
+        durable_before={"changes": [{"target": target} for target in changed]},
+    )
+    assert wanted is reboots

@@ -28,7 +28,8 @@ MAKES = {
 class FakeDisk:
     """A disk: `cache` is the device's own, `belief` the kernel's, `dirty` what a cut would lose.
 
-    `power_on` is the cache's state after a power cycle or a reset; `refuses` makes each command
+    `power_on` is the cache's state after a power cycle or a reset; a SCSI disk that `saves` keeps there what
+    it was last set to. `refuses` makes each command
     that switches it an error, `obeys` False makes it succeed and do nothing. `forced`: a belief that somebody
     wrote to its queue, which kernel 6.12 keeps until the same file undoes it, or a boot. `attention` is what a
     SCSI disk has to say before it answers, once. `fua` is what the kernel shows while it believes
@@ -53,6 +54,7 @@ class FakeDisk:
     readahead: str = "128"
     wwn: str = ""
     power_on: str = "enabled"
+    saves: bool = False
     caching_page: bool = True
     attention: str = ""
     model: str = ""
@@ -122,6 +124,8 @@ class FakeDisk:
             assert self.transport in ("scsi", "virtio"), value
             self.pinned = False
             self.switch({"write back": "enabled", "write through": "disabled"}[value])
+            if self.saves:
+                self.power_on = self.cache
         self.follow()
 
     def unforce(self, value: str) -> None:
@@ -156,6 +160,15 @@ class FakeDisk:
         if not self.caching_page:
             return Result(5, "", "mode sense(10): Illegal request\n")
         return Result(0, "0x01 \n" if self.cache == "enabled" else "0x00 \n", "")
+
+    def sdparm_values(self) -> Result:
+        """What `sdparm --quiet --get WCE -H` says: current, changeable, default, saved."""
+        said = self.sdparm()
+        if said.rc != 0:
+            return said
+        powers_on = "0x01" if self.power_on == "enabled" else "0x00"
+        rest = f"0x01 {powers_on}" if self.saves else f"{powers_on} -   "
+        return Result(0, f"{said.stdout.strip()} 0x01 {rest} \n", "")
 
     def nvme_identity(self) -> str:
         """What `nvme id-ctrl` says."""

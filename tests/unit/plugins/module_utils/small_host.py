@@ -33,6 +33,7 @@ _HARMLESS = (
     "rmdir",
     "truncate",
 )
+_SDPARM_VALUES = ("sdparm", "--quiet", "--readonly", "--get", "WCE", "-H")
 _SDPARM = ("sdparm", "--quiet", "--readonly", "--get", "WCE=1", "-H")
 
 
@@ -137,6 +138,7 @@ class SmallHost(FakeHost):
                 self.files[f"/sys/class/scsi_host/{part}/proc_name"] = f"{driver}\n"
             if disk.transport == "scsi":
                 self.commands[(*_SDPARM, node)] = disk.sdparm
+                self.commands[(*_SDPARM_VALUES, node)] = disk.sdparm_values
             else:
                 self.commands[("hdparm", "-W", node)] = disk.hdparm
 

@@ -14,6 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts.caches import
     has_volatile_cache,
     parse_hdparm,
     parse_nvme,
+    parse_power_on,
     parse_sdparm,
     scsi_cache_type,
 )
@@ -242,12 +243,38 @@ class TestNvme:
         ((rule,),) = [[rule[-1]] for rule in CONTROLS["nvme"].rules("disabled")]
         assert "--namespace-id=0xffffffff" in rule
 
-    def test_a_belief_that_was_forced_is_not_raised_by_a_file_that_is_not_ours(self) -> None:
+
+@pytest.mark.fact(67)
+class TestPowerOn:
+    """A SCSI disk can save its caching page: then a cache that is off stays off at a reset and at a boot."""
+
+    @pytest.mark.parametrize(
+        ("text", "state"),
+        [
+            ("0x00 0x01 0x01 0x00 \n", "disabled"),
+            ("0x00 0x01 0x01 0x01 \n", "enabled"),
+            ("0x01 0x00 0x01 0x00 \n", "disabled"),
+            # Nothing can be saved: the default.
+            ("0x00 0x01 0x01 -    \n", "enabled"),
+            ("0x00 0x01 0x00 -    \n", "disabled"),
+            ("-    -    0x00 0x01 \n", "enabled"),
+        ],
+    )
+    def test_what_is_saved_or_the_default(self, text: str, state: str) -> None:
+        assert parse_power_on(text) == state
+
+    @pytest.mark.parametrize(
+        "text", ["", "0x01\n", "0x01 0x01 -    -    \n", "0x01 0x01 0x02 0x01 \n", "x\n", "0x01 0x01 0x01\n"]
+    )
+    def test_anything_else_is_not_known(self, text: str) -> None:
+        with pytest.raises(ValueError, match="sdparm named neither a saved WCE nor a default"):
+            parse_power_on(text)
+
+    @pytest.mark.parametrize("attention", ["", "unit attention\n"])
+    def test_it_is_asked_again_after_an_attention(self, attention: str) -> None:
         host = BigHost()
-        host.disk("nvme0n1").belief = "write through"
-        with pytest.raises(ChangeFailed, match=r"nvme0n1: the kernel believes .* reboot"):
-            CONTROLS["nvme"].believe(host, "nvme0n1")
-        assert host.mutations == []
+        vars(host.disk("sdc")).update(saves=True, power_on="disabled", attention=attention)
+        assert CONTROLS["scsi"].power_on(host, "sdc") == "disabled"  # type: ignore[attr-defined]
 
 
 class TestVirtio:
@@ -276,7 +303,7 @@ class TestVirtio:
 )
 @pytest.mark.parametrize("state", ["enabled", "disabled"])
 @pytest.mark.fact(18)
-def test_the_kernels_belief_alone_is_never_written(control: str, name: str, state: str) -> None:
+def test_no_interface_writes_the_kernels_belief_alone(control: str, name: str, state: str) -> None:
     """Writing queue/write_cache changes the belief and not the device: weaker, it loses commits."""
     host = BigHost()
     for act in (CONTROLS[control].believe, lambda h, n: CONTROLS[control].switch(h, n, state)):

@@ -147,10 +147,10 @@ def test_a_disk_that_may_be_temporary_is_vouched_for_by_name(name: str, words: A
     host.add_disk(FakeDisk(name, "scsi", "SDX", driver="storvsc", port=AZURE), "8:240")
     host.add_mount(FakeMount("/srv/x", "ext4", "8:240", f"/dev/{name}", name))
     found = look(host, "flush", mounts=["/srv/x"], attestations=list(words))
-    (need,) = [need for need in found["requirements"] if need["name"] == "disk_lasts"]
+    (need,) = [need for need in found["requirements"] if need["name"] == "flush_honoured"]
     assert need["state"] == state
     assert (found["verdict"] == "attested") <= (state == "attested")
-    assert bool(need["why"] and need["remedy"]) == (state != "attested")
+    assert ("serial:SDX itself" in need["remedy"]) == (state != "attested")
 
 
 @pytest.mark.parametrize(
@@ -314,3 +314,14 @@ def test_a_neighbour_is_found_through_layers() -> None:
     found = look(host, "flush", mounts=["/srv/firebird"])
     assert "/srv/bare has no barriers, and would lie over a cache" in "\n".join(found["why"])
     assert "write_cache" not in found["plan"]["loosen"]
+
+
+@pytest.mark.parametrize("name", ["sdc", "nvme0n1"])
+@pytest.mark.parametrize("virtualization", ["kvm\n", ""])
+def test_a_guest_s_disk_only_claims_to_take_fua(name: str, virtualization: str) -> None:
+    host = BigHost()
+    host.commands[("systemd-detect-virt",)] = virtualization
+    (disk,) = [disk for disk in collect(host, NOW)["disks"] if disk["name"] == name]
+    assert not fua_honoured(disk, [])
+    word = attested("host_honours_fua", "host" if virtualization else disk["id"])
+    assert fua_honoured(disk, [Attestation(**word)])

@@ -13,13 +13,13 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage impor
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting, of_disk, of_mount
 
-from ..runs import NOW, shipped
-from ..small_host import SmallHost
+from ..runs import NOW, attested, enforce, look, shipped
+from ..small_host import BigHost, FakeDisk, FakeMount, SmallHost
 
 
 def row(kind: str, name: str, setting: str, profile: str = "strict", **changes: Any) -> Setting:
     """Return one row for a disk or mount whose observed words were replaced by these."""
-    found = collect(SmallHost(), NOW)[kind]
+    found = collect(BigHost(), NOW)[kind]
     (facts,) = [entry for entry in found if name in (entry.get("name"), entry.get("target"))]
     for path, word in changes.items():
         group, _dot, key = path.rpartition("__")
@@ -134,3 +134,69 @@ def test_a_word_that_xfs_refuses_is_drift_at_the_next_boot() -> None:
     found = row("mounts", "/srv/mssql", "barrier", persisted__barrier="refused")
     assert (found.verdict, found.phase) == ("drift_persisted", "tighten")
     assert "the next boot cannot mount /srv/mssql" in found.why
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "profile", "verdict"),
+    [
+        # virtio and NVMe: the kernel asks the device at each boot, and on is its power-on state.
+        ("vdb", {"id": None}, "flush", "ok"),
+        ("vdb", {"switchable": "no"}, "flush", "ok"),
+        ("nvme0n1", {"id": None}, "flush", "ok"),
+        ("vdb", {"id": None}, "strict", "drift_running"),
+        ("vdb", {"id": None, "write_cache__device": "disabled"}, "flush", "drift_running"),
+        ("vdb", {"id": None, "write_cache__persisted": "disabled"}, "flush", "drift_persisted"),
+        ("vdb", {"id": None, "write_cache__persisted": "unknown"}, "flush", "unknown"),
+        # What has a name is kept as it is to be.
+        ("vdb", {}, "flush", "drift_persisted"),
+        # A reset of these can turn on what was found off at the boot: only a pin makes the kernel flush then.
+        ("sda", {"id": None}, "flush", "drift_persisted"),
+        ("sdc", {"id": None}, "flush", "drift_persisted"),
+    ],
+)
+def test_a_cache_that_is_to_be_on_needs_no_rule_where_none_can_be_kept(
+    name: str, changes: dict[str, Any], profile: str, verdict: str
+) -> None:
+    found = row("disks", name, "write_cache", profile, **changes)
+    assert found.verdict == verdict
+    assert bool(found.remedy) == (verdict != "ok")
+    if verdict == "ok":
+        assert row("disks", name, "kernel_belief", profile, **changes).verdict == "ok"
+        lie = {**changes, "write_cache__kernel": "write through"}
+        assert row("disks", name, "kernel_belief", profile, **lie).verdict == "drift_running"
+
+
+def test_a_virtio_disk_without_a_serial_number_passes_under_flush() -> None:
+    host = SmallHost()
+    host.disk("vdb").serial = ""
+    given = {"mounts": ["/srv/maria"]}
+    enforce(host, look(host, "flush", **given))
+    found = look(host, "flush", **given)
+    assert (found["verdict"], found["changes"]) == ("unverified", [])
+    vouched = look(host, "flush", **given, attestations=[attested("host_honours_flush")])
+    assert vouched["verdict"] == "attested"
+    # Under strict it says how.
+    found = look(host, "strict", **given)
+    (cache,) = [row for row in found["settings"] if row["setting"] == "write_cache"]
+    assert "serial number" in cache["remedy"]
+    assert "QEMU or libvirt" in cache["remedy"]
+
+
+@pytest.mark.parametrize("profile", ["strict", "flush"])
+@pytest.mark.parametrize("page", [True, False])
+def test_a_vmware_disk_without_a_name_says_how_to_give_it_one(page: bool, profile: str) -> None:
+    host = SmallHost()
+    port = "0000:03:00.0/host7/target7:0:0/7:0:0:0/block"
+    disk = FakeDisk("sdx", "scsi", "", vendor="VMware", model="Virtual disk", driver="vmw_pvscsi", port=port)
+    disk.caching_page = page
+    disk.belief = "write back" if page else "write through"
+    host.add_disk(disk, "8:240")
+    host.commands[("systemd-detect-virt",)] = "vmware\n"
+    host.add_mount(FakeMount("/srv/x", "ext4", "8:240", "/dev/sdx", "sdx"))
+    found = look(host, profile, mounts=["/srv/x"])
+    rows = [row for row in found["settings"] if row["layer"] == "write_cache" and row["verdict"] != "ok"]
+    assert rows
+    for seen in rows:
+        assert "disk.EnableUUID = TRUE" in seen["remedy"], seen
+        # Without a caching page the name alone does not do.
+        assert ("attest power_loss_protection" in seen["remedy"]) == (not page), seen

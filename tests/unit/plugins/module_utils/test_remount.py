@@ -1,0 +1,45 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the kernel sends no flush, only a device's own word makes that right."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
+from ansible_collections.durable.dbhost.plugins.module_utils.remount import expect_nothing_cached
+
+from .small_host import BigHost
+
+
+@pytest.mark.parametrize("cache", ["disabled", "none"])
+def test_a_disk_that_says_that_it_caches_nothing_needs_no_flush(cache: str) -> None:
+    host = BigHost()
+    vars(host.disk("nvme0n1")).update(cache=cache, belief="write through")
+    expect_nothing_cached(host, "/srv/x", ["nvme0n1"])
+
+
+@pytest.mark.parametrize("name", ["sda", "sdc", "nvme0n1", "vdb"])
+def test_a_disk_that_caches_needs_one(name: str) -> None:
+    host = BigHost()
+    host.disk(name).belief = "write through"
+    with pytest.raises(ChangeFailed, match=f"/srv/x: .* {name} .* while its cache is enabled"):
+        expect_nothing_cached(host, "/srv/x", [name])
+
+
+def test_a_disk_that_does_not_say_is_not_taken_for_one_that_caches_nothing() -> None:
+    """As one without a caching page: the kernel assumes write through."""
+    host = BigHost()
+    vars(host.disk("sdc")).update(caching_page=False, belief="write through")
+    with pytest.raises(ChangeFailed, match=r"/srv/x: .* sdc .* while its cache is unknown: raise the belief"):
+        expect_nothing_cached(host, "/srv/x", ["sdc"])
+
+
+def test_one_of_several_is_enough() -> None:
+    host = BigHost()
+    vars(host.disk("sda")).update(cache="disabled", belief="write through")
+    with pytest.raises(ChangeFailed, match="sdb"):
+        expect_nothing_cached(host, "/srv/x", ["sda", "sdb"])
+    expect_nothing_cached(host, "/srv/x", ["sda"])
+    expect_nothing_cached(host, "/srv/x", [])
