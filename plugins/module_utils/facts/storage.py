@@ -66,6 +66,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "resolved": resolved,
         "unresolved": unresolved,
         "fstab_error": mounts.fstab_error,
+        "fstab_refused": mounts.refused(),
         # Where it is there, the UPS has to be asked whatever the profile is now.
         "licensed": "yes" if host.exists(LICENCE) else "no",
     }

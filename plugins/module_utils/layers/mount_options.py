@@ -259,9 +259,7 @@ def _plan_root(work: Work, facts: dict[str, Any], mode: str, image: Image) -> Wo
             "/: rootflags= or fstab's line of / names data=: take it out there, then run again"
         )
     change = Change("/", "data_mode", "persisted", facts["persisted"]["data_mode"], mode)
-    return work._replace(
-        changes=(*work.changes, change), root_mode=mode, images={**work.images, "/": image}
-    )
+    return work._replace(changes=(*work.changes, change), root_mode=mode, images={**work.images, "/": image})
 
 
 def _set_root_mode(host: Host, mode: str) -> None:

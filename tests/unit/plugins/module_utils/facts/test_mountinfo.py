@@ -93,7 +93,9 @@ def test_octal_escapes_are_bytes(text: str, expected: str) -> None:
 
 def table(*rows: tuple[int, int, str]) -> list[str]:
     """Return the ids of the mounts that a path leads to, of rows of id, parent and target."""
-    text = "".join(f"{number} {parent} 8:{number} / {target} rw - ext4 x rw\n" for number, parent, target in rows)
+    text = "".join(
+        f"{number} {parent} 8:{number} / {target} rw - ext4 x rw\n" for number, parent, target in rows
+    )
     return [mount.number for mount in visible(parse_mountinfo(text))]
 
 
@@ -113,7 +115,9 @@ def table(*rows: tuple[int, int, str]) -> list[str]:
         ([(2, 1, "/srv"), (3, 1, "/"), (4, 3, "/srv")], ["3", "4"]),
     ],
 )
-def test_a_mount_that_no_path_leads_to_is_dropped(rows: list[tuple[int, int, str]], expected: list[str]) -> None:
+def test_a_mount_that_no_path_leads_to_is_dropped(
+    rows: list[tuple[int, int, str]], expected: list[str]
+) -> None:
     assert table((1, 0, "/"), *rows) == expected
     assert table((1, 1, "/"), *rows) == expected, "the first of all may name itself"
 

@@ -315,7 +315,9 @@ def test_the_root_is_mounted_before_all_others_and_decides_alone() -> None:
     assert facts(host, "/")["persisted"]["barrier"] == "on"
 
 
-@pytest.mark.parametrize("line", ["/srv/pgdata /mnt/copy none bind,nobarrier 0 0", "/dev/sdb1 /mnt/copy xfs nobarrier 0 0"])
+@pytest.mark.parametrize(
+    "line", ["/srv/pgdata /mnt/copy none bind,nobarrier 0 0", "/dev/sdb1 /mnt/copy xfs nobarrier 0 0"]
+)
 def test_lines_of_other_devices_and_binds_mount_no_superblock(line: str) -> None:
     host = SmallHost()
     fstab_line(host, "/srv/pgdata", "defaults")
@@ -334,7 +336,9 @@ def test_a_line_that_mounts_the_device_elsewhere_only_says_nothing_of_where_it_i
 def test_what_the_initramfs_mounts_is_mounted_as_fstab_says_whatever_units_there_are(target: str) -> None:
     host = SmallHost()
     if target == "/usr":
-        host.add_mount(FakeMount("/usr", "ext4", "254:2", "/dev/vda2", "vda"), "/dev/vda2 /usr ext4 nobarrier 0 2\n")
+        host.add_mount(
+            FakeMount("/usr", "ext4", "254:2", "/dev/vda2", "vda"), "/dev/vda2 /usr ext4 nobarrier 0 2\n"
+        )
     else:
         host.files["/etc/fstab"] = "UUID=root / ext4 nobarrier 0 1\n"
     unit = {"/": "-.mount", "/usr": "usr.mount"}[target]
@@ -349,3 +353,29 @@ def test_options_that_are_written_as_escapes_count(word: str) -> None:
     host = SmallHost()
     fstab_line(host, "/srv/pgdata", f"rw,{word}")
     assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "boot"),
+    [
+        ("UUID=root / ext4 noatmie 0 1", ["noatmie"], "required"),
+        ("UUID=pg /srv/pgdata ext4 rw,barier=1,defualts 0 2", ["barier=1", "defualts"], "required"),
+        ("/dev/sdz1 /srv/old xfs nobarrier 0 0", ["nobarrier"], "required"),
+        ("/dev/sdz1 /srv/old xfs nobarrier,nofail 0 0", ["nobarrier"], "optional"),
+        ("/dev/sdz1 /srv/old xfs nobarrier,noauto 0 0", ["nobarrier"], "optional"),
+        ("/dev/sdz1 /srv/old xfs nobarrier,x-systemd.automount 0 0", ["nobarrier"], "optional"),
+        # Written as an escape, a comma is one all the same.
+        ("UUID=pg /srv/pgdata ext4 rw\\054barier=1 0 2", ["barier=1"], "required"),
+    ],
+)
+def test_a_line_that_mounts_nothing_is_named_whether_it_is_mounted_now_or_not(
+    line: str, options: list[str], boot: str
+) -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = f"# a comment\n{line}\n"
+    (found,) = Mounts(host).refused()
+    assert (found["source"], found["options"], found["boot"]) == ("/etc/fstab line 2", options, boot)
+
+
+def test_lines_that_are_right_are_not_named() -> None:
+    assert Mounts(SmallHost()).refused() == []

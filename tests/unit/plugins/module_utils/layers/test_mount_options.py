@@ -476,7 +476,9 @@ class TestRoot:
         host = self.drifting()
         host.files[FSTAB] = host.read(FSTAB).replace("errors=remount-ro", f"errors=remount-ro,{option}")
         before = host.read(FSTAB)
-        with pytest.raises(ChangeFailed, match=f"options errors=remount-ro,{option} for ext4 with data={mode}"):
+        with pytest.raises(
+            ChangeFailed, match=f"options errors=remount-ro,{option} for ext4 with data={mode}"
+        ):
             run(host, Target("/", {"data_mode": mode}))
         assert host.mounts["/"].sb_options == ("data=writeback",)
         assert (host.read(FSTAB), host.exists(originals.PATH)) == (before, False)
@@ -544,7 +546,9 @@ class TestManyLines:
         host = self.two()
         before = host.read(FSTAB)
         assert run(host, TIGHT)[-1] == ("barrier", "persisted", "off", "on")
-        lines = [line for line in host.read(FSTAB).split("\n") if "/srv/pgdata" in line or "/mnt/copy" in line]
+        lines = [
+            line for line in host.read(FSTAB).split("\n") if "/srv/pgdata" in line or "/mnt/copy" in line
+        ]
         # The atime is of each mount its own.
         assert lines == [
             "UUID=pg\t/srv/pgdata\text4\tbarrier=1,noatime\t0 2",

@@ -143,10 +143,14 @@ class TestRoot:
         log = tmp_path / "log"
         for name in ("losetup", "mount"):
             tool = tmp_path / name
-            tool.write_text(f'#!/bin/sh\necho "{name} $*" >> {log}\necho /dev/loop7\n[ {name} != {failing} ]\n')
+            tool.write_text(
+                f'#!/bin/sh\necho "{name} $*" >> {log}\necho /dev/loop7\n[ {name} != {failing} ]\n'
+            )
             tool.chmod(0o755)
         argv = list(host.mutations[3][6:])
-        done = subprocess.run(["sh", *argv], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=False, capture_output=True)
+        done = subprocess.run(
+            ["sh", *argv], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=False, capture_output=True
+        )
         assert done.returncode == rc
         lines = log.read_text().splitlines()
         assert " ".join(line.split()[0] for line in lines) == said
