@@ -89,7 +89,7 @@ def of_fstab(lines: list[dict[str, Any]], mounts: list[dict[str, Any]]) -> list[
         if line["target"] not in managed or not _is_mended(managed[line["target"]], line["options"])
     ]
     for mount in mounts:
-        source = mount["evidence"]["persisted.atime"]["source"]
+        source = _place(mount)
         words = known_options.unknown_to(mount["fstype"], mount["options_boot"] or ())
         if "/systemd/" in source and words and not _is_mended(mount, words):
             found.append(_refused(source, mount["target"], mount["fstype"], words, False))
@@ -237,7 +237,7 @@ def _data_mode(mount: dict[str, Any], profile: Profile) -> Setting:
 def _conflicting(row: Setting, mount: dict[str, Any], mode: str, options: list[str]) -> Setting:
     """A mode that the kernel refuses in company: the next boot leaves / read-only, others unmounted."""
     said = ", ".join(options)
-    source = mount["evidence"]["persisted.atime"]["source"]
+    source = _place(mount)
     why = f"the kernel refuses data={mode} together with {said}, which {source} names for {mount['target']}"
     remedy = f"take {said} out of {source}, then run again"
     if row.phase:
@@ -272,7 +272,7 @@ def _mount_row(
         "persisted": mount["evidence"][f"persisted.{setting}"],
     }
     why = {UNSET: f"nothing in /etc/fstab mounts {mount['target']}", **why}
-    return Setting(
+    row = Setting(
         layer="mount_options",
         target=mount["target"],
         setting=setting,
@@ -287,6 +287,24 @@ def _mount_row(
         why=reason(verdict, setting, (running, persisted), why, evidence),
         remedy=_mount_remedy(mount, verdict, phase, persisted),
     )
+    stuck = _refused_still(mount, setting, wanted) if phase and verdict == "drift_persisted" else []
+    if stuck:
+        said = f"correct or take out {', '.join(stuck)} in {_place(mount)}"
+        return row._replace(phase=None, remedy=said)
+    return row
+
+
+def _refused_still(mount: dict[str, Any], setting: str, wanted: str) -> list[str]:
+    """Return the options that the kernel would refuse in what a run would write for a setting."""
+    fstype = mount["fstype"]
+    kept = mountwords.drop(tuple(mount["options_boot"] or ()), mountwords.REFUSED_BY.get(fstype, ()))
+    words = {setting: wanted} if setting in mountwords.SETTINGS_OF[fstype] else {}
+    return known_options.unknown_to(fstype, mountwords.replace(kept, words, fstype))
+
+
+def _place(mount: dict[str, Any]) -> str:
+    """Return the line or file that mounts it at the next boot."""
+    return str(mount["evidence"]["persisted.atime"]["source"])
 
 
 def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persisted: str) -> str:
