@@ -586,6 +586,20 @@ class TestFstabThatStopsTheBoot:
         assert "barrier" in drifting
         assert found["plan"]["tighten"]["mount_options"]
 
+    def test_what_a_run_takes_out_of_a_unit_of_xfs_is_named_once(self) -> None:
+        host = settled("strict", mounts=("/srv/mssql",))
+        unit = "/etc/systemd/system/srv-mssql.mount"
+        host.files[unit] = "[Mount]\nWhat=/dev/sdb1\nOptions=nobarrier\n"
+        found = look(host, "strict", mounts=("/srv/mssql",))
+        assert "options" not in [row["setting"] for row in found["settings"]]
+
+    def test_a_line_of_xfs_that_another_contradicts_is_nothing_that_a_run_mends(self) -> None:
+        host = settled("strict", mounts=("/srv/mssql",))
+        host.files["/etc/fstab"] += "/dev/sdb1 /mnt/copy xfs defaults,nofail 0 0\n"
+        host.files["/etc/fstab"] = re.sub(r"mssql xfs \S+", "mssql xfs nobarrier", host.read("/etc/fstab"))
+        found = look(host, "strict", mounts=("/srv/mssql",))
+        assert "options" in [row["setting"] for row in found["settings"]]
+
     @pytest.mark.fact(54)
     @pytest.mark.parametrize("target", ["/srv/pgdata", "/"])
     def test_a_mode_that_the_line_is_refused_with_is_not_green(self, target: str) -> None:
