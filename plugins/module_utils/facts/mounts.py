@@ -184,7 +184,7 @@ class Mounts:
         return found if any(way.target in here for way in found) else []
 
     def rootflags(self) -> tuple[str, ...]:
-        """Return the options with which the initramfs mounts the root."""
+        """Return the options with which the initramfs mounted the root at this boot."""
         found = _ROOTFLAGS.findall(self.host.read("/proc/cmdline"))
         return tuple(found[-1].split(",")) if found else ()
 
@@ -202,7 +202,7 @@ class Mounts:
         if lines and self._names(lines[0], mount):
             return _of_line(lines[0], flags)
         # Without a line the root is still mounted: by the kernel's command line.
-        return Persisted("rootflags", "/", "/proc/cmdline", flags) if target == "/" else None
+        return Persisted("rootflags", "/", "/proc/cmdline of this boot", flags) if target == "/" else None
 
     def _visible(self) -> list[Mount]:
         return visible(parse_mountinfo(self.host.read("/proc/self/mountinfo")))
@@ -300,7 +300,9 @@ def _of_line(line: fstab.Entry, flags: tuple[str, ...]) -> Persisted:
     if mountwords.fold(said) != mountwords.fold(line.options):
         why = f"{','.join(line.options)} stands for {','.join(said)}: write it so"
         raise Unobservable(f"{_source(line)}: {why}")
-    return Persisted("fstab", line.target, _source(line), (*flags, *line.options))
+    # What the boot loader gives the kernel next may be another thing than what it gave this time.
+    source = f"{_source(line)}, rootflags of this boot" if flags else _source(line)
+    return Persisted("fstab", line.target, source, (*flags, *line.options))
 
 
 def _source(line: fstab.Entry) -> str:

@@ -137,6 +137,20 @@ def test_rootflags_count_for_the_root_alone() -> None:
     assert facts(host, "/srv/pgdata")["persisted"]["data_mode"] == "ordered"
 
 
+@pytest.mark.parametrize(
+    ("line", "source"),
+    [
+        ("UUID=root / ext4 noatime 0 1\n", "/etc/fstab line 1, rootflags of this boot"),
+        ("", "/proc/cmdline of this boot"),
+    ],
+)
+def test_rootflags_are_called_those_of_this_boot(line: str, source: str) -> None:
+    host = SmallHost()
+    host.files.update({"/proc/cmdline": "rootflags=commit=9 ro\n", "/etc/fstab": line})
+    assert facts(host, "/")["evidence"]["persisted.atime"]["source"] == source
+
+
+
 @pytest.mark.parametrize("options", ["nobarrier", "barrier=1", "data=ordered", "rw,nobarrier,noatime"])
 @pytest.mark.fact(1)
 def test_words_that_xfs_refuses_are_called_refused(options: str) -> None:
