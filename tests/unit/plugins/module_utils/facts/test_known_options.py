@@ -46,10 +46,10 @@ def test_what_a_file_system_knows_is_not_named(fstype: str, options: str) -> Non
 @pytest.mark.parametrize(
     ("fstype", "option"),
     [
-        *(("ext4", option) for option in ("barier=1", "defualts", "noatmie", "inode64", "ordered", "ext4")),
+        *(("ext4", option) for option in ("barier=1", "defaultz", "noatmie", "inode64", "ordered", "ext4")),
         *(
             ("ext4", option)
-            for option in ("data=jurnal", "data", "data=", "errors=remount_ro", "commit=five")
+            for option in ("data=journaled", "data", "data=", "errors=remount_ro", "commit=five")
         ),
         *(
             ("ext4", option)
@@ -68,7 +68,7 @@ def test_what_a_file_system_knows_is_not_named(fstype: str, options: str) -> Non
         ("btrfs", "barrier=1"),
         ("btrfs", "data=ordered"),
         ("vfat", "barrier=1"),
-        ("tmpfs", "siez=1g"),
+        ("tmpfs", "sizes=1g"),
         ("auto", "barier=1"),
         ("ext4,xfs", "noatmie"),
     ],

@@ -373,7 +373,7 @@ def test_options_that_are_written_as_escapes_count(word: str) -> None:
     ("line", "options", "boot"),
     [
         ("UUID=root / ext4 noatmie 0 1", ["noatmie"], "required"),
-        ("UUID=pg /srv/pgdata ext4 rw,barier=1,defualts 0 2", ["barier=1", "defualts"], "required"),
+        ("UUID=pg /srv/pgdata ext4 rw,barier=1,defaultz 0 2", ["barier=1", "defaultz"], "required"),
         ("/dev/sdz1 /srv/old xfs nobarrier 0 0", ["nobarrier"], "required"),
         ("/dev/sdz1 /srv/old xfs nobarrier,nofail 0 0", ["nobarrier"], "optional"),
         ("/dev/sdz1 /srv/old xfs nobarrier,noauto 0 0", ["nobarrier"], "optional"),

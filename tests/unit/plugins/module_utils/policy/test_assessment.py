@@ -545,7 +545,7 @@ class TestFstabThatStopsTheBoot:
             (r"ext4\tnoatime|ext4\tdefaults\S*", "ext4\tnoatime,barier=1", "ext4 does not know barier=1"),
             (
                 r"ext4\tnoatime|ext4\tdefaults\S*",
-                "ext4\tnoatime,defualts,nofail",
+                "ext4\tnoatime,defaultz,nofail",
                 "boot does not mount /srv/pgdata",
             ),
             ("/ ext4 errors=remount-ro", "/ ext4 noatmie", "the next boot stops: ext4 does not know noatmie"),
