@@ -150,7 +150,6 @@ def test_rootflags_are_called_those_of_this_boot(line: str, source: str) -> None
     assert facts(host, "/")["evidence"]["persisted.atime"]["source"] == source
 
 
-
 @pytest.mark.parametrize("options", ["nobarrier", "barrier=1", "data=ordered", "rw,nobarrier,noatime"])
 @pytest.mark.fact(1)
 def test_words_that_xfs_refuses_are_called_refused(options: str) -> None:
