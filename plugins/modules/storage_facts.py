@@ -78,6 +78,33 @@ ansible_facts:
           description: What is wrong with C(/etc/fstab), or null.
           type: str
           returned: always
+        fstab_refused:
+          description: Lines of C(/etc/fstab) with mount options that their file system does not know.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            source:
+              description: Which line.
+              type: str
+              returned: always
+            target:
+              description: The mount point.
+              type: str
+              returned: always
+            fstype:
+              description: The file system's type as the line names it.
+              type: str
+              returned: always
+            options:
+              description: The options that it does not know.
+              type: list
+              elements: str
+              returned: always
+            boot:
+              description: V(required) where the boot stops without the mount, else V(optional).
+              type: str
+              returned: always
         resolved:
           description: For each database path where it really lies, or null when it is not there or not known.
           type: dict

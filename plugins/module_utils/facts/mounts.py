@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, observe, unknown
-from . import ext4, fstab, mount_units, mountwords, namespaces
+from . import ext4, fstab, known_options, mount_units, mountwords, namespaces
 from .blockstack import Blocks
 from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
 from .mount_units import MountUnit
 from .mountinfo import Mount, parse_mountinfo, unescape, visible
 
 _ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
+#: Options of lines that a boot goes on without.
+_MAY_FAIL = {"noauto", "nofail", "x-systemd.automount"}
 _PERSISTED = ("barrier", "data_mode", "atime")
 #: File systems whose bytes lie on one device with a readahead of its own (btrfs has one for all).
 _ONE_CARRIER = (*EXT, "xfs")
@@ -134,6 +136,27 @@ class Mounts:
             "evidence": {name: value.as_dict() for name, value in {**seen, "disks": disks}.items()},
         }
 
+    def refused(self) -> list[dict[str, Any]]:
+        """Return the lines of fstab with options that their file system does not know: each mounts nothing.
+
+        `boot` is required where the boot stops without the mount, else optional (noauto, nofail, or on
+        the first access).
+        """
+        found = []
+        for entry in self.fstab:
+            words = known_options.unknown_to(entry.fstype, _meant(entry.options))
+            if words:
+                found.append(
+                    {
+                        "source": _source(entry),
+                        "target": entry.target,
+                        "fstype": entry.fstype,
+                        "options": words,
+                        "boot": "optional" if _MAY_FAIL & set(entry.options) else "required",
+                    }
+                )
+        return found
+
     def entry(self, group: list[Mount]) -> fstab.Entry | None:
         """Return the fstab entry that mounts a superblock at the first of its targets.
 
@@ -161,7 +184,7 @@ class Mounts:
         return found if any(way.target in here for way in found) else []
 
     def rootflags(self) -> tuple[str, ...]:
-        """Return the options with which the initramfs mounts the root."""
+        """Return the options with which the initramfs mounted the root at this boot."""
         found = _ROOTFLAGS.findall(self.host.read("/proc/cmdline"))
         return tuple(found[-1].split(",")) if found else ()
 
@@ -179,7 +202,7 @@ class Mounts:
         if lines and self._names(lines[0], mount):
             return _of_line(lines[0], flags)
         # Without a line the root is still mounted: by the kernel's command line.
-        return Persisted("rootflags", "/", "/proc/cmdline", flags) if target == "/" else None
+        return Persisted("rootflags", "/", "/proc/cmdline of this boot", flags) if target == "/" else None
 
     def _visible(self) -> list[Mount]:
         return visible(parse_mountinfo(self.host.read("/proc/self/mountinfo")))
@@ -273,11 +296,22 @@ class Mounts:
 
 def _of_line(line: fstab.Entry, flags: tuple[str, ...]) -> Persisted:
     """Return what a line mounts. Raises Unobservable for words of ours that are written as escapes."""
-    source = f"/etc/fstab line {line.row + 1}"
-    meant = tuple(unescape(",".join(line.options)).split(","))
-    if mountwords.fold(meant) != mountwords.fold(line.options):
-        raise Unobservable(f"{source}: {','.join(line.options)} stands for {','.join(meant)}: write it so")
+    said = _meant(line.options)
+    if mountwords.fold(said) != mountwords.fold(line.options):
+        why = f"{','.join(line.options)} stands for {','.join(said)}: write it so"
+        raise Unobservable(f"{_source(line)}: {why}")
+    # What the boot loader gives the kernel next may be another thing than what it gave this time.
+    source = f"{_source(line)}, rootflags of this boot" if flags else _source(line)
     return Persisted("fstab", line.target, source, (*flags, *line.options))
+
+
+def _source(line: fstab.Entry) -> str:
+    return f"/etc/fstab line {line.row + 1}"
+
+
+def _meant(options: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what mount(8) makes of a line's options: it expands escapes, of a comma too."""
+    return tuple(unescape(",".join(options)).split(","))
 
 
 def _settings(

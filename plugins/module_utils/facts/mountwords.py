@@ -12,7 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_BARRIER = re.compile(r"barrier=(\d{1,9})$")
+from . import known_options
+
+#: The kernel reads the number in base 8, 10 or 16. Before 5.17 it refuses a sign.
+_ON = re.compile(f"barrier={known_options.NUMBER}")
+_OFF = re.compile(r"barrier=\+?(0[xX])?0+")
 _ATIMES = ("noatime", "relatime", "strictatime", "atime")
 
 #: The settings that a file system's mount options can express. Others have no rule here.
@@ -33,9 +37,10 @@ def meaning(option: str) -> tuple[str, str] | None:
     """Return (setting, value) of one mount option, or None when it says nothing of ours."""
     if option in ("barrier", "nobarrier"):
         return "barrier", "on" if option == "barrier" else "off"
-    number = _BARRIER.match(option)
-    if number:
-        return "barrier", "on" if int(number.group(1)) else "off"
+    if _OFF.fullmatch(option):
+        return "barrier", "off"
+    if _ON.fullmatch(option):
+        return "barrier", "on"
     if option.startswith("data="):
         return "data_mode", option[len("data=") :]
     if option in _ATIMES:
@@ -75,11 +80,15 @@ def replace(options: tuple[str, ...], wanted: dict[str, str], fstype: str) -> tu
     return (*kept, *(spell(setting, value, fstype) for setting, value in left.items()))
 
 
+def others(options: Iterable[str], settings: Iterable[str]) -> list[str]:
+    """Return the options that say nothing of these settings."""
+    unwanted = tuple(settings)
+    return [option for option in options if (meaning(option) or ("",))[0] not in unwanted]
+
+
 def drop(options: tuple[str, ...], settings: Iterable[str]) -> tuple[str, ...]:
     """Return the options without any word on these settings; `defaults` when nothing is left."""
-    unwanted = tuple(settings)
-    kept = tuple(o for o in options if (meaning(o) or ("",))[0] not in unwanted)
-    return kept or ("defaults",)
+    return tuple(others(options, settings)) or ("defaults",)
 
 
 def restore(options: tuple[str, ...], original: tuple[str, ...]) -> tuple[str, ...]:

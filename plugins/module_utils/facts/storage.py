@@ -70,6 +70,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "unresolved": {path: place.reason for path, place in placed.items() if place.reason},
         "links": {path: list(place.links) for path, place in placed.items() if place.links},
         "fstab_error": mounts.fstab_error,
+        "fstab_refused": mounts.refused(),
         # Where it is there, the UPS has to be asked whatever the profile is now.
         "licensed": "yes" if host.exists(LICENCE) else "no",
     }

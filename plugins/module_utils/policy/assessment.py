@@ -268,6 +268,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     rows = list(guarded.rows)
     for mount in mounts:
         rows += [guarded.seen(row, mount) for row in settings.of_mount(mount, profile)]
+    rows += settings.of_fstab(storage["fstab_refused"], mounts)
     for disk in disks:
         word = requirements.vouches(profile, disk, words)
         rows += settings.of_disk(disk, profile, word.sentence if word else None)

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .. import flush
-from ..facts import deaf, kinds, mountwords
+from ..facts import deaf, ext4, kinds, known_options, mountwords
 from ..observation import UNKNOWN
 from . import belief
 from .profiles import VALUES, Profile, rank
@@ -74,6 +74,54 @@ def of_disk(disk: dict[str, Any], profile: Profile, vouched: str | None = None) 
         return [*owed, _vouched(disk, vouched)]
     cache = _write_cache(disk, profile)
     return [*owed, cache, _kernel_belief(disk, profile, cache.phase)]
+
+
+def of_fstab(lines: list[dict[str, Any]], mounts: list[dict[str, Any]]) -> list[Setting]:
+    """Return a row for each line or unit whose options keep the boot or a managed mount from coming up.
+
+    `lines` are the facts of fstab's lines with options that no file system of their type knows; `mounts`
+    are the managed ones.
+    """
+    managed = {target: mount for mount in mounts for target in mount["targets"]}
+    found = [
+        _refused(line["source"], line["target"], line["fstype"], line["options"], line["boot"] == "required")
+        for line in lines
+        if line["boot"] == "required" or line["target"] in managed
+        # A run takes out by itself what XFS refuses of the settings.
+        if line["target"] not in managed or not _is_mended(managed[line["target"]], line["options"])
+    ]
+    for mount in mounts:
+        source = _place(mount)
+        words = known_options.unknown_to(mount["fstype"], mount["options_boot"] or ())
+        if "/systemd/" in source and words and not _is_mended(mount, words):
+            found.append(_refused(source, mount["target"], mount["fstype"], words, False))
+    return found
+
+
+def _is_mended(mount: dict[str, Any], words: list[str]) -> bool:
+    refused = mountwords.REFUSED_BY.get(mount["fstype"], ())
+    return mount["persisted"]["barrier"] == "refused" and not mountwords.others(words, refused)
+
+
+def _refused(source: str, target: str, fstype: str, words: list[str], stops: bool) -> Setting:
+    said = ", ".join(words)
+    why = f"{fstype} does not know {said}, which {source} names for {target}"
+    evidence = {"value": "refused", "source": source, "reason": why}
+    return Setting(
+        layer="mount_options",
+        target=target,
+        setting="options",
+        klass="safety",
+        wanted_running="known",
+        wanted_persisted="known",
+        running="known",
+        persisted="refused",
+        verdict="drift_persisted",
+        phase=None,
+        evidence={"running": {**evidence, "value": "known"}, "persisted": evidence},
+        why=f"the next boot {'stops' if stops else f'does not mount {target}'}: {why}",
+        remedy=f"correct or take out {said} in {source}",
+    )
 
 
 def is_by_kernel(setting: str, source: str) -> bool:
@@ -223,10 +271,26 @@ def _data_mode(mount: dict[str, Any], profile: Profile) -> Setting:
             " set in the superblock, and reboot"
         )
         return row._replace(phase=None, remedy=remedy)
+    mode = profile.data_mode if row.phase else row.persisted
+    conflict = ext4.refused_with(mode, mount["options_boot"] or ())
+    if conflict:
+        return _conflicting(row, mount, mode, conflict)
     if "none" in (row.running, row.persisted):
         # data= cannot be set without a journal, and no rule here calls that safe.
         return row._replace(verdict=UNKNOWN, phase=None, why=why["none"], remedy="add a journal: tune2fs -j")
     return row
+
+
+def _conflicting(row: Setting, mount: dict[str, Any], mode: str, options: list[str]) -> Setting:
+    """A mode that the kernel refuses in company: the next boot leaves / read-only, others unmounted."""
+    said = ", ".join(options)
+    source = _place(mount)
+    why = f"the kernel refuses data={mode} together with {said}, which {source} names for {mount['target']}"
+    remedy = f"take {said} out of {source}, then run again"
+    if row.phase:
+        return row._replace(phase=None, why=f"{row.why}; {why}", remedy=remedy)
+    why = f"the next boot cannot mount {mount['target']} for writing: {why}"
+    return row._replace(verdict="drift_persisted", why=why, remedy=remedy)
 
 
 def _atime(mount: dict[str, Any], profile: Profile) -> Setting:
@@ -255,7 +319,7 @@ def _mount_row(
         "persisted": mount["evidence"][f"persisted.{setting}"],
     }
     why = {UNSET: f"nothing in /etc/fstab mounts {mount['target']}", **why}
-    return Setting(
+    row = Setting(
         layer="mount_options",
         target=mount["target"],
         setting=setting,
@@ -270,6 +334,24 @@ def _mount_row(
         why=reason(verdict, setting, (running, persisted), why, evidence),
         remedy=_mount_remedy(mount, verdict, phase, persisted),
     )
+    stuck = _refused_still(mount, setting, wanted) if phase and verdict == "drift_persisted" else []
+    if stuck:
+        said = f"correct or take out {', '.join(stuck)} in {_place(mount)}"
+        return row._replace(phase=None, remedy=said)
+    return row
+
+
+def _refused_still(mount: dict[str, Any], setting: str, wanted: str) -> list[str]:
+    """Return the options that the kernel would refuse in what a run would write for a setting."""
+    fstype = mount["fstype"]
+    kept = mountwords.drop(tuple(mount["options_boot"] or ()), mountwords.REFUSED_BY.get(fstype, ()))
+    words = {setting: wanted} if setting in mountwords.SETTINGS_OF[fstype] else {}
+    return known_options.unknown_to(fstype, mountwords.replace(kept, words, fstype))
+
+
+def _place(mount: dict[str, Any]) -> str:
+    """Return the line or file that mounts it at the next boot."""
+    return str(mount["evidence"]["persisted.atime"]["source"])
 
 
 def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persisted: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from ..facts import fstab as fstab_file
+from ..facts import known_options
 from .identities import Identities
 
 FSTYPES = frozenset(
@@ -45,7 +46,8 @@ KEYS = frozenset(
     " version vers xino dmask fmask index local_lock lookupcache metadata_ratio minorversion mountvers"
     " debug_want_extra_isize rescue background_gc active_logs alloc_mode subvolid ptmxmode fd pgrp minproto maxproto"
     " pipe_ino timeout nr_blocks pagesize file_mode dir_mode blksize user_id group_id"
-    " x-systemd.device-timeout x-systemd.mount-timeout x-systemd.idle-timeout".split()
+    " x-systemd.device-timeout x-systemd.mount-timeout x-systemd.idle-timeout allow_utime blocksize"
+    " check_int_print_mask codepage fat journal_dev nfs shortname time_offset tz".split()
 )
 #: Mount options whose value is a path, or several.
 PATHS = frozenset(
@@ -61,6 +63,9 @@ PRIVATE = frozenset(
 HIDDEN = "hidden"
 #: What a mount without a device is called in the mount table.
 SOURCES = frozenset("none udev dev run shm systemd-1 cgroup cgroup2 rootfs host sys nodev".split())
+
+#: The names of all options that file systems know.
+_OPTIONS = frozenset(name for known in known_options.KNOWN.values() for name in known)
 
 _PLAIN = re.compile(r"[\w.+:-]{1,40}")
 #: What the kernel itself prints as an option is a word of its own.
@@ -165,12 +170,20 @@ def option(word: str, names: Identities, by_kernel: bool = False) -> str:
     key, equals, value = word.partition("=")
     known = by_kernel and _KERNEL_FLAG.fullmatch(key)
     if not equals:
-        return word if known or not word or key in FLAGS else HIDDEN
+        return word if known or not word or key in FLAGS or key in _OPTIONS else _hidden(key)
     if (key in KEYS and _PLAIN.fullmatch(value)) or (known and re.fullmatch(r"\d{1,7}", value)):
         return word
     if key in PATHS:
         return f"{key}={names.text(value)}"
-    return f"{key if known or key in PRIVATE else HIDDEN}={HIDDEN}"
+    shown = key if known or key in PRIVATE or key in _OPTIONS else _hidden(key)
+    return f"{shown}={HIDDEN}"
+
+
+def _hidden(key: str) -> str:
+    """Return a stand-in for an option's name; one for programs alone stays one that no file system sees."""
+    return (
+        f"{known_options.FOR_PROGRAMS[0]}{HIDDEN}" if key.startswith(known_options.FOR_PROGRAMS) else HIDDEN
+    )
 
 
 def option_lines(text: str, names: Identities) -> str:

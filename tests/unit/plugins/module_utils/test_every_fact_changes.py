@@ -439,6 +439,22 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
     (
         "",
         "",
+        "fstab_refused",
+        content("/etc/fstab", "UUID=root / ext4 noatmie,nofail 0 1\n"),
+        [],
+        [
+            {
+                "source": "/etc/fstab line 1",
+                "target": "/",
+                "fstype": "ext4",
+                "options": ["noatmie"],
+                "boot": "optional",
+            }
+        ],
+    ),
+    (
+        "",
+        "",
         "fstab_error",
         content("/etc/fstab", "one two\n"),
         None,

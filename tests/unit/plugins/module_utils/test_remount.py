@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.remount import expect_nothing_cached
 
-from .small_host import BigHost
+from .small_host import BigHost, SmallHost
 
 
 @pytest.mark.parametrize("cache", ["disabled", "none"])
@@ -43,3 +43,10 @@ def test_one_of_several_is_enough() -> None:
         expect_nothing_cached(host, "/srv/x", ["sda", "sdb"])
     expect_nothing_cached(host, "/srv/x", ["sda"])
     expect_nothing_cached(host, "/srv/x", [])
+
+
+def test_of_a_disk_that_does_not_tell_nothing_is_known() -> None:
+    host = SmallHost()
+    host.commands[("hdparm", "-W", "/dev/sda")] = Unobservable("hdparm: no answer within 10 s")
+    with pytest.raises(ChangeFailed, match="sends it no flush, while its cache is unknown"):
+        expect_nothing_cached(host, "/srv/pgdata", ["sda"])

@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.deaf import Deaf, layers
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.deaf import (
+    Deaf,
+    hasty,
+    layers,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.write_cache import Target, apply, plan
 
 from ..runs import NOW, attested, enforce, look, settled
-from ..small_host import BigHost, FakeDisk, FakeMount, dm
+from ..small_host import BigHost, FakeDisk, FakeMount, dm, md
 
 FAIRCOM = "/srv/faircom"
 
@@ -339,3 +343,22 @@ def test_what_waits_for_a_boot_says_whose_change_it_follows() -> None:
     assert {entry["target"]: entry["after"] for entry in found["pending"]} == {
         "lvm-dm-0": [host.disk("sdc").id, host.disk("sdd").id]
     }
+
+
+@pytest.mark.parametrize(
+    ("state", "found"),
+    [
+        ({"consistency_policy": "ppl"}, True),
+        ({"consistency_policy": "ppl", "degraded": "1"}, True),
+        ({"consistency_policy": "ppl", "sync_action": "recover", "degraded": "1"}, True),
+        ({"consistency_policy": "resync"}, False),
+        ({"consistency_policy": "resync", "sync_action": "ppl-like"}, False),
+    ],
+)
+def test_an_array_with_a_partial_parity_log_is_hasty_whatever_else_it_is_doing(
+    state: dict[str, str], found: bool
+) -> None:
+    host = BigHost()
+    host.add_layer(md("md9", "raid5", ("sda1",), "9:9", **state))
+    host.add_mount(FakeMount("/srv/x", "ext4", "9:9", "/dev/md9", "md9"))
+    assert [layer.name for layer in hasty(mount(host, "/srv/x"))] == (["md9"] if found else [])

@@ -137,6 +137,19 @@ def test_rootflags_count_for_the_root_alone() -> None:
     assert facts(host, "/srv/pgdata")["persisted"]["data_mode"] == "ordered"
 
 
+@pytest.mark.parametrize(
+    ("line", "source"),
+    [
+        ("UUID=root / ext4 noatime 0 1\n", "/etc/fstab line 1, rootflags of this boot"),
+        ("", "/proc/cmdline of this boot"),
+    ],
+)
+def test_rootflags_are_called_those_of_this_boot(line: str, source: str) -> None:
+    host = SmallHost()
+    host.files.update({"/proc/cmdline": "rootflags=commit=9 ro\n", "/etc/fstab": line})
+    assert facts(host, "/")["evidence"]["persisted.atime"]["source"] == source
+
+
 @pytest.mark.parametrize("options", ["nobarrier", "barrier=1", "data=ordered", "rw,nobarrier,noatime"])
 @pytest.mark.fact(1)
 def test_words_that_xfs_refuses_are_called_refused(options: str) -> None:
@@ -353,3 +366,29 @@ def test_options_that_are_written_as_escapes_count(word: str) -> None:
     host = SmallHost()
     fstab_line(host, "/srv/pgdata", f"rw,{word}")
     assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "boot"),
+    [
+        ("UUID=root / ext4 noatmie 0 1", ["noatmie"], "required"),
+        ("UUID=pg /srv/pgdata ext4 rw,barier=1,defaultz 0 2", ["barier=1", "defaultz"], "required"),
+        ("/dev/sdz1 /srv/old xfs nobarrier 0 0", ["nobarrier"], "required"),
+        ("/dev/sdz1 /srv/old xfs nobarrier,nofail 0 0", ["nobarrier"], "optional"),
+        ("/dev/sdz1 /srv/old xfs nobarrier,noauto 0 0", ["nobarrier"], "optional"),
+        ("/dev/sdz1 /srv/old xfs nobarrier,x-systemd.automount 0 0", ["nobarrier"], "optional"),
+        # Written as an escape, a comma is one all the same.
+        ("UUID=pg /srv/pgdata ext4 rw\\054barier=1 0 2", ["barier=1"], "required"),
+    ],
+)
+def test_a_line_that_mounts_nothing_is_named_whether_it_is_mounted_now_or_not(
+    line: str, options: list[str], boot: str
+) -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = f"# a comment\n{line}\n"
+    (found,) = Mounts(host).refused()
+    assert (found["source"], found["options"], found["boot"]) == ("/etc/fstab line 2", options, boot)
+
+
+def test_lines_that_are_right_are_not_named() -> None:
+    assert Mounts(SmallHost()).refused() == []

@@ -42,6 +42,7 @@ def strangers(words: tuple[str, ...]) -> list[str]:
     return [word for word in words if not meaning(word) and word != "defaults"]
 
 
+@pytest.mark.fact(55)
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
@@ -50,6 +51,10 @@ def strangers(words: tuple[str, ...]) -> list[str]:
         ("barrier=0", ("barrier", "off")),
         ("barrier=1", ("barrier", "on")),
         ("barrier=10", ("barrier", "on")),
+        # The kernel reads other bases, and a sign.
+        *((f"barrier={zero}", ("barrier", "off")) for zero in ("0x0", "+0", "00", "0X00", "+0x0")),
+        *((f"barrier={number}", ("barrier", "on")) for number in ("0x1", "010", "4294967295")),
+        *((f"barrier={odd}", None) for odd in ("", "-0", "08", "0x", "1 ", "+1", "1x")),
         ("data=journal", ("data_mode", "journal")),
         ("noatime", ("atime", "noatime")),
         ("nodiratime", None),

@@ -563,7 +563,14 @@ class TestManyLines:
     def test_an_atime_leaves_the_other_lines_alone(self) -> None:
         host = self.two("nobarrier")
         run(host, Target(PG, {"atime": "relatime"}))
-        assert "/dev/sda1 /mnt/copy ext4 nobarrier 0 0\n" in host.read(FSTAB)
+        assert host.read(FSTAB).endswith("\n/dev/sda1 /mnt/copy ext4 nobarrier 0 0\n")
+        assert (host.read(FSTAB).count(fstab.MARK), originals.load(host)) == (1, {PG: "nobarrier,noatime"})
+
+    def test_an_atime_leaves_the_units_of_other_places_alone(self) -> None:
+        host = self.two("defaults")
+        host.files[f"{UNITS}/mnt-copy.mount"] = "[Mount]\nWhat=/dev/sda1\nOptions=nobarrier\n"
+        run(host, Target(PG, {"atime": "relatime"}))
+        assert not host.exists(mount_units.drop_in("/mnt/copy"))
 
     def test_a_unit_that_mounts_it_elsewhere_gets_a_drop_in(self) -> None:
         host = self.two("defaults")

@@ -654,3 +654,97 @@ def test_every_row_says_what_the_report_promises() -> None:
     assert [row for row in drifting if not (row["why"] and row["remedy"])] == []
     assert {need["state"] for need in found["requirements"]} <= {"met", "attested", "unverified", "unmet"}
     assert shipped()["strict"]["rests_on"] == "device"
+
+
+class TestFstabThatStopsTheBoot:
+    """A line with an option that its file system does not know mounts nothing."""
+
+    @pytest.mark.parametrize(
+        ("pattern", "line", "said"),
+        [
+            (r"ext4\tnoatime|ext4\tdefaults\S*", "ext4\tnoatime,barier=1", "ext4 does not know barier=1"),
+            (
+                r"ext4\tnoatime|ext4\tdefaults\S*",
+                "ext4\tnoatime,defaultz,nofail",
+                "boot does not mount /srv/pgdata",
+            ),
+            ("/ ext4 errors=remount-ro", "/ ext4 noatmie", "the next boot stops: ext4 does not know noatmie"),
+            ("xfs defaults", "xfs nobarrier", "the next boot stops: xfs does not know nobarrier"),
+            ("^", "/dev/sdz /mnt ext4 noatmie 0 0\n", "/etc/fstab line 1 names for /mnt"),
+        ],
+    )
+    def test_it_is_named_and_not_green(self, pattern: str, line: str, said: str) -> None:
+        host = settled("strict", mounts=PG)
+        host.files["/etc/fstab"] = re.sub(pattern, line, host.read("/etc/fstab"), count=1)
+        found = look(host, "strict", mounts=PG)
+        (row,) = [row for row in found["settings"] if row["setting"] == "options"]
+        assert (found["verdict"], row["verdict"], row["phase"]) == ("drifted", "drift_persisted", None)
+        assert said in row["why"]
+        assert row["remedy"].startswith("correct or take out ")
+        assert found["plan"] == NO_PLAN
+
+    @pytest.mark.parametrize("option", ["nofail", "noauto"])
+    def test_a_line_that_neither_boot_nor_database_needs_is_left_alone(self, option: str) -> None:
+        host = settled("strict", mounts=PG)
+        host.files["/etc/fstab"] = f"{host.read('/etc/fstab')}/dev/sdz /mnt xfs nobarrier,{option} 0 0\n"
+        assert look(host, "strict", mounts=PG)["verdict"] == "durable"
+
+    def test_a_unit_that_mounts_a_database_counts_as_a_line(self) -> None:
+        host = settled("strict", mounts=PG)
+        unit = "/etc/systemd/system/srv-pgdata.mount"
+        host.files[unit] = "[Mount]\nWhat=/dev/sda1\nOptions=barrier=1,noatmie,noatime\n"
+        found = look(host, "strict", mounts=PG)
+        (row,) = [row for row in found["settings"] if row["setting"] == "options"]
+        assert (found["verdict"], row["remedy"]) == ("drifted", f"correct or take out noatmie in {unit}")
+
+    def test_what_a_run_takes_out_of_a_line_of_xfs_is_named_once(self) -> None:
+        host = settled("strict", mounts=("/srv/mssql",))
+        host.files["/etc/fstab"] = re.sub(r"xfs \S+", "xfs nobarrier,inode64", host.read("/etc/fstab"))
+        found = look(host, "strict", mounts=("/srv/mssql",))
+        drifting = [row["setting"] for row in found["settings"] if row["verdict"] != "ok"]
+        assert "options" not in drifting
+        assert "barrier" in drifting
+        assert found["plan"]["tighten"]["mount_options"]
+
+    def test_what_a_run_takes_out_of_a_unit_of_xfs_is_named_once(self) -> None:
+        host = settled("strict", mounts=("/srv/mssql",))
+        unit = "/etc/systemd/system/srv-mssql.mount"
+        host.files[unit] = "[Mount]\nWhat=/dev/sdb1\nOptions=nobarrier\n"
+        found = look(host, "strict", mounts=("/srv/mssql",))
+        assert "options" not in [row["setting"] for row in found["settings"]]
+
+    def test_a_line_of_xfs_that_another_contradicts_is_nothing_that_a_run_mends(self) -> None:
+        host = settled("strict", mounts=("/srv/mssql",))
+        host.files["/etc/fstab"] += "/dev/sdb1 /mnt/copy xfs defaults,nofail 0 0\n"
+        host.files["/etc/fstab"] = re.sub(r"mssql xfs \S+", "mssql xfs nobarrier", host.read("/etc/fstab"))
+        found = look(host, "strict", mounts=("/srv/mssql",))
+        assert "options" in [row["setting"] for row in found["settings"]]
+
+    @pytest.mark.fact(54)
+    @pytest.mark.parametrize("target", ["/srv/pgdata", "/"])
+    def test_a_mode_that_the_line_is_refused_with_is_not_green(self, target: str) -> None:
+        """The kernel refuses journal_async_commit with ordered data."""
+        host = settled("strict", mounts=(target,))
+        line = next(
+            row for row in host.read("/etc/fstab").split("\n") if f"{target} " in row.replace("\t", " ")
+        )
+        fields = line.replace("\t", " ").split(" ")
+        changed = " ".join([*fields[:3], f"{fields[3]},journal_async_commit", *fields[4:]])
+        host.files["/etc/fstab"] = host.read("/etc/fstab").replace(line, changed)
+        host.mounts[target].data = "writeback"
+        found = look(host, "strict", mounts=(target,))
+        (row,) = [row for row in found["settings"] if row["setting"] == "data_mode"]
+        assert (row["verdict"], row["phase"]) == ("drift_persisted", None)
+        assert "the next boot cannot mount" in row["why"]
+        assert "take journal_async_commit out of /etc/fstab line" in row["remedy"]
+        assert found["pending"] == []
+
+    @pytest.mark.fact(54)
+    def test_a_mode_that_would_be_refused_is_not_planned(self) -> None:
+        host = settled("strict", mounts=("/",))
+        vars(host.mounts["/"]).update(data="writeback", sb_options=("data=writeback",))
+        host.files["/etc/fstab"] = host.read("/etc/fstab").replace("/ ext4 ", "/ ext4 journal_async_commit,")
+        found = look(host, "strict", mounts=("/",))
+        (row,) = [row for row in found["settings"] if row["setting"] == "data_mode"]
+        assert (row["verdict"], row["phase"], found["pending"]) == ("drift_persisted", None, [])
+        assert "take journal_async_commit out of" in row["remedy"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import build
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting, of_disk, of_mount
 
@@ -200,3 +201,57 @@ def test_a_vmware_disk_without_a_name_says_how_to_give_it_one(page: bool, profil
         assert "disk.EnableUUID = TRUE" in seen["remedy"], seen
         # Without a caching page the name alone does not do.
         assert ("attest power_loss_protection" in seen["remedy"]) == (not page), seen
+
+
+@pytest.mark.parametrize("setting", ["barrier", "atime"])
+def test_what_only_a_container_has_mounted_is_changed_there_and_not_here(setting: str) -> None:
+    hidden = {
+        "hidden_in": "process 77 (postgres)",
+        "persisted__barrier": "unknown",
+        "persisted__atime": "unknown",
+    }
+    found = row("mounts", "/srv/pgdata", setting, barrier="off", atime="relatime", **hidden)
+    assert (found.verdict, found.phase) == ("drift_running", None)
+    assert found.remedy == "change it where process 77 (postgres) has it mounted"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("barrier", "atime", "persist"),
+    [
+        ("off", "unknown", True),
+        ("unknown", "relatime", True),
+        ("off", "relatime", True),
+        ("unset", "unset", False),
+    ],
+)
+def test_a_line_is_ours_to_edit_if_any_setting_of_it_can_be_kept(
+    barrier: str, atime: str, persist: bool, turned: bool
+) -> None:
+    seen = {"barrier": "off", "atime": "relatime", "persisted__barrier": barrier, "persisted__atime": atime}
+    rows = [row("mounts", "/srv/pgdata", setting, **seen) for setting in ("barrier", "atime")]
+    (target,) = build(rows[::-1] if turned else rows, False)["tighten"]["mount_options"]
+    assert target["persist"] is persist
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "phase"),
+    [
+        # What the run would write, the kernel would refuse: it is not promised.
+        ("/srv/pgdata", ["nobarrier", "noatmie"], None),
+        ("/srv/pgdata", ["nobarrier"], "tighten"),
+        # The run takes these words out itself.
+        ("/srv/pgdata", ["barrier=+0"], "tighten"),
+        ("/srv/mssql", ["nobarrier", "inode64"], "tighten"),
+        ("/srv/mssql", ["nobarrier", "inode46"], None),
+    ],
+)
+def test_what_the_kernel_would_refuse_is_not_planned(
+    name: str, options: list[str], phase: str | None
+) -> None:
+    persisted = "refused" if name == "/srv/mssql" else "off"
+    found = row("mounts", name, "barrier", persisted__barrier=persisted, options_boot=options)
+    assert (found.verdict, found.phase) == ("drift_persisted", phase)
+    line = {"/srv/pgdata": 3, "/srv/mssql": 4}[name]
+    mend = f"correct or take out {options[-1]} in /etc/fstab line {line}"
+    assert found.remedy == ("run harden-db" if phase else mend)

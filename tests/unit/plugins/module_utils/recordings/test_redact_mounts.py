@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import fstab as fstab_file
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import known_options
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.mount_units import parse_options
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.mountinfo import parse_mountinfo
 from ansible_collections.durable.dbhost.plugins.module_utils.recordings import redact_mounts as redact
@@ -124,6 +125,30 @@ def test_what_is_mounted(spec: str, gone: str, kept: str) -> None:
 )
 def test_what_names_no_single_machine_stays(spec: str) -> None:
     assert redact.fstab(f"{spec} /mnt ext4 defaults", names()).split(" ", maxsplit=1)[0] == spec
+
+
+@pytest.mark.parametrize(
+    ("fstype", "options"),
+    [
+        (
+            "ext4",
+            "barrier=0x0,journal_dev=0x801,usrjquota=mine,x-mine=secret,X-mine,comment=secret,offset=512",
+        ),
+        ("vfat", "umask=0077,codepage=437,shortname=winnt,iocharset=utf8,tz=UTC,uid=joe,nfs=stale_rw"),
+        ("btrfs", "subvol=@joe,compress=zstd:3,discard=async,user_subvol_rm_allowed"),
+        ("xfs", "logbsize=256k,dax=inode,logdev=/dev/joe"),
+        ("ext4", "barier=1"),
+    ],
+)
+def test_an_option_that_a_file_system_knows_is_one_that_it_knows_afterwards(
+    fstype: str, options: str
+) -> None:
+    def unknown(text: str) -> int:
+        return len(known_options.unknown_to(fstype, text.split(",")))
+
+    found = redact.options(options, names())
+    assert unknown(found) == unknown(options)
+    assert "secret" not in found
 
 
 def test_a_comment_behind_a_line_is_emptied_and_stays_one() -> None:
