@@ -21,6 +21,7 @@ from . import (
     engines,
     guard,
     managed,
+    names,
     plan,
     requirements,
     scheduling,
@@ -69,7 +70,8 @@ _MAX_AGE = datetime.timedelta(hours=1)
 class Inputs(NamedTuple):
     """What the inventory says of one host, as written; read by `assess`.
 
-    `ups` is `durable_ups` without the password of its monitor.
+    `ups` is `durable_ups` without the password of its monitor; `names` are those of all variables of the
+    host, to find one that is misspelt.
     """
 
     profile: Any = None
@@ -84,6 +86,7 @@ class Inputs(NamedTuple):
     fail_on: Any = FAIL_ON
     ups: Any = None
     rate: bool = False
+    names: Any = ()
 
 
 class Case(NamedTuple):
@@ -600,6 +603,8 @@ def _time(text: Any) -> datetime.datetime:
 
 
 def _check_words(inputs: Inputs) -> None:
+    for wrong in names.unknown(inputs.names):
+        raise BadInput(wrong)
     for name, words, known_words in (
         ("durable_allow", inputs.allow, PERMISSIONS),
         ("durable_fail_on", inputs.fail_on, VERDICTS),
