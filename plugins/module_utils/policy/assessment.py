@@ -57,7 +57,7 @@ VERDICTS = (
 #: Verdicts that fail a host unless the user chooses others.
 FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 #: Permissions that durable_allow may give.
-PERMISSIONS = ("restart_engines", "reboot", "unmount")
+PERMISSIONS = ("restart_engines", "reboot")
 #: What tells where an engine keeps its files when nothing was found.
 _HOW_TO_FIND = {"firebird": ": name its databases' paths in durable_databases"}
 #: How a reason begins to say what to do.

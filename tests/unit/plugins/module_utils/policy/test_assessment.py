@@ -320,7 +320,7 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"databases": [{"engine": "mssql", "paths": ["data"]}]}, r"durable_databases\[0\].paths: seen"),
         (
             {"allow": "reboot"},
-            "durable_allow: seen 'reboot'; wanted a list of restart_engines, reboot, unmount",
+            "durable_allow: seen 'reboot'; wanted a list of restart_engines, reboot",
         ),
         ({"allow": ["rebot"]}, "durable_allow: seen"),
         ({"allow": [{"reboot": True}]}, "durable_allow: seen"),
