@@ -44,7 +44,18 @@ OWN = frozenset(
         ),
         *("assessment", "before", "error", "step", "step_result", "result", "reasons", "measure", "managed"),
         *("benchmark_inputs", "benchmark_result", "limits", "plug_address", "plug_key", "prove", "proved"),
-        *("asked", "begun_by", "hint", "planned", "rebooted", "risks", "seconds", "seen", "verified"),
+        *(
+            "asked",
+            "begun",
+            "begun_by",
+            "hint",
+            "planned",
+            "rebooted",
+            "risks",
+            "seconds",
+            "seen",
+            "verified",
+        ),
         *("witnessed", "witnessing"),
     )
 )
