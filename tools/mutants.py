@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Change one thing of the sources at a time, in a copy, and see a test fail.
 
-The mutants are data, in `mutants.toml` beside this file. One that no test notices has survived: then a test is
+The mutants are data, in `mutants.yml` beside this file. One that no test notices has survived: then a test is
 missing, or its entry says in `survives` why no test can be.
 """
 
@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tomllib
+import yaml
 from venvs import ROOT
 
-LIST = ROOT / "tools/mutants.toml"
+LIST = ROOT / "tools/mutants.yml"
 #: Where paths of sources and of tests begin.
 SOURCES, TESTS = "plugins/module_utils", "tests/unit/plugins/module_utils"
 #: What no test of a mutant reads.
@@ -50,8 +50,8 @@ class Mutant(NamedTuple):
 
 def read(path: Path = LIST) -> list[Mutant]:
     """Return the mutants of a file. Raises Wrong for one that is incomplete, or named like another."""
-    document = tomllib.loads(path.read_text(encoding="utf-8"))
-    found = [_mutant(row, document["tests"]) for row in document["mutant"]]
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    found = [_mutant(row, document["tests"]) for row in document["mutants"]]
     names = [mutant.name for mutant in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("tomllib")
 ROOT = Path(__file__).resolve().parents[3]
 
 
