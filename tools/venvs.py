@@ -60,13 +60,18 @@ def read_requirements(name: str) -> str:
 def ensure(name: str) -> Path:
     """Make the environment unless it is there already, and return its directory.
 
-    Raises Unavailable if no Python for it is here.
+    Raises Unavailable if no Python for it is here, or if .venv leads to another checkout that has none.
     """
     recipe = RECIPES[name]
     python = find_python(recipe.pythons)
     if not python:
         raise Unavailable(f"{name} needs Python {' or '.join(recipe.pythons)}, which is not here")
     venv = VENVS / name
+    if VENVS.is_symlink():
+        # Another checkout's, and whoever works there uses them now: taken as they are, never made anew from here.
+        if not (venv / "bin").is_dir():
+            raise Unavailable(f"{name} is not in {VENVS.resolve()}, to which .venv leads: make it there")
+        return venv
     stamp_file = venv / "stamp"
     # The place belongs to the stamp: scripts in an environment name it in their first line.
     made_from = f"{venv}\n{python}\n{read_requirements(recipe.requirements)}"

@@ -10,8 +10,11 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs, unobserved
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_results
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import (
+    assess_results,
+    not_assessed,
+)
 
 _RESULTS = ("storage", "engines", "power")
 
@@ -21,7 +24,7 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = False
-    _VALID_ARGS = frozenset(Inputs._fields) - {"own"} | {"profiles", *_RESULTS, "failure"}
+    _VALID_ARGS = frozenset(Inputs._fields) - {"own", "names"} | {"profiles", *_RESULTS, "failure"}
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the assessment."""
@@ -31,9 +34,9 @@ class ActionModule(ActionBase):
         failure = given.pop("failure", None)
         if given.get("fail_on") is None:
             given.pop("fail_on", None)
-        inputs = Inputs(own=given.pop("profiles", {}), **given)
+        inputs = Inputs(own=given.pop("profiles", {}), names=[str(name) for name in task_vars or ()], **given)
         if failure:
-            found = unobserved(inputs, "blocked", failure)
+            found = not_assessed(inputs, failure)
         else:
             now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             found = assess_results(inputs, now, storage, engines, power)

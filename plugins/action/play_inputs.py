@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Refuse variables of a play that were set where no play can read them."""
+"""Refuse what would have no effect: variables of a play where no play can read them, and tags."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ class ActionModule(ActionBase):
     _VALID_ARGS = frozenset(("names", "hosts"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Fail when a host's own variables name one of these. Extra variables may."""
+        """Fail when a host's own variables name one of these (extra variables may), and for tags."""
         result: dict[str, Any] = super().run(tmp, task_vars)
+        _check_tags(task_vars or {})
         hostvars = (task_vars or {})["hostvars"]
         # Of a play's own variables hostvars holds nothing: what is there is extra or inventory.
         unread = [name for name in self._task.args["names"] if name not in load_extra_vars(self._loader)]
@@ -35,3 +36,15 @@ class ActionModule(ActionBase):
                 )
         result.update(changed=False)
         return result
+
+
+def _check_tags(variables: dict[str, Any]) -> None:
+    """Refuse a part of a run: steps that are left out would be missing from an order that is safe as a whole."""
+    only, without = (list(variables.get(f"ansible_{kind}_tags") or ()) for kind in ("run", "skip"))
+    if only not in ([], ["all"]) or without:
+        seen = [f"--tags {','.join(only)}"] if only not in ([], ["all"]) else []
+        seen += [f"--skip-tags {','.join(without)}"] if without else []
+        raise AnsibleActionFail(
+            f"seen {' '.join(seen)}; wanted neither: the steps of this playbook are one order, and with a part of them"
+            " it would end well and have done nothing. --limit and durable_hosts choose hosts. Nothing was changed."
+        )

@@ -14,7 +14,11 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import render, worst_first
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import (
+    render,
+    with_outcomes,
+    worst_first,
+)
 
 
 class ActionModule(ActionBase):
@@ -30,7 +34,7 @@ class ActionModule(ActionBase):
         hostvars = (task_vars or {})["hostvars"]
         hosts = self._task.args["hosts"]
         reports = [
-            {"host": host, **hostvars[host]["durable_result"]}
+            with_outcomes({"host": host, **hostvars[host]["durable_result"]})
             for host in hosts
             if "durable_result" in hostvars[host]
         ]

@@ -16,6 +16,22 @@ attributes:
     description: Can run in check mode and tell what it would change, without changing it.
     support: full
   diff_mode:
+    description: Returns no differences.
+    support: none
+  platform:
+    description: The systems that it runs on.
+    support: full
+    platforms: linux
+"""
+
+    #: Of the modules of layers.
+    LAYER = r"""
+options: {}
+attributes:
+  check_mode:
+    description: Can run in check mode and tell what it would change, without changing it.
+    support: full
+  diff_mode:
     description: Returns what each setting was and is.
     support: full
   platform:

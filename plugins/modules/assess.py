@@ -84,8 +84,10 @@ options:
     description: As C(durable_ups), without the password of its monitor.
     type: raw
   failure:
-    description: What is wrong with the inputs, when that was found before. The verdict is V(blocked).
-    type: str
+    description:
+      - The result of a task before this one that failed. Its cause is told in one line.
+      - The verdict is V(blocked) where the host's variables are at fault, else V(unknown).
+    type: dict
 author:
   - durable.dbhost contributors (@durable-db)
 """

@@ -16,7 +16,7 @@ description:
   - Refuses builds before V10.3.1.21834 (140307), whose write-through does nothing on Linux, and a file that is not what
     counts, because C(ctsrvr.set) or the command line goes before it.
 extends_documentation_fragment:
-  - durable.dbhost.attributes
+  - durable.dbhost.attributes.layer
 options:
   targets:
     description:
@@ -49,7 +49,7 @@ options:
             type: str
             choices: ['on', 'off']
           SYNC_LOG:
-            description: C(COMPATIBILITY SYNC_LOG), which Linux builds do not know.
+            description: C(COMPATIBILITY SYNC_LOG), an option of its own with which the logs are opened without O_SYNC.
             type: str
             choices: ['off']
           NO_SYS_FLUSH_ON_CLOSE:

@@ -19,7 +19,7 @@ description:
   - It does not look into mount namespaces of servers. A server with a C(/tmp) of its own has its lock files there, where
     gfix does not see them.
 extends_documentation_fragment:
-  - durable.dbhost.attributes
+  - durable.dbhost.attributes.layer
 options:
   targets:
     description:

@@ -17,7 +17,7 @@ description:
     file system lies.
   - It does not ask whether TuneD sets the same.
 extends_documentation_fragment:
-  - durable.dbhost.attributes
+  - durable.dbhost.attributes.layer
 options:
   targets:
     description:

@@ -19,7 +19,7 @@ description:
     server is a service of the system whose program only root may change. No option file's content is shown.
   - A server in a container is left alone.
 extends_documentation_fragment:
-  - durable.dbhost.attributes
+  - durable.dbhost.attributes.layer
 options:
   targets:
     description:

@@ -20,7 +20,7 @@ description:
   - The kernel does not change C(data=) of a mounted file system; it is set for the next mount. That of C(/) goes into
     its superblock with C(tune2fs -o), because in C(/etc/fstab) it would make the remount at boot fail.
 extends_documentation_fragment:
-  - durable.dbhost.attributes
+  - durable.dbhost.attributes.layer
 options:
   targets:
     description:

@@ -17,7 +17,7 @@ description:
   - C(mssql-conf) writes its file anew, without the comments in it.
   - It does not choose between the two safe ways; the policy of the collection does, by the storage below.
 extends_documentation_fragment:
-  - durable.dbhost.attributes
+  - durable.dbhost.attributes.layer
 options:
   targets:
     description:

@@ -23,7 +23,7 @@ description:
   - A reload also takes what others have written into the configuration and not loaded yet.
   - A setting of a role, a database or a session goes its own way; this module leaves those alone.
 extends_documentation_fragment:
-  - durable.dbhost.attributes
+  - durable.dbhost.attributes.layer
 requirements:
   - Root. PostgreSQL 10 or later with its psql; initdb where fsync was off. runuser and getent.
   - A running server lets its own operating system user in through its unix socket, as a superuser, into the database postgres.

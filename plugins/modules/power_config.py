@@ -17,7 +17,7 @@ description:
   - A file of passwords that others may read becomes 0640, of the group of upsmon's user.
   - Drivers of UPSes are never configured.
 extends_documentation_fragment:
-  - durable.dbhost.attributes
+  - durable.dbhost.attributes.layer
 options:
   targets:
     description:

@@ -22,7 +22,7 @@ description:
   - Whether conditions and attestations are good enough for a licence is not this module's to say. The playbook
     C(durable.dbhost.harden_db) asks that first.
 extends_documentation_fragment:
-  - durable.dbhost.attributes
+  - durable.dbhost.attributes.layer
 options:
   targets:
     description:

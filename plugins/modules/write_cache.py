@@ -23,7 +23,7 @@ description:
   - A udev rule by WWN or serial number keeps the state at each boot, reset and hotplug; a systemd unit makes udev apply it
     after sleep.
 extends_documentation_fragment:
-  - durable.dbhost.attributes
+  - durable.dbhost.attributes.layer
 options:
   targets:
     description:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -37,7 +39,12 @@ def run(
     try:
         targets = [layer.target_of(row) for row in module.params["targets"]]
         released = module.params["state"] == "released"
-        work = layer.plan_release(host, **common) if released else layer.plan(host, targets, **options)
+        plan = (
+            partial(layer.plan_release, host, **common)
+            if released
+            else partial(layer.plan, host, targets, **options)
+        )
+        work = plan()
     except (ChangeFailed, Unobservable) as error:
         module.fail_json(msg=str(error))
     failures = list(getattr(work, "failures", {}).values())
@@ -52,9 +59,18 @@ def run(
     for warning in getattr(work, "warnings", ()):
         module.warn(warning)
     if failures:
-        module.fail_json(msg="; ".join(failures))
+        module.fail_json(changed=not module.check_mode and _has_changed(work, plan), msg="; ".join(failures))
     module.exit_json(
         changed=bool(work.changes),
         changes=[change._asdict() for change in work.changes],
         diff=as_diff(work.changes),
     )
+
+
+def _has_changed(work: Any, plan: Callable[[], Any]) -> bool:
+    """Tell whether any change of a plan was made before a failure; so too where that cannot be seen any more."""
+    try:
+        left = plan().changes if work.changes else work.changes
+    except (ChangeFailed, Unobservable):
+        return True
+    return any(change not in left for change in work.changes)

@@ -21,6 +21,7 @@ from . import (
     engines,
     guard,
     managed,
+    names,
     plan,
     requirements,
     scheduling,
@@ -56,7 +57,7 @@ VERDICTS = (
 #: Verdicts that fail a host unless the user chooses others.
 FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 #: Permissions that durable_allow may give.
-PERMISSIONS = ("restart_engines", "reboot", "unmount")
+PERMISSIONS = ("restart_engines", "reboot")
 #: What tells where an engine keeps its files when nothing was found.
 _HOW_TO_FIND = {"firebird": ": name its databases' paths in durable_databases"}
 #: How a reason begins to say what to do.
@@ -71,7 +72,8 @@ _MAX_AGE = datetime.timedelta(hours=1)
 class Inputs(NamedTuple):
     """What the inventory says of one host, as written; read by `assess`.
 
-    `ups` is `durable_ups` without the password of its monitor.
+    `ups` is `durable_ups` without the password of its monitor; `names` are those of all variables of the
+    host, to find one that is misspelt.
     """
 
     profile: Any = None
@@ -86,6 +88,7 @@ class Inputs(NamedTuple):
     fail_on: Any = FAIL_ON
     ups: Any = None
     rate: bool = False
+    names: Any = ()
 
 
 class Case(NamedTuple):
@@ -155,7 +158,16 @@ def _assess(
     counted = managed.expected(found_engines, inputs.databases)
     idle = [instance for instance in found_engines["engines"] if instance not in counted]
     case = Case(
-        inputs, storage, _without(found_engines, counted), power, asked, words, expired, mounts, today, tuple(idle)
+        inputs,
+        storage,
+        _without(found_engines, counted),
+        power,
+        asked,
+        words,
+        expired,
+        mounts,
+        today,
+        tuple(idle),
     )
     ratings = {}
     if inputs.rate or inputs.profile is None:
@@ -669,6 +681,8 @@ def _time(text: Any) -> datetime.datetime:
 
 
 def _check_words(inputs: Inputs) -> None:
+    for wrong in names.unknown(inputs.names):
+        raise BadInput(wrong)
     for name, words, known_words in (
         ("durable_allow", inputs.allow, PERMISSIONS),
         ("durable_fail_on", inputs.fail_on, VERDICTS),

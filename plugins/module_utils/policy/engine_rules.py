@@ -15,7 +15,8 @@ class Rule(NamedTuple):
     """What one setting has to be.
 
     `accepts`: the words that will do, () for all. `value`: what a run sets.
-    `means`: what any other word means, in plain words. `loses`: with another word, commits that were
+    `means`: what any other word means, in plain words; `meanings`: of single ones, (word, what it means).
+    `weaker`: words that keep less than `value` does: to leave them is no loosening. `loses`: with another word, commits that were
     acknowledged can vanish. `live`: a running server takes a change of it. `phase`: loosen, where setting it
     waits until all that it rests on is true. `unless`: another setting
     and the words of it with which this one means nothing.
@@ -29,6 +30,8 @@ class Rule(NamedTuple):
     klass: str = "safety"
     phase: str = "tighten"
     unless: tuple[str, ...] = ()
+    meanings: tuple[tuple[str, str], ...] = ()
+    weaker: tuple[str, ...] = ()
 
     def allows(self, word: str) -> bool:
         """Tell whether a word will do."""
@@ -36,7 +39,12 @@ class Rule(NamedTuple):
 
     def meaning(self, word: str) -> str:
         """Return what a word that will not do means."""
-        return _UNFLUSHED if word == "unflushed" else self.means
+        return _UNFLUSHED if word == "unflushed" else dict(self.meanings).get(word, self.means)
+
+    def against(self, seen: set[str]) -> Rule:
+        """Return the rule for a setting that is seen with these words: what keeps less is not loosened."""
+        differing = {word for word in seen if not self.allows(word)}
+        return self._replace(phase="tighten") if differing and differing <= set(self.weaker) else self
 
 
 _UNFLUSHED = "it is on, and what was written while it was off may not be on disk yet"
@@ -63,8 +71,12 @@ _POSTGRESQL = {
         live=False,
     ),
 }
+_FLUSH_LOG = (
+    ("0", "a commit is acknowledged before it is written: a crash of the server alone loses the last second"),
+    ("2", "a commit is acknowledged when it is written: a power cut loses the last second"),
+)
 _MYSQL = {
-    "innodb_flush_log_at_trx_commit": Rule(("1",), "1", _EARLY, loses=True),
+    "innodb_flush_log_at_trx_commit": Rule(("1",), "1", _EARLY, loses=True, meanings=_FLUSH_LOG),
     "sync_binlog": Rule(
         ("1",),
         "1",
@@ -164,6 +176,8 @@ _RELAXED_WORDS = {
     "mariadb": {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"},
     "mysql": {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"},
 }
+#: Words of them that keep less than the relaxed ones.
+_WEAKER = {"innodb_flush_log_at_trx_commit": ("0",)}
 #: The same where losing them is accepted: what would corrupt stays as above.
 RELAXED = {
     engine: {
@@ -174,6 +188,7 @@ RELAXED = {
             klass="performance",
             phase="loosen",
             loses=False,
+            weaker=_WEAKER.get(name, ()),
         )
         if name in words
         else rule

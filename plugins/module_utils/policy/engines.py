@@ -157,7 +157,14 @@ def told(instance: dict[str, Any], storage: dict[str, Any]) -> dict[str, Any]:
 
 def rules(instance: dict[str, Any], profile: Profile) -> dict[str, Rule]:
     """Return the rules for an instance's settings that do not depend on storage."""
-    return (FULL if profile.engines == "full" else RELAXED)[_kind(instance)]
+    found = (FULL if profile.engines == "full" else RELAXED)[_kind(instance)]
+    return {name: rule.against(_seen(instance, name)) for name, rule in found.items()}
+
+
+def _seen(instance: dict[str, Any], name: str) -> set[str]:
+    """Return the words of a setting now and at the next start, as far as they are known."""
+    seen = instance["settings"].get(name, {})
+    return {seen.get("running", UNKNOWN), seen.get("persisted", UNKNOWN)} - {UNKNOWN, "stopped"}
 
 
 def _rows(
@@ -392,10 +399,7 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
         return
     yield from _defects(instance)
     for library in instance["preloads"]:
-        yield (
-            f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing;"
-            " take it out of what loads it (LD_PRELOAD, /etc/ld.so.preload), then restart the server"
-        )
+        yield f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing"
     for row in rows:
         rule = _rule_of(instance, row)
         wrong = (

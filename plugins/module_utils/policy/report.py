@@ -14,6 +14,46 @@ from .assessment import VERDICTS
 _COLUMNS = ("HOST", "PROFILE", "VERDICT", "WAS", "CHANGES")
 
 
+#: State of a change -> how its list is headed.
+_STATES = {
+    "foreseen": "would change",
+    "done": "changed",
+    "failed": "could not change",
+    "not_begun": "did not come to change",
+    "unknown": "may have changed: the host was not seen again",
+}
+
+
+def with_outcomes(report: dict[str, Any]) -> dict[str, Any]:
+    """Return a report of which each change says in `state` what came of it.
+
+    `begun` of the report: the steps that were begun, each its phase and layer. What came of them is what was
+    observed after the run, not what its steps said.
+    """
+    begun = {tuple(step) for step in report.get("begun", ())}
+    after = {(row["layer"], row["target"], row["setting"]): row for row in report["settings"]}
+    changes = [{**change, "state": _state(change, report, begun, after)} for change in report["changes"]]
+    return {**{key: value for key, value in report.items() if key != "begun"}, "changes": changes}
+
+
+def _state(
+    change: dict[str, str],
+    report: dict[str, Any],
+    begun: set[tuple[str, ...]],
+    after: dict[tuple[str, str, str], dict[str, Any]],
+) -> str:
+    if report["looked_only"]:
+        return "foreseen"
+    if (change["phase"], change["layer"]) not in begun:
+        return "not_begun"
+    if not report["settings"] and report["error"]:
+        return "unknown"
+    row = after.get((change["layer"], change["target"], change["setting"]))
+    # A row that is gone asks for nothing any more: a flush that was owed, an engine that is stopped.
+    held = row is None or row["verdict"] in ("ok", "pending", "tightened")
+    return "done" if held else "failed"
+
+
 def worst_first(reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the reports in the order in which they need attention."""
     return sorted(reports, key=lambda report: (VERDICTS.index(report["verdict"]), report["host"]))
@@ -41,7 +81,7 @@ def _row(report: dict[str, Any]) -> tuple[str, ...]:
         report["profile"] or "-",
         report["verdict"],
         report["was"],
-        str(len(report["changes"])),
+        str(sum(change["state"] in ("foreseen", "done") for change in report["changes"])),
     )
 
 
@@ -49,10 +89,10 @@ def _details(report: dict[str, Any]) -> list[str]:
     lines = []
     if report["error"]:
         lines += ["  failed:", f"  - {report['error']}"]
-    if report["changes"]:
-        done = "tried to change" if report["error"] else "changed"
-        lines.append(f"  {'would change' if report['looked_only'] else done}:")
-        lines += [f"  - {change_line(change)}" for change in report["changes"]]
+    for state, heading in _STATES.items():
+        chosen = [change for change in report["changes"] if change["state"] == state]
+        if chosen:
+            lines += [f"  {heading}:", *(f"  - {change_line(change)}" for change in chosen)]
     if report["why"]:
         lines += ["  why:", *(f"  - {reason}" for reason in report["why"])]
     if report["power"] and _shows_power(report):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Optional
 
@@ -12,6 +13,57 @@ from . import engines, ups
 from .assessment import Inputs, assess, unobserved
 
 Result = Optional[dict[str, Any]]
+
+_PYTHON = "install Python 3.9 or later there, or name one in ansible_python_interpreter"
+#: What a task's failure says, and what it means: Ansible itself tells of a symptom only.
+_CAUSES = (
+    (
+        re.compile(r"interpreter .* was not found|python[\d.]*: (command )?not found", re.I),
+        f"no Python where Ansible looks for it ({{said}}); {_PYTHON}",
+    ),
+    (
+        # 3.6 knows no annotations, 3.7 no :=, and 3.8 no dict[...].
+        re.compile(r"SyntaxError|object is not subscriptable|requires a minimum of Python", re.I),
+        f"its Python is too old ({{said}}); {_PYTHON}",
+    ),
+    (
+        re.compile(r"become|sudo|\bsu:|\bdoas|privilege escalation|password", re.I),
+        "root's rights were not given ({said}); log in as root, or see to become and its password (-K)",
+    ),
+    (
+        re.compile(r"template|undefined|Finalization of task args|vault", re.I),
+        "the host's variables: {said}",
+    ),
+)
+#: By these Ansible says no more than that a module has ended badly: the host's own words are elsewhere.
+_SYMPTOMS = re.compile(r"Module result deserialization failed|MODULE FAILURE|See stdout/stderr", re.I)
+
+
+def cause(result: dict[str, Any]) -> str:
+    """Return in one line why a task has failed, with what to do where that is known; '' where nothing is said.
+
+    `result` is the task's, as registered or as `ansible_failed_result`.
+    """
+    said = str(result.get("msg") or "")
+    if _SYMPTOMS.search(said) or not said:
+        said = str(result.get("module_stderr") or result.get("module_stdout") or said)
+    lines = [line.strip() for line in said.split("\n") if line.strip() and not line.startswith(">>>")]
+    if not lines:
+        return ""
+    # Of a traceback, and of what sudo adds, the end is the cause; else the sentence that the module chose.
+    last = lines[-1] if len(lines) > 1 else lines[0]
+    for pattern, meaning in _CAUSES:
+        if pattern.search(said):
+            return meaning.format(said=last)
+    return last if _SYMPTOMS.search(str(result.get("msg") or "")) else " ".join(lines)
+
+
+def not_assessed(inputs: Inputs, failed: dict[str, Any]) -> dict[str, Any]:
+    """Return the assessment of a host on which a task before the policy has failed: what a user wrote blocks it."""
+    why = cause(failed) or "a task failed, and said nothing"
+    if why.startswith("the host's variables: "):
+        return unobserved(inputs, "blocked", why)
+    return unobserved(inputs, "unknown", f"no facts: {why}")
 
 
 def assess_results(
@@ -26,7 +78,7 @@ def assess_results(
         return unobserved(inputs, "unreachable", f"unreachable: {lost.get('msg', '')}")
     facts = _facts(storage or {}, "durable_storage")
     if facts is None:
-        return unobserved(inputs, "unknown", f"no facts: {(storage or {}).get('msg', 'none collected')}")
+        return unobserved(inputs, "unknown", f"no facts: {cause(storage or {}) or 'none collected'}")
     return assess(
         inputs,
         facts,
@@ -44,7 +96,7 @@ def _or_nothing(
     if result is None:
         return None
     moment = {field: storage.get(field) for field in ("boot_id", "time")}
-    why = result.get("msg", f"no {name} was collected")
+    why = cause(result) or f"no {name} was collected"
     return _facts(result, name) or {**nothing(str(moment["time"]), why), **moment}
 
 

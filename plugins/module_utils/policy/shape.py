@@ -65,8 +65,8 @@ _PATH = _pattern(r"/.*", "an absolute path")
 _EVIDENCE = Leaf(
     lambda value: (
         isinstance(value, dict)
-        and all(isinstance(value.get(field), str) for field in ("value", "source"))
-        and "reason" in value
+        and {"value", "reason"} <= set(value)
+        and isinstance(value.get("source"), str)
         and (value["reason"] is None or isinstance(value["reason"], str))
     ),
     "value, source and reason",

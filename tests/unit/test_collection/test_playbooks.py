@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.names import INPUTS, OWN
+
 nativetypes = pytest.importorskip("jinja2.nativetypes")
 
 ROOT = Path(__file__).resolve().parents[3]
-#: Roles of one task: a module of the collection.
+#: Roles of one task, but for what they refuse: a module of the collection.
 ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "power")
 
 
@@ -168,7 +171,7 @@ def test_the_guard_is_released_where_its_step_has_no_mounts_and_first_of_all() -
 def test_a_role_hands_every_option_to_its_module_which_takes_no_more(role: str) -> None:
     specs = yaml.safe_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text(encoding="utf-8"))
     options = set(specs["argument_specs"]["main"]["options"])
-    (task,) = tasks(f"roles/{role}/tasks/main.yml")
+    _refusal, task = tasks(f"roles/{role}/tasks/main.yml")
     (module,) = [name for name in task if name.startswith("durable.dbhost.")]
     assert set(task[module].values()) == {f"{{{{ {option} }}}}" for option in options}
     text = (ROOT / f"plugins/modules/{module.rpartition('.')[2]}.py").read_text(encoding="utf-8")
@@ -260,3 +263,39 @@ def test_a_run_reboots_only_for_what_it_has_changed(
         durable_before={"changes": [{"target": target} for target in changed]},
     )
     assert wanted is reboots
+
+
+@pytest.mark.parametrize(
+    ("variables", "profile"),
+    [({}, None), ({"durable_profile": None}, ""), ({"durable_profile": "strict"}, "strict")],
+)
+def test_an_empty_profile_is_no_host_without_one(variables: dict[str, Any], profile: str | None) -> None:
+    """The policy refuses the empty name; without a name a host is only rated."""
+    found = rendered("playbooks/vars/inputs.yml", "durable_inputs.profile", **variables)
+    assert found == profile
+
+
+def test_every_name_that_begins_with_durable_is_known() -> None:
+    files = [path for part in ("playbooks", "roles") for path in (ROOT / part).rglob("*.yml")]
+    files = [path for path in files if "collections" not in path.relative_to(ROOT).parts]
+    used = {
+        name
+        for path in files
+        for name in re.findall(r"\bdurable_[a-z_]+\b", path.read_text(encoding="utf-8"))
+    }
+    assert used - INPUTS - OWN == set()
+    documented = (ROOT / "docs/variables.md").read_text(encoding="utf-8")
+    table = set(re.findall(r"`(durable_[a-z_]+)`", documented.partition("## Where they belong")[0]))
+    assert table - INPUTS == set()
+    hidden = {f"durable_{name}" for name in ("attestations_group", "attestations_host")}
+    assert {name for name in INPUTS - table - hidden if not name.startswith("durable_witness")} == set()
+
+
+@pytest.mark.parametrize("role", sorted(path.name for path in (ROOT / "roles").iterdir()))
+def test_a_role_that_was_given_nothing_to_do_is_refused(role: str) -> None:
+    """It would end well, and its host be taken for one that has been seen to."""
+    condition = tasks(f"roles/{role}/tasks/main.yml")[0]["ansible.builtin.assert"]["that"]
+    holds = nativetypes.NativeEnvironment().compile_expression(condition)
+    cases = [([], "present", False), ([{}], "present", True), ([], "released", True)]
+    for targets, state, fine in cases:
+        assert holds(**{f"{role}_targets": targets, f"{role}_state": state}) is fine

@@ -24,12 +24,12 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs imp
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
 
 
-def run(**arguments: Any) -> dict[str, Any]:
+def run(variables: dict[str, Any] | None = None, **arguments: Any) -> dict[str, Any]:
     """Return what the action returns."""
     task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False)
     connection = MagicMock(_shell=MagicMock(tmpdir=None))
     plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
-    result = plugin.run(task_vars={})
+    result = plugin.run(task_vars=variables or {})
     assert isinstance(result, dict)
     assert result["changed"] is False
     assert "failed" not in result
@@ -53,12 +53,14 @@ def test_a_host_is_assessed_by_the_arguments_alone() -> None:
 def test_every_argument_reaches_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     monkeypatch.setattr(results, "assess", lambda *arguments: seen.append(arguments) or {})
-    given = {name: f"given {name}" for name in Inputs._fields if name != "own"}
+    given = {name: f"given {name}" for name in Inputs._fields if name not in ("own", "names")}
     storage = {"ansible_facts": {"durable_storage": {"x": 1}}}
     engines = {"ansible_facts": {"durable_engines": {"y": 1}}}
     power = {"ansible_facts": {"durable_power": {"z": 1}}}
-    run(**given, profiles="given own", storage=storage, engines=engines, power=power)
-    assert seen == [(Inputs(**given, own="given own"), {"x": 1}, NOW, {"y": 1}, {"z": 1})]
+    run({"durable_mouts": 1}, **given, profiles="given own", storage=storage, engines=engines, power=power)
+    assert seen == [
+        (Inputs(**given, own="given own", names=["durable_mouts"]), {"x": 1}, NOW, {"y": 1}, {"z": 1})
+    ]
     named = {*given, "profiles", "storage", "engines", "power", "failure"}
     assert named == action.ActionModule._VALID_ARGS
 
@@ -106,6 +108,95 @@ def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer
     assert found["verdict"] == "blocked"
     assert why in "\n".join(found["why"])
     assert found["plan"]["tighten"]["write_cache"]
+
+
+@pytest.mark.parametrize(
+    ("failed", "verdict", "why"),
+    [
+        (
+            "Task failed: Premature end of stream waiting for become success.\n>>> Standard Error\n"
+            "sudo: a password is required",
+            "unknown",
+            "no facts: root's rights were not given (sudo: a password is required); log in as root, or",
+        ),
+        (
+            "Missing sudo password",
+            "unknown",
+            "no facts: root's rights were not given (Missing sudo password)",
+        ),
+        (
+            "Finalization of task args for 'durable.dbhost.assess' failed: 'x' is undefined",
+            "blocked",
+            "the host's variables: Finalization of task args",
+        ),
+        ("No more room", "unknown", "no facts: No more room"),
+        ("", "unknown", "no facts: a task failed, and said nothing"),
+    ],
+)
+def test_what_failed_before_the_policy_is_told(failed: str, verdict: str, why: str) -> None:
+    found = run(shipped=shipped(), failure={"msg": failed})
+    assert (found["verdict"], len(found["why"])) == (verdict, 1)
+    assert found["why"][0].startswith(why)
+    assert "\n" not in found["why"][0]
+
+
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        (
+            {"msg": "The module interpreter '/usr/bin/python3' was not found.", "rc": 127},
+            "no facts: no Python where Ansible looks for it (The module interpreter '/usr/bin/python3' was not found.);",
+        ),
+        (
+            {
+                "msg": "Module result deserialization failed: No start of json char found",
+                "module_stderr": 'File "x.py", line 7\nSyntaxError: future feature annotations is not defined\n',
+            },
+            "no facts: its Python is too old (SyntaxError: future feature annotations is not defined); install Python 3.9",
+        ),
+        (
+            {"msg": "Task failed: Module failed: 'type' object is not subscriptable"},
+            "no facts: its Python is too old (Task failed: Module failed: 'type' object is not subscriptable)",
+        ),
+        (
+            {
+                "msg": "MODULE FAILURE: No start of json char found\nSee stdout/stderr for the exact error",
+                "module_stderr": "Traceback\nOSError: [Errno 28] No space left on device",
+            },
+            "no facts: OSError: [Errno 28] No space left on device",
+        ),
+    ],
+)
+def test_why_a_module_could_not_run_is_told_in_one_line(result: dict[str, Any], why: str) -> None:
+    for name in ("storage", "engines"):
+        storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
+        given = {"storage": storage, name: {"failed": True, **result}}
+        found = run(profile="strict", shipped=shipped(), mounts=["/srv/pgdata"], **given)
+        (said,) = [line for line in found["why"] if why.replace("no facts: ", "") in line]
+        assert "\n" not in said
+        assert name == "engines" or said.startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("durable_profil", "durable_profile"),
+        ("durable_mount", "durable_mounts"),
+        ("durable_attestation", "durable_attestations"),
+        ("durable_acept_data_loss", "durable_accept_data_loss"),
+        ("durable_zzz", "a name of docs/variables.md"),
+    ],
+)
+@pytest.mark.parametrize("profile", [None, "strict"])
+def test_a_misspelt_variable_blocks_its_host(name: str, wanted: str, profile: str | None) -> None:
+    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
+    given = {"profile": profile, "shipped": shipped(), "mounts": ["/srv/pgdata"], "storage": storage}
+    found = run({name: 1, "durable_before": {}, "other": 2}, **given)
+    assert (found["verdict"], found["fails"], found["changes"]) == ("blocked", True, [])
+    assert found["why"] == [
+        f"{name}: no such variable; wanted {wanted}: correct it, or give a variable of your own another name"
+    ]
+    assert run({"durable_mounts": 1, "durable_before": {}}, **given)["verdict"] != "blocked"
 
 
 def test_a_host_that_is_lost_before_its_ups_was_asked() -> None:
@@ -188,4 +279,4 @@ def test_it_stays_a_shell() -> None:
 def test_each_field_is_documented_and_each_documented_one_is_there() -> None:
     text = (Path(action.__file__).parents[1] / "modules/assess.py").read_text(encoding="utf-8")
     documented = yaml.safe_load(text.split('RETURN = r"""')[1].split('"""')[0])["assessment"]["contains"]
-    assert set(documented) == set(run(shipped=shipped(), failure="x"))
+    assert set(documented) == set(run(shipped=shipped(), failure={"msg": "x"}))

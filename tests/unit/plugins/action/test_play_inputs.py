@@ -17,14 +17,16 @@ from ansible.errors import AnsibleActionFail
 from ansible_collections.durable.dbhost.plugins.action import play_inputs as action
 
 
-def run(monkeypatch: pytest.MonkeyPatch, hosts: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+def run(
+    monkeypatch: pytest.MonkeyPatch, hosts: dict[str, Any], extra: dict[str, Any], **told: Any
+) -> dict[str, Any]:
     """Return what the action returns for these hosts' own variables and these extra ones."""
     monkeypatch.setattr(action, "load_extra_vars", lambda _loader: extra)
     arguments = {"names": ["durable_hosts", "durable_serial"], "hosts": list(hosts)}
     task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False)
     connection = MagicMock(_shell=MagicMock(tmpdir=None))
     plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
-    found = plugin.run(task_vars={"hostvars": hosts})
+    found = plugin.run(task_vars={"hostvars": hosts, **told})
     assert isinstance(found, dict)
     return found
 
@@ -44,3 +46,20 @@ def test_extra_variables_reach_the_play(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_other_variables_are_nobodys_business(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, {"a": {"durable_profile": "strict"}}, {})["changed"] is False
+
+
+@pytest.mark.parametrize(
+    ("told", "seen"),
+    [
+        ({"ansible_run_tags": ["storage"]}, "seen --tags storage; wanted neither"),
+        (
+            {"ansible_run_tags": ["all"], "ansible_skip_tags": ["power"]},
+            "seen --skip-tags power; wanted neither",
+        ),
+        ({"ansible_run_tags": ["a"], "ansible_skip_tags": ["b"]}, "seen --tags a --skip-tags b"),
+    ],
+)
+def test_a_part_of_a_run_is_refused(monkeypatch: pytest.MonkeyPatch, told: dict[str, Any], seen: str) -> None:
+    with pytest.raises(AnsibleActionFail, match=seen):
+        run(monkeypatch, {"a": {}}, {}, **told)
+    assert run(monkeypatch, {"a": {}}, {}, ansible_run_tags=["all"], ansible_skip_tags=[])["changed"] is False

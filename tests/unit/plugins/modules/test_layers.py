@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,8 +13,11 @@ import pytest
 pytest.importorskip("ansible")
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, scheduler_rules
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import originals
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import originals, runner
+from ansible_collections.durable.dbhost.plugins.module_utils.layers.layer import Change
 from ansible_collections.durable.dbhost.plugins.modules import io_scheduler, mount_options, write_cache
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_host import FakeHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import BigHost, SmallHost
 
 from .run_module import run_module
@@ -149,3 +152,31 @@ def test_a_wrong_argument_is_refused(
         return
     assert result["failed"] is True
     assert host.mutations == []
+
+
+@pytest.mark.parametrize(("done", "changed"), [(0, False), (1, True), (None, True)])
+@pytest.mark.parametrize("check", [False, True])
+def test_what_was_changed_before_a_failure_counts(
+    done: int | None, changed: bool, check: bool, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Barriers that came back on are a change of the run, whatever failed after them; so is what cannot be seen."""
+    wanted = [
+        Change("/a", "barrier", "running", "off", "on"),
+        Change("/b", "barrier", "running", "off", "on"),
+    ]
+    plans = iter([wanted, wanted[done:] if done is not None else None])
+
+    def plan(_host: Any, _targets: Any) -> Any:
+        left = next(plans)
+        if left is None:
+            raise Unobservable("gone")
+        return SimpleNamespace(changes=left)
+
+    def apply(_host: Any, _work: Any, _targets: Any) -> None:
+        raise ChangeFailed("/b: did not follow")
+
+    layer = SimpleNamespace(target_of=dict, plan=plan, plan_release=None, apply=apply)
+    module = ModuleType("module")
+    vars(module)["main"] = lambda: runner.run(layer, {"target": {"type": "str"}})
+    found = run_module(module, FakeHost(), monkeypatch, capsys, check, targets=[{"target": "/a"}])
+    assert (found.get("failed", False), found["changed"]) == (not check, changed or check)

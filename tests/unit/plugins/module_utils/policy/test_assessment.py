@@ -320,7 +320,7 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"databases": [{"engine": "mssql", "paths": ["data"]}]}, r"durable_databases\[0\].paths: seen"),
         (
             {"allow": "reboot"},
-            "durable_allow: seen 'reboot'; wanted a list of restart_engines, reboot, unmount",
+            "durable_allow: seen 'reboot'; wanted a list of restart_engines, reboot",
         ),
         ({"allow": ["rebot"]}, "durable_allow: seen"),
         ({"allow": [{"reboot": True}]}, "durable_allow: seen"),
@@ -450,7 +450,9 @@ def test_a_file_system_over_no_disk_at_all_is_unknown(field: str) -> None:
     next(mount for mount in storage["mounts"] if mount["target"] == "/srv/pgdata")[field] = []
     found = assess(inputs(mounts=PG), storage, NOW)
     assert found["verdict"] == "unknown"
-    assert any(line.startswith("/srv/pgdata: nothing is known of the disks below it") for line in found["why"])
+    assert any(
+        line.startswith("/srv/pgdata: nothing is known of the disks below it") for line in found["why"]
+    )
 
 
 @pytest.mark.parametrize("verdict", ["unreachable", "unknown"])

@@ -115,3 +115,24 @@ def test_an_option_that_may_be_given_is_not_taken_for_absent() -> None:
     host.files[MAIN] += "!includedir relative\n[mariadb\n"
     (found,) = collect(host, "now")["engines"]
     assert found["evidence"]["debug_no_sync"]["value"] == "unknown"
+
+
+@pytest.mark.parametrize(("word", "phase"), [("1", "loosen"), ("3", "loosen"), ("0", "tighten"), ("2", None)])
+def test_to_flush_once_a_second_is_no_loosening_of_what_is_not_even_written(
+    word: str, phase: str | None
+) -> None:
+    name = "innodb_flush_log_at_trx_commit"
+    server = instance("mariadb", running={name: word}, persisted={name: word})
+    found = judged(server, profile="disposable", accept_data_loss=True)
+    (row,) = [row for row in found["settings"] if row["setting"] == name]
+    assert row["phase"] == phase
+
+
+@pytest.mark.parametrize(
+    ("word", "means"), [("0", "a crash of the server alone"), ("2", "a power cut loses")]
+)
+def test_each_word_says_what_it_means(word: str, means: str) -> None:
+    name = "innodb_flush_log_at_trx_commit"
+    found = judged(instance("mariadb", running={name: word}, persisted={name: word}))
+    (row,) = [row for row in found["settings"] if row["setting"] == name]
+    assert means in row["why"]

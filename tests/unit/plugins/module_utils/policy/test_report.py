@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment i
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import (
     change_line,
     render,
+    with_outcomes,
     worst_first,
 )
 
@@ -57,14 +59,14 @@ def test_the_worst_comes_first_and_none_is_lost(hosts: list[tuple[str, str]]) ->
 def test_the_table() -> None:
     text = render(
         [
-            report("db1", "durable", was="drifted", changes=[CHANGE]),
+            report("db1", "durable", was="drifted", changes=[{**CHANGE, "state": "done"}]),
             report(
                 "db2",
                 "at_risk",
                 why=["commits can vanish", "second"],
                 profile=None,
                 looked_only=True,
-                changes=[CHANGE],
+                changes=[{**CHANGE, "state": "foreseen"}],
             ),
             report("a-long-name", "durable"),
         ]
@@ -99,8 +101,8 @@ def test_ratings_say_what_it_would_take() -> None:
 
 
 def test_what_failed_is_not_called_changed() -> None:
-    text = render([report("db1", "at_risk", error="sda: no", changes=[CHANGE])])
-    assert "db1: at_risk\n  failed:\n  - sda: no\n  tried to change:\n" in text
+    text = render([report("db1", "at_risk", error="sda: no", changes=[{**CHANGE, "state": "failed"}])])
+    assert "db1: at_risk\n  failed:\n  - sda: no\n  could not change:\n" in text
 
 
 def test_no_hosts_is_a_table_without_rows() -> None:
@@ -141,3 +143,33 @@ def test_what_a_ups_does_not_tell_is_left_out() -> None:
 def test_a_ups_of_a_host_that_does_not_rest_on_it_is_not_shown() -> None:
     told = ups.section(power(guard=guard()))
     assert "rack@localhost" not in render([report("db1", "durable", power=told)])
+
+
+@pytest.mark.parametrize(
+    ("given", "state"),
+    [
+        ({"looked_only": True}, "foreseen"),
+        ({"begun": [["tighten", "mount_options"]], "after": "ok"}, "done"),
+        ({"begun": [["tighten", "mount_options"]], "after": "pending"}, "done"),
+        ({"begun": [["tighten", "mount_options"]], "after": "drift_running"}, "failed"),
+        ({"begun": [["tighten", "mount_options"]], "after": "unknown"}, "failed"),
+        ({"begun": [["tighten", "mount_options"]], "after": None}, "done"),
+        ({"begun": [["tighten", "write_cache"]], "after": "drift_running"}, "not_begun"),
+        ({"begun": [["tighten", "mount_options"]], "settings": [], "error": "lost"}, "unknown"),
+    ],
+)
+def test_each_change_says_what_came_of_it(given: dict[str, Any], state: str) -> None:
+    given = {"error": "sda: no", **given}
+    other = {"layer": "write_cache", "target": "sda", "setting": "write_cache", "verdict": "ok"}
+    row = {
+        "layer": "mount_options",
+        "target": "/srv",
+        "setting": "barrier",
+        "verdict": given.pop("after", "ok"),
+    }
+    settings = given.pop("settings", [other, *([row] if row["verdict"] else [])])
+    change = {**CHANGE, "phase": "tighten"}
+    found = with_outcomes(report("db1", "at_risk", **given, changes=[change], settings=settings))
+    assert [change["state"] for change in found["changes"]] == [state]
+    assert "begun" not in found
+    assert ("  0\n" in render([found])) == (state not in ("foreseen", "done"))

@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed impo
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import (
     fua_honoured,
+    of_disk,
     of_host,
     of_neighbours,
     vouches,
@@ -325,3 +326,64 @@ def test_a_guest_s_disk_only_claims_to_take_fua(name: str, virtualization: str) 
     assert not fua_honoured(disk, [])
     word = attested("host_honours_fua", "host" if virtualization else disk["id"])
     assert fua_honoured(disk, [Attestation(**word)])
+
+
+def facts(name: str = "sda", **changes: Any) -> dict[str, Any]:
+    """Return the facts of a disk, with some of its cache's or of its own told otherwise."""
+    disk = next(disk for disk in collect(BigHost(), NOW)["disks"] if disk["name"] == name)
+    cache = {key: changes.pop(key) for key in ("device", "kernel", "volatile") if key in changes}
+    return {**disk, **changes, "write_cache": {**disk["write_cache"], **cache}}
+
+
+def word(claim: str, target: str = "host") -> list[Attestation]:
+    return [Attestation(**{**attested(claim), "target": target})]
+
+
+@pytest.mark.parametrize(
+    ("profile", "claim", "kernel", "counts"),
+    [
+        ("flush", "host_honours_flush", "write back", True),
+        ("flush", "host_honours_flush", "write through", False),
+        ("flush", "host_honours_flush", "unknown", False),
+        ("ups", "host_honours_flush", "write through", False),
+        ("ups", "virtual_host_power", "write back", True),
+        ("ups", "virtual_host_power", "write through", False),
+        ("flush", "virtual_host_power", "write back", False),
+        ("strict", "host_honours_flush", "write back", False),
+    ],
+)
+def test_a_word_about_flushes_vouches_for_no_disk_that_the_kernel_does_not_flush(
+    profile: str, claim: str, kernel: str, counts: bool
+) -> None:
+    chosen, _pinned = choose(profile, shipped(), {}, {})
+    assert bool(vouches(chosen, facts(kernel=kernel), word(claim))) is counts
+
+
+@pytest.mark.parametrize("kind", ["virtual", "raid_volume", "san", "network", "unknown"])
+def test_no_volatile_cache_is_believed_of_a_physical_disk_alone(kind: str) -> None:
+    said = {"device": "none", "volatile": "non_volatile"}
+    assert of_disk("non_volatile_cache", facts(kind="physical", **said), []).state == "met"
+    assert of_disk("non_volatile_cache", facts(kind=kind, **said), []).state == "unmet"
+
+
+@pytest.mark.parametrize(("kind", "of_host", "own"), [("virtual", True, True), ("unknown", False, True)])
+def test_a_word_about_the_host_covers_no_disk_of_unknown_kind(kind: str, of_host: bool, own: bool) -> None:
+    """It may be one that does not last, as a cloud's temporary disk that udev does not name."""
+    disk = facts(kind=kind)
+    chosen, _pinned = choose("flush", shipped(), {}, {})
+    for target, counts in (("host", of_host), (disk["id"], own)):
+        words = word("host_honours_flush", target)
+        assert (of_disk("flush", disk, words).state == "attested") is counts
+        assert bool(vouches(chosen, disk, words)) is counts
+
+
+def test_namespaces_of_one_controller_have_one_cache() -> None:
+    """A cache that comes on for one comes on for the file system without barriers on the other."""
+    mount = next(mount for mount in collect(BigHost(), NOW)["mounts"] if mount["target"] == "/srv/pgdata")
+    other = {**mount, "target": "/srv/other", "device": "259:9", "barrier": "off", "disks_seen": ["nvme0n2"]}
+    disk = facts("nvme0n1", device="disabled")
+    chosen, _pinned = choose("flush", shipped(), {}, {})
+    (need,) = of_neighbours(chosen, [mount, other], [mount], [disk])
+    assert (need.name, need.target) == ("neighbours_flush", "/srv/other")
+    far = {**other, "disks_seen": ["nvme1n1"]}
+    assert of_neighbours(chosen, [mount, far], [mount], [disk]) == []

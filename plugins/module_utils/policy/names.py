@@ -1,0 +1,72 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The names of variables that begin with durable_: one that nobody reads is a slip of its writer. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+_PREFIX = "durable_"
+#: What people set: docs/variables.md and the pages that it names explain them.
+INPUTS = frozenset(
+    f"durable_{name}"
+    for name in (
+        *("profile", "profiles", "overrides", "mounts", "databases", "ups", "allow", "accept_data_loss"),
+        *(
+            "attestations",
+            "attestations_group",
+            "attestations_host",
+            "fail_on",
+            "report_dir",
+            "hosts",
+            "serial",
+        ),
+        *("attested_by", "benchmark", "confirm", "plug", "plug_limits", "prove_fua", "shutdown_by", "wait"),
+        *("witness", "witness_address", "witness_directory", "witness_listen", "witness_port"),
+    )
+)
+#: What the playbooks set for themselves, and the facts.
+OWN = frozenset(
+    f"durable_{name}"
+    for name in (
+        *("storage", "engines", "power", "storage_result", "engines_result", "power_result", "licensed"),
+        *(
+            "inputs",
+            "shipped_profiles",
+            "ups_password",
+            "report_to",
+            "rests_on_ups",
+            "rate",
+            "input",
+            "known",
+        ),
+        *("assessment", "before", "error", "step", "step_result", "result", "reasons", "measure", "managed"),
+        *("benchmark_inputs", "benchmark_result", "limits", "plug_address", "plug_key", "prove", "proved"),
+        *(
+            "asked",
+            "begun",
+            "begun_by",
+            "hint",
+            "planned",
+            "rebooted",
+            "risks",
+            "seconds",
+            "seen",
+            "verified",
+        ),
+        *("witnessed", "witnessing"),
+    )
+)
+
+
+def unknown(names: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong with each name of a variable that begins with durable_ and that nobody reads."""
+    for name in sorted(set(names) - INPUTS - OWN):
+        if name.startswith(_PREFIX):
+            # Without what they share: everything is like everything by that.
+            known = [each[len(_PREFIX) :] for each in sorted(INPUTS)]
+            near = difflib.get_close_matches(name[len(_PREFIX) :], known, n=1)
+            wanted = f"{_PREFIX}{near[0]}" if near else "a name of docs/variables.md"
+            yield f"{name}: no such variable; wanted {wanted}: correct it, or give a variable of your own another name"

@@ -1,0 +1,127 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tables of the documentation say what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import assessment, plan
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.attestations import CLAIMS
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def table(path: str, first: str) -> list[list[str]]:
+    """Return the rows of the table whose head begins with these cells, without backquotes."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    lines = text[text.index(f"| {first}") :].split("\n")
+    rows = []
+    for line in lines[2:]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip().replace("`", "") for cell in line.strip("|").split("|")])
+    assert rows
+    return rows
+
+
+def words(cell: str) -> list[str]:
+    """Return the names of a cell that lists some."""
+    return [word.strip() for word in cell.split(",") if word.strip()]
+
+
+def test_the_verdicts_are_listed_worst_first_with_those_that_fail() -> None:
+    rows = table("docs/report.md", "verdict | meaning | fails by default")
+    assert tuple(row[0] for row in rows) == assessment.VERDICTS
+    assert tuple(row[0] for row in rows if row[2] == "yes") == assessment.FAIL_ON
+    readme = [word for row in table("README.md", "verdict | meaning") for word in words(row[0])]
+    assert tuple(readme) == assessment.VERDICTS
+
+
+def test_the_file_has_the_keys_that_are_listed() -> None:
+    rows = table("docs/report.md", "key | type | meaning")
+    of_run = {"host", "was", "looked_only", "error"}
+    empty = assessment.unobserved(assessment.Inputs(), "unknown", "")
+    assert {row[0] for row in rows} == {*empty, *of_run} - {"steps"}
+
+
+def test_a_row_has_the_keys_that_are_listed() -> None:
+    rows = table("docs/report.md", "key | meaning")
+    listed = {word for row in rows for word in words(row[0])}
+    assert listed == {"class", *Setting._fields} - {"klass"}
+
+
+def test_a_requirement_has_the_keys_and_states_that_are_listed() -> None:
+    text = (ROOT / "docs/report.md").read_text(encoding="utf-8")
+    said = text[text.index("`requirements`: `name`") :].partition("\n\n")[0]
+    assert set(re.findall(r"`(\w+)`", said)) >= {*Requirement._fields}
+
+
+def test_the_permissions_and_what_fails_are_those_of_the_policy() -> None:
+    rows = table("docs/variables.md", "word | effect")
+    assert {row[0] for row in rows} == set(assessment.PERMISSIONS)
+    assert not any("no effect" in row[1] for row in rows)
+    (fails,) = [
+        row[2] for row in table("docs/variables.md", "variable | type") if "durable_fail_on" in row[0]
+    ]
+    assert tuple(words(fails)) == assessment.FAIL_ON
+
+
+def test_the_claims_and_their_lives_are_those_of_the_policy() -> None:
+    rows = table("docs/variables.md", "claim | what is vouched for")
+    assert {row[0]: int(row[2]) for row in rows} == CLAIMS
+    sources = "".join(
+        path.read_text(encoding="utf-8")
+        for path in (ROOT / "plugins/module_utils/policy").glob("*.py")
+        if path.name != "attestations.py"
+    )
+    for claim, _meaning, _days, used in rows:
+        assert (f'"{claim}"' in sources) == used.startswith("for "), claim
+
+
+#: What each step of the documented order is, as (phase, layer).
+ORDER = {
+    "Believe.": ("believe", "write_cache"),
+    "Take the guard's licence back": ("tighten", "power_guard"),
+    "Tighten mounts.": ("tighten", "mount_options"),
+    "Tighten caches.": ("tighten", "write_cache"),
+    "Tighten the engines": ("tighten", "engines"),
+    "The monitor of the UPS": ("tighten", "power"),
+    "Schedulers and readahead": ("tighten", "io_scheduler"),
+    "Loosen caches.": ("loosen", "write_cache"),
+    "Loosen mounts.": ("loosen", "mount_options"),
+    "Loosen the engines": ("loosen", "engines"),
+    "License the guard": ("loosen", "power_guard"),
+}
+
+
+def test_the_order_of_steps_is_that_of_the_plan() -> None:
+    text = (ROOT / "docs/order.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^(\d+)\. \*\*(.+?)\*\*", text.partition("## When a run is killed")[0], re.M)
+    assert [int(number) for number, _name in listed] == list(range(1, len(listed) + 1))
+    steps = [(phase, "engines" if layer in plan.ENGINES else layer) for phase, layer in plan.STEPS]
+    assert [ORDER[name] for _number, name in listed] == list(dict.fromkeys(steps))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "plugins/modules").glob("*.py")), ids=lambda path: path.stem)
+def test_a_module_that_returns_differences_says_so(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    fragments = yaml.safe_load(re.search(r'DOCUMENTATION = r"""(.*?)"""', text, re.S)[1])  # type: ignore[index]
+    returns = "layers.runner" in text
+    own = "durable.dbhost.attributes.layer" if returns else "durable.dbhost.attributes"
+    assert own in fragments["extends_documentation_fragment"]
+
+
+def test_every_name_of_an_example_is_documented() -> None:
+    documented = (ROOT / "docs/variables.md").read_text(encoding="utf-8")
+    for path in (ROOT / "examples").rglob("*.yml"):
+        text = path.read_text(encoding="utf-8")
+        for name in re.findall(r"^\s*(durable_\w+):", text, re.M):
+            assert name in documented or name.replace("durable_attestations", "") in documented, name
