@@ -159,6 +159,10 @@ _STORAGE = {
     "elsewhere": _MAPPING,
     "resolved": _MAPPING,
     "unresolved": _MAPPING,
+    "links": Leaf(
+        lambda value: isinstance(value, dict) and all(map(_NAMES.fits, value.values())),
+        "a mapping to lists of paths",
+    ),
     "fstab_error": _or_none(_NAME),
     "licensed": _YES_NO,
     "tuned": {"profile": _or_none(_TEXT), "sets": _MAPPING},
