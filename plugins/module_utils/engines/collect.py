@@ -202,10 +202,10 @@ class Engines:
         """
         unit = shown.get(name or "")
         facts = _blank(found, unit.name if unit else name)
-        facts["starts_at_boot"] = unit.starts_at_boot if unit else UNKNOWN
         seen: dict[str, Observation] = dict(found.evidence)
         seen["version"] = found.version or unknown("none", "the engine was not asked")
         try:
+            facts["starts_at_boot"] = self._starts_at_boot(found, unit)
             if isinstance(place, Place):
                 opened, seen["files"] = self.files.written(found.processes, place)
                 facts["files"], found = group(opened), found._replace(opened=opened)
@@ -241,6 +241,11 @@ class Engines:
             facts[field] = seen[field].value if field in seen else UNKNOWN
         facts["evidence"] = {field: value.as_dict() for field, value in seen.items()}
         return facts
+
+    def _starts_at_boot(self, found: Instance, unit: units.Unit | None) -> str:
+        word = unit.starts_at_boot if unit else UNKNOWN
+        is_hidden = found.engine == postgresql.NAME and postgresql.is_started_by_debian(self.host, found)
+        return UNKNOWN if word == "no" and is_hidden else word
 
     def _with_next_start(self, found: Instance, unit: units.Unit | None) -> tuple[Instance, str | None]:
         """Return an instance with the words of its next start, and why what it reads then is not known.

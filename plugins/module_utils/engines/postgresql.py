@@ -70,6 +70,21 @@ def clusters(host: Host) -> dict[str, str]:
     return found
 
 
+def is_started_by_debian(host: Host, found: Instance) -> bool:
+    """Tell whether Debian's generator starts a cluster at boot, or may: it makes systemd's links only then.
+
+    pg_createcluster(1): start.conf says auto, manual or disabled; without it, auto.
+    """
+    if not found.config or not DEBIAN.fullmatch(found.config):
+        return False
+    try:
+        text = bounded.read(host, posixpath.join(posixpath.dirname(found.config), "start.conf")) or ""
+    except Unobservable:
+        return True
+    said = [line.partition("#")[0].strip() for line in text.split("\n")]
+    return next(filter(None, said), "auto") not in ("manual", "disabled")
+
+
 def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     """Return what a cluster's files and, where it runs, the server say.
 

@@ -98,7 +98,8 @@ def at_and_below(path: str, storage: dict[str, Any]) -> Iterator[tuple[str, dict
     """
     by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
     everything = (*by_target, *storage["elsewhere"])
-    below = () if path == "/" else (target for target in everything if target.startswith(f"{path}/"))
+    # No path begins with two slashes.
+    below = (target for target in everything if target.startswith(f"{path}/"))
     for target in (holder(path, everything) or "", *below):
         name = target if target.startswith(f"{path}/") else path
         kind = storage["elsewhere"].get(target, "no file system that is known")

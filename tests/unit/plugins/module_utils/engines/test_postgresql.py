@@ -85,6 +85,27 @@ def test_what_no_file_of_ours_beats_is_told_with_its_remedy(arrange: Any, held: 
     assert bool(seen["held"]) == bool(held)
 
 
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        (None, "unknown"),
+        ("# Comment\nauto\n", "unknown"),
+        ("# Comment\n\nmanual # ours\n", "no"),
+        ("disabled\n", "no"),
+        ("?\n", "unknown"),
+    ],
+)
+def test_whether_debian_starts_a_stopped_cluster_at_boot(text: str | None, word: str) -> None:
+    host = FakePostgresql()
+    host.stop_server()
+    host.units[UNIT].update(UnitFileState="disabled", ActiveState="inactive")
+    if text is not None:
+        host.files[f"{ETC}/start.conf"] = text
+    assert told(host)["starts_at_boot"] == word
+    host.units[UNIT]["UnitFileState"] = "enabled"
+    assert told(host)["starts_at_boot"] == "yes"
+
+
 def test_a_log_for_people_is_no_data() -> None:
     host = FakePostgresql()
     paths = ("/var/log/pg/a.log", f"{DATA}/log/b.csv", f"{DATA}/base/1")

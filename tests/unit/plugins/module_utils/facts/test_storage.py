@@ -96,9 +96,12 @@ def test_a_path_on_a_disk_that_hangs_is_not_touched_by_this_process() -> None:
 @pytest.mark.fact(46)
 def test_links_in_a_databases_directory_are_followed_where_they_lead_to_directories() -> None:
     host = SmallHost()
-    host.files.update({"/srv/pgdata/15/PG_VERSION": "", "/srv/maria/wal/1": "", "/etc/x.conf": ""})
+    host.files.update(
+        {"/srv/pgdata/15/PG_VERSION": "", "/srv/maria/wal/1": "", "/etc/x.conf": "", "/usr/bin/x": ""}
+    )
     host.links.update(
         {
+            "/bin": "/usr/bin",
             "/var/lib/pg": "/srv/pgdata/15",
             "/srv/pgdata/15/pg_wal": "/srv/maria/wal",
             "/srv/pgdata/15/again": "/srv/maria/wal",

@@ -544,6 +544,42 @@ def test_what_a_run_can_do_about_a_word(
     assert ("postgresql" in found["plan"]["tighten"]) == planned
 
 
+@pytest.mark.fact(35)
+@pytest.mark.fact(36)
+@pytest.mark.parametrize(
+    ("engine", "setting", "word"),
+    [
+        ("postgresql", "fsync", "off"),
+        ("postgresql", "full_page_writes", "off"),
+        ("postgresql", "synchronous_commit", "off"),
+        ("mariadb", "innodb_flush_log_at_trx_commit", "2"),
+        ("mariadb", "sync_binlog", "100"),
+        ("mariadb", "innodb_doublewrite", "OFF"),
+        ("mariadb", "innodb_doublewrite", "DETECT_ONLY"),
+        ("mariadb", "innodb_flush_method", "O_DIRECT_NO_FSYNC"),
+        ("mariadb", "innodb_flush_method", "nosync"),
+        ("mariadb", "debug_no_sync", "ON"),
+        ("mysql", "innodb_flush_log_at_trx_commit", "3"),
+        ("mysql", "innodb_redo_log_enabled", "OFF"),
+    ],
+)
+def test_each_word_that_loses_commits_is_a_risk(engine: str, setting: str, word: str) -> None:
+    given = instance("mariadb" if engine == "mysql" else engine, flavour=engine)
+    right = {"source": "x", "reason": None, "from": None, "held": None}
+    given["settings"].setdefault("innodb_redo_log_enabled", {"running": "ON", "persisted": "ON", **right})
+    given["settings"][setting] = {"running": word, "persisted": word, **right}
+    found = judged(given)
+    assert found["verdict"] == "at_risk"
+    assert any(f"main can vanish: {setting} is {word}" in why for why in found["why"])
+
+
+def test_what_a_relaxed_profile_does_not_ask_for_is_a_matter_of_speed() -> None:
+    found = judged(instance(), profile="disposable", accept_data_loss=True)
+    seen = row(found, "synchronous_commit")
+    assert (seen["class"], seen["verdict"]) == ("performance", "drift_running")
+    assert row(found, "fsync")["class"] == "safety"
+
+
 @pytest.mark.parametrize("field", ["files", "preloads"])
 def test_what_is_not_told_at_all_is_not_known(field: str) -> None:
     lost = instance()
@@ -593,6 +629,7 @@ class TestIdle:
         named = [{"engine": name, "paths": ["/srv/pgdata"]}]
         found = judged(instance("mariadb", **self.IDLE), mounts=None, databases=named)
         assert found["verdict"] == "unknown"
+        assert any("mariadb main" in why for why in found["why"])
 
     def test_where_there_is_no_other_nothing_is_durable(self) -> None:
         found = judged(instance("mariadb", **{**self.IDLE, "directories": ["/srv/maria"]}), mounts=None)

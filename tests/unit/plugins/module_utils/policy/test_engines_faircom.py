@@ -57,6 +57,14 @@ def test_an_old_build_that_is_told_to_write_through_loses_commits(name: str) -> 
 
 
 @pytest.mark.fact(32)
+def test_an_old_build_of_which_nobody_knows_what_it_was_told_is_not_known() -> None:
+    lost = dict.fromkeys((*WRITE_THROUGH, "SYNC_LOG"), "unknown")
+    found = judged(instance("faircom", version="10.3.1.20000", running=lost, persisted=lost))
+    assert found["verdict"] == "unknown"
+    assert not any("can vanish" in why for why in found["why"])
+
+
+@pytest.mark.fact(32)
 @pytest.mark.parametrize("version", ["10.3.1.20000", "unknown"])
 def test_write_through_is_never_asked_of_a_build_that_may_not_have_it(version: str) -> None:
     off = dict.fromkeys(WRITE_THROUGH, "off")
