@@ -75,6 +75,8 @@ def hosts(draw: st.DrawFn) -> SmallHost:
         # Made when nothing below cached, it passes no flush on.
         if layer.kind == "dm":
             layer.belief = draw(st.sampled_from(["write back", "write back", "write through"]))
+    # Some initramfs makes all that it finds, before any rule.
+    host.initramfs = draw(st.sampled_from([(), tuple(host.layers)]))
     text = host.read("/etc/fstab")
     for mount in host.mounts.values():
         if mount.target != "/":
@@ -118,6 +120,7 @@ def draw_disk(draw: st.DrawFn, host: SmallHost, disk: FakeDisk) -> None:
     if disk.cache == "enabled" and draw(st.integers(0, 3)) == 0:
         host.files[f"{flush.OWED}/{disk.name}"] = ""
         disk.dirty = True
+    disk.saves = disk.transport == "scsi" and draw(st.booleans())
     disk.scheduler = draw(st.sampled_from(["[none] mq-deadline", "none [mq-deadline]"]))
     disk.attention = draw(st.sampled_from(["", "mode sense: unit attention\n"]))
 
