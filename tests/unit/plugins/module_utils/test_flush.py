@@ -43,7 +43,7 @@ def test_a_disk_that_caches_nothing_needs_none() -> None:
     assert host.mutations == []
 
 
-@pytest.mark.parametrize("text", ["1 2 3\n", ""])
+@pytest.mark.parametrize("text", ["1 2 3\n", "", " ".join(["1"] * 15)])
 def test_a_kernel_that_counts_no_flushes_fails(text: str) -> None:
     host = SmallHost()
     host.files[STAT] = text

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.deaf import Deaf, layers
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.deaf import Deaf, hasty, layers
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.write_cache import Target, apply, plan
 
@@ -106,3 +106,20 @@ def test_without_a_cache_below_it_is_of_no_concern(profile: str) -> None:
     found = look(host, profile, mounts=["/srv/firebird"])
     assert [row for row in found["settings"] if row["setting"] == "layer_belief"] == []
     assert found["verdict"] != "at_risk"
+
+
+@pytest.mark.parametrize(
+    ("state", "early"),
+    [
+        ("ppl", True),
+        ("ppl, degraded by 1", True),
+        ("resync, ppl", True),
+        ("applied", False),
+        ("bitmap", False),
+    ],
+)
+def test_a_partial_parity_log_counts_whatever_else_the_array_is_doing(state: str, early: bool) -> None:
+    found = mount(BigHost())
+    for layer in found["stack"]:
+        layer["state"] = state if layer["type"] == "md" else ""
+    assert [layer.name for layer in hasty(found)] == (["md0"] if early else [])
