@@ -9,11 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.deaf import (
-    Deaf,
-    hasty,
-    layers,
-)
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.deaf import Deaf, hasty, layers
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.write_cache import Target, apply, plan
 
@@ -362,3 +358,20 @@ def test_an_array_with_a_partial_parity_log_is_hasty_whatever_else_it_is_doing(
     host.add_layer(md("md9", "raid5", ("sda1",), "9:9", **state))
     host.add_mount(FakeMount("/srv/x", "ext4", "9:9", "/dev/md9", "md9"))
     assert [layer.name for layer in hasty(mount(host, "/srv/x"))] == (["md9"] if found else [])
+
+
+@pytest.mark.parametrize(
+    ("state", "early"),
+    [
+        ("ppl", True),
+        ("ppl, degraded by 1", True),
+        ("resync, ppl", True),
+        ("applied", False),
+        ("bitmap", False),
+    ],
+)
+def test_a_partial_parity_log_counts_whatever_else_the_array_is_doing(state: str, early: bool) -> None:
+    found = mount(BigHost())
+    for layer in found["stack"]:
+        layer["state"] = state if layer["type"] == "md" else ""
+    assert [layer.name for layer in hasty(found)] == (["md0"] if early else [])

@@ -20,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts import (
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import ENGINES, STEPS, build, changes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
 
 from ..fake_host import Killed
 from ..runs import PROFILES, attested, enforce, look, settled
@@ -333,3 +334,19 @@ def test_nothing_to_do_is_an_empty_plan_with_every_phase() -> None:
     steps = build([], True)
     assert steps == {"believe": {}, "tighten": {}, "loosen": {}}
     assert changes(steps, []) == []
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_mount_is_kept_for_the_next_boot_if_any_of_its_settings_can_be(order: int) -> None:
+    host = SmallHost()
+    host.mounts["/srv/pgdata"].barrier = "off"
+    found = look(host, mounts=["/srv/pgdata"])
+    rows = [row for row in found["settings"] if row["layer"] == "mount_options"]
+    kinds = [Setting(**{"klass" if key == "class" else key: row[key] for key in row}) for row in rows]
+    drifting = [row for row in kinds if row.phase][:2]
+    assert len(drifting) == 2
+    one, other = drifting
+    lost = {**other.evidence, "persisted": {**other.evidence["persisted"], "source": "none"}}
+    pair = [one, other._replace(persisted="unknown", evidence=lost)][::order]
+    (target,) = build(pair, False)["tighten"]["mount_options"]
+    assert target["persist"] is True

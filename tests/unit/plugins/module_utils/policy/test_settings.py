@@ -12,7 +12,12 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import build
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting, of_disk, of_mount
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import (
+    Setting,
+    of_disk,
+    of_layers,
+    of_mount,
+)
 
 from ..runs import NOW, attested, enforce, look, shipped
 from ..small_host import BigHost, FakeDisk, FakeMount, SmallHost
@@ -255,3 +260,29 @@ def test_what_the_kernel_would_refuse_is_not_planned(
     line = {"/srv/pgdata": 3, "/srv/mssql": 4}[name]
     mend = f"correct or take out {options[-1]} in /etc/fstab line {line}"
     assert found.remedy == ("run harden-db" if phase else mend)
+
+
+def test_what_only_another_namespace_sees_is_not_changed_from_here() -> None:
+    seen = row("mounts", "/srv/pgdata", "barrier", barrier="off", hidden_in="process 7 (postgres)")
+    assert (seen.verdict, seen.phase) == ("drift_running", None)
+    assert seen.remedy == "change it where process 7 (postgres) has it mounted"
+
+
+def test_a_layer_over_a_cache_that_is_to_come_on_has_to_pass_flushes() -> None:
+    """Of a disk whose cache and kernel cache mode are one switch the profile alone tells that it will cache."""
+    storage = collect(SmallHost(), NOW)
+    (disk,) = [disk for disk in storage["disks"] if disk["name"] == "vdb"]
+    disk["write_cache"]["device"] = "disabled"
+    layer = {
+        "name": "dm-0",
+        "label": "",
+        "type": "lvm",
+        "state": "",
+        "belief": "write through",
+        "below": ["vdb"],
+    }
+    stack = [layer, {**layer, "name": "vdb", "type": "disk", "belief": "", "below": []}]
+    (mount,) = [{**mount, "stack": stack} for mount in storage["mounts"] if mount["target"] == "/srv/maria"]
+    for profile, rows in (("flush", 1), ("strict", 0)):
+        chosen, _pinned = choose(profile, shipped(), {}, {})
+        assert len(of_layers([mount], [disk], chosen, storage["mounts"])) == rows
