@@ -164,13 +164,22 @@ _STORAGE = {
         "a mapping to lists of paths",
     ),
     "fstab_error": _or_none(_NAME),
+    "fstab_refused": [
+        {
+            "source": _NAME,
+            "target": _NAME,
+            "fstype": _NAME,
+            "options": _NAMES,
+            "boot": _words("required", "optional"),
+        }
+    ],
     "licensed": _YES_NO,
     "tuned": {"profile": _or_none(_TEXT), "sets": _MAPPING},
 }
 _INSTANCE = {
     "engine": _NAME,
     "name": _NAME,
-    "state": _words("running", "stopped"),
+    "state": _words("running", "stopped", UNKNOWN),
     "version": _TEXT,
     "unit": _or_none(_TEXT),
     "managed_by": _WORD,

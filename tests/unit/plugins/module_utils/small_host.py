@@ -503,11 +503,12 @@ class SmallHost(FakeHost):
             f"22 {ROOT_MOUNT} 0:21 / /proc rw,relatime - proc proc rw\n",
             f"23 {ROOT_MOUNT} 0:24 / /tmp rw - tmpfs tmpfs rw\n",
         ]
-        numbers = {mount.target: number for number, mount in enumerate(self.mounts.values(), ROOT_MOUNT)}
-        for mount in self.mounts.values():
-            around = (target for target in numbers if mount.target.startswith(f"{target.rstrip('/')}/"))
-            holder = max((target for target in around if target != mount.target), key=len, default="")
-            lines.append(mount.line(numbers[mount.target], numbers.get(holder, 1)))
+        numbers: dict[str, int] = {}
+        for number, mount in enumerate(self.mounts.values(), ROOT_MOUNT):
+            # It lies in the one that was mounted around it before.
+            around = [target for target in numbers if mount.target.startswith(f"{target.rstrip('/')}/")]
+            lines.append(mount.line(number, numbers[max(around, key=len)] if around else 1))
+            numbers[mount.target] = number
         return "".join(lines)
 
     def _udev_database(self) -> str:
