@@ -181,6 +181,22 @@ def test_a_stopped_mariadb_is_given_what_a_file_says() -> None:
     assert persisted(host, "mariadb")["sync_binlog"] == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({}, "on"),
+        ({"Environment": "PG_OPTS=-F"}, "off"),
+        ({"Environment": "PG_OPTS=-F", "NeedDaemonReload": "yes"}, "unknown"),
+    ],
+)
+def test_a_stopped_cluster_is_given_what_a_variable_says(given: dict[str, str], word: str) -> None:
+    host = postgresql(shown=f"{SAME} $PG_OPTS")
+    host.stop_server()
+    host.files[f"/lib/systemd/system/{UNIT}"] = ""
+    host.units[UNIT].update(given, ExecStart=command(f"{BIN}/postgres", f"-D {DATA} $PG_OPTS"))
+    assert persisted(host, "postgresql")["fsync"] == word
+
+
 def shown(words: str, *lines: str) -> str:
     return "\n".join(["Id=a.service", f"ExecStart={command('/bin/a', words)}", *lines, ""])
 
