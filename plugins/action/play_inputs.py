@@ -11,6 +11,8 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
+_SKIP_STEPS = ("all", "tagged", "untagged")
+
 
 class ActionModule(ActionBase):
     """Runs once for a batch; never on a managed host."""
@@ -40,7 +42,9 @@ class ActionModule(ActionBase):
 
 def _check_tags(variables: dict[str, Any]) -> None:
     """Refuse a part of a run: steps that are left out would be missing from an order that is safe as a whole."""
-    only, without = (list(variables.get(f"ansible_{kind}_tags") or ()) for kind in ("run", "skip"))
+    only, skipped = (list(variables.get(f"ansible_{kind}_tags") or ()) for kind in ("run", "skip"))
+    # No step has a tag of its own, so that all other words skip nothing.
+    without = [word for word in skipped if word in _SKIP_STEPS]
     if only not in ([], ["all"]) or without:
         seen = [f"--tags {','.join(only)}"] if only not in ([], ["all"]) else []
         seen += [f"--skip-tags {','.join(without)}"] if without else []

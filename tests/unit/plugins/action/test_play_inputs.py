@@ -53,13 +53,18 @@ def test_other_variables_are_nobodys_business(monkeypatch: pytest.MonkeyPatch) -
     [
         ({"ansible_run_tags": ["storage"]}, "seen --tags storage; wanted neither"),
         (
-            {"ansible_run_tags": ["all"], "ansible_skip_tags": ["power"]},
-            "seen --skip-tags power; wanted neither",
+            {"ansible_run_tags": ["all"], "ansible_skip_tags": ["power", "untagged"]},
+            "seen --skip-tags untagged; wanted neither",
         ),
-        ({"ansible_run_tags": ["a"], "ansible_skip_tags": ["b"]}, "seen --tags a --skip-tags b"),
+        ({"ansible_run_tags": ["a"], "ansible_skip_tags": ["all"]}, "seen --tags a --skip-tags all"),
     ],
 )
 def test_a_part_of_a_run_is_refused(monkeypatch: pytest.MonkeyPatch, told: dict[str, Any], seen: str) -> None:
     with pytest.raises(AnsibleActionFail, match=seen):
         run(monkeypatch, {"a": {}}, {}, **told)
     assert run(monkeypatch, {"a": {}}, {}, ansible_run_tags=["all"], ansible_skip_tags=[])["changed"] is False
+
+
+def test_a_tag_that_no_step_has_skips_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Molecule gives to each of its playbooks."""
+    assert run(monkeypatch, {"a": {}}, {}, ansible_skip_tags=["molecule-notest", "notest"])["changed"] is False
