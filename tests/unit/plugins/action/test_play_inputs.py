@@ -67,4 +67,6 @@ def test_a_part_of_a_run_is_refused(monkeypatch: pytest.MonkeyPatch, told: dict[
 
 def test_a_tag_that_no_step_has_skips_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """As Molecule gives to each of its playbooks."""
-    assert run(monkeypatch, {"a": {}}, {}, ansible_skip_tags=["molecule-notest", "notest"])["changed"] is False
+    assert (
+        run(monkeypatch, {"a": {}}, {}, ansible_skip_tags=["molecule-notest", "notest"])["changed"] is False
+    )
