@@ -151,7 +151,8 @@ def _storage(seen: dict[str, str], file_system: str) -> dict[str, Any]:
     }
     path = fua.path(mount, [disk], seen["kernel"])
     mount |= {"fua_path": path.value, "evidence": {"fua_path": path.as_dict()}}
-    return {"disks": [disk], "mounts": [mount], "resolved": {}, "unresolved": {}, "elsewhere": {}}
+    nowhere: dict[str, Any] = {name: {} for name in ("resolved", "unresolved", "elsewhere", "links")}
+    return {"disks": [disk], "mounts": [mount], **nowhere}
 
 
 def _cost(cell: dict[str, Any]) -> tuple[float, float]:
