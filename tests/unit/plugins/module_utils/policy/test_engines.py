@@ -609,7 +609,8 @@ class TestIdle:
     def test_it_is_listed_and_not_judged(self) -> None:
         plain = judged(instance())
         found = judged(instance(), instance("mariadb", **self.IDLE))
-        assert found["verdict"] == plain["verdict"] not in ("unknown", "at_risk")
+        assert found["verdict"] == plain["verdict"]
+        assert found["verdict"] not in ("unknown", "at_risk")
         assert [engine["engine"] for engine in found["engines"]] == ["postgresql", "mariadb"]
         assert any("mariadb main: it is stopped, and nothing starts it" in text for text in found["warnings"])
         assert not any("mariadb" in why for why in found["why"])
