@@ -46,7 +46,7 @@ def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]
     return steps
 
 
-def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[dict[str, str | None]]:
+def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[dict[str, Any]]:
     """Return what the steps change, one entry a setting, for people.
 
     `persisted` is None where they change only what is in force.

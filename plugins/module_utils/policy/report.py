@@ -37,7 +37,7 @@ def with_outcomes(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _state(
-    change: dict[str, str | None],
+    change: dict[str, Any],
     report: dict[str, Any],
     begun: set[tuple[str, ...]],
     after: dict[tuple[str, str, str], dict[str, Any]],
@@ -142,7 +142,7 @@ def _takes(rating: dict[str, Any]) -> list[str]:
     return [*rating["why"], *(f"set {target}: {', '.join(s)}" for target, s in settings.items())]
 
 
-def change_line(change: dict[str, str | None]) -> str:
+def change_line(change: dict[str, Any]) -> str:
     """Return one change in one line: what it is now and at boot, as far as that is not as wanted."""
     wanted = change["wanted"]
     seen = (("now", change["running"]), ("at boot", change["persisted"]))
