@@ -46,8 +46,11 @@ def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]
     return steps
 
 
-def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[dict[str, str]]:
-    """Return what the steps change, one entry a setting, for people."""
+def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[dict[str, Any]]:
+    """Return what the steps change, one entry a setting, for people.
+
+    `persisted` is None where they change only what is in force.
+    """
     return [
         {
             "phase": str(row.phase),
@@ -55,7 +58,7 @@ def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[d
             "target": row.target,
             "setting": row.setting,
             "running": row.running,
-            "persisted": row.persisted,
+            "persisted": row.persisted if _is_written(row) else None,
             "wanted": row.wanted_running,
         }
         for row in rows
@@ -71,6 +74,13 @@ def named(layer: str, target: str) -> str:
     return f"{layer} {target}" if layer in ENGINES else target
 
 
+def _is_written(row: Setting) -> bool:
+    """Tell whether a step also writes what the next boot reads."""
+    if row.layer != "mount_options":
+        return True
+    return can_persist(row.setting, row.persisted, row.evidence["persisted"]["source"])
+
+
 def _mounts(rows: list[Setting]) -> list[dict[str, Any]]:
     targets: dict[tuple[str, bool], dict[str, Any]] = {}
     for row in rows:
@@ -79,7 +89,7 @@ def _mounts(rows: list[Setting]) -> list[dict[str, Any]]:
         target = targets.setdefault(key, {"target": row.target, "persist": False})
         target[row.setting] = row.wanted_running
         # Where no fstab line mounts it, or something else does, only the running mount is ours.
-        target["persist"] |= can_persist(row.setting, row.persisted, source)
+        target["persist"] |= _is_written(row)
     return list(targets.values())
 
 

@@ -37,7 +37,7 @@ def with_outcomes(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _state(
-    change: dict[str, str],
+    change: dict[str, Any],
     report: dict[str, Any],
     begun: set[tuple[str, ...]],
     after: dict[tuple[str, str, str], dict[str, Any]],
@@ -51,6 +51,9 @@ def _state(
     row = after.get((change["layer"], change["target"], change["setting"]))
     # A row that is gone asks for nothing any more: a flush that was owed, an engine that is stopped.
     held = row is None or row["verdict"] in ("ok", "pending", "tightened")
+    if row and change["persisted"] is None:
+        # What the next boot does was not to be changed.
+        held = row["running"] == change["wanted"]
     return "done" if held else "failed"
 
 
@@ -139,10 +142,10 @@ def _takes(rating: dict[str, Any]) -> list[str]:
     return [*rating["why"], *(f"set {target}: {', '.join(s)}" for target, s in settings.items())]
 
 
-def change_line(change: dict[str, str]) -> str:
+def change_line(change: dict[str, Any]) -> str:
     """Return one change in one line: what it is now and at boot, as far as that is not as wanted."""
     wanted = change["wanted"]
     seen = (("now", change["running"]), ("at boot", change["persisted"]))
-    parts = [f"{when} {value} -> {wanted}" for when, value in seen if value not in (wanted, "stopped")]
+    parts = [f"{when} {value} -> {wanted}" for when, value in seen if value not in (wanted, "stopped", None)]
     target = plan.named(change["layer"], change["target"])
     return f"{target} {change['setting']}: {', '.join(parts)}"

@@ -173,3 +173,13 @@ def test_each_change_says_what_came_of_it(given: dict[str, Any], state: str) -> 
     assert [change["state"] for change in found["changes"]] == [state]
     assert "begun" not in found
     assert ("  0\n" in render([found])) == (state not in ("foreseen", "done"))
+
+
+@pytest.mark.parametrize(("running", "state"), [("on", "done"), ("off", "failed")])
+def test_a_change_of_what_is_in_force_alone_is_judged_and_told_by_that(running: str, state: str) -> None:
+    row = {"layer": "mount_options", "target": "/srv", "setting": "barrier", "verdict": "unknown"}
+    change = {**CHANGE, "phase": "tighten", "persisted": None}
+    given = {"begun": [["tighten", "mount_options"]], "changes": [change]}
+    found = with_outcomes(report("db1", "unknown", error="", settings=[{**row, "running": running}], **given))
+    assert [change["state"] for change in found["changes"]] == [state]
+    assert "  - /srv barrier: now off -> on\n" in render([found]) + "\n"

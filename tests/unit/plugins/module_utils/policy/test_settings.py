@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import build
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import build, changes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import (
     Setting,
@@ -237,6 +237,15 @@ def test_a_line_is_ours_to_edit_if_any_setting_of_it_can_be_kept(
     rows = [row("mounts", "/srv/pgdata", setting, **seen) for setting in ("barrier", "atime")]
     (target,) = build(rows[::-1] if turned else rows, False)["tighten"]["mount_options"]
     assert target["persist"] is persist
+
+
+@pytest.mark.parametrize(("seen", "told"), [("unknown", None), ("unset", None), ("off", "off"), ("on", "on")])
+def test_a_change_of_what_is_in_force_alone_promises_nothing_for_the_next_boot(
+    seen: str, told: str | None
+) -> None:
+    rows = [row("mounts", "/srv/pgdata", "barrier", barrier="off", persisted__barrier=seen)]
+    (found,) = changes(build(rows, False), rows)
+    assert (found["running"], found["persisted"], found["wanted"]) == ("off", told, "on")
 
 
 @pytest.mark.parametrize(
