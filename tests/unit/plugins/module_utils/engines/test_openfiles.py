@@ -257,6 +257,16 @@ def _one(host: ProcHost) -> Any:
     return [process], Places(host).of(process)
 
 
+def test_without_the_main_process_nothing_is_known_of_its_files() -> None:
+    """Another that ends meanwhile takes its files with it."""
+    family, place = _one(ProcHost(FakeProcess(77, EXE)))
+    host = ProcHost(FakeProcess(78, EXE))
+    reader = OpenFiles(host, Places(host).mounts)
+    assert reader.rows(family, place)[1].value == "unknown"
+    here = Processes(host).all[78]
+    assert reader.rows([here, *family], place)[1].value == "complete"
+
+
 @pytest.mark.parametrize(
     ("machine", "direct"),
     [
