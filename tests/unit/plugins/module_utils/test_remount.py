@@ -64,3 +64,13 @@ def test_no_remount_goes_through_a_read_only_view_of_a_writable_file_system(valu
     assert host.mutations == []
     set_barrier(host, mount, value)
     assert host.mounts["/srv/pgdata"].barrier == value
+
+
+@pytest.mark.parametrize("atime", ["noatime", "relatime", "strictatime"])
+def test_barriers_leave_the_atime_as_it_is(atime: str) -> None:
+    host = SmallHost()
+    host.mounts["/srv/pgdata"].atime = atime
+    found = parse_mountinfo(host.read("/proc/self/mountinfo"))
+    (mount,) = [mount for mount in found if mount.target == "/srv/pgdata"]
+    set_barrier(host, mount, "off")
+    assert host.mounts["/srv/pgdata"].atime == atime

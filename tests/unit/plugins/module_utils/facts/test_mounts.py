@@ -137,6 +137,22 @@ def test_rootflags_count_for_the_root_alone() -> None:
     assert facts(host, "/srv/pgdata")["persisted"]["data_mode"] == "ordered"
 
 
+def test_two_lines_for_one_target_are_unknown() -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = "UUID=pg /srv/pgdata ext4 noatime 0 2\n" * 2
+    found = facts(host, "/srv/pgdata")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert "lines 1 and 2 both mount /srv/pgdata" in found["evidence"]["persisted.barrier"]["reason"]
+
+
+def test_a_unit_about_another_device_says_nothing_of_this_one() -> None:
+    host = SmallHost()
+    host.files["/etc/systemd/system/srv-pgdata.mount"] = "[Mount]\nWhat=/dev/vdb\nType=ext4\n"
+    found = facts(host, "/srv/pgdata")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert "mounts /dev/vdb at /srv/pgdata" in found["evidence"]["persisted.barrier"]["reason"]
+
+
 @pytest.mark.parametrize("started", [True, False])
 def test_a_unit_that_nothing_starts_mounts_nothing_at_the_next_boot(started: bool) -> None:
     host = SmallHost()

@@ -465,6 +465,12 @@ class TestRoot:
         assert host.mounts["/"].data == "ordered"
         assert plan(host, [self.TARGET]).changes == ()
 
+    def test_a_second_change_keeps_the_first_original(self) -> None:
+        host = SmallHost()
+        for mode in ("journal", "writeback"):
+            run(host, Target("/", {"data_mode": mode}))
+        assert originals.load(host)["superblock of /: data="] == "ordered"
+
     def test_release_puts_it_back(self) -> None:
         host = self.drifting()
         run(host, self.TARGET)

@@ -206,6 +206,18 @@ def test_what_a_run_that_was_killed_has_not_flushed_is_at_risk() -> None:
     assert (row["setting"], row["verdict"], row["phase"]) == ("flush", "drift_running", "believe")
 
 
+def test_without_barriers_over_disks_that_are_not_known_it_is_at_risk() -> None:
+    host = settled("strict", mounts=PG)
+    BARE(host)
+    storage = collect(host, NOW)
+    (mount,) = [mount for mount in storage["mounts"] if mount["target"] == "/srv/pgdata"]
+    mount.update(disks="unknown")
+    mount["evidence"]["disks"].update(value="unknown", reason="a layer that is not understood")
+    found = assess(inputs("strict", mounts=PG), storage, NOW)
+    assert found["verdict"] == "at_risk"
+    assert "mounted without barriers, and nothing is known of its disks" in found["why"][0]
+
+
 def test_what_waits_for_the_next_mount_is_pending() -> None:
     host = settled("strict", mounts=PG)
     host.mounts["/srv/pgdata"].data = "writeback"

@@ -159,6 +159,7 @@ def test_a_word_that_xfs_refuses_is_drift_at_the_next_boot() -> None:
         ("vdb", {"switchable": "no"}, "flush", "ok"),
         ("nvme0n1", {"id": None}, "flush", "ok"),
         ("vdb", {"id": None}, "strict", "drift_running"),
+        ("vdb", {"id": None, "write_cache__device": "disabled"}, "strict", "drift_persisted"),
         ("vdb", {"id": None, "write_cache__device": "disabled"}, "flush", "drift_running"),
         ("vdb", {"id": None, "write_cache__persisted": "disabled"}, "flush", "drift_persisted"),
         ("vdb", {"id": None, "write_cache__persisted": "unknown"}, "flush", "unknown"),
