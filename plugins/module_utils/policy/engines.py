@@ -398,8 +398,6 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
     if instance["state"] == "stopped":
         return
     yield from _defects(instance)
-    for library in instance["preloads"]:
-        yield f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing"
     for row in rows:
         rule = _rule_of(instance, row)
         wrong = (

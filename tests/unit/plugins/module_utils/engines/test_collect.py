@@ -182,6 +182,14 @@ def test_a_container_s_instance() -> None:
     assert [other["state"] for other in others] == ["stopped", "stopped"]
 
 
+def test_a_directory_that_does_not_answer_is_unknown_also_where_its_engine_looks_at_none() -> None:
+    host = ProcHost(FakeProcess(90, "/opt/mssql/bin/sqlservr"))
+    host.commands[("test", "-e", "/var/opt/mssql")] = Unobservable("no answer within 10 s")
+    (found,) = engines(host)
+    seen = found["evidence"]["directories"]
+    assert (seen["value"], seen["reason"]) == ("unknown", "no answer within 10 s")
+
+
 def test_directories_are_told_with_their_links_followed() -> None:
     host = debian(MARIA)
     host.links["/var/lib/mysql"] = "/data/maria"

@@ -257,6 +257,16 @@ def _one(host: ProcHost) -> Any:
     return [process], Places(host).of(process)
 
 
+def test_without_the_main_process_nothing_is_known_of_its_files() -> None:
+    """Another that ends meanwhile takes its files with it."""
+    family, place = _one(ProcHost(FakeProcess(77, EXE)))
+    host = ProcHost(FakeProcess(78, EXE))
+    reader = OpenFiles(host, Places(host).mounts)
+    assert reader.rows(family, place)[1].value == "unknown"
+    here = Processes(host).all[78]
+    assert reader.rows([here, *family], place)[1].value == "complete"
+
+
 @pytest.mark.parametrize(
     ("machine", "direct"),
     [
@@ -280,6 +290,27 @@ def test_flags_by_architecture(machine: str, direct: int | None) -> None:
     assert opened(SYNC, machine) == "buffered sync"
     # O_LARGEFILE, O_DIRECTORY and O_NOFOLLOW are what O_DIRECT is elsewhere.
     assert opened(0o740000 & ~direct, machine) == "buffered"
+
+
+@pytest.mark.parametrize(
+    ("ways", "expected", "reason"),
+    [
+        (["direct dsync"], "yes", None),
+        (["direct sync", "buffered dsync"], "yes", None),
+        (["direct dsync", "direct"], "no", "/data/1 is open direct"),
+        (["unknown", "buffered"], "no", "/data/1 is open buffered"),
+        (["unknown"], "unknown", "the flags with which /data/0 is open are not known on this machine"),
+        (["direct dsync", "unknown"], "unknown", "the flags with which"),
+        ([], "unknown", "none of its logs is seen open"),
+    ],
+)
+def test_whether_all_of_its_files_are_open_for_synchronous_writes(
+    ways: list[str], expected: str, reason: str | None
+) -> None:
+    files = [openfiles.Opened(f"/data/{number}", "8:1", way) for number, way in enumerate(ways)]
+    found = openfiles.write_through(files, "logs")
+    assert found.value == expected
+    assert str(found.reason).startswith(str(reason))
 
 
 def test_this_machine_s_flags_are_those_of_the_table() -> None:

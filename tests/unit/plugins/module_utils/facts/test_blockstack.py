@@ -454,3 +454,12 @@ def test_a_disk_without_a_device_behind_it_is_no_disk() -> None:
     for path in [path for path in host.files if "/sdx/device/" in path]:
         del host.files[path]
     assert walk(host, "8:240").disks == ()
+
+
+def test_a_device_with_others_below_it_is_no_disk() -> None:
+    host = SmallHost()
+    base = host.resolve("/sys/class/block/vdb")
+    host.links[f"{base}/slaves/sda"] = host.resolve("/sys/class/block/sda")
+    stack = walk(host, "254:16")
+    assert (stack.disks, stack.layers[0].type) == (("sda",), "unknown")
+    assert "vdb" in stack.reasons[0]

@@ -155,6 +155,17 @@ def test_a_missing_hdparm_is_unknown_with_its_reason() -> None:
     assert found["evidence"]["write_cache.device"]["reason"] == "hdparm: No such file or directory"
 
 
+def test_half_a_database_of_udev_names_no_disk() -> None:
+    """What it lacks could be another disk with the same serial number."""
+    host = SmallHost()
+    answer = ("udevadm", "info", "--export-db")
+    whole = host.run(list(answer)).stdout
+    host.commands[answer] = Result(1, whole, "killed")
+    found = facts(host, "sda")
+    assert found["id"] is None
+    assert found["evidence"]["id"]["reason"] == "udevadm info --export-db: exit 1: killed"
+
+
 @pytest.mark.parametrize("answer", [Unobservable("udevadm: no answer within 10 s"), "", "garbage\udcff"])
 def test_without_udev_nothing_has_a_name_that_stays(answer: Any) -> None:
     host = SmallHost()

@@ -12,6 +12,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts.ext4 import (
     parse_running,
     parse_superblock,
     persisted,
+    refused_with,
 )
 
 from ..captured import captured
@@ -77,3 +78,16 @@ def test_mount_options_win_over_superblock_and_kernel(
     superblock: Superblock, options: tuple[str, ...], expected: dict[str, str]
 ) -> None:
     assert persisted(superblock, options) == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "refused"),
+    [
+        ("ordered", ["journal_async_commit"]),
+        ("journal", ["delalloc", "dioread_nolock"]),
+        ("writeback", []),
+    ],
+)
+def test_what_the_kernel_refuses_together_with_a_data_mode(mode: str, refused: list[str]) -> None:
+    options = ["rw", "delalloc", "journal_async_commit", "dioread_nolock", "nodelalloc"]
+    assert sorted(refused_with(mode, options)) == refused

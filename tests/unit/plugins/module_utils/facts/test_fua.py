@@ -129,6 +129,24 @@ def test_data_journal_turns_direct_writes_into_buffered_ones() -> None:
     assert (found.value, found.reason) == ("no", "data=journal turns direct writes into buffered ones")
 
 
+@pytest.mark.parametrize(
+    ("kernel_mode", "expected"), [("write back", "yes"), ("write through", "no"), ("unknown", "no")]
+)
+def test_every_layer_has_to_pass_it_on(kernel_mode: str, expected: str) -> None:
+    layer = {
+        "name": "dm-0",
+        "label": "vg-data",
+        "type": "lvm",
+        "state": "",
+        "belief": kernel_mode,
+        "below": ["sda"],
+    }
+    stack = [layer, {**layer, "name": "sda", "label": "", "type": "disk", "belief": "", "below": []}]
+    found = path(mount(stack=stack), [disk()], "6.1.0")
+    assert found.value == expected
+    assert found.reason == (None if expected == "yes" else "dm-0 passes neither flush nor FUA on")
+
+
 def test_without_barriers_nothing_is_sent() -> None:
     assert path(mount(barrier="off"), [disk()], "6.1.0").value == "no"
 

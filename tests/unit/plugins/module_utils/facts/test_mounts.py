@@ -137,6 +137,42 @@ def test_rootflags_count_for_the_root_alone() -> None:
     assert facts(host, "/srv/pgdata")["persisted"]["data_mode"] == "ordered"
 
 
+def test_two_lines_for_one_target_are_unknown() -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = "UUID=pg /srv/pgdata ext4 noatime 0 2\n" * 2
+    found = facts(host, "/srv/pgdata")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert "lines 1 and 2 both mount /srv/pgdata" in found["evidence"]["persisted.barrier"]["reason"]
+
+
+def test_a_unit_about_another_device_says_nothing_of_this_one() -> None:
+    host = SmallHost()
+    host.files["/etc/systemd/system/srv-pgdata.mount"] = "[Mount]\nWhat=/dev/vdb\nType=ext4\n"
+    found = facts(host, "/srv/pgdata")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert "mounts /dev/vdb at /srv/pgdata" in found["evidence"]["persisted.barrier"]["reason"]
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_a_unit_that_nothing_starts_mounts_nothing_at_the_next_boot(started: bool) -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = ""
+    host.files["/etc/systemd/system/srv-pgdata.mount"] = "[Mount]\nWhat=/dev/sda1\nOptions=noatime\n"
+    if started:
+        host.links["/etc/systemd/system/local-fs.target.wants/srv-pgdata.mount"] = "x"
+    found = facts(host, "/srv/pgdata")["persisted"]
+    assert (found["barrier"], found["atime"]) == (("on", "noatime") if started else ("unset", "unset"))
+
+
+@pytest.mark.parametrize(("flag", "option", "barrier"), [("1", "0", "off"), ("0", "1", "on")])
+def test_the_line_of_the_root_goes_over_rootflags(flag: str, option: str, barrier: str) -> None:
+    """The initramfs mounts it with the one, and systemd remounts it with the other."""
+    host = SmallHost()
+    host.files["/proc/cmdline"] = f"root=/dev/vda1 rootflags=barrier={flag} ro\n"
+    fstab_line(host, "/", f"barrier={option}")
+    assert facts(host, "/")["persisted"]["barrier"] == barrier
+
+
 @pytest.mark.parametrize(
     ("line", "source"),
     [

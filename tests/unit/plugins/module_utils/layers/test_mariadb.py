@@ -21,6 +21,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layers.layer import
 
 from ..fake_host import Killed
 from ..fake_mariadb import DROP_IN, MAIN, MYSQL, PID, SERVER_CNF, MariaHost
+from ..fake_proc import FakeProcess
 
 LOG, BINLOG = "innodb_flush_log_at_trx_commit", "sync_binlog"
 DOUBLEWRITE, METHOD, REDO = "innodb_doublewrite", "innodb_flush_method", "innodb_redo_log_enabled"
@@ -575,3 +576,10 @@ def test_our_file_is_not_waited_for_where_it_is_a_pipe() -> None:
         layer.plan(host, targets())
     found, failures = drop_in.ours(host, drop_in.PLACES)
     assert (found, list(failures)) == ({}, [DROP_IN])
+
+
+def test_a_server_of_which_nobody_can_tell_whose_it_is_is_left_alone() -> None:
+    host = exposed()
+    host.start(FakeProcess(7, "/usr/sbin/pacemakerd", uid=0))
+    with pytest.raises(ChangeFailed, match="managed by unknown"):
+        layer.plan(host, targets())

@@ -265,6 +265,14 @@ def test_a_mount_that_does_not_follow_is_a_failure() -> None:
         apply(host, work, [TIGHT])
 
 
+def test_barriers_over_a_cache_that_the_kernel_never_flushes_are_not_called_done() -> None:
+    host = bare()
+    host.disk("sda").belief = "write through"
+    with pytest.raises(ChangeFailed, match="sends it no flush, while its cache is enabled: raise the belief"):
+        run(host, TIGHT)
+    assert host.mounts[PG].barrier == "on"
+
+
 def test_barriers_over_an_unknown_stack_come_on_and_are_not_called_done() -> None:
     host = bare()
     host.links["/sys/dev/block/8:1"] = "/sys/devices/virtual/block/dm-0"
@@ -456,6 +464,12 @@ class TestRoot:
         host.reboot()
         assert host.mounts["/"].data == "ordered"
         assert plan(host, [self.TARGET]).changes == ()
+
+    def test_a_second_change_keeps_the_first_original(self) -> None:
+        host = SmallHost()
+        for mode in ("journal", "writeback"):
+            run(host, Target("/", {"data_mode": mode}))
+        assert originals.load(host)["superblock of /: data="] == "ordered"
 
     def test_release_puts_it_back(self) -> None:
         host = self.drifting()

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.durable.dbhost.plugins.module_utils import flush
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import (
@@ -190,6 +191,31 @@ def test_attested_power_loss_protection_takes_a_bare_mount_from_at_risk() -> Non
     host = SmallHost()
     BARE(host)
     assert look(host, "flush", mounts=PG, attestations=[attested()])["verdict"] == "drifted"
+
+
+def test_what_a_run_that_was_killed_has_not_flushed_is_at_risk() -> None:
+    host = settled("flush", mounts=PG)
+    assert look(host, "flush", mounts=PG)["verdict"] == "durable"
+    host.files[f"{flush.OWED}/sda"] = ""
+    found = look(host, "flush", mounts=PG)
+    assert (found["verdict"], found["why"][0]) == (
+        "at_risk",
+        "commits since the last flush on sda can vanish: a run ended before it flushed that disk",
+    )
+    (row,) = [row for row in found["settings"] if row["verdict"] != "ok"]
+    assert (row["setting"], row["verdict"], row["phase"]) == ("flush", "drift_running", "believe")
+
+
+def test_without_barriers_over_disks_that_are_not_known_it_is_at_risk() -> None:
+    host = settled("strict", mounts=PG)
+    BARE(host)
+    storage = collect(host, NOW)
+    (mount,) = [mount for mount in storage["mounts"] if mount["target"] == "/srv/pgdata"]
+    mount.update(disks="unknown")
+    mount["evidence"]["disks"].update(value="unknown", reason="a layer that is not understood")
+    found = assess(inputs("strict", mounts=PG), storage, NOW)
+    assert found["verdict"] == "at_risk"
+    assert "mounted without barriers, and nothing is known of its disks" in found["why"][0]
 
 
 def test_what_waits_for_the_next_mount_is_pending() -> None:

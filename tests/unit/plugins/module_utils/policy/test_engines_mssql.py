@@ -329,6 +329,19 @@ def test_ext4_and_data_journal() -> None:
     assert "data=journal" in why
 
 
+@pytest.mark.parametrize(("cache", "fits"), [("disabled", False), ("none", True)])
+def test_without_fua_a_cache_that_is_only_switched_off_is_not_enough(cache: str, fits: bool) -> None:
+    """It may come on, in this very run too."""
+    host = SmallHost()
+    vars(host.disk("vdb")).update(cache="disabled", belief="write through", fua="0")
+    storage = collect(host, NOW)
+    (disk,) = [disk for disk in storage["disks"] if disk["name"] == "vdb"]
+    disk["write_cache"]["device"] = cache
+    found = mssql.against_fua(server(directories=["/srv/maria"]), storage, lambda disk: True)
+    why = "vdb (/srv/maria) does not take FUA, and its cache is only switched off"
+    assert found == ([] if fits else [why])
+
+
 @pytest.mark.fact(26)
 def test_a_disk_that_only_claims_to_take_fua_has_to_be_attested() -> None:
     host = machine(fua=True)

@@ -87,6 +87,8 @@ def test_own_profile_and_override() -> None:
         ("ours", own(rests_on="device"), {}, "rests_on 'device' says that no volatile cache is in use"),
         ("ours", own(barrier="off"), {}, "barrier 'off' takes away what rests_on 'flush' promises"),
         ("ours", own(data_mode="writeback"), {}, "data_mode 'writeback' breaks the promise"),
+        ("ours", own(engines="relaxed"), {}, "profile ours: engines 'relaxed' breaks the promise"),
+        ("strict", {}, {"engines": "relaxed"}, "durable_overrides: engines 'relaxed' breaks the promise"),
         (
             "ours",
             own(barrier="off", write_cache="disabled", rests_on="nothing"),

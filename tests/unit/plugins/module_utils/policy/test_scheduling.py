@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import scheduling
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import BadInput, Profile, choose
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.scheduling import wanted_scheduler
 
-from ..runs import OWN, enforce, look, settled, shipped
+from ..runs import NOW, OWN, enforce, look, settled, shipped
 from ..small_host import BigHost, SmallHost
 
 
@@ -100,6 +102,19 @@ def test_a_device_without_a_name_of_its_own_is_not_planned() -> None:
     (row,) = [row for row in found["settings"] if row["setting"] == "readahead"]
     assert (row["phase"], row["target"]) == (None, "dm-0")
     assert "io_scheduler" not in found["plan"]["tighten"]
+
+
+@pytest.mark.parametrize(("multipath", "phase"), [("no", "tighten"), ("yes", None)])
+def test_a_path_to_a_disk_is_not_set_by_a_name_that_others_have_too(
+    multipath: str, phase: str | None
+) -> None:
+    host = SmallHost()
+    storage = collect(host, NOW)
+    (disk,) = [disk for disk in storage["disks"] if disk["name"] == "sda"]
+    wanted = profile(scheduler_solid_state="mq-deadline", scheduler_rotational="mq-deadline")
+    disks = [{**disk, "multipath": multipath, "scheduler": {**disk["scheduler"], "running": "none"}}]
+    (row,) = scheduling.rows([], disks, wanted, storage["tuned"])
+    assert (row.target, row.phase) == (host.disk("sda").id if phase else "sda", phase)
 
 
 def test_both_settings_of_a_device_are_one_target() -> None:

@@ -78,6 +78,15 @@ def test_data_modes(running: str, persisted: str, verdict: str, phase: str | Non
     assert (found.verdict, found.phase) == (verdict, phase)
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_a_mode_that_the_boot_names_for_the_root_is_not_changed_below_it(named: bool) -> None:
+    """The kernel would refuse the remount that makes the root writable."""
+    seen = {"data_mode": "writeback", "persisted__data_mode": "writeback"}
+    found = row("mounts", "/", "data_mode", **seen, options_boot=["data=writeback"] if named else [])
+    assert (found.verdict, found.phase) == ("drift_persisted", None if named else "tighten")
+    assert ("take data=writeback out of rootflags=" in found.remedy) is named
+
+
 @pytest.mark.parametrize("profile", ["strict", "flush"])
 @pytest.mark.parametrize(
     ("device", "persisted", "strict", "flush"),
@@ -150,6 +159,7 @@ def test_a_word_that_xfs_refuses_is_drift_at_the_next_boot() -> None:
         ("vdb", {"switchable": "no"}, "flush", "ok"),
         ("nvme0n1", {"id": None}, "flush", "ok"),
         ("vdb", {"id": None}, "strict", "drift_running"),
+        ("vdb", {"id": None, "write_cache__device": "disabled"}, "strict", "drift_persisted"),
         ("vdb", {"id": None, "write_cache__device": "disabled"}, "flush", "drift_running"),
         ("vdb", {"id": None, "write_cache__persisted": "disabled"}, "flush", "drift_persisted"),
         ("vdb", {"id": None, "write_cache__persisted": "unknown"}, "flush", "unknown"),
