@@ -64,7 +64,7 @@ _HOW_TO_FIND = {"firebird": ": name its databases' paths in durable_databases"}
 _HAS_REMEDY = re.compile(r"[;:] (list|name|see to|mend|update|start|look) ")
 #: Names of processes in one warning.
 _WRITERS = 5
-_NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": []}
+_NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": [], "writers": []}
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
 
@@ -129,7 +129,7 @@ def assess(
         for facts in collected:
             _check_age(facts, now)
         _check_boot(collected)
-        _check_shape(storage, engines or _NO_ENGINES)
+        _check_shape(storage, engines or _NO_ENGINES, power)
     except ValueError as error:
         return _empty(inputs, UNKNOWN, [str(error)])
     try:
@@ -343,7 +343,7 @@ def _idle(case: Case) -> Iterator[str]:
 def _writers(case: Case) -> Iterator[str]:
     """Yield who writes to a managed mount that should hold databases alone, and is no engine that is understood."""
     for mount in case.mounts:
-        here = [row for row in case.engines.get("writers", ()) if row["device"] == mount["device"]]
+        here = [row for row in case.engines["writers"] if row["device"] == mount["device"]]
         if here and not requirements.holds_system(mount):
             names = ", ".join(dict.fromkeys(f"{row['name']} ({row['pid']})" for row in here[:_WRITERS]))
             more = f" and {len(here) - _WRITERS} more" if len(here) > _WRITERS else ""
@@ -655,17 +655,18 @@ def _check_age(storage: dict[str, Any], now: str) -> None:
 
 def _check_boot(collected: list[dict[str, Any]]) -> None:
     """Refuse facts of several boots: what held in the one need not in the other."""
-    boots = {facts.get("boot_id") for facts in collected}
-    if len(boots) != 1 or boots & {None, "", UNKNOWN}:
-        told = ", ".join(sorted(map(str, boots)))
+    boots = [facts.get("boot_id") for facts in collected]
+    told_one = all(isinstance(boot, str) and boot not in ("", UNKNOWN) for boot in boots)
+    if not told_one or len(set(boots)) != 1:
+        told = ", ".join(sorted(set(map(str, boots))))
         raise ValueError(
             f"the facts are of more than one boot, or do not say of which ({told}): the host was restarted"
             " while it was looked at; run again"
         )
 
 
-def _check_shape(storage: dict[str, Any], engines: dict[str, Any]) -> None:
-    found = shape.faults(storage, engines)
+def _check_shape(storage: dict[str, Any], engines: dict[str, Any], power: dict[str, Any] | None) -> None:
+    found = shape.faults(storage, engines, power)
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise ValueError(

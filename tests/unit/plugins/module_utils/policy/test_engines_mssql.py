@@ -59,7 +59,7 @@ def machine(fua: bool) -> SmallHost:
 
 
 def judged(found: dict[str, Any], host: SmallHost | None = None, **given: Any) -> dict[str, Any]:
-    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [found], "unattributed": []}
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [found], "unattributed": [], "writers": []}
     given = {"mounts": ["/srv/mssql"], "profile": "flush", **given}
     return assess(inputs(**given), collect(host or machine(fua=False), NOW), NOW, engines)
 
@@ -311,7 +311,7 @@ def test_a_stopped_build_that_will_flush_nothing_is_not_well(version: str) -> No
 @pytest.mark.fact(61)
 @pytest.mark.parametrize("version", ["14.0.3025.33", "unknown"])
 def test_where_loss_is_accepted_its_build_does_not_matter(version: str) -> None:
-    engines = {"time": NOW, "engines": [server(version=version)], "unattributed": []}
+    engines = {"time": NOW, "engines": [server(version=version)], "unattributed": [], "writers": []}
     given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
     found = assess(given, collect(machine(fua=False), NOW), NOW, engines)
     assert not any("version" in why for why in found["why"])
@@ -493,6 +493,7 @@ def test_where_loss_is_accepted_nothing_is_asked_of_it() -> None:
         "time": NOW,
         "engines": [server(words("on", "off", "0", "0"))],
         "unattributed": [],
+        "writers": [],
     }
     given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
     found = assess(given, collect(machine(fua=False), NOW), NOW, engines)

@@ -333,7 +333,7 @@ def test_a_licence_that_allows_more_is_taken_back_where_another_cannot_be_writte
 ) -> None:
     """Nothing loosens beside an engine that nobody can tell of; what is there may not stay wider than it."""
     lost = {"pid": 7, "name": "postgres", "why": "it calls itself postgres"}
-    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [], "unattributed": [lost]}
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [], "unattributed": [lost], "writers": []}
     asked = inputs("ups", attestations=list(WORDS), mounts=PG)
     told = power(guard=licensed(**changes))
     found = assess(asked, collect(host("off"), NOW), NOW, engines, told)
