@@ -16,7 +16,7 @@ from ..observation import UNKNOWN
 from . import faircom, mssql
 from .engine_rules import CHECKS, FULL, RELAXED, Rule
 from .profiles import Profile
-from .settings import Setting
+from .settings import MEND, Setting
 
 #: Who keeps an engine's settings elsewhere, and what to do there.
 _OWNERS = {
@@ -406,24 +406,27 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
     if instance["state"] == "stopped":
         return
     yield from _defects(instance)
-    for library in instance["preloads"]:
-        yield f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing"
     for row in rows:
         rule = _rule_of(instance, row)
         wrong = (
             rule and rule.loses and row.running not in (UNKNOWN, "stopped") and not rule.allows(row.running)
         )
         if wrong and row.klass == "safety" and row.verdict != "ok":
-            yield f"commits of {label} can vanish: {row.setting} is {row.running} ({row.target})"
+            why = f"commits of {label} can vanish: {row.setting} is {row.running} ({row.target})"
+            yield f"{why}; {row.remedy or MEND}"
     if instance["engine"] == "mssql":
-        yield from mssql.risks(instance, label)
+        remedy = next((row.remedy for row in rows if row.setting in mssql.LOSES and row.remedy), MEND)
+        yield from (f"{why}; {remedy}" for why in mssql.risks(instance, label))
 
 
 def _defects(instance: dict[str, Any]) -> Iterator[str]:
     """Yield the ways in which a running instance loses commits now that no setting mends."""
     label = _label(instance)
     for library in instance["preloads"]:
-        yield f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing"
+        yield (
+            f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing; take it out of"
+            " LD_PRELOAD and /etc/ld.so.preload, and restart it"
+        )
     if instance["engine"] == "mssql":
         yield from mssql.defects(instance, label)
     if instance["engine"] == "faircom":

@@ -15,7 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.engine_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.placement import place
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 
-from ..runs import NOW, inputs
+from ..runs import NOW, expect_cures, inputs
 from ..small_host import BOOT_ID, FakeMount, SmallHost
 from ..told_power import guard, power
 
@@ -130,7 +130,7 @@ def judged(*instances: dict[str, Any], profile: str | None = "strict", **given: 
     }
     given.setdefault("mounts", ["/srv/pgdata"])
     storage = collect(SmallHost(), NOW)
-    return assess(inputs(profile, **given), storage, NOW, engines)
+    return expect_cures(assess(inputs(profile, **given), storage, NOW, engines))
 
 
 def row(found: dict[str, Any], setting: str) -> dict[str, Any]:
@@ -999,3 +999,9 @@ class TestMounts:
         found = judged(mounts=None)
         assert found["verdict"] == "not_applicable"
         assert "no database engine was found" in found["why"][0]
+
+
+def test_a_library_that_takes_fsync_away_is_told_once_with_its_remedy() -> None:
+    why = [line for line in judged(instance(preloads=["/usr/lib/libeatmydata.so"]))["why"] if "fsync" in line]
+    assert len(why) == 1
+    assert "take it out of LD_PRELOAD and /etc/ld.so.preload, and restart it" in why[0]

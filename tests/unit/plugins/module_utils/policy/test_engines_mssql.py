@@ -15,7 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy import mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
 
-from ..runs import NOW, attested, enforce, inputs
+from ..runs import NOW, attested, enforce, expect_cures, inputs
 from ..small_host import BOOT_ID, SmallHost
 from .test_engines import instance, row
 
@@ -61,7 +61,7 @@ def machine(fua: bool) -> SmallHost:
 def judged(found: dict[str, Any], host: SmallHost | None = None, **given: Any) -> dict[str, Any]:
     engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [found], "unattributed": [], "writers": []}
     given = {"mounts": ["/srv/mssql"], "profile": "flush", **given}
-    return assess(inputs(**given), collect(host or machine(fua=False), NOW), NOW, engines)
+    return expect_cures(assess(inputs(**given), collect(host or machine(fua=False), NOW), NOW, engines))
 
 
 def planned(found: dict[str, Any]) -> dict[str, Any]:

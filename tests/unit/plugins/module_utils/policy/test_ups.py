@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS, nothing_known
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import LICENCE as PATH
 
-from ..runs import NOW, attested, enforce, inputs, settled
+from ..runs import NOW, attested, enforce, expect_cures, inputs, settled
 from ..small_host import BOOT_ID, BigHost, FakeMount, SmallHost
 from ..told_power import HOOK, LICENCE, WORDS, budget, condition, guard, licensed, power, seen, without_notify
 
@@ -41,7 +41,9 @@ def judged(
 ) -> dict[str, Any]:
     """Return the assessment of a host, of which /srv/pgdata is managed."""
     given = {"mounts": PG, **given}
-    return assess(inputs(profile, attestations=list(words), **given), collect(machine, NOW), NOW, None, told)
+    return expect_cures(
+        assess(inputs(profile, attestations=list(words), **given), collect(machine, NOW), NOW, None, told)
+    )
 
 
 def row(found: dict[str, Any], setting: str, layer: str = "power_guard") -> dict[str, Any]:
