@@ -354,7 +354,7 @@ def _is_met(budget: dict[str, Any]) -> bool:
         return False
     # Fractions are written with fewer digits than they are added with.
     is_sum = abs(sum(parts) - budget["needed"]) < 1
-    return budget["state"] == "met" and is_sum and budget["needed"] <= budget["available"]
+    return bool(budget["state"] == "met" and is_sum and budget["needed"] <= budget["available"])
 
 
 def _misfits(where: str, value: Any, shape: Shape) -> Iterator[str]:
