@@ -329,8 +329,10 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(argument_spec={"databases": {"type": "raw"}}, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    host = Host()
     try:
-        facts = collect(Host(), now, module.params["databases"])
+        host.expect_root()
+        facts = collect(host, now, module.params["databases"])
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")
     module.exit_json(changed=False, ansible_facts={"durable_engines": printable(facts)})

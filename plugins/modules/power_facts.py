@@ -307,6 +307,7 @@ def main() -> None:
         module.fail_json(msg=f"margin: seen {module.params['margin']}, wanted seconds, 0 or more")
     host = Host()
     try:
+        host.expect_root()
         facts = collect(host, now, module.params["stop_timeouts"], module.params["margin"])
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")

@@ -499,9 +499,11 @@ def main() -> None:
     spec = {"databases": {"type": "raw"}, "paths": {"type": "list", "elements": "str", "default": []}}
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    host = Host()
     try:
+        host.expect_root()
         paths = dict.fromkeys((*of_databases(module.params["databases"]), *module.params["paths"]))
-        facts = collect(Host(), now, paths)
+        facts = collect(host, now, paths)
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")
     module.exit_json(changed=False, ansible_facts={"durable_storage": printable(facts)})

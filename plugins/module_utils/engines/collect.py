@@ -355,8 +355,8 @@ def _blank(found: Instance, unit: str | None) -> dict[str, Any]:
         "pending_restart": [],
         "overrides": [],
     }
-    if found.flavour:
-        facts["flavour"] = found.flavour
+    if found.engine == mariadb.NAME:
+        facts["flavour"] = found.flavour or UNKNOWN
     if found.engine == firebird.NAME:
         facts["databases"] = []
     return facts

@@ -37,6 +37,7 @@ def run(
     common = {name: module.params[name] for name in shared or {}}
     options = {**common, "restart": module.params["restart"]} if restarts else common
     try:
+        host.expect_root()
         targets = [layer.target_of(row) for row in module.params["targets"]]
         released = module.params["state"] == "released"
         plan = (

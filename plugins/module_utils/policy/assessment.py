@@ -64,7 +64,7 @@ _HOW_TO_FIND = {"firebird": ": name its databases' paths in durable_databases"}
 _HAS_REMEDY = re.compile(r"[;:] (list|name|see to|mend|update|start|look) ")
 #: Names of processes in one warning.
 _WRITERS = 5
-_NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": []}
+_NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": [], "writers": []}
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
 
@@ -129,7 +129,7 @@ def assess(
         for facts in collected:
             _check_age(facts, now)
         _check_boot(collected)
-        _check_shape(storage, engines or _NO_ENGINES)
+        _check_shape(storage, engines or _NO_ENGINES, power)
     except ValueError as error:
         return _empty(inputs, UNKNOWN, [str(error)])
     try:
@@ -262,16 +262,17 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         units=[instance["unit"] for instance in case.engines["engines"] if instance["unit"]],
         today=case.today,
     )
-    risks = []
+    of_guard: list[str] = []
+    of_storage: list[Risk] = []
     if profile.promises_durability:
-        risks = [*guard.risks(case.power), *_risks(mounts, disks, words, guarded.held)]
+        of_guard, of_storage = guard.risks(case.power), _risks(mounts, disks, words, guarded.held)
     found = engines.assess(
         case.engines,
         profile,
         storage,
         lambda disk: requirements.fua_honoured(disk, words),
         "restart_engines" in inputs.allow,
-        lambda instance: bool(risks) and _lies_on_loss(case, instance, guarded.held),
+        lambda instance: bool(of_guard or of_storage) and _lies_on_loss(case, instance, guarded.held),
     )
     unknowns += [*found.unknowns, *_unplaced(case), *_not_found(case)]
     may_loosen = requirements.hold(guarded.needed) and not unknowns and not found.lasting
@@ -291,7 +292,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         profile,
         (*rows, *found.rows),
         guarded.needed,
-        [*risks, *found.risks],
+        [*of_guard, *(risk.told(rows) for risk in of_storage), *found.risks],
         unknowns,
         (
             *found.warnings,
@@ -343,7 +344,7 @@ def _idle(case: Case) -> Iterator[str]:
 def _writers(case: Case) -> Iterator[str]:
     """Yield who writes to a managed mount that should hold databases alone, and is no engine that is understood."""
     for mount in case.mounts:
-        here = [row for row in case.engines.get("writers", ()) if row["device"] == mount["device"]]
+        here = [row for row in case.engines["writers"] if row["device"] == mount["device"]]
         if here and not requirements.holds_system(mount):
             names = ", ".join(dict.fromkeys(f"{row['name']} ({row['pid']})" for row in here[:_WRITERS]))
             more = f" and {len(here) - _WRITERS} more" if len(here) > _WRITERS else ""
@@ -416,6 +417,24 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
     }
 
 
+class Risk(NamedTuple):
+    """A way in which acknowledged commits can vanish now: `why` in plain words, the `target` and `setting` of the
+    row that mends it, and what to do where no row says it."""
+
+    why: str
+    target: str
+    setting: str
+    remedy: str
+
+    def told(self, rows: Iterable[Setting]) -> str:
+        """Return it in one line, with what to do."""
+        said = (row.remedy for row in rows if (row.target, row.setting) == (self.target, self.setting))
+        return f"{self.why}; {next(filter(None, said), self.remedy)}"
+
+
+_BARRIERS = "take the option that puts them off away, and mount it anew"
+
+
 def _leaves(storage: dict[str, Any], mounts: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the disks below the mounts, and the reasons for stacks that are not understood."""
     by_name = {disk["name"]: disk for disk in storage["disks"]}
@@ -437,13 +456,19 @@ def _leaves(storage: dict[str, Any], mounts: list[dict[str, Any]]) -> tuple[list
 
 def _risks(
     mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: list[Attestation], held: frozenset[str]
-) -> list[str]:
-    """Return, in plain words, the ways in which acknowledged commits can vanish right now.
+) -> list[Risk]:
+    """Return the ways in which acknowledged commits can vanish right now.
 
     `held`: mount points whose barriers the guard has off, and puts back in time.
     """
     found = [
-        f"commits on {mount['target']} can vanish: it is mounted without barriers, and nothing is known of its disks"
+        Risk(
+            f"commits on {mount['target']} can vanish: it is mounted without barriers, and nothing is known of its"
+            " disks",
+            mount["target"],
+            "barrier",
+            _BARRIERS,
+        )
         for mount in mounts
         if mount["barrier"] == "off" and mount["disks"] == UNKNOWN
     ]
@@ -459,14 +484,34 @@ def _risks(
         if requirements.outlives_power(disk, words):
             continue
         lost = f"commits since the last flush on {disk['name']} can vanish"
+        target = disk["id"] or disk["name"]
         if disk["flush"] == "owed":
-            found.append(f"{lost}: a run ended before it flushed that disk")
+            found.append(
+                Risk(f"{lost}: a run ended before it flushed that disk", target, "flush", "run harden-db")
+            )
         if cache["kernel"] == "write through" and cache["device"] == "enabled":
-            found.append(f"{lost}: the kernel believes that it caches nothing and never flushes it")
-        found += [f"{lost}: {target} is mounted without barriers" for target in bare.get(disk["name"], ())]
-        found += [f"{lost}: {layer} passes no flush on" for layer in unheard.get(disk["name"], ())]
+            why = f"{lost}: the kernel believes that it caches nothing and never flushes it"
+            found.append(Risk(why, target, "kernel_belief", "run harden-db"))
         found += [
-            f"commits can be acknowledged before {disk['name']} has flushed them: {layer} has a partial parity log"
+            Risk(f"{lost}: {mounted} is mounted without barriers", mounted, "barrier", _BARRIERS)
+            for mounted in bare.get(disk["name"], ())
+        ]
+        found += [
+            Risk(
+                f"{lost}: {layer} passes no flush on",
+                layer,
+                "layer_belief",
+                "reboot, so that it is made anew",
+            )
+            for layer in unheard.get(disk["name"], ())
+        ]
+        found += [
+            Risk(
+                f"commits can be acknowledged before {disk['name']} has flushed them: {layer} has a partial parity log",
+                layer,
+                "consistency_policy",
+                "mdadm --grow --consistency-policy=resync, or turn the disks' caches off",
+            )
             for layer in hasty.get(disk["name"], ())
         ]
     return found
@@ -551,8 +596,8 @@ def _with_remedy(reason: str) -> str:
 
 def _awaited(found: Findings) -> str:
     if found.lasting:
-        return f"{', '.join(found.lasting)} is known to keep commits: see to its settings first"
-    return "the requirements are met"
+        return f"{', '.join(found.lasting)} is known to keep commits; see to its settings first"
+    return "the requirements are met; see to those that are not, and run again"
 
 
 def _missing(needed: list[Requirement], state: str) -> list[str]:
@@ -655,17 +700,18 @@ def _check_age(storage: dict[str, Any], now: str) -> None:
 
 def _check_boot(collected: list[dict[str, Any]]) -> None:
     """Refuse facts of several boots: what held in the one need not in the other."""
-    boots = {facts.get("boot_id") for facts in collected}
-    if len(boots) != 1 or boots & {None, "", UNKNOWN}:
-        told = ", ".join(sorted(map(str, boots)))
+    boots = [facts.get("boot_id") for facts in collected]
+    told_one = all(isinstance(boot, str) and boot not in ("", UNKNOWN) for boot in boots)
+    if not told_one or len(set(boots)) != 1:
+        told = ", ".join(sorted(set(map(str, boots))))
         raise ValueError(
             f"the facts are of more than one boot, or do not say of which ({told}): the host was restarted"
             " while it was looked at; run again"
         )
 
 
-def _check_shape(storage: dict[str, Any], engines: dict[str, Any]) -> None:
-    found = shape.faults(storage, engines)
+def _check_shape(storage: dict[str, Any], engines: dict[str, Any], power: dict[str, Any] | None) -> None:
+    found = shape.faults(storage, engines, power)
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise ValueError(

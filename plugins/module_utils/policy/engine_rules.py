@@ -128,7 +128,14 @@ _FAIRCOM = {
         loses=False,
         live=False,
     ),
-    "SYNC_LOG": Rule(("off",), "off", "Linux builds do not know it", loses=False, live=False),
+    # An option of its own, whatever LOG_WRITETHRU says.
+    "SYNC_LOG": Rule(
+        ("off",),
+        "off",
+        "the transaction log is opened without O_SYNC, and flushed by another call",
+        loses=False,
+        live=False,
+    ),
     "NO_SYS_FLUSH_ON_CLOSE": Rule(
         ("off",),
         "off",

@@ -8,6 +8,7 @@ Pure: `durable_engines` in, rows out, as policy/settings.py for disks and mounts
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from ..observation import UNKNOWN
 from . import faircom, mssql
 from .engine_rules import CHECKS, FULL, RELAXED, Rule
 from .profiles import Profile
-from .settings import Setting
+from .settings import MEND, Setting
 
 #: Who keeps an engine's settings elsewhere, and what to do there.
 _OWNERS = {
@@ -113,8 +114,15 @@ def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
         yield f"{label}: {evidence['observation']['reason']}"
     elif not instance["settings"] and not instance.get("databases"):
         yield f"{label}: nothing is known of its settings"
+    if instance["state"] == UNKNOWN:
+        yield f"{label}: whether it runs is not known; see systemctl status {instance['unit'] or ''}".rstrip()
+    if instance.get("flavour") == UNKNOWN:
+        yield f"{label}: whether it is MariaDB or MySQL is not known, and their settings differ; start it once"
+    if instance["engine"] == "firebird" and not instance["databases"]:
+        yield f"{label}: none of its databases was found; name their paths in durable_databases"
     lost = {field for field in _NEEDED if evidence.get(field, {}).get("value") == UNKNOWN}
     lost |= {field for field in _TOLD if field not in evidence}
+    lost |= {"namespace"} if instance["namespace"] == UNKNOWN else set()
     incomplete = evidence.get("files", {}).get("value") == "partial"
     nowhere = "directories" in lost or not instance["directories"]
     if incomplete and (nowhere or instance["engine"] in _ANYWHERE):
@@ -130,7 +138,7 @@ def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
 def nothing_known(now: str, why: str) -> dict[str, Any]:
     """Return what stands for durable_engines where it could not be collected: a host that may run any."""
     lost = {"pid": None, "name": "what runs here", "why": why}
-    return {"time": now, "engines": [], "unattributed": [lost]}
+    return {"time": now, "engines": [], "unattributed": [lost], "writers": []}
 
 
 def paths(found: dict[str, Any]) -> list[str]:
@@ -188,7 +196,7 @@ def _rows(
         # Of one that tells nothing at all this is said once, elsewhere.
         if instance["settings"] and not _is_absent(instance, name) and not _is_moot(instance, rule):
             yield _row(instance, name, rule, seen, may_restart)
-    for override in instance.get("overrides", ()):
+    for override in instance["overrides"]:
         broken, full = (of.get(override["setting"]) for of in (wanted, FULL[_kind(instance)]))
         # Where loss is accepted, a role that keeps its commits may.
         is_strict = full is not None and full.allows(override["value"])
@@ -369,7 +377,7 @@ def _flushes(instance: dict[str, Any]) -> str:
     """Return what the server's settings mean for a database without forced writes."""
     said = {name: row["persisted"] for name, row in instance["settings"].items()}
     writes, seconds = said.get("MaxUnflushedWrites", UNKNOWN), said.get("MaxUnflushedWriteTime", UNKNOWN)
-    if UNKNOWN in (writes, seconds):
+    if not all(re.fullmatch(r"-?\d{1,9}", word, re.ASCII) for word in (writes, seconds)):
         return ""
     if max(int(writes), int(seconds)) < 0:
         return ", for the server never asks it to (MaxUnflushedWrites and MaxUnflushedWriteTime are off)"
@@ -404,16 +412,21 @@ def _risks(instance: dict[str, Any], rows: list[Setting]) -> Iterator[str]:
             rule and rule.loses and row.running not in (UNKNOWN, "stopped") and not rule.allows(row.running)
         )
         if wrong and row.klass == "safety" and row.verdict != "ok":
-            yield f"commits of {label} can vanish: {row.setting} is {row.running} ({row.target})"
+            why = f"commits of {label} can vanish: {row.setting} is {row.running} ({row.target})"
+            yield f"{why}; {row.remedy or MEND}"
     if instance["engine"] == "mssql":
-        yield from mssql.risks(instance, label)
+        remedy = next((row.remedy for row in rows if row.setting in mssql.LOSES and row.remedy), MEND)
+        yield from (f"{why}; {remedy}" for why in mssql.risks(instance, label))
 
 
 def _defects(instance: dict[str, Any]) -> Iterator[str]:
     """Yield the ways in which a running instance loses commits now that no setting mends."""
     label = _label(instance)
     for library in instance["preloads"]:
-        yield f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing"
+        yield (
+            f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing; take it out of"
+            " LD_PRELOAD and /etc/ld.so.preload, and restart it"
+        )
     if instance["engine"] == "mssql":
         yield from mssql.defects(instance, label)
     if instance["engine"] == "faircom":

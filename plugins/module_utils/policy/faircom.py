@@ -19,7 +19,7 @@ from .placement import place
 from .profiles import KEEP, SHORT, Profile
 
 WRITE_THROUGH = ("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU")
-#: The same defect under its old name.
+#: Options that such builds take for a wish for O_SYNC: SYNC_LOG, an option of its own, as well.
 _ASKS_FOR_SYNC = (*WRITE_THROUGH, "SYNC_LOG")
 _FIRST = "V10.3.1.21834 (build 140307)"
 #: Milliseconds for which a commit may wait for others before somebody should be told.

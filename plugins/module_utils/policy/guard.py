@@ -18,6 +18,8 @@ from .requirements import only_database
 from .settings import Setting
 
 LAYER = "power_guard"
+#: Where it tells more.
+_SEE = "see journalctl -u durable-dbhost-guard"
 #: The verdict on barriers that the guard has put back, or has not taken away yet: not drift.
 TIGHTENED = "tightened"
 _FSTYPES = ("ext4", "ext3")
@@ -76,7 +78,9 @@ def risks(power: dict[str, Any] | None) -> list[str]:
     guard = _guard(power)
     if guard["state"] != "failed":
         return []
-    return [f"commits can vanish: the guard could not put all barriers back and flush: {guard['reason']}"]
+    return [
+        f"commits can vanish: the guard could not put all barriers back and flush: {guard['reason']}; {_SEE}"
+    ]
 
 
 def barrier(
@@ -94,7 +98,9 @@ def barrier(
         return row
     by_guard = row._replace(layer=LAYER, wanted_running="off", phase=None, remedy="")
     if row.running == "on":
-        return by_guard._replace(verdict=TIGHTENED, why=_why_tight(mount["target"], _guard(power)))
+        found = _guard(power)
+        remedy = _SEE if found["state"] == "failed" else ""
+        return by_guard._replace(verdict=TIGHTENED, why=_why_tight(mount["target"], found), remedy=remedy)
     if is_held:
         why = (
             f"the guard has them off, and puts them back when the UPS is in doubt: {_guard(power)['reason']}"
@@ -185,7 +191,7 @@ def _row(
 ) -> Setting:
     reason = why if seen == UNKNOWN else None
     observed = {"value": seen, "source": _LICENCE, "reason": reason}
-    remedy = "" if verdict == "ok" else "run harden-db" if phase else "see journalctl -u durable-dbhost-guard"
+    remedy = "" if verdict == "ok" else "run harden-db" if phase else _SEE
     return Setting(
         layer=LAYER,
         target="host",

@@ -28,7 +28,7 @@ _CAUSES = (
     ),
     (
         re.compile(r"become|sudo|\bsu:|\bdoas|privilege escalation|password", re.I),
-        "root's rights were not given ({said}); log in as root, or see to become and its password (-K)",
+        "root's rights were not given ({said}); log in as root, or add -b (become: true), with its password (-K)",
     ),
     (
         re.compile(r"template|undefined|Finalization of task args|vault", re.I),

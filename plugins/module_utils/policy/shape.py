@@ -18,6 +18,8 @@ from ..facts import mountwords
 from ..facts.caches import CONTROLS
 from ..facts.kinds import KINDS
 from ..observation import UNKNOWN
+from . import budgets
+from .plan import ENGINES
 
 #: A shape: a test of one value and what it wants in words, a mapping of fields, or a list's one shape.
 Shape = Union["Leaf", dict[str, Any], list[Any]]
@@ -61,6 +63,11 @@ _YES_NO = _words("yes", "no")
 _YES_NO_UNKNOWN = _words("yes", "no", UNKNOWN)
 _DEVICE = _pattern(r"\d+:\d+", "a device number", UNKNOWN)
 _PATH = _pattern(r"/.*", "an absolute path")
+#: True is 1 to Python.
+_NUMBER = Leaf(lambda value: isinstance(value, (int, float)) and not isinstance(value, bool), "a number")
+_SECONDS = Leaf(
+    lambda value: _NUMBER.fits(value) or value in ("infinity", UNKNOWN), f"seconds, infinity or {UNKNOWN}"
+)
 #: Of one observation, as `evidence` has it.
 _EVIDENCE = Leaf(
     lambda value: (
@@ -176,49 +183,178 @@ _STORAGE = {
     "licensed": _YES_NO,
     "tuned": {"profile": _or_none(_TEXT), "sets": _MAPPING},
 }
+#: Of an engine's facts every value is text.
+_OBSERVED = Leaf(
+    lambda value: _EVIDENCE.fits(value) and isinstance(value["value"], str),
+    f"{_EVIDENCE.wanted}, the value text",
+)
 _INSTANCE = {
-    "engine": _NAME,
+    "engine": _words(*ENGINES),
     "name": _NAME,
     "state": _words("running", "stopped", UNKNOWN),
     "version": _TEXT,
+    "config": _or_none(_TEXT),
     "unit": _or_none(_TEXT),
-    "managed_by": _WORD,
-    "namespace": _TEXT,
-    "directories": _each(_TEXT, "a list of paths"),
+    "managed_by": _words(
+        "systemd", "pacemaker", "patroni", "container", "galera", "group_replication", "none", UNKNOWN
+    ),
+    "starts_at_boot": _YES_NO_UNKNOWN,
+    "namespace": _words("host", "private", "container", UNKNOWN),
+    "directories": _each(_PATH, "a list of absolute paths"),
     "preloads": _each(_TEXT, "a list of paths"),
     "pending_restart": _each(_TEXT, "a list of settings"),
-    "files": [{"directory": _TEXT, "device": _TEXT, "opened": _ANY, "count": _ANY}],
+    "overrides": [dict.fromkeys(("scope", "setting", "value", "source", "remedy"), _TEXT)],
+    "files": [
+        {
+            "directory": _PATH,
+            "device": _DEVICE,
+            "opened": _pattern(r"(buffered|direct)( d?sync)?", f"how it is open, or {UNKNOWN}", UNKNOWN),
+            "count": _NUMBER,
+        }
+    ],
     "settings": _MAPPING,
     "evidence": _MAPPING,
 }
-_SETTING = {"running": _TEXT, "persisted": _TEXT, "source": _or_none(_TEXT), "reason": _or_none(_TEXT)}
-_DATABASE = {
-    **dict.fromkeys(("path", "forced_writes", "running", "in_use", "mode"), _TEXT),
-    "owner": _or_none(_TEXT),
-    "reason": _or_none(_TEXT),
+#: What every instance of one engine has besides.
+_INSTANCE_OF: dict[str, dict[str, Any]] = {
+    "mariadb": {"flavour": _words("mariadb", "mysql", UNKNOWN)},
+    "firebird": {
+        "databases": [
+            {
+                "path": _NAME,
+                "forced_writes": _words("on", "off", UNKNOWN),
+                "running": _words("on", "off", "closed", UNKNOWN),
+                "in_use": _YES_NO_UNKNOWN,
+                "mode": _words("read_write", "read_only", "shutdown", "backup", UNKNOWN),
+                "owner": _or_none(_TEXT),
+                "reason": _or_none(_TEXT),
+            }
+        ]
+    },
 }
+#: Of observations that the policy reads, what they may be.
+_WORDS = {"files": _words("complete", "partial", UNKNOWN), "write_through": _YES_NO_UNKNOWN}
+#: Facts that are told twice: as a field, and as the observation that it is from.
+_TWICE = ("version", "managed_by")
+_SETTING = {"running": _TEXT, "persisted": _TEXT, "source": _or_none(_TEXT), "reason": _or_none(_TEXT)}
 _ENGINES = {
     "time": _TEXT,
     "engines": [_INSTANCE],
     "unattributed": [{"pid": _ANY, "name": _TEXT, "why": _or_none(_TEXT)}],
+    "writers": [{"pid": _ANY, "name": _TEXT, "device": _DEVICE, "example": _TEXT}],
 }
+_STATE = _words("met", "unmet", UNKNOWN)
+_BUDGET = {
+    "needed": _SECONDS,
+    "available": _SECONDS,
+    "state": _STATE,
+    "terms": [{"name": _TEXT, "seconds": _SECONDS, "source": _TEXT}],
+}
+_POWER = {
+    "time": _TEXT,
+    "monitor": _words("nut", "apcupsd", "none", UNKNOWN),
+    "mode": _TEXT,
+    "upses": [
+        {
+            "system": _TEXT,
+            "driver": _TEXT,
+            "power_value": _ANY,
+            "user": _ANY,
+            "type": _ANY,
+            "status": _each(_TEXT, "a list of text"),
+            "charge": _ANY,
+            "runtime": _ANY,
+            "runtime_low": _ANY,
+        }
+    ],
+    "timing": _MAPPING,
+    "budget": dict.fromkeys(budgets.NAMES, _BUDGET),
+    "conditions": [
+        {
+            "name": _NAME,
+            "state": _STATE,
+            **dict.fromkeys(("target", "evidence", "why", "remedy"), _TEXT),
+        }
+    ],
+    "guard": {
+        "state": _words("absent", "waiting", "loose", "tight", "failed", "stopped", UNKNOWN),
+        "reason": _or_none(_TEXT),
+        "since": _or_none(_TEXT),
+        "quiet": _or_none(_NUMBER),
+        "mounts": [{"target": _PATH, "barrier": _words("on", "off", UNKNOWN)}],
+        "licence": _ANY,
+    },
+    "settings": Leaf(
+        lambda value: isinstance(value, dict) and all(map(_EVIDENCE.fits, value.values())),
+        f"a mapping to {_EVIDENCE.wanted}",
+    ),
+    "evidence": _MAPPING,
+}
+_LICENCE = {"mounts": _each(_PATH, "a list of absolute paths"), "units": _NAMES}
 
 
-def faults(storage: Any, engines: Any) -> list[str]:
+def faults(storage: Any, engines: Any, power: Any = None) -> list[str]:
     """Return what is wrong with the facts, each in one line; nothing where the policy can read them.
 
-    `storage` is `durable_storage`, `engines` is `durable_engines`.
+    `storage` is `durable_storage`, `engines` is `durable_engines`, `power` is `durable_power`, None where nobody
+    asked for it.
     """
     found = [*_misfits("durable_storage", storage, _STORAGE), *_misfits("durable_engines", engines, _ENGINES)]
+    if power is not None:
+        found += _misfits("durable_power", power, _POWER)
     if not found:
         found += _contradictions(storage)
         for number, instance in enumerate(engines["engines"]):
-            where = f"durable_engines.engines[{number}]"
-            for name, seen in instance["settings"].items():
-                found += _misfits(f"{where}.settings.{name}", seen, _SETTING)
-            for place, seen in enumerate(instance.get("databases") or ()):
-                found += _misfits(f"{where}.databases[{place}]", seen, _DATABASE)
+            found += _of_instance(f"durable_engines.engines[{number}]", instance)
+        found += _of_power(power) if power is not None else ()
     return found
+
+
+def _of_instance(where: str, instance: dict[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with an instance whose fields have their shape: what they hold, and hold together."""
+    yield from _misfits(where, instance, _INSTANCE_OF.get(instance["engine"], {}))
+    for name, seen in instance["settings"].items():
+        yield from _misfits(f"{where}.settings.{name}", seen, _SETTING)
+    evidence = instance["evidence"]
+    wrong = list(_misfits(f"{where}.evidence", evidence, dict.fromkeys(evidence, _OBSERVED)))
+    for name, words in _WORDS.items():
+        if not wrong and name in evidence:
+            wrong += _misfits(f"{where}.evidence.{name}.value", evidence[name]["value"], words)
+    yield from wrong
+    if not wrong:
+        said = {
+            **{name: instance[name] for name in _TWICE},
+            "preloads": " ".join(instance["preloads"]) or "none",
+        }
+        for name, value in said.items():
+            seen = evidence.get(name, {}).get("value", value)
+            if seen != value and (name, seen) != ("preloads", UNKNOWN):
+                yield f"{where}.{name}: seen {value}, and its evidence is {seen}"
+
+
+def _of_power(power: dict[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with power facts whose fields have their shape."""
+    if power["guard"]["licence"] is not None:
+        yield from _misfits("durable_power.guard.licence", power["guard"]["licence"], _LICENCE)
+    states = {condition["name"]: condition["state"] for condition in power["conditions"]}
+    for name in budgets.NAMES:
+        of_condition = states.get(f"runtime_{name}")
+        if of_condition == "met" and not _is_met(power["budget"][name]):
+            yield f"durable_power.budget.{name}: its condition is met, and its sum is not"
+    if power["monitor"] in ("none", UNKNOWN) and states.get("monitor_active") == "met":
+        yield f"durable_power.monitor: it is {power['monitor']}, and active"
+
+
+def _is_met(budget: dict[str, Any]) -> bool:
+    """Tell whether a budget's own numbers say what its condition says."""
+    parts = [term["seconds"] for term in budget["terms"]]
+    if not parts or not all(
+        isinstance(part, (int, float)) for part in (*parts, budget["needed"], budget["available"])
+    ):
+        return False
+    # Fractions are written with fewer digits than they are added with.
+    is_sum = abs(sum(parts) - budget["needed"]) < 1
+    return bool(budget["state"] == "met" and is_sum and budget["needed"] <= budget["available"])
 
 
 def _misfits(where: str, value: Any, shape: Shape) -> Iterator[str]:

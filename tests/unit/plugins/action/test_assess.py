@@ -129,6 +129,12 @@ def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer
             "blocked",
             "the host's variables: Finalization of task args",
         ),
+        (
+            "This machine cannot be observed: seen user 1000, wanted root (become)",
+            "unknown",
+            "no facts: root's rights were not given (This machine cannot be observed: seen user 1000, wanted root (become));"
+            " log in as root, or add -b (become: true)",
+        ),
         ("No more room", "unknown", "no facts: No more room"),
         ("", "unknown", "no facts: a task failed, and said nothing"),
     ],

@@ -42,7 +42,7 @@ PROFILE = {
 def choose(**arguments: Any) -> dict[str, Any]:
     """Return the managed mounts of a small host."""
     storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), "now", ())}}
-    engines = {"ansible_facts": {"durable_engines": {"engines": [], "unattributed": []}}}
+    engines = {"ansible_facts": {"durable_engines": {"engines": [], "unattributed": [], "writers": []}}}
     base = {
         "storage": storage,
         "engines": engines,

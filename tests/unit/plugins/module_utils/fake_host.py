@@ -108,6 +108,11 @@ class FakeHost(Host):
     """
 
     until = float("inf")
+    #: As whom the process acts.
+    acts_as = 0
+
+    def user(self) -> int:
+        return self.acts_as
 
     def __init__(self) -> None:
         self.files = Tree()

@@ -6,13 +6,21 @@
 from __future__ import annotations
 
 import re
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 pytest.importorskip("ansible")
 
-from ansible_collections.durable.dbhost.plugins.modules import storage_facts
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_results
+from ansible_collections.durable.dbhost.plugins.modules import (
+    engine_facts,
+    io_scheduler,
+    power_facts,
+    storage_facts,
+)
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import BOOT_ID, SmallHost
 
 from .run_module import run_module
@@ -47,3 +55,26 @@ def test_a_machine_that_cannot_be_observed_fails_by_cause(
     del host.files["/proc/self/mountinfo"]
     result = run_module(storage_facts, host, monkeypatch, capsys)
     assert result["msg"] == "This machine cannot be observed: /proc/self/mountinfo: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        (storage_facts, {}),
+        (engine_facts, {}),
+        (power_facts, {}),
+        (io_scheduler, {"targets": [{"device": "sda", "scheduler": "none"}]}),
+    ],
+)
+def test_who_is_not_root_is_told_so_in_one_line(
+    module: ModuleType, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Else much would look as if it were not there."""
+    host = SmallHost()
+    host.acts_as = 1000
+    result = run_module(module, host, monkeypatch, capsys, **arguments)
+    assert result["failed"]
+    assert result["msg"].endswith("seen user 1000, wanted root (become)")
+    (why,) = assess_results(Inputs(), "2026-01-31T12:00:00Z", result, None, None)["why"]
+    assert "\n" not in why
+    assert "log in as root, or add -b (become: true)" in why

@@ -405,7 +405,7 @@ def test_facts_of_another_run_count_as_none(time: str, verdict: str) -> None:
 @pytest.mark.parametrize("other", ["engines", "power"])
 def test_facts_of_two_boots_count_as_none(other: str, boot: str | None) -> None:
     storage = collect(SmallHost(), NOW)
-    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [], "unattributed": []}
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [], "unattributed": [], "writers": []}
     others: dict[str, Any] = {"engines": engines, "power": power()}
     assert assess(inputs(), storage, NOW, **others)["verdict"] == "drifted"
     others[other] = {**others[other], "boot_id": boot}

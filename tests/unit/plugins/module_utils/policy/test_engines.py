@@ -15,7 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.engine_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.placement import place
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 
-from ..runs import NOW, inputs
+from ..runs import NOW, expect_cures, inputs
 from ..small_host import BOOT_ID, FakeMount, SmallHost
 from ..told_power import guard, power
 
@@ -70,10 +70,16 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         }
         for name, word in good.items()
     }
-    evidence = {"files": ALL_FILES, "preloads": NO_PRELOADS}
+    preloads = {**NO_PRELOADS, "value": " ".join(given.get("preloads", ())) or "none"}
+    evidence = {"files": ALL_FILES, "preloads": preloads}
+    if engine == "mariadb":
+        given.setdefault("flavour", "mariadb")
     if engine in ("faircom", "mssql"):
         evidence["write_through"] = WRITTEN_THROUGH
-    given["evidence"] = {**evidence, **given.get("evidence", {})}
+    # One that is {} is not told at all.
+    given["evidence"] = {
+        name: each for name, each in {**evidence, **given.get("evidence", {})}.items() if each
+    }
     return {
         "engine": engine,
         "name": "main",
@@ -115,10 +121,16 @@ def database(**given: str) -> dict[str, Any]:
 def judged(*instances: dict[str, Any], profile: str | None = "strict", **given: Any) -> dict[str, Any]:
     """Return the assessment of a host with these engines on /srv/pgdata."""
     unattributed = given.pop("unattributed", [])
-    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": list(instances), "unattributed": unattributed}
+    engines = {
+        "boot_id": BOOT_ID,
+        "time": NOW,
+        "engines": list(instances),
+        "unattributed": unattributed,
+        "writers": [],
+    }
     given.setdefault("mounts", ["/srv/pgdata"])
     storage = collect(SmallHost(), NOW)
-    return assess(inputs(profile, **given), storage, NOW, engines)
+    return expect_cures(assess(inputs(profile, **given), storage, NOW, engines))
 
 
 def row(found: dict[str, Any], setting: str) -> dict[str, Any]:
@@ -464,6 +476,7 @@ def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str)
         "time": NOW,
         "engines": [instance(engine, databases=[])],
         "unattributed": [],
+        "writers": [],
     }
     given = inputs("strict", mounts=["/srv/pgdata"])
     assert assess(given, collect(host, NOW), NOW, engines)["exposed"] == []
@@ -591,6 +604,12 @@ def test_what_is_not_told_at_all_is_not_known(field: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["unknown", "running"])
+def test_it_is_unknown_whether_it_runs(state: str) -> None:
+    told = "whether it runs is not known" in "\n".join(judged(instance(state=state))["why"])
+    assert told == (state == "unknown")
+
+
+@pytest.mark.parametrize("state", ["unknown", "running"])
 def test_what_is_not_known_to_be_stopped_loses_commits_as_what_runs(state: str) -> None:
     assert judged(instance(state=state, running={"fsync": "off"}))["verdict"] == "at_risk"
     assert judged(instance(state=state, preloads=["libeatmydata.so"]))["verdict"] == "at_risk"
@@ -648,7 +667,13 @@ def test_an_engine_on_another_sound_mount_is_not_said_to_have_been_exposed() -> 
     here, there = instance(), instance("mariadb", directories=["/srv/maria"])
     lost, split = instance("faircom", directories=[]), instance("firebird", databases=[], name="split")
     split["directories"] = ["/srv/pgdata", "/srv/nowhere"]
-    engines = {"time": NOW, "boot_id": BOOT_ID, "engines": [here, there, lost, split], "unattributed": []}
+    engines = {
+        "time": NOW,
+        "boot_id": BOOT_ID,
+        "engines": [here, there, lost, split],
+        "unattributed": [],
+        "writers": [],
+    }
     given = inputs("strict", mounts=["/srv/pgdata", "/srv/maria"])
     storage = collect(host, NOW)
     storage["unresolved"]["/srv/nowhere"] = "a disk hangs"
@@ -661,7 +686,7 @@ def test_an_engine_on_another_sound_mount_is_not_said_to_have_been_exposed() -> 
 @pytest.mark.fact(53)
 def test_a_guard_that_failed_exposed_every_engine() -> None:
     facts = power(guard=guard("failed", "a disk hangs"))
-    engines = {"time": NOW, "boot_id": BOOT_ID, "engines": [instance()], "unattributed": []}
+    engines = {"time": NOW, "boot_id": BOOT_ID, "engines": [instance()], "unattributed": [], "writers": []}
     given = inputs("strict", mounts=["/srv/pgdata"])
     assert assess(given, collect(SmallHost(), NOW), NOW, engines, facts)["exposed"]
 
@@ -674,7 +699,7 @@ class TestLoosening:
         host = SmallHost()
         host.disk("sda").cache = "disabled"
         storage = collect(host, NOW)
-        engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [given], "unattributed": []}
+        engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [given], "unattributed": [], "writers": []}
         given = {"profile": "flush", "mounts": ["/srv/pgdata"], **more}
         return assess(inputs(**given), storage, NOW, engines)
 
@@ -900,7 +925,13 @@ class TestMounts:
             host.links["/srv/pgdata/15/pg_wal"] = "/srv/maria/wal"
         log.barrier = "off"
         server = instance(directories=["/srv/pgdata/15"], state=state)
-        engines = {"time": NOW, "boot_id": BOOT_ID, "engines": [] if named else [server], "unattributed": []}
+        engines = {
+            "time": NOW,
+            "boot_id": BOOT_ID,
+            "engines": [] if named else [server],
+            "unattributed": [],
+            "writers": [],
+        }
         storage = collect(host, NOW, ["/srv/pgdata/15"])
         databases = [{"engine": "postgresql", "paths": ["/srv/pgdata/15"]}] if named else None
         found = assess(inputs("strict", mounts=None, databases=databases), storage, NOW, engines)
@@ -970,3 +1001,9 @@ class TestMounts:
         found = judged(mounts=None)
         assert found["verdict"] == "not_applicable"
         assert "no database engine was found" in found["why"][0]
+
+
+def test_a_library_that_takes_fsync_away_is_told_once_with_its_remedy() -> None:
+    why = [line for line in judged(instance(preloads=["/usr/lib/libeatmydata.so"]))["why"] if "fsync" in line]
+    assert len(why) == 1
+    assert "take it out of LD_PRELOAD and /etc/ld.so.preload, and restart it" in why[0]

@@ -260,6 +260,12 @@ def test_on_xfs_over_a_disk_without_a_cache_it_is_not() -> None:
     (disk,) = [disk for disk in storage["disks"] if disk["name"] == "sdb"]
     disk["write_cache"]["volatile"] = "non_volatile"
     server = instance("faircom", directories=["/srv/mssql"])
-    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [server], "unattributed": []}
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [server], "unattributed": [], "writers": []}
     found = assess(inputs("flush", mounts=["/srv/mssql"]), storage, NOW, engines)
     assert not any("XFS" in warning for warning in found["warnings"])
+
+
+def test_sync_log_is_an_option_of_its_own_that_takes_o_sync_away() -> None:
+    found = row(judged(instance("faircom", persisted={"SYNC_LOG": "on"})), "SYNC_LOG")
+    assert (found["verdict"], found["wanted_persisted"]) == ("drift_persisted", "off")
+    assert "without O_SYNC" in found["why"]

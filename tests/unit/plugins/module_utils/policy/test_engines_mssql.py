@@ -15,7 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy import mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
 
-from ..runs import NOW, attested, enforce, inputs
+from ..runs import NOW, attested, enforce, expect_cures, inputs
 from ..small_host import BOOT_ID, SmallHost
 from .test_engines import instance, row
 
@@ -59,9 +59,9 @@ def machine(fua: bool) -> SmallHost:
 
 
 def judged(found: dict[str, Any], host: SmallHost | None = None, **given: Any) -> dict[str, Any]:
-    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [found], "unattributed": []}
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [found], "unattributed": [], "writers": []}
     given = {"mounts": ["/srv/mssql"], "profile": "flush", **given}
-    return assess(inputs(**given), collect(host or machine(fua=False), NOW), NOW, engines)
+    return expect_cures(assess(inputs(**given), collect(host or machine(fua=False), NOW), NOW, engines))
 
 
 def planned(found: dict[str, Any]) -> dict[str, Any]:
@@ -311,7 +311,7 @@ def test_a_stopped_build_that_will_flush_nothing_is_not_well(version: str) -> No
 @pytest.mark.fact(61)
 @pytest.mark.parametrize("version", ["14.0.3025.33", "unknown"])
 def test_where_loss_is_accepted_its_build_does_not_matter(version: str) -> None:
-    engines = {"time": NOW, "engines": [server(version=version)], "unattributed": []}
+    engines = {"time": NOW, "engines": [server(version=version)], "unattributed": [], "writers": []}
     given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
     found = assess(given, collect(machine(fua=False), NOW), NOW, engines)
     assert not any("version" in why for why in found["why"])
@@ -506,6 +506,7 @@ def test_where_loss_is_accepted_nothing_is_asked_of_it() -> None:
         "time": NOW,
         "engines": [server(words("on", "off", "0", "0"))],
         "unattributed": [],
+        "writers": [],
     }
     given = inputs("disposable", mounts=["/srv/mssql"], accept_data_loss=True)
     found = assess(given, collect(machine(fua=False), NOW), NOW, engines)

@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS, nothing_known
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import LICENCE as PATH
 
-from ..runs import NOW, attested, enforce, inputs, settled
+from ..runs import NOW, attested, enforce, expect_cures, inputs, settled
 from ..small_host import BOOT_ID, BigHost, FakeMount, SmallHost
 from ..told_power import HOOK, LICENCE, WORDS, budget, condition, guard, licensed, power, seen, without_notify
 
@@ -41,7 +41,9 @@ def judged(
 ) -> dict[str, Any]:
     """Return the assessment of a host, of which /srv/pgdata is managed."""
     given = {"mounts": PG, **given}
-    return assess(inputs(profile, attestations=list(words), **given), collect(machine, NOW), NOW, None, told)
+    return expect_cures(
+        assess(inputs(profile, attestations=list(words), **given), collect(machine, NOW), NOW, None, told)
+    )
 
 
 def row(found: dict[str, Any], setting: str, layer: str = "power_guard") -> dict[str, Any]:
@@ -333,7 +335,7 @@ def test_a_licence_that_allows_more_is_taken_back_where_another_cannot_be_writte
 ) -> None:
     """Nothing loosens beside an engine that nobody can tell of; what is there may not stay wider than it."""
     lost = {"pid": 7, "name": "postgres", "why": "it calls itself postgres"}
-    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [], "unattributed": [lost]}
+    engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [], "unattributed": [lost], "writers": []}
     asked = inputs("ups", attestations=list(WORDS), mounts=PG)
     told = power(guard=licensed(**changes))
     found = assess(asked, collect(host("off"), NOW), NOW, engines, told)
