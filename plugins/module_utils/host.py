@@ -58,6 +58,12 @@ class Result(NamedTuple):
     stderr: str
 
 
+def expect_root(host: Host) -> None:
+    """Raise Unobservable unless this process acts as root: to others much looks as if it were not there."""
+    if host.user() != 0:
+        raise Unobservable(f"seen user {host.user()}, wanted root (become)")
+
+
 class Host:
     """The machine itself.
 
@@ -69,11 +75,6 @@ class Host:
     def user(self) -> int:
         """Return the number of the user as whom this process acts."""
         return os.geteuid()
-
-    def expect_root(self) -> None:
-        """Raise Unobservable unless this process acts as root: to others much looks as if it were not there."""
-        if self.user() != 0:
-            raise Unobservable(f"seen user {self.user()}, wanted root (become)")
 
     def read(self, path: str) -> str:
         """Return a text file's content, byte for byte. Raises Unobservable with the reason."""

@@ -321,7 +321,11 @@ import time
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    Host,
+    Unobservable,
+    expect_root,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 
 
@@ -331,7 +335,7 @@ def main() -> None:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     host = Host()
     try:
-        host.expect_root()
+        expect_root(host)
         facts = collect(host, now, module.params["databases"])
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")

@@ -289,7 +289,11 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    Host,
+    Unobservable,
+    expect_root,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import installed
 from ansible_collections.durable.dbhost.plugins.module_utils.power.look import collect
@@ -307,7 +311,7 @@ def main() -> None:
         module.fail_json(msg=f"margin: seen {module.params['margin']}, wanted seconds, 0 or more")
     host = Host()
     try:
-        host.expect_root()
+        expect_root(host)
         facts = collect(host, now, module.params["stop_timeouts"], module.params["margin"])
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")

@@ -489,7 +489,11 @@ import time
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    Host,
+    Unobservable,
+    expect_root,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
 
@@ -501,7 +505,7 @@ def main() -> None:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     host = Host()
     try:
-        host.expect_root()
+        expect_root(host)
         paths = dict.fromkeys((*of_databases(module.params["databases"]), *module.params["paths"]))
         facts = collect(host, now, paths)
     except Unobservable as error:

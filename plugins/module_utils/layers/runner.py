@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..host import ChangeFailed, Host, Unobservable
+from ..host import ChangeFailed, Host, Unobservable, expect_root
 from .layer import as_diff
 
 
@@ -37,7 +37,7 @@ def run(
     common = {name: module.params[name] for name in shared or {}}
     options = {**common, "restart": module.params["restart"]} if restarts else common
     try:
-        host.expect_root()
+        expect_root(host)
         targets = [layer.target_of(row) for row in module.params["targets"]]
         released = module.params["state"] == "released"
         plan = (

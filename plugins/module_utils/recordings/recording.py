@@ -33,6 +33,9 @@ class LooksOnly(Exception):
 class _LooksOnly(Host):
     """A host that refuses every change. Daemons are not asked: a recording has no place for them."""
 
+    def user(self) -> int:
+        raise NotRecorded("user")
+
     def ask(
         self,
         address: str,

@@ -200,7 +200,7 @@ def test_what_a_run_that_was_killed_has_not_flushed_is_at_risk() -> None:
     found = look(host, "flush", mounts=PG)
     assert (found["verdict"], found["why"][0]) == (
         "at_risk",
-        "commits since the last flush on sda can vanish: a run ended before it flushed that disk",
+        "commits since the last flush on sda can vanish: a run ended before it flushed that disk; run harden-db",
     )
     (row,) = [row for row in found["settings"] if row["verdict"] != "ok"]
     assert (row["setting"], row["verdict"], row["phase"]) == ("flush", "drift_running", "believe")

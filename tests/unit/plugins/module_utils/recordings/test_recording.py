@@ -136,7 +136,7 @@ def test_no_daemon_is_asked_of_the_machine_that_replays(host: Host) -> None:
 @pytest.mark.parametrize("kind", [RecordingHost, ReplayHost])
 def test_every_call_of_the_seam_is_either_recorded_or_refused(kind: type[Host]) -> None:
     calls = {name for name, call in vars(Host).items() if callable(call) and not name.startswith("_")}
-    assert calls == {*CALLS, *CHANGES, "ask"}
+    assert calls == {*CALLS, *CHANGES, "ask", "user"}
     assert [name for name in sorted(calls) if getattr(kind, name) is getattr(Host, name)] == []
 
 
