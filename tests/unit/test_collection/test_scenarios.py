@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import re
 from pathlib import Path
 
 import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import shape
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.told_power import guard
 
 ROOT = Path(__file__).resolve().parents[3]
 SCENARIOS = sorted(path.parent for path in ROOT.glob("molecule/*/molecule.yml"))
@@ -31,3 +36,18 @@ def test_whoever_has_a_sequence_of_its_own_verifies(config: Path) -> None:
 def test_a_scenario_has_tests(scenario: Path) -> None:
     texts = [path.read_text(encoding="utf-8") for path in scenario.glob("tests/test_*.py")]
     assert sum(len(re.findall(r"^ *def test_", text, re.M)) for text in texts) > 0
+
+
+@pytest.mark.parametrize("profile", ["strict", "ups"])
+def test_the_ups_that_the_kill_tests_make_up_is_one_that_the_policy_reads(
+    profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all deaths on the way to `ups` would be those of a host that is unknown."""
+    for path in (ROOT, ROOT / "molecule"):
+        monkeypatch.syspath_prepend(str(path))
+    kill_points = importlib.import_module("support.kill_points")
+    given = kill_points.given(profile, {"/srv/pgdata": "SCSI0001"}, {"SCSI0001": "serial:SCSI0001"})
+    storage = json.loads((ROOT / "tests/fixtures/captures/default.facts.json").read_text(encoding="ascii"))
+    told = {**given["power"], "boot_id": storage["boot_id"], "time": storage["time"], "guard": guard()}
+    engines = {"time": "", "engines": [], "unattributed": [], "writers": []}
+    assert shape.faults(storage, engines, told) == []
