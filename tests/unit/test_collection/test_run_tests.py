@@ -224,7 +224,7 @@ def test_the_check_before_a_commit_is_lint_one_core_and_one_scenario(tools: dict
     stages = tools["stages"]
     found = stages.select(stages.all_stages(NOTHING), "check")
     lint = [each.name for each in stages.lint_stages()]
-    unit, *lab = [each.name for each in found if each.group != "lint"]
+    *lab, unit = [each.name for each in found if each.group != "lint"]
     assert [each.name for each in found if each.group == "lint"] == lint
     assert unit.startswith("unit tests, ansible-")
     assert lab == ["packages", "image", stages.FAST]
