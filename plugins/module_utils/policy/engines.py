@@ -285,7 +285,7 @@ def _remedy(instance: dict[str, Any], verdict: str, phase: str | None, held: str
         return _OWNERS[manager]
     if held:
         return held
-    return "mend what could not be read, then run again"
+    return MEND
 
 
 def _override(instance: dict[str, Any], override: dict[str, Any], rule: Rule) -> Setting:
@@ -354,7 +354,7 @@ def _is_ours_to_change(instance: dict[str, Any], database: dict[str, Any]) -> bo
 def _gfix(instance: dict[str, Any], database: dict[str, Any], verdict: str) -> str:
     path, manager = database["path"], instance["managed_by"]
     if verdict == UNKNOWN:
-        return "mend what could not be read, then run again"
+        return MEND
     if manager in _OWNERS:
         return _OWNERS[manager]
     if instance["namespace"] != "host":
@@ -370,7 +370,7 @@ def _gfix(instance: dict[str, Any], database: dict[str, Any], verdict: str) -> s
                 f"somebody has it open: run again when nobody has, or gfix -write sync localhost:{path} now"
             )
         return "somebody has it open: run again when nobody has; who has it open keeps his way of writing"
-    return "mend what could not be read, then run again"
+    return MEND
 
 
 def _flushes(instance: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..observation import UNKNOWN
 from .profiles import KEEP, Profile
-from .settings import Setting, judge, reason
+from .settings import MEND, Setting, judge, reason
 
 #: Setting -> what TuneD calls it.
 _IN_TUNED = {"scheduler": "elevator", "readahead": "readahead"}
@@ -91,7 +91,7 @@ def _row(
     if verdict == "ok":
         phase, remedy = None, ""
     elif verdict == UNKNOWN:
-        phase, remedy = None, "mend what could not be read, then run again"
+        phase, remedy = None, MEND
     elif theirs not in (None, wanted):
         phase, remedy = None, f"{owner}: change it there, or turn TuneD off"
     elif device_id is None:
