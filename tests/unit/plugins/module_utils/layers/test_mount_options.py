@@ -546,6 +546,13 @@ class TestRoot:
             run(host, self.TARGET)
         assert host.mutations == []
 
+    def test_where_the_boot_loader_gives_it_other_options_next_nothing_is_done(self) -> None:
+        host = self.drifting()
+        host.files["/boot/grub/grub.cfg"] = "\tlinux /vmlinuz root=/dev/vda1 ro rootflags=nobarrier\n"
+        assert plan(host, [self.TARGET]).facts["/"]["persisted"]["data_mode"] == "unknown"
+        run(host, self.TARGET)
+        assert host.mutations == []
+
 
 class TestManyLines:
     """What mounts a device first decides for all of its mounts, so all that mount it are changed."""
