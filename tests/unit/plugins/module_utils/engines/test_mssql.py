@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Result
 
 from ..fake_proc import DIRECT, DSYNC, OTHER, RDWR, SYNC
 from ..vendor_host import BOOT, CONF, ERRORLOG, MSSQL_UNIT, TOOL, VendorHost, errorlog, sqlservr, with_mssql
@@ -53,8 +53,8 @@ def test_what_is_told_as_persisted_is_on_the_disk() -> None:
     """mssql-conf does not flush its file; a run that was killed before it did must not find it done."""
     host = with_mssql("[control]\nalternatewritethrough = 0\n")
     seen(host)
-    assert ("sync", "--", CONF) in host.asked
-    host.commands[("sync", "--", CONF)] = Result(1, "", f"sync: error syncing '{CONF}': Input/output error\n")
+    assert ("read", CONF, "flush") in host.asked
+    host.unreadable[CONF] = "Input/output error"
     facts = seen(host)
     assert set(words(facts).values()) == {"unknown"}
     assert "Input/output error" in facts["settings"]["writethrough"]["reason"]
@@ -106,11 +106,10 @@ def test_of_a_stopped_server_no_open_files_are_told() -> None:
     assert "write_through" not in seen(host)["evidence"]
 
 
-def test_without_a_file_nothing_is_flushed() -> None:
+def test_without_a_file_all_is_default() -> None:
     host = with_mssql()
     del host.files[CONF]
     assert words(seen(host)) == DEFAULTS
-    assert ("sync", "--", CONF) not in host.asked
 
 
 @pytest.mark.parametrize("key", ["defaultdatadir", "errorlogfile"])
@@ -177,8 +176,7 @@ def test_what_cannot_be_understood_is_unknown(text: str, lost: set[str], reason:
 
 def test_a_directory_that_hangs_leaves_it_unknown_in_time() -> None:
     host = with_mssql()
-    for path in (CONF, ERRORLOG):
-        host.commands[("test", "-e", path)] = Unobservable("test: no answer within 10 s")
+    host.hung = (CONF, ERRORLOG)
     facts = seen(host)
     assert set(words(facts).values()) == {"unknown"}
     assert facts["version"] == "unknown"

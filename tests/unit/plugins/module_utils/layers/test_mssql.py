@@ -26,7 +26,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layers.mssql import
 
 from ..fake_host import Killed
 from ..fake_proc import FakeProcess
-from ..vendor_host import CONF, MSSQL_CONF, MSSQL_UNIT, TOOL, VendorHost, with_mssql
+from ..vendor_host import AS_MSSQL, CONF, HOME, MSSQL_CONF, MSSQL_UNIT, TOOL, VendorHost, with_mssql
 
 FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}
 FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
@@ -44,9 +44,10 @@ def run(host: VendorHost, wanted: dict[str, str], restart: bool = False) -> list
 
 
 def commands(host: VendorHost) -> list[tuple[str, ...]]:
-    """Return what was run, without the program where it is mssql-conf."""
+    """Return what was run; of mssql-conf, as the owner of its file, only the arguments."""
     run = [mutation[1:] for mutation in host.mutations if mutation[0] == "change"]
-    return [argv[1:] if argv[0] == TOOL else argv for argv in run]
+    own = (*AS_MSSQL, TOOL)
+    return [argv[len(own) :] if argv[: len(own)] == own else argv for argv in run]
 
 
 def facts(host: VendorHost) -> dict[str, Any]:
@@ -331,6 +332,33 @@ def test_a_tool_that_others_may_change_is_not_run() -> None:
     host = with_mssql(WRONG, "3979")
     host.uids["/opt/mssql/bin"] = 998
     with pytest.raises(ChangeFailed, match="mssql-conf may be changed by others than root"):
+        run(host, FLUSH)
+    assert commands(host) == []
+
+
+def test_in_root_s_own_directory_mssql_conf_runs_as_root() -> None:
+    host = with_mssql(WRONG, "3979")
+    host.owners.update({HOME: "0:0", CONF: "0:0"})
+    host.on_change = lambda argv: host._mssql_conf(argv[1:]) if argv[0] == TOOL else None  # type: ignore[method-assign]
+    run(host, FLUSH)
+    assert ("change", TOOL, "set", "control.writethrough", "1") in host.mutations
+
+
+@pytest.mark.parametrize(
+    ("owners", "modes", "message"),
+    [
+        ({HOME: "0:998"}, {HOME: 0o770}, "seen root's directory that others may change .*mode 0770"),
+        ({CONF: "0:0"}, {}, "seen a file of user 0 in a directory of user 998.*chown"),
+        ({HOME: "4711:0", CONF: "4711:0"}, {}, "user 4711 has no name"),
+    ],
+)
+def test_mssql_conf_runs_as_the_owner_of_its_file_or_not_at_all(
+    owners: dict[str, str], modes: dict[str, int], message: str
+) -> None:
+    host = with_mssql(WRONG, "3979")
+    host.owners.update(owners)
+    host.modes.update(modes)
+    with pytest.raises(ChangeFailed, match=message):
         run(host, FLUSH)
     assert commands(host) == []
 
