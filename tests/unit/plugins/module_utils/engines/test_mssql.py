@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Result
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.instance import Instance
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.places import Place
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Result
 
 from ..fake_proc import DIRECT, DSYNC, OTHER, RDWR, SYNC
 from ..vendor_host import BOOT, CONF, ERRORLOG, MSSQL_UNIT, TOOL, VendorHost, errorlog, sqlservr, with_mssql
@@ -305,6 +308,38 @@ def test_in_a_container_its_own_files_are_read() -> None:
     facts = seen(host)
     assert (facts["managed_by"], facts["version"]) == ("container", "16.0.4185.3")
     assert words(facts, "running")["writethrough"] == "0"
+
+
+UNSAFE = "[traceflag]\ntraceflag0 = 3979\n[control]\nwritethrough = 0\nalternatewritethrough = 0\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "word"),
+    [
+        ("/etc/mssql/..data/mssql.conf", "0"),
+        ("../../../../../etc/mssql/..data/mssql.conf", "0"),
+        ("/etc/mssql/none.conf", "unknown"),
+    ],
+)
+def test_in_a_container_a_link_leads_to_its_own_file_or_is_unknown(
+    tmp_path: Path, target: str, word: str
+) -> None:
+    """Kubernetes hands configurations out so. Followed on the host it leads to nothing: writethrough 1, the default."""
+    own = tmp_path / "etc/mssql/..data/mssql.conf"
+    link = tmp_path / CONF[1:]
+    for path in (own, link):
+        path.parent.mkdir(parents=True)
+    own.write_text(UNSAFE)
+    link.symlink_to(target)
+    place = Place("container", str(tmp_path), "/", "", "docker:1", None, {})
+    rows = mssql.observe(Host(), Instance(mssql.NAME, mssql.NAME), place).settings
+    flag = "on" if word == "0" else "unknown"
+    assert (rows["writethrough"]["persisted"], rows["traceflag3979"]["persisted"]) == (word, flag)
+    if word == "unknown":
+        assert "leads to what is not there" in str(rows["writethrough"]["reason"])
+    link.unlink()
+    rows = mssql.observe(Host(), Instance(mssql.NAME, mssql.NAME), place).settings
+    assert rows["writethrough"]["persisted"] == "1"
 
 
 @pytest.mark.fact(49)

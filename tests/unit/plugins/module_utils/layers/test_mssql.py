@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +16,8 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import mssql as engine
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import startfile
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import _OBSERVERS, Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import mssql as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.layers import servers
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.mssql import (
     ORIGINALS,
@@ -410,7 +415,7 @@ def test_originals_are_kept_where_nobody_can_tell_whether_the_server_is_there(
 
 
 def test_mssql_conf_is_not_run_where_its_file_is_a_link() -> None:
-    """The directory is the server's user's, and the program writes as root where a link leads."""
+    """The program writes where a link leads."""
     host = with_mssql()
     host.files["/etc/x.conf"] = host.files.pop(CONF)
     host.links[CONF] = "/etc/x.conf"
@@ -425,3 +430,40 @@ def test_mssql_conf_is_not_run_where_its_file_is_a_link() -> None:
             },
         )
     assert commands(host) == []
+
+
+#: Reads its file, waits until somebody has put a link there, and writes.
+_SLOW = """#!/bin/sh
+text=$(cat {conf})
+rm {conf} && ln -s {secret} {conf}
+printf '%s\\n%s\\n' "$text" "$*" > {conf}
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as others")
+def test_a_link_that_comes_while_mssql_conf_writes_leads_nowhere_its_owner_may_not_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    user = pwd.getpwnam("daemon")
+    with tempfile.TemporaryDirectory(dir="/var") as name:
+        top, home = Path(name), Path(name) / "mssql"
+        top.chmod(0o755)
+        home.mkdir(mode=0o770)
+        conf, secret, tool = home / "mssql.conf", top / "secret", top / "mssql-conf"
+        conf.write_text("[control]\n")
+        secret.write_text("root's own\n")
+        secret.chmod(0o600)
+        tool.write_text(_SLOW.format(conf=conf, secret=secret))
+        tool.chmod(0o755)
+        for path in (home, conf):
+            os.chown(path, user.pw_uid, user.pw_gid)
+        monkeypatch.setattr(engine, "HOME", str(home))
+        monkeypatch.setattr(engine, "CONFIG", str(conf))
+        monkeypatch.setattr(layer, "TOOL", str(tool))
+        with pytest.raises(ChangeFailed, match="ermission denied"):
+            layer._write(Host(), {"writethrough": "1"})
+        assert secret.read_text() == "root's own\n"
+        conf.unlink()
+        tool.write_text(f"#!/bin/sh\nid -un > {conf}\n")
+        layer._write(Host(), {"writethrough": "1"})
+        assert conf.read_text() == "daemon\n"
