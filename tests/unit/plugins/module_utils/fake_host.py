@@ -15,6 +15,7 @@ from typing import Any, Union
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     ASK_TIMEOUT,
     CHANGE_TIMEOUT,
+    MOST_FOUND,
     MOST_SAID,
     READ_TIMEOUT,
     ChangeFailed,
@@ -216,11 +217,6 @@ class FakeHost(Host):
         try:
             if argv[6:] == ["-type", "l", "-xtype", "d", "-print0"]:
                 return Result(0, "".join(f"{path}\0" for path in self._links_to_directories(argv[1])), "")
-            if "*.isl" in argv:
-                top = self.resolve(argv[1].rstrip("/"))
-                paths = [path for path in self.files if path.startswith(f"{top}/") and path.endswith(".isl")]
-                paths = [path for path in paths if path.count("/") == top.count("/") + 2]
-                return Result(0, "".join(f"{self.read(path)}\n" for path in paths), "")
             raise AssertionError(argv)
         except Unobservable as error:
             return Result(1, "", f"{argv[0]}: {error}\n")
@@ -262,6 +258,28 @@ class FakeHost(Host):
         if not stat.S_ISDIR(self.status(root + inside).mode):
             raise Unobservable(f"{path}: not a directory")
         return sorted(self._children(root + inside))
+
+    def find_files(
+        self,
+        path: str,
+        root: str = "",
+        most: int = MOST_FOUND,
+        depth: int = 1,
+        smallest: int = 0,
+        ending: str = "",
+        timeout: float = READ_TIMEOUT,
+    ) -> list[str]:
+        top = root + self._inside(root, path)
+        found = [name[len(top) + 1 :] for name in self.files if name.startswith(f"{top}/")]
+        return [
+            name
+            for name in found
+            if name.count("/") < depth and name.endswith(ending) and self.size(f"{top}/{name}") >= smallest
+        ][:most]
+
+    def size(self, path: str) -> int:
+        """Return how large a file is."""
+        return len(self.content(path))
 
     def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
         argv = ["sync", *(["--file-system"] if whole else []), path]
