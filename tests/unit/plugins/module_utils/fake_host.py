@@ -111,8 +111,8 @@ class FakeHost(Host):
     whole Result; `modes`: path -> permission bits, where they are not 0644; `uids`: path -> owner, where
     that is not root; `block_devices`: paths; `pipes`: paths of `files` that are none; `hung`: paths on a
     disk that does not answer; `unreadable`: path -> why what others own is not read there; `owned`: path ->
-    what the kernel tells of it, where it matters;
-    `daemons`: (address, port) -> what is answered to a question;
+    what the kernel tells of it, where it matters; `asked`: commands, `questions`: what was looked at or read
+    of what others own; `daemons`: (address, port) -> what is answered to a question;
     `environment`: what the last change was given; `stop`: what is raised at mutation number `stop_at`
     (from 1), instead of its effect.
     """
@@ -140,6 +140,7 @@ class FakeHost(Host):
         self.mutations: list[Mutation] = []
         self.environment: dict[str, str] = {}
         self.asked: list[tuple[str, ...]] = []
+        self.questions: list[tuple[str, ...]] = []
         self.stop_at = 0
         self.stop: type[BaseException] = Killed
         self.after_mutation: Callable[[], None] = lambda: None
@@ -226,7 +227,7 @@ class FakeHost(Host):
         return [path for path in paths if path in self.links and self._children(self.resolve(path))]
 
     def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
-        self.asked.append(("locate", root + path))
+        self.questions.append(("locate", root + path))
         inside = self._inside(root, path)
         return Located(inside, self.status(root + inside) if self._is_there(root + inside) else None)
 
@@ -239,7 +240,7 @@ class FakeHost(Host):
         flush: bool = False,
         timeout: float = READ_TIMEOUT,
     ) -> Part | None:
-        self.asked.append(("read", root + path, *(["flush"] if flush else [])))
+        self.questions.append(("read", root + path, *(["flush"] if flush else [])))
         inside = self._inside(root, path)
         if not self._is_there(root + inside):
             return None
@@ -251,7 +252,7 @@ class FakeHost(Host):
         return Part(inside, self.status(root + inside), content[-limit:] if at_end else content[:limit])
 
     def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
-        self.asked.append(("names", root + path))
+        self.questions.append(("names", root + path))
         inside = self._inside(root, path)
         if not self._is_there(root + inside):
             return None

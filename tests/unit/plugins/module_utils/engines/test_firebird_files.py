@@ -46,7 +46,9 @@ def test_a_disk_that_hangs_keeps_no_other_back() -> None:
     for path in ("/log/b", "/log/c"):
         assert "no answer within 10 s" in str(files.beginning(path).reason)
     # It was waited for once.
-    assert [question for question in host.asked if question[1].startswith("/log")] == [("locate", "/log/b")]
+    assert [question for question in host.questions if question[1].startswith("/log")] == [
+        ("locate", "/log/b")
+    ]
     assert files.beginning("/data/a.fdb").page == host.databases["/data/a.fdb"].page()
     status = files.beginning("/data/a.fdb").status
     assert status and status[:5] == (DEVICE, 4711, 150, 150, 0o100660)
