@@ -152,8 +152,8 @@ def answer_to(question: Question) -> Answer:
         return Answer(error=str(error))
     except OSError as error:
         return Answer(error=foreign.reason(error))
-    except (KeyError, ValueError) as error:
-        return Answer(error=f"{type(error).__name__}: its process cannot be read")
+    except ValueError:
+        return Answer(error="it is no path")
 
 
 def _told(status: os.stat_result, links: float) -> list[float]:
