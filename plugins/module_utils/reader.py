@@ -52,10 +52,8 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """`path`: inside the root, links followed. `status`: see `_FIELDS`, None where nothing is there.
-
-    `error`: why there is nothing to tell.
-    """
+    """`path`: inside the root, links followed. `status`: as `_told` makes it, None where nothing is there.
+    `error`: why there is nothing to tell."""
 
     path: str = ""
     status: list[float] | None = None
@@ -132,8 +130,8 @@ def _leave(keep: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDWR)
-    for number in range(3):
-        os.dup2(null, number)
+    for descriptor in range(3):
+        os.dup2(null, descriptor)
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) != keep:
             with contextlib.suppress(OSError):
