@@ -217,8 +217,12 @@ def _sync(walk: foreign.Walk, question: Question) -> bytes:
 
 def _sync_file_system(descriptor: int) -> None:
     """Do as syncfs(2), which Python has not: sync(1) opens what this has opened. Raises OSError."""
-    argv = ["/usr/bin/env", "sync", "--file-system", f"/proc/self/fd/{descriptor}"]
-    if subprocess.run(argv, pass_fds=[descriptor], check=False).returncode != 0:
+    argv = ["sync", "--file-system", f"/proc/self/fd/{descriptor}"]
+    # Not run_command of AnsibleModule: this process has none.
+    code = subprocess.call(  # pylint: disable=ansible-bad-function
+        argv, pass_fds=[descriptor], env={"PATH": "/usr/bin:/bin"}
+    )
+    if code != 0:
         raise OSError(errno.EIO, "")
 
 
