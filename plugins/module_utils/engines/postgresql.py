@@ -61,11 +61,11 @@ def installed(host: Host, units: list[str]) -> list[Instance]:
 def clusters(host: Host) -> dict[str, str]:
     """Return {`version/cluster`: unit} of the clusters that Debian's tools know."""
     found = {}
-    for version in host.names(_ETC) if host.exists(_ETC) else ():
+    for version in host.list_names(_ETC) or ():
         if not host.exists(f"/usr/lib/postgresql/{version}/bin/postgres"):
             continue  # The package is gone, its configuration was left.
-        for name in host.names(f"{_ETC}/{version}"):
-            if host.exists(f"{_ETC}/{version}/{name}/{_CONFIG}"):
+        for name in host.list_names(f"{_ETC}/{version}") or ():
+            if look(host, f"{_ETC}/{version}/{name}/{_CONFIG}"):
                 found[f"{version}/{name}"] = f"postgresql@{version}-{name}.service"
     return found
 
@@ -217,9 +217,7 @@ def _directories(host: Host, root: str, data: str | None) -> tuple[tuple[str, ..
     try:
         places = [f"{data}/pg_wal"]
         spaces = f"{data}/pg_tblspc"
-        where = root + resolve(host, root, spaces)
-        if look(host, where):
-            places += [f"{spaces}/{name}" for name in bounded.names(host, where)]
+        places += [f"{spaces}/{name}" for name in host.list_names(spaces, root) or ()]
         return (data, *(path for path in places if resolve(host, root, path) != path)), None
     except Unobservable as error:
         return (data,), str(error)

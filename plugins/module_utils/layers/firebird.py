@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
+from ..engines import trust
 from ..engines.firebird import PROGRAMS
-from ..engines.firebird_databases import Database, as_owner, look_at
+from ..engines.firebird_databases import Database, look_at
 from ..engines.firebird_files import Files
 from ..engines.firebird_header import Header, next_file
-from ..engines.places import look, resolve
 from ..engines.processes import Processes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
@@ -197,9 +197,10 @@ def _wanted(host: Host, targets: Iterable[Target]) -> tuple[dict[str, str], dict
 
 def _paths(host: Host, target: Target) -> list[str]:
     """Return the databases that a target means. Raises Unobservable."""
-    if not look(host, target.path):
+    where = host.locate(target.path)
+    if where.status is None:
         raise Unobservable(f"{target.path}: nothing is there; wanted a Firebird database; run again")
-    path = resolve(host, "", target.path)
+    path = where.path
     if not target.is_directory:
         return [path]
     return [database.path for database in look_at(host, "", Files(host).search(path), ())]
@@ -281,7 +282,7 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
         if status.user == 0:
             raise ChangeFailed(f"{database.path}: {_ROOTS}")
         own = {**environment, **_lock(locks.get(str(status.user), {None}), database.path)}
-        host.change([*as_owner(status), *argv, database.path], environment=own)
+        host.change([*_as_user(host, status.user), *argv, database.path], environment=own)
     except ChangeFailed as error:
         if not access.password:
             raise ChangeFailed(
@@ -295,6 +296,13 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
             host.change(remote, environment=environment)
         except ChangeFailed as second:
             raise ChangeFailed(f"{error}; and by the server: {second}") from second
+
+
+def _as_user(host: Host, user: int) -> list[str]:
+    try:
+        return trust.as_user(host, user)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
 
 
 def _as_stranger(host: Host) -> list[str]:
@@ -333,11 +341,9 @@ def _files_of(host: Host, path: str) -> list[str]:
     """Return the paths of all files of a database."""
     reader, found = Files(host), [path]
     while len(found) < _MOST_FILES:
-        page = reader.beginnings([found[-1]])[found[-1]]
-        following = next_file(page) if isinstance(page, bytes) else None
-        status = reader.statuses([following])[following] if following else "none"
+        following = next_file(reader.beginning(found[-1]).page)
         # Who owns the database can write any name there.
-        if not following or isinstance(status, str) or not status.is_readable or following in found:
+        if not following or reader.beginning(following).reason or following in found:
             break
         found.append(following)
     return found
@@ -346,8 +352,8 @@ def _files_of(host: Host, path: str) -> list[str]:
 def _flush(host: Host, files: list[str]) -> None:
     """Bring all that was written to a database's files onto the disks, and what names them."""
     for path in files:
-        host.change(["sync", path])
-        host.change(["sync", "--file-system", path])
+        host.sync(path)
+        host.sync(path, whole=True)
 
 
 def _lock_directories(host: Host) -> Locks:
