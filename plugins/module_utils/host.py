@@ -67,10 +67,12 @@ def expect_root(host: Host) -> None:
 class Host:
     """The machine itself.
 
-    `until`: the time.monotonic() from which on reading commands are not run any more.
+    `until`: the time.monotonic() from which on reading commands are not run any more. `whose`: who answers for
+    what is read meanwhile, for the reasons of what is too much.
     """
 
     until = math.inf
+    whose = ""
 
     def user(self) -> int:
         """Return the number of the user as whom this process acts."""

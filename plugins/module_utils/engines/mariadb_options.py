@@ -21,6 +21,7 @@ from ..observation import UNKNOWN
 from ..paths import normal
 from . import bounded, my_cnf
 from . import mariadb_words as words
+from .budget import within
 from .places import look, resolve
 from .textfile import Effective, Malformed, without_content
 
@@ -196,7 +197,12 @@ def effective(files: Files, begun: Start, version: words.Release) -> Effective:
     """Return what counts in the option files. Raises Unobservable, never with a line's content."""
     try:
         return my_cnf.effective(
-            files.read, files.names, begun.mains, version.flavour, version.text, begun.suffix
+            within(files.host, files.read),
+            files.names,
+            begun.mains,
+            version.flavour,
+            version.text,
+            begun.suffix,
         )
     except Malformed as error:
         raise Unobservable(without_content(error)) from None
