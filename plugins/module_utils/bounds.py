@@ -18,6 +18,10 @@ MIB = 2**20
 #: Bytes that a file or a command may say. The longest honest ones, the kernel's tables and systemd's properties of
 #: all units on a host with thousands of containers, have one or two MiB. As text they take up to four times as much.
 SAID = 4 * MIB
+#: Names in one directory: each link or file in it is looked at.
+NAMES = 20_000
+#: Bytes that a trace of a disk may write, which only a measurement takes.
+TRACE = 64 * MIB
 #: Bytes that a daemon may answer to one question.
 SAID_BY_DAEMON = MIB
 #: Bytes of memory that a reading command may take. It is address space: what clients map and never touch as well.

@@ -87,8 +87,8 @@ def of_mains(
 ) -> list[Instance]:
     """Return what `build` makes of each main process.
 
-    Any user can start thousands: of one user no more than `most` are looked at (INSTANCES_OF_ONE), and the system's users come first.
-    One that has ended meanwhile is passed over. One that cannot be read is an instance all the same,
+    Any user can start thousands: of one user no more than `most` are looked at (INSTANCES_OF_ONE), and the
+    system's users come first. One that has ended meanwhile is passed over. One that cannot be read is an instance all the same,
     named by its process, and its evidence says why.
     """
     found = []

@@ -204,7 +204,6 @@ def collect(file: str) -> None:
     """Collect the facts as the module does, and print what that took."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
     import tests.unit.conftest  # noqa: F401
-
     from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
     from ansible_collections.durable.dbhost.plugins.module_utils.host import Host
     from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
