@@ -117,6 +117,7 @@ class FakeHost(Host):
     """
 
     until = float("inf")
+    whose = "nobody"
     #: As whom the process acts.
     acts_as = 0
 
