@@ -21,6 +21,8 @@ MIB = 2**20
 SAID = 4 * MIB
 #: Names in one directory: each link or file in it is looked at.
 NAMES = 20_000
+#: Files that a search tells: each is looked at.
+FOUND = 5000
 #: Bytes that a trace of a disk may write, which only a measurement takes.
 TRACE = 64 * MIB
 #: Bytes that a daemon may answer to one question.
