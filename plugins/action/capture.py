@@ -13,7 +13,7 @@ from urllib.parse import quote
 from ansible.errors import AnsibleActionFail
 from ansible.utils.display import Display
 
-from ansible_collections.durable.dbhost.plugins.action.engine_facts import ActionModule as Bounded
+from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
 
 #: What people must know of the file before they pass it on.
 NOTE = (
