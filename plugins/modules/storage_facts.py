@@ -488,6 +488,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Host,
@@ -510,7 +511,11 @@ def main() -> None:
         facts = collect(host, now, paths)
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")
-    module.exit_json(changed=False, ansible_facts={"durable_storage": printable(facts)})
+    facts = printable(facts)
+    refused = bounds.too_large(facts)
+    if refused:
+        module.fail_json(msg=f"This machine cannot be observed: {refused}")
+    module.exit_json(changed=False, ansible_facts={"durable_storage": facts})
 
 
 if __name__ == "__main__":
