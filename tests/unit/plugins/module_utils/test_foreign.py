@@ -510,6 +510,10 @@ class TestTime:
             thread.join()
         assert wrong == []
 
+    def test_nobody_waits_longer_for_another_s_question(self, host: Host, top: Path) -> None:
+        with seam._READER._lock, pytest.raises(NoAnswer, match=r"no answer within 0\.1 s"):
+            host.locate(str(top), timeout=0.1)
+
     def test_it_ends_with_its_parent_and_keeps_no_output_open(self, top: Path) -> None:
         """Whoever runs a module waits for the end of its output, also where a disk hangs."""
         put(top / "x")
