@@ -74,19 +74,26 @@ class Reader:
     def ask(self, question: Question, timeout: float) -> Answer:
         """Return the answer. Raises TimedOut, and OSError where no process can be made."""
         end = time.monotonic() + timeout
-        with self._lock:
-            link = self._ready()
-            try:
-                _send(link, json.dumps(question).encode("ascii"), b"", end)
-                head, content = _receive(link, end)
-            except (OSError, EOFError, TimedOut) as error:
-                self._abandon()
-                raise TimedOut from error
-            except BaseException:
-                # Whoever asked is being ended: half an answer must not be taken for the next one.
-                self._abandon()
-                raise
+        if not self._lock.acquire(timeout=timeout):
+            raise TimedOut
+        try:
+            head, content = self._exchange(question, end)
+        finally:
+            self._lock.release()
         return Answer(*json.loads(head))._replace(content=content)
+
+    def _exchange(self, question: Question, end: float) -> tuple[bytes, bytes]:
+        link = self._ready()
+        try:
+            _send(link, json.dumps(question).encode("ascii"), b"", end)
+            return _receive(link, end)
+        except (OSError, EOFError, TimedOut) as error:
+            self._abandon()
+            raise TimedOut from error
+        except BaseException:
+            # Whoever asked is being ended: half an answer must not be taken for the next one.
+            self._abandon()
+            raise
 
     def _ready(self) -> socket.socket:
         if self._link is None or self._parent != os.getpid():
