@@ -161,7 +161,11 @@ def test_a_licence_that_does_not_hold_is_a_problem(host: SmallHost, text: str | 
         ("sshd", GROUP, "S"),
         ("upsmon", GROUP, "Z"),
         # Every login may make groups below its own, and give its processes any name.
-        ("upsmon", "0::/user.slice/user-1000.slice/user@1000.service/system.slice/nut-monitor.service\n", "S"),
+        (
+            "upsmon",
+            "0::/user.slice/user-1000.slice/user@1000.service/system.slice/nut-monitor.service\n",
+            "S",
+        ),
         ("upsmon", "0::/system.slice/nut-monitor.service/of-a-login\n", "S"),
         ("upsmon", "0::/system.slice/ssh.service\n", "S"),
         ("apcupsd", "0::/system.slice/system.slice/nut-monitor.service\n", "S"),

@@ -147,7 +147,9 @@ def test_a_number_that_is_somebody_elses_by_now_is_an_end() -> None:
 def test_the_group_is_that_of_the_process_without_rights() -> None:
     host = SmallHost()
     for pid, gid in ((10, 0), (11, 125)):
-        host.files[f"/proc/{pid}/status"] = f"Name:\tupsmon\nUid:\t0\t0\t0\t0\nGid:\t{gid}\t{gid}\t{gid}\t{gid}\n"
+        host.files[f"/proc/{pid}/status"] = (
+            f"Name:\tupsmon\nUid:\t0\t0\t0\t0\nGid:\t{gid}\t{gid}\t{gid}\t{gid}\n"
+        )
         host.files[f"/proc/{pid}/stat"] = f"{pid} (upsmon) S 1 {'0 ' * 17}1 0\n"
     assert group(host, {10: 1, 11: 1}) == 125
     assert group(host, {10: 1}) == 0
