@@ -153,8 +153,9 @@ class Mounts:
         the first access).
         """
         found = []
+        release = self.host.read("/proc/sys/kernel/osrelease").strip()
         for entry in self.fstab:
-            words = known_options.unknown_to(entry.fstype, _meant(entry.options))
+            words = known_options.unknown_to(entry.fstype, _meant(entry.options), release)
             if words:
                 found.append(
                     {
