@@ -287,10 +287,13 @@ def _conflict(mount: dict[str, Any], mode: str, release: str) -> tuple[str, list
     refused = ext4.refused_with(mode, options)
     if refused:
         return f"refuses data={mode} together with", refused
-    line = (mount["options_fstab"] or []) if "/" in mount["targets"] and mode != UNKNOWN else []
-    first = options[: len(options) - len(line)]
-    refused = ext4.refused_at_boot(mode, first, line, release)
-    return "makes / writable only without", refused
+    if "/" not in mount["targets"] or mode == UNKNOWN:
+        return "", []
+    # What the line says comes last. Of one about another place of the root nothing is known to come first.
+    line = mount["options_fstab"] or []
+    count = len(options) - len(line)
+    first, line = (options[:count], line) if options[count:] == line else ([], options)
+    return "makes / writable only without", ext4.refused_at_boot(mode, first, line, release)
 
 
 def _conflicting(row: Setting, mount: dict[str, Any], kernel: str, options: list[str]) -> Setting:
