@@ -14,7 +14,7 @@ from .blockstack import Blocks
 from .boot_loader import Rootflags
 from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
 from .mount_units import MountUnit
-from .mountinfo import Mount, parse_mountinfo, unescape, visible
+from .mountinfo import Mount, covered, parse_mountinfo, unescape, visible, why_absent
 
 #: Options of lines that a boot goes on without.
 _MAY_FAIL = {"noauto", "nofail", "x-systemd.automount"}
@@ -65,7 +65,7 @@ class Mounts:
         """
         here: dict[str, list[Mount]] = {}
         for mount in self._visible():
-            if mount.fstype not in self._nodev or mount.fstype in DEVICELESS:
+            if self._may_hold_data(mount):
                 here.setdefault(mount.device, []).append(mount)
         views: dict[str, list[dict[str, Any]]] = {}
         hidden: dict[str, Superblock] = {}
@@ -92,8 +92,18 @@ class Mounts:
 
     def elsewhere(self) -> dict[str, str]:
         """Return {mount point: type} of the file systems that hold no data, or hold it in memory."""
-        passed = (m for m in self._visible() if m.fstype in self._nodev and m.fstype not in DEVICELESS)
+        passed = (mount for mount in self._visible() if not self._may_hold_data(mount))
         return {mount.target: mount.fstype for mount in passed}
+
+    def covered(self) -> dict[str, str]:
+        """Return {mount point: mount point of what was mounted over it, or over a directory above} of the file
+        systems that could hold data and that no path leads to. Raises ValueError and Unobservable."""
+        pairs = covered(self._table())
+        return {mount.target: cover.target for mount, cover in pairs if self._may_hold_data(mount)}
+
+    def absent(self, target: str) -> str:
+        """Return why no file system that could hold data is at a path, in words."""
+        return why_absent(target, self.covered(), {mount.target: mount.fstype for mount in self._visible()})
 
     def collect(self, superblock: Superblock) -> dict[str, Any]:
         """Return the facts of one superblock. Nothing here raises."""
@@ -142,8 +152,9 @@ class Mounts:
         the first access).
         """
         found = []
+        release = self.host.read("/proc/sys/kernel/osrelease").strip()
         for entry in self.fstab:
-            words = known_options.unknown_to(entry.fstype, _meant(entry.options))
+            words = known_options.unknown_to(entry.fstype, _meant(entry.options), release)
             if words:
                 found.append(
                     {
@@ -199,7 +210,13 @@ class Mounts:
         return Persisted("rootflags", "/", flags.source, flags.options) if flags else None
 
     def _visible(self) -> list[Mount]:
-        return visible(parse_mountinfo(self.host.read("/proc/self/mountinfo")))
+        return visible(self._table())
+
+    def _table(self) -> list[Mount]:
+        return parse_mountinfo(self.host.read("/proc/self/mountinfo"))
+
+    def _may_hold_data(self, mount: Mount) -> bool:
+        return mount.fstype not in self._nodev or mount.fstype in DEVICELESS
 
     def _carrier(self, mount: Mount) -> str | None:
         """Return the kernel name of the one whole device below a file system."""

@@ -227,6 +227,15 @@ def test_a_mount_that_is_not_ours_to_persist_is_changed_live_alone() -> None:
             Target("/srv/nothing", {"barrier": "on"}),
             "/srv/nothing: nothing is mounted there",
         ),
+        (
+            lambda host: host.files.update(
+                {
+                    "/proc/self/mountinfo": f"{host.read('/proc/self/mountinfo')}99 30 0:77 / /srv rw - tmpfs x rw\n"
+                }
+            ),
+            TIGHT,
+            "/srv/pgdata: what is mounted there is hidden by tmpfs mounted over /srv",
+        ),
         (lambda host: None, Target(MS, {"barrier": "off"}), r"/srv/mssql: seen xfs, wanted .*takes atime"),
         (lambda host: None, Target(MS, {"data_mode": "ordered"}), "/srv/mssql: seen xfs"),
         (lambda host: host.files.update({FSTAB: "UUID=x /srv/pgdata"}), TIGHT, "/etc/fstab line 1: seen"),

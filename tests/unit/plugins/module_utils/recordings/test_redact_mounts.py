@@ -144,7 +144,7 @@ def test_an_option_that_a_file_system_knows_is_one_that_it_knows_afterwards(
     fstype: str, options: str
 ) -> None:
     def unknown(text: str) -> int:
-        return len(known_options.unknown_to(fstype, text.split(",")))
+        return len(known_options.unknown_to(fstype, text.split(","), "6.1.0"))
 
     found = redact.options(options, names())
     assert unknown(found) == unknown(options)
