@@ -20,6 +20,7 @@ from ..engines.places import look, resolve
 from ..engines.processes import Processes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
+from ..printable import command
 from . import originals
 from .layer import Change, each, expect_some, verify
 
@@ -227,7 +228,9 @@ def _is_to_change(database: Database, word: str, has_password: bool) -> bool:
 
 def _why(database: Database) -> str:
     if database.mode == "shutdown":
-        return f"it is shut down; bring it online (gfix -online {database.path}), and run again"
+        return (
+            f"it is shut down; bring it online ({command('gfix', '-online', database.path)}), and run again"
+        )
     if database.mode == "read_only":
         return "it is read-only: nothing writes to it, and its header cannot be changed"
     if database.in_use == "yes" and database.mode != "backup":
