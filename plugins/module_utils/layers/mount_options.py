@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..facts import fstab, mount_units, mountwords
 from ..facts.mountinfo import Mount
 from ..facts.mounts import Mounts, Persisted, Superblock
+from ..facts.shown_options import shown
 from ..flush import flush_mount, owe, takes_flushes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
@@ -130,12 +131,12 @@ def plan_release(host: Host) -> Release:
             raise ChangeFailed(str(error)) from error
         entry = next((entry for entry in found if fstab.is_marked(text, entry)), None)
         if entry is None:
-            changes.append(Change(target, "originals", "persisted", before, "forgotten"))
+            changes.append(Change(target, "originals", "persisted", _said(before.split(",")), "forgotten"))
             continue
         restored = mountwords.restore(entry.options, tuple(before.split(",")))
         restored = mountwords.drop(restored, mountwords.REFUSED_BY.get(entry.fstype, ()))
         text = fstab.set_options(text, entry, restored, None)
-        changes.append(Change(target, "options", "persisted", ",".join(entry.options), ",".join(restored)))
+        changes.append(Change(target, "options", "persisted", _said(entry.options), _said(restored)))
     drop_ins = tuple(mount_units.ours(host))
     changes += [Change(path, "drop_in", "persisted", "present", "absent") for path in drop_ins]
     return Release(tuple(changes), text, drop_ins, root_mode)
@@ -275,6 +276,10 @@ def _root_device(host: Host) -> str:
     if not roots:
         raise ChangeFailed("/: not in the mount table")
     return f"/dev/block/{roots[0].device}"
+
+
+def _said(options: Iterable[str]) -> str:
+    return ",".join(shown(options))
 
 
 def _changed(options: tuple[str, ...], words: dict[str, str], fstype: str) -> tuple[str, ...]:
