@@ -17,6 +17,7 @@ from ..flush import flush_mount, owe, takes_flushes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
 from ..policy.settings import satisfies
+from ..printable import line
 from ..remount import expect_nothing_cached, expect_whole, set_atime, set_barrier
 from . import mount_trial, originals
 from .layer import Change, each, verify
@@ -84,11 +85,12 @@ def plan(host: Host, targets: list[Target]) -> Work:
     if reader.fstab_error:
         raise ChangeFailed(reader.fstab_error)
     here = [found for found in reader.superblocks() if found.hidden_in is None]
-    superblocks = {mount.target: found for found in here for mount in found.mounts}
+    # As facts have told them.
+    superblocks = {line(mount.target): found for found in here for mount in found.mounts}
     text = host.read(FSTAB) if host.exists(FSTAB) else ""
     work = Work((), {}, {}, text, text, {}, {}, {})
     for target in targets:
-        found = superblocks.get(target.target)
+        found = superblocks.get(line(target.target))
         if found is None:
             raise ChangeFailed(f"{target.target}: nothing is mounted there; wanted a mounted file system")
         work = _plan_one(work, target, found, reader)
