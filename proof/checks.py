@@ -10,7 +10,10 @@ if it could not be made.
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
+import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +23,7 @@ from pathlib import Path
 
 from proof.errors import ProofError
 from proof.images import copy_sparse
+from proof.log import SECTOR
 
 SBIN = "/usr/sbin:/sbin"
 #: Of e2fsck's exit code: errors are left, and everything beyond.
@@ -64,6 +68,65 @@ def ext4_by_mount(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
 
 
 CHECKS: dict[str, Check] = {"ext4": ext4, "xfs": xfs}
+
+#: Takes an image, paths, and a directory for scratch files; returns the sectors of what each file has that was written.
+#: Files that are not there have none.
+Places = Callable[[Path, Sequence[str], Path], dict[str, list[int]]]
+
+
+def places_in_ext4(image: Path, paths: Sequence[str], scratch: Path) -> dict[str, list[int]]:
+    """Ask debugfs for extents, once the journal is replayed."""
+    _refuse_what_debugfs_cannot_take(paths)
+    with _copy(image, scratch) as copy:
+        _run("e2fsck", "-f", "-p", str(copy))
+        with copy.open("rb") as file:
+            file.seek(_LOG_BLOCK_SIZE)
+            width = 2 << int.from_bytes(file.read(4), "little")  # sectors of a block
+        asked = _run("debugfs", "-f", "-", str(copy), given="".join(f'ex -l "{path}"\n' for path in paths))
+    said = asked.stdout.split("debugfs: ex -l ")[1:]
+    return {path: _in_extents(text, width) for path, text in zip(paths, said, strict=True)}
+
+
+def places_in_xfs(image: Path, paths: Sequence[str], scratch: Path) -> dict[str, list[int]]:
+    """Ask the kernel for extents, once the log is replayed; needs root and the host's XFS."""
+    with mounted(image, scratch, "xfs") as (target, _said):
+        return {path: _extents_of(target / path.lstrip("/")) if target else [] for path in paths}
+
+
+PLACES: dict[str, Places] = {"ext4": places_in_ext4, "xfs": places_in_xfs}
+
+#: Where the superblock of ext4 has the size of a block: 1024 is 0, 2048 is 1, and so on.
+_LOG_BLOCK_SIZE = 1024 + 24
+#: A line of debugfs about an extent that was written: depth, logical and physical blocks, length, and no flag.
+_EXTENT = re.compile(r"^ *\d+/ *\d+ +\d+/ *\d+ +\d+ - +\d+ +(\d+) - +(\d+) +\d+ *$", re.MULTILINE)
+
+
+def _in_extents(text: str, width: int) -> list[int]:
+    blocks = (range(int(first), int(last) + 1) for first, last in _EXTENT.findall(text))
+    return [block * width + at for extent in blocks for block in extent for at in range(width)]
+
+
+#: linux/fiemap.h: the request, whose head an extent follows, and the flag of an extent that is the last one.
+_FIEMAP, _HEAD, _ONE, _LAST = 0xC020660B, struct.Struct("<QQIIII"), struct.Struct("<QQQ16xI12x"), 1
+
+
+def _extents_of(path: Path) -> list[int]:
+    """Return the sectors of a file; those that were allocated and never written are left out."""
+    count = 64
+    asked = bytearray(
+        _HEAD.pack(0, (1 << 64) - 1, 0, 0, count, 0).ljust(_HEAD.size + count * _ONE.size, b"\0")
+    )
+    try:
+        with path.open("rb") as file:
+            fcntl.ioctl(file, _FIEMAP, asked)
+    except OSError:
+        return []
+    found: list[int] = []
+    for number in range(_HEAD.unpack_from(asked)[3]):
+        _logical, physical, length, flags = _ONE.unpack_from(asked, _HEAD.size + number * _ONE.size)
+        if not flags & ~_LAST:
+            found += range(physical // SECTOR, (physical + length) // SECTOR)
+    return found
 
 
 def scratch_directory() -> tempfile.TemporaryDirectory[str]:
@@ -117,12 +180,16 @@ def _dumped(image: Path, paths: Sequence[str], scratch: Path) -> dict[str, bytes
     targets = [scratch / f"file.{number}" for number in range(len(paths))]
     for target in targets:
         target.unlink(missing_ok=True)
-    for path in paths:
-        if '"' in path or "\n" in path:
-            raise ProofError(f"debugfs cannot be asked for {path!r}")
+    _refuse_what_debugfs_cannot_take(paths)
     lines = [f'dump "{path}" "{target}"\n' for path, target in zip(paths, targets, strict=True)]
     _run("debugfs", "-f", "-", str(image), given="".join(lines))
     return {path: _content(target) for path, target in zip(paths, targets, strict=True)}
+
+
+def _refuse_what_debugfs_cannot_take(paths: Sequence[str]) -> None:
+    for path in paths:
+        if '"' in path or "\n" in path:
+            raise ProofError(f"debugfs cannot be asked for {path!r}")
 
 
 def _content(path: Path) -> bytes | None:

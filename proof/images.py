@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,6 +36,10 @@ class Image:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return what is durable there."""
+        return self._get(Piece(offset, length, None))
 
     def make_durable(self, pieces: Iterable[Piece]) -> None:
         """Write what the disk has made durable."""
@@ -68,13 +73,27 @@ class Image:
             offset += os.pwrite(self._file, data[: end - offset], offset)
 
 
-def copy_sparse(source: Path, target: Path) -> None:
-    """Copy a file, without its holes."""
+def copy_sparse(source: Path, target: Path, without: Sequence[tuple[int, int]] = ()) -> None:
+    """Copy a file, without its holes and without these ranges, (begin, end) in their order: they become holes."""
     with source.open("rb") as read, target.open("wb") as write:
         size = os.fstat(read.fileno()).st_size
         os.truncate(write.fileno(), size)
-        for begin, end in _extents(read.fileno(), size):
-            _copy(read.fileno(), write.fileno(), begin, end)
+        for extent in _extents(read.fileno(), size):
+            for begin, end in _less(extent, without):
+                _copy(read.fileno(), write.fileno(), begin, end)
+
+
+def _less(extent: tuple[int, int], without: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield what is left of an extent."""
+    at, end = extent
+    for cut_begin, cut_end in without[max(0, bisect(without, (at,)) - 1) :]:
+        if cut_begin >= end:
+            break
+        if at < cut_begin:
+            yield at, cut_begin
+        at = max(at, cut_end)
+    if at < end:
+        yield at, end
 
 
 def _extents(file: int, size: int) -> Iterator[tuple[int, int]]:

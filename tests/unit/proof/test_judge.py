@@ -109,7 +109,7 @@ def test_a_safe_cell_and_its_control_are_shown(
     """With everything that says what the verdict is worth; then the page and the plots."""
     monkeypatch.setattr(judge, "NEEDED", 30)
     monkeypatch.setattr(judge, "TRIALS", 4)
-    found = [judge_cell(SAFE_CELL, safe_record, 100), judge_cell(CONTROL, control_record, 60, jobs=2)]
+    found = [judge_cell(SAFE_CELL, safe_record, 100), judge_cell(CONTROL, control_record, 60)]
     assert [cell["problems"] for cell in found] == [[], []]
     safe, control = found
     assert (safe["totals"]["losing"], safe["totals"]["damaged"]) == (0, 0)
@@ -143,8 +143,8 @@ def test_a_safe_cell_and_its_control_are_shown(
 
 @ext4_tools
 def test_the_same_record_and_seeds_give_the_same_evidence(safe_record: Record) -> None:
-    """To the last byte, in one process or two."""
-    first, second = (judge_cell(SAFE_CELL, safe_record, 20, jobs) for jobs in (1, 2))
+    """To the last byte."""
+    first, second = (judge_cell(SAFE_CELL, safe_record, 20) for _ in range(2))
     assert json.dumps(first) == json.dumps(second)
 
 
