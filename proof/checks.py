@@ -16,11 +16,14 @@ import re
 import struct
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
+from proof import loop
 from proof.errors import ProofError
 from proof.images import copy_sparse
 from proof.log import SECTOR
@@ -59,7 +62,8 @@ def ext4(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
 
 def xfs(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
     """Replay the log by a mount, read, and ask `xfs_repair -n`; needs root and the host's XFS."""
-    return _by_mount(image, paths, scratch, "xfs", ["xfs_repair", "-n"])
+    # -P: to prefetch costs more than it saves where all is in memory
+    return _by_mount(image, paths, scratch, "xfs", ["xfs_repair", "-n", "-P"])
 
 
 def ext4_by_mount(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
@@ -82,8 +86,7 @@ def places_in_ext4(image: Path, paths: Sequence[str], scratch: Path) -> dict[str
         with copy.open("rb") as file:
             file.seek(_LOG_BLOCK_SIZE)
             width = 2 << int.from_bytes(file.read(4), "little")  # sectors of a block
-        asked = _run("debugfs", "-f", "-", str(copy), given="".join(f'ex -l "{path}"\n' for path in paths))
-    said = asked.stdout.split("debugfs: ex -l ")[1:]
+        said = _debugfs(copy, [f'ex -l "{path}"' for path in paths]).split("debugfs: ex -l ")[1:]
     return {path: _in_extents(text, width) for path, text in zip(paths, said, strict=True)}
 
 
@@ -137,8 +140,8 @@ def scratch_directory() -> tempfile.TemporaryDirectory[str]:
     )
 
 
-#: Options of mount(8): the host's own file systems are to be neither mistaken for the image, nor stopped by it.
-MOUNTS = {"xfs": "loop,nouuid", "ext4": "loop,errors=continue"}
+#: Options of a mount: the host's own file systems are to be neither mistaken for the image, nor stopped by it.
+MOUNTS = {"xfs": "nouuid", "ext4": "errors=continue"}
 
 
 @contextmanager
@@ -152,16 +155,18 @@ def mounted(image: Path, scratch: Path, file_system: str) -> Iterator[tuple[Path
     target = scratch / "mount"
     target.mkdir(exist_ok=True)
     with _copy(image, scratch) as copy:
-        done = _run("mount", "-t", file_system, "-o", MOUNTS[file_system], str(copy), str(target))
-        if done.returncode:
-            yield None, done.stdout.strip()
+        try:
+            loop.mount(copy, target, file_system, MOUNTS[file_system])
+        except OSError as error:
+            yield None, f"it cannot be mounted: {error.strerror}"
             return
         try:
             yield target, ""
         finally:
-            unmounted = _run("umount", str(target))
-        if unmounted.returncode:
-            raise ProofError(f"cannot unmount {target}: {unmounted.stdout.strip()}")
+            try:
+                loop.unmount(target)
+            except OSError as error:
+                raise ProofError(f"cannot unmount {target}: {error.strerror}") from error
 
 
 def _by_mount(
@@ -181,9 +186,60 @@ def _dumped(image: Path, paths: Sequence[str], scratch: Path) -> dict[str, bytes
     for target in targets:
         target.unlink(missing_ok=True)
     _refuse_what_debugfs_cannot_take(paths)
-    lines = [f'dump "{path}" "{target}"\n' for path, target in zip(paths, targets, strict=True)]
-    _run("debugfs", "-f", "-", str(image), given="".join(lines))
+    lines = [f'dump "{path}" "{target}"' for path, target in zip(paths, targets, strict=True)]
+    _debugfs(image, lines)
     return {path: _content(target) for path, target in zip(paths, targets, strict=True)}
+
+
+def _debugfs(image: Path, commands: Sequence[str]) -> str:
+    """Let debugfs carry out commands on an image; return what it says. One process of it serves all images of this one."""
+    said = _the_debugfs(os.getpid(), threading.get_ident()).ask([f'open "{image}"', *commands, "close"])
+    if "still open" in said:
+        raise ProofError(f"debugfs reads another image: {said.strip()}")
+    return said
+
+
+@lru_cache(maxsize=1)
+def _the_debugfs(_process: int, _thread: int) -> _Debugfs:
+    return _Debugfs()
+
+
+class _Debugfs:
+    """A debugfs that reads commands, and echoes each before it carries it out. It ends with this process: so does its input."""
+
+    def __init__(self) -> None:
+        try:
+            self._process = subprocess.Popen(
+                ["debugfs", "-f", "-"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=_environment(),
+                text=True,
+                errors="replace",
+            )
+        except FileNotFoundError as error:
+            raise ProofError("debugfs is missing") from error
+
+    def ask(self, commands: Sequence[str]) -> str:
+        """Return what it says of these commands; ProofError: it has ended."""
+        assert self._process.stdin and self._process.stdout
+        try:
+            self._process.stdin.write("".join(f"{command}\n" for command in (*commands, _END)))
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # what it said last is read below
+        lines = list[str]()
+        for line in self._process.stdout:
+            if line == f"debugfs: {_END}\n":
+                return "".join(lines)
+            lines.append(line)
+        _the_debugfs.cache_clear()
+        raise ProofError(f"debugfs has ended with {self._process.wait()}: {''.join(lines).strip()}")
+
+
+#: A command of debugfs that says nothing, and changes nothing that is asked for by a whole path.
+_END = "lcd /"
 
 
 def _refuse_what_debugfs_cannot_take(paths: Sequence[str]) -> None:
@@ -206,16 +262,20 @@ def _copy(image: Path, scratch: Path) -> Iterator[Path]:
     yield path
 
 
+def _environment() -> dict[str, str]:
+    """Return the environment of a tool: little, for it is made anew for each."""
+    return {"LC_ALL": "C", "PATH": f"{os.environ.get('PATH', os.defpath)}:{SBIN}"}
+
+
 def _run(*argv: str, given: str = "") -> subprocess.CompletedProcess[str]:
     """Run a tool; its output and its complaints are one text."""
-    environment = os.environ | {"LC_ALL": "C", "PATH": f"{os.environ.get('PATH', os.defpath)}:{SBIN}"}
     try:
         return subprocess.run(
             argv,
             input=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=environment,
+            env=_environment(),
             text=True,
             errors="replace",
             check=False,

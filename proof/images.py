@@ -11,6 +11,7 @@ what changed since the last one and what waited in the cache, never the size of 
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,11 +32,13 @@ class Image:
         """Open a file that holds what was durable at first."""
         self.path = path
         self.written = 0
-        self._file = os.open(path, os.O_RDWR)
+        with path.open("r+b") as file:
+            # a cut is many small pieces, and a call of the system for each would cost most of it
+            self._bytes = mmap.mmap(file.fileno(), 0)
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._file)
+        self._bytes.close()
 
     def read(self, offset: int, length: int) -> bytes:
         """Return what is durable there."""
@@ -60,17 +63,20 @@ class Image:
                 self._put(Piece(offset, len(old), memoryview(old)))
 
     def _get(self, piece: Piece) -> bytes:
-        old = os.pread(self._file, piece.length, piece.offset)
+        old = self._bytes[piece.offset : piece.offset + piece.length]
         if len(old) != piece.length:
             raise ProofError(f"{self.path} ends before {piece.offset + piece.length}")
         return old
 
     def _put(self, piece: Piece) -> None:
         self.written += piece.length
-        offset, end = piece.offset, piece.offset + piece.length
-        while offset < end:
-            data = ZEROS if piece.data is None else piece.data[offset - piece.offset :]
-            offset += os.pwrite(self._file, data[: end - offset], offset)
+        end = piece.offset + piece.length
+        if piece.data is not None:
+            self._bytes[piece.offset : end] = piece.data
+            return
+        for offset in range(piece.offset, end, STEP):
+            length = min(STEP, end - offset)
+            self._bytes[offset : offset + length] = ZEROS[:length]
 
 
 def copy_sparse(source: Path, target: Path, without: Sequence[tuple[int, int]] = ()) -> None:
