@@ -433,7 +433,8 @@ def sensitivity(run: Run, edit: str, seed: int, judge: Judge, start: Start | Non
     cuts = [Cut(sequence, policy.name, seed) for sequence in near for policy in (DROP, SECTORS, BLOCKS)]
     outcomes = sweep(replace(run, events=edited.events), cuts, judge, start=start)
     caught = any(outcome.lost or not outcome.clean for outcome in outcomes)
-    return Trial(edited.taken, edited.taken in needed(run.events, run.job), caught)
+    own = [event for event in run.events if event.sequence >= run.begin]
+    return Trial(edited.taken, edited.taken in needed(own, run.job), caught)
 
 
 def _between(chance: random.Random, acks: list[int]) -> int:

@@ -20,7 +20,7 @@ import pytest
 from proof import checks, evidence, judge, log, machine, run, writer
 from proof.cells import LOSES, SAFE, UNTRUSTED, Cell, Setting, matrix
 from proof.errors import ProofError
-from proof.judge import Record, added, cuts_of, judge_cell, problems, window
+from proof.judge import Record, added, cuts_of, judge_cell, kept_or_judged, problems, window
 from proof.log import Event, Kind
 from proof.machine import MOUNT, RECORD, Segment
 from proof.simulated import Setup, events
@@ -155,6 +155,30 @@ def test_an_unsafe_run_in_a_safe_cell_is_not_shown(control_record: Record) -> No
     assert "cuts lose commits" in told
     assert "do not survive a drop of all" in told
     assert "seen 0.000 flushes for each commit, wanted 1.00" in told
+
+
+@ext4_tools
+def test_what_was_judged_is_kept_for_a_run_that_goes_on(
+    safe_record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the same number of cuts and the same sources; what broke off while it was written is judged again."""
+    monkeypatch.setattr(judge, "TRIALS", 2)
+    first = kept_or_judged(SAFE_CELL, safe_record.directory, 20)
+    again = list[int]()
+
+    def judged(cell: Cell, record: Record, cuts: int) -> dict[str, Any]:
+        again.append(cuts)
+        return first
+
+    monkeypatch.setattr(judge, "judge_cell", judged)
+    assert kept_or_judged(SAFE_CELL, safe_record.directory, 20) == json.loads(json.dumps(first))
+    assert again == []
+    kept_or_judged(SAFE_CELL, safe_record.directory, 30)
+    monkeypatch.setattr(judge, "_sources", lambda: "others")
+    kept_or_judged(SAFE_CELL, safe_record.directory, 30)
+    (safe_record.directory / f"judged-{WORKLOAD}.json").write_text('{"of": ')
+    kept_or_judged(SAFE_CELL, safe_record.directory, 40)
+    assert again == [30, 30, 40]
 
 
 def test_only_a_runs_own_acknowledgements_count() -> None:
