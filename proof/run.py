@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ from lab.errors import LabError
 from lab.kinds import KINDS
 from lab.paths import Lab
 from lab.progress import say
-from proof import choice, early, evidence, judge, machine, needs, price, short
+from proof import choice, early, evidence, judge, loop, machine, needs, price, short
 from proof.cells import PLANTS, SAFE, Cell, Setting, by_setting, chosen, matrix, to_boot
 from proof.disk import ROOT
 from proof.engines import ENGINES
@@ -157,9 +158,11 @@ def _prove(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
             try:
                 directory = _recorded(setting, members, records, arguments)
             except FAILURES as error:
-                done.fail(setting, error)
+                done.fail(setting.name, error)
                 continue
             futures = [pool.submit(judge.kept_or_judged, cell, directory, arguments.cuts) for cell in members]
+            for future in futures:
+                future.add_done_callback(done.tell)
             waiting.append(_Judged(setting, members, directory, futures))
             # no more than one setting is ahead of the judges, so that what is found is soon told
             while len(waiting) > 1 or (waiting and all(future.done() for future in waiting[0].futures)):
@@ -178,9 +181,16 @@ def _judges(jobs: int) -> Executor:
     if jobs == 1:
         return ThreadPoolExecutor(1)
     # spawned: a process must not inherit what a recording holds open
-    return ProcessPoolExecutor(
-        jobs, multiprocessing.get_context("spawn"), initializer=os.nice, initargs=(NICE,)
-    )
+    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_begin_to_judge)
+
+
+def _begin_to_judge() -> None:
+    """Give way to the machine that is recorded meanwhile, and leave nothing behind when this run is killed."""
+    os.nice(NICE)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    loop.end_with_parent(signal.SIGTERM)
+    if os.geteuid() == 0:
+        loop.own_mounts()
 
 
 class _Judged(NamedTuple):
@@ -199,27 +209,31 @@ class _Done:
         self.cells = cells
         self.judged = list[dict[str, Any]]()
         self.failed = dict[str, str]()
+        self._ended = 0
 
-    def fail(self, setting: Setting, error: Exception) -> None:
-        say(f"{setting.name}: FAILED: {error}")
-        self.failed[setting.name] = str(error)
+    def fail(self, name: str, error: Exception) -> None:
+        say(f"{name}: FAILED: {error}")
+        self.failed[name] = str(error)
 
-    def add(self, found: dict[str, Any]) -> None:
-        self.judged.append(found)
-        say(f"{found['cell']}: {_in_words(found)} ({len(self.judged)} of {self.cells} cells)")
+    def tell(self, future: Future[dict[str, Any]]) -> None:
+        """Say how far it is; called as soon as a cell is judged, whoever waits for another one."""
+        self._ended += 1
+        if not future.cancelled() and not future.exception():
+            found = future.result()
+            say(f"{found['cell']}: {_in_words(found)} ({self._ended} of {self.cells} cells)")
 
 
 def _take(one: _Judged, arguments: argparse.Namespace, done: _Done) -> None:
     """Wait for the cells of a setting, and write their evidence."""
-    found = []
-    try:
-        for future in one.futures:
-            found.append(future.result())
-            done.add(found[-1])
-        _boot_some(one, found, arguments)
-    except FAILURES as error:
-        done.fail(one.setting, error)
-    evidence.write(found, arguments.evidence)
+    found = dict[Cell, dict[str, Any]]()
+    for cell, future in zip(one.members, one.futures, strict=True):
+        try:
+            found[cell] = future.result()
+            _boot_from(cell, one.directory, found[cell], arguments)
+        except FAILURES as error:
+            done.fail(cell.name, error)
+    done.judged += found.values()
+    evidence.write(found.values(), arguments.evidence)
 
 
 def _early(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
@@ -271,11 +285,10 @@ def _recorded(
     return directory
 
 
-def _boot_some(one: _Judged, found: Sequence[dict[str, Any]], arguments: argparse.Namespace) -> None:
-    booted, boots = to_boot(matrix()), not (arguments.judge_only or arguments.no_reboot)
-    for cell, judged in zip(one.members, found, strict=True):
-        if cell.name in booted:
-            _reboot(cell, judge.Record.read(one.directory), judged, boots)
+def _boot_from(cell: Cell, directory: Path, judged: dict[str, Any], arguments: argparse.Namespace) -> None:
+    if cell.name in to_boot(matrix()):
+        boots = not (arguments.judge_only or arguments.no_reboot)
+        _reboot(cell, judge.Record.read(directory), judged, boots)
 
 
 def _reboot(cell: Cell, record: judge.Record, found: dict[str, Any], boots: bool = True) -> None:
