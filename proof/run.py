@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +24,7 @@ from lab.errors import LabError
 from lab.kinds import KINDS
 from lab.paths import Lab
 from lab.progress import say
-from proof import choice, early, evidence, judge, loop, machine, needs, price, short
+from proof import choice, early, evidence, judge, judges, machine, needs, price, short
 from proof.cells import PLANTS, SAFE, Cell, Setting, by_setting, chosen, matrix, to_boot
 from proof.disk import ROOT
 from proof.engines import ENGINES
@@ -35,8 +33,6 @@ from proof.errors import ProofError
 EVIDENCE = ROOT / "docs/evidence"
 SEEDS, CUTS = 5, 1000
 FAILURES = (ProofError, LabError, OSError, subprocess.SubprocessError)
-#: What judges gives way to the machine that is recorded meanwhile.
-NICE = 10
 
 
 def main(argv: Sequence[str]) -> int:
@@ -151,7 +147,7 @@ def _prove(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
     records = arguments.records or Lab.default().root / "proof"
     done = _Done(len(cells))
     settings = by_setting(cells)
-    with _judges(arguments.jobs) as pool:
+    with judges.pool(arguments.jobs) as pool:
         waiting = deque[_Judged]()
         for number, (setting, members) in enumerate(settings.items(), 1):
             say(f"{setting.name}: {number} of {len(settings)} settings, {len(members)} cells")
@@ -160,7 +156,7 @@ def _prove(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
             except FAILURES as error:
                 done.fail(setting.name, error)
                 continue
-            futures = [pool.submit(judge.kept_or_judged, cell, directory, arguments.cuts) for cell in members]
+            futures = [pool.submit(judges.judged, cell, directory, arguments.cuts) for cell in members]
             for future in futures:
                 future.add_done_callback(done.tell)
             waiting.append(_Judged(setting, members, directory, futures))
@@ -174,23 +170,6 @@ def _prove(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
     for line in wrong:
         print(f"  what is chosen for SQL Server: {line}")
     return 1 if done.failed or wrong or any(cell["problems"] for cell in done.judged) else 0
-
-
-def _judges(jobs: int) -> Executor:
-    """Return what judges: processes, or one thread of this one."""
-    if jobs == 1:
-        return ThreadPoolExecutor(1)
-    # spawned: a process must not inherit what a recording holds open
-    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_begin_to_judge)
-
-
-def _begin_to_judge() -> None:
-    """Give way to the machine that is recorded meanwhile, and leave nothing behind when this run is killed."""
-    os.nice(NICE)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    loop.end_with_parent(signal.SIGTERM)
-    if os.geteuid() == 0:
-        loop.own_mounts()
 
 
 class _Judged(NamedTuple):

@@ -10,6 +10,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import time
 import xml.etree.ElementTree as xml
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -179,6 +181,39 @@ def test_what_was_judged_is_kept_for_a_run_that_goes_on(
     (safe_record.directory / f"judged-{WORKLOAD}.json").write_text('{"of": ')
     kept_or_judged(SAFE_CELL, safe_record.directory, 40)
     assert again == [30, 30, 40]
+
+
+RUN = """
+import sys, time
+from pathlib import Path
+from proof import judges
+from proof.cells import matrix
+if __name__ == "__main__":
+    cell = next(cell for cell in matrix() if cell.name == sys.argv[2])
+    pool = judges.pool(2)
+    for _ in range(3):
+        pool.submit(judges.judged, cell, Path(sys.argv[1]), 10**6)
+    print(*pool._processes, flush=True)
+    time.sleep(60)
+"""
+
+
+@ext4_tools
+def test_judges_end_with_a_run_that_is_killed(safe_record: Record) -> None:
+    """In the middle of a cell, with others waiting."""
+    argv = [sys.executable, "-c", RUN, str(safe_record.directory), SAFE_CELL.name]
+    environment = os.environ | {"PATH": PATH, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=environment) as killed:
+        assert killed.stdout
+        judges = [Path("/proc", number) for number in killed.stdout.readline().split()]
+        assert len(judges) == 2
+        time.sleep(2)
+        assert all(judge.exists() for judge in judges)
+        killed.kill()
+    end = time.monotonic() + 20
+    while any(judge.exists() for judge in judges) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(judge.exists() for judge in judges)
 
 
 def test_only_a_runs_own_acknowledgements_count() -> None:
