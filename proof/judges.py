@@ -19,6 +19,8 @@ from proof.cells import Cell
 
 #: What judges gives way to the machine that is recorded meanwhile.
 NICE = 10
+#: Seconds after which a process that is to end and did not is told again.
+AGAIN = 5
 
 
 def pool(jobs: int) -> Executor:
@@ -41,7 +43,17 @@ def judged(cell: Cell, directory: Path, cuts: int) -> dict[str, Any]:
 def _begin() -> None:
     """Give way to machines, and leave nothing behind when this run is killed."""
     os.nice(NICE)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    for number in (signal.SIGTERM, signal.SIGALRM):
+        signal.signal(number, _end)
     loop.end_with_parent(signal.SIGTERM)
+    parent = multiprocessing.parent_process()
+    if parent is None or os.getppid() != parent.pid:  # it ended before the kernel was asked to tell
+        os._exit(1)
     if os.geteuid() == 0:
         loop.own_mounts()
+
+
+def _end(*_: object) -> None:
+    """End by an exception, so that mounts and scratch files are put away; again, should anything swallow it."""
+    signal.alarm(AGAIN)
+    sys.exit(1)
