@@ -1,0 +1,113 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hosts that want all memory: real processes and files in namespaces of their own, and what they cost.
+
+`python -m tests.unit.plugins.module_utils.hostile_host` tells the peaks of the whole attacks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.budget import within
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Malformed, split
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+
+from . import hostile_host
+from .fake_host import FakeHost
+
+MOST = 200
+WHO = "of user 4242"
+
+
+def can_be_hostile() -> bool:
+    """Tell whether this is root on a machine that lets it have namespaces."""
+    tool = shutil.which("unshare")
+    argv = [str(tool), "--mount", "--pid", "--fork", "--mount-proc", "true"]
+    return bool(os.geteuid() == 0 and tool and subprocess.run(argv, check=False).returncode == 0)
+
+
+#: Attack -> what the report says of it.
+SAID: dict[str, tuple[str, ...]] = {
+    "settings": ("part0.conf", "has more than", WHO),
+    "below": (),
+    "tablespaces": ("the time for all that is asked here was over",),
+    "crowd": (f"more {WHO} are as this one",),
+    "opened": (),
+    "arguments": ("wanted a path of at most 4096",),
+    "mounts": (),
+    "databases": ("databases.conf", "has more than", WHO),
+}
+
+
+@pytest.mark.skipif(not can_be_hostile(), reason="wants root, and namespaces")
+@pytest.mark.parametrize("attack", SAID)
+def test_a_hostile_host_costs_less_than_200_mb_and_is_named(attack: str) -> None:
+    found = hostile_host.told(attack, 0.2)
+    print(attack, found["peaks"], found["bytes"], f"{found['seconds']} s")
+    assert max(found["peaks"].values()) < MOST
+    assert max(found["bytes"].values()) <= bounds.ANSWER
+    verdict = found["report"].split("\n")[1].split()[2]
+    assert verdict == "unknown"
+    assert not [words for words in SAID[attack] if words not in found["report"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "why"),
+    [
+        ("x" * bounds.FILE, 3, "more than 2097152 bytes"),
+        ("\n" * (bounds.LINES // 2), 3, "more than 50000 lines"),
+        ("", bounds.FILES + 1, "more than 1000 files"),
+    ],
+)
+def test_a_configuration_is_bounded_over_all_its_files(text: str, count: int, why: str) -> None:
+    host = FakeHost()
+    host.whose = "process 7 (postgres) of user 1000"
+    read = within(host, lambda _path: text)
+    for _file in range(count - 1):
+        assert read("/etc/same.conf") == text
+    with pytest.raises(
+        Unobservable, match=f"/etc/last.conf: .* of process 7 .postgres. of user 1000 has {why}"
+    ):
+        read("/etc/last.conf")
+
+
+def test_a_file_of_very_many_lines_is_refused() -> None:
+    assert len(split("\n" * bounds.LINES, "/f")) == bounds.LINES
+    with pytest.raises(Malformed, match="/f: seen more than 50000 lines"):
+        split("\n" * (bounds.LINES + 1), "/f")
+
+
+@pytest.mark.parametrize(
+    "value", ["", "text", "\u20ac\x00", {"a": [1, None, 2.5], "b": {"c": True}}, ["\ud800" * 9], 10**20]
+)
+def test_a_size_is_never_told_too_small(value: object) -> None:
+
+    assert bounds.size(value) >= len(json.dumps(value))
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({"a": "x"}, None),
+        ({"a": "x" * bounds.ANSWER, "b": "y"}, "most of it a"),
+        ({"a": "x", "b": [1] * bounds.VALUES}, "most of it b"),
+    ],
+)
+def test_an_answer_that_no_controller_takes_is_none(facts: dict[str, object], why: str | None) -> None:
+    found = bounds.too_large(facts)
+    assert (found or "").count(why or "!") == (1 if why else 0)
+
+
+def test_a_long_text_is_shown_by_its_ends() -> None:
+    short: Callable[[str, int], str] = bounds.short
+    assert short("abc", 3) == "abc"
+    assert short("abcdef", 4) == "ab ... ef"
