@@ -22,6 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile im
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 
 from . import hostile_host
+from .captured import COLLECTION
 from .fake_host import FakeHost
 
 MOST = 200
@@ -44,7 +45,6 @@ SAID: dict[str, tuple[str, ...]] = {
     "opened": (),
     "arguments": ("wanted a path of at most 4096",),
     "mounts": (),
-    "databases": ("databases.conf", "has more than", WHO),
 }
 
 
@@ -111,3 +111,36 @@ def test_a_long_text_is_shown_by_its_ends() -> None:
     short: Callable[[str, int], str] = bounds.short
     assert short("abc", 3) == "abc"
     assert short("abcdef", 4) == "ab ... ef"
+
+
+def test_the_documentation_tells_the_bounds() -> None:
+    def number(value: float) -> str:
+        return f"{value:,.0f}"
+
+    def mebibytes(value: int) -> str:
+        return f"{value // bounds.MIB} MiB"
+
+    text = (COLLECTION / "docs/engines.md").read_text(encoding="utf-8")
+    section = text.partition("## What one host may cost")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.split("\n") if line.startswith("| ")][1:]
+    configuration = f"{number(bounds.LINES)} lines, {number(bounds.FILES)} files"
+    assert dict(rows) == {
+        "one file or command": mebibytes(bounds.SAID),
+        "a reading command's memory": mebibytes(bounds.MEMORY),
+        "one file of a configuration": mebibytes(bounds.FILE),
+        "a configuration with all that it includes": f"{mebibytes(bounds.CONFIGURATION)}, {configuration}",
+        "one instance: processes, open files, their directories": ", ".join(
+            map(number, (bounds.PROCESSES, bounds.OPEN_FILES, bounds.ROWS))
+        ),
+        "one instance's facts": mebibytes(bounds.INSTANCE),
+        "one instance, or all of one person or container: seconds of reading": number(bounds.PATIENCE),
+        "all of a host: seconds of reading": number(bounds.PATIENCE_FOR_ALL),
+        "one user's instances of one engine": number(bounds.INSTANCES_OF_ONE),
+        "a host's instances": number(bounds.INSTANCES),
+        "mounts in all namespaces": number(bounds.MOUNTS),
+        "a process that is no engine's: open files; rows of such processes": (
+            f"{number(bounds.OPEN_FILES_OF_OTHERS)}, {number(bounds.WRITERS)}"
+        ),
+        "a module's whole answer": f"{mebibytes(bounds.ANSWER)}, {number(bounds.VALUES)} values",
+    }
+    assert f"may take {mebibytes(bounds.ROOM)} for it above" in section
