@@ -117,6 +117,10 @@ class TestReading:
             put(top / name)
         assert host.list_names(str(top)) == sorted([".a", "b", "c\n\udcff"])
 
+    def test_what_is_no_path(self, host: Host) -> None:
+        with pytest.raises(Unobservable, match="it is no path"):
+            host.locate("/etc/\0")
+
     def test_files_below_a_directory(self, host: Host, top: Path) -> None:
         (top / "a" / "b" / "c").mkdir(parents=True)
         for name in ("one.isl", "a/two.isl", "a/b/three.isl", "a/b/c/four.isl", "a/other"):
@@ -343,8 +347,9 @@ class TestRights:
 
     @pytest.mark.parametrize(("mode", "readable"), [(0o1777, True), (0o777, False), (0o755, True)])
     def test_where_everybody_may_write_anybody_may_have_put_it(
-        self, mode: int, readable: bool, host: Host, top: Path
+        self, mode: int, readable: bool, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(foreign, "_are_links_protected", lambda: True)
         shared = home(top, 0, mode, "shared")
         put(shared / "x")
         link(shared / "of eve", top / "secret")
@@ -357,6 +362,15 @@ class TestRights:
         if mode != 0o755:
             with pytest.raises(Unobservable, match="may not read it"):
                 text(host, shared / "of eve")
+
+    def test_where_links_are_not_protected_a_sticky_directory_is_like_any_other(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shared = home(top, 0, 0o1777, "shared")
+        put(shared / "x")
+        monkeypatch.setattr(foreign, "_are_links_protected", lambda: False)
+        with pytest.raises(Unobservable, match="may not read it"):
+            text(host, shared / "x")
 
     def test_where_a_group_may_write_what_it_may_read_is_read(self, host: Host, top: Path) -> None:
         shared = home(top, 0, 0o775, "shared")
@@ -373,9 +387,10 @@ class TestRights:
     ) -> None:
         """And nothing of this host's that its root may have mounted there."""
         users = [(0, 100000, 65536)]
-        monkeypatch.setattr(foreign, "_users_of", lambda root: users if root else [])
+        monkeypatch.setattr(foreign, "_PROC", str(top))
+        monkeypatch.setattr(foreign, "_users_of", lambda _process: users)
         monkeypatch.setattr(
-            foreign, "_identity", lambda _root, user: foreign.Identity(user, foreign._NOBODY, ())
+            foreign, "_inside", lambda _process, user: foreign.Identity(user, foreign._NOBODY, ())
         )
         root = home(top, 100000, 0o755, "root")
         inner = home(root, 100999, 0o700, "data")
@@ -390,6 +405,75 @@ class TestRights:
         for path in ("/etc-shadow", "/of a person"):
             with pytest.raises(Unobservable, match="chosen by user 100000, who may not read it"):
                 text(host, path, where)
+
+    def test_users_and_directory_are_of_one_process_and_the_directory_is_opened_first(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its number may be another's by then, and a process can take users of its own at any moment."""
+        monkeypatch.setattr(foreign, "_PROC", str(top))
+        for name, users in (("7", f"0 {EVE} 1\n"), ("of another", "0 0 4294967295\n")):
+            process = home(top, EVE, name=name)
+            root = home(process, EVE, name="root")
+            put(root / "my.cnf", "root's own")
+            (process / "uid_map").write_text(users)
+            (process / "status").write_text(f"Uid:\t0\t{EVE}\t0\t0\nGid:\t0\t7\t0\t0\nGroups:\t \n")
+
+        def swap() -> None:
+            os.rename(top / "7", top / "gone")
+            os.rename(top / "of another", top / "7")
+
+        swapped(monkeypatch, lambda path, _flags: path == "uid_map", swap)
+        with pytest.raises(Unobservable, match=f"chosen by user {EVE}, who may not read it"):
+            text(host, "/my.cnf", f"{top}/7/root")
+
+    @pytest.mark.parametrize("users", ["0 1000 1", "1000 1000 1", "0 1000 1\n1 100000 65536"])
+    def test_whoever_makes_a_namespace_is_its_root(self, users: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Any user can make one, and mount there what he may not read."""
+        monkeypatch.setattr(foreign, "_said", lambda _process, _name: users.split("\n"))
+        tree = foreign._Tree(7)
+        assert (tree._chief, tree._has(1000), tree._has(0)) == (1000, True, False)
+
+    def test_what_is_in_a_namespace_that_a_user_made(self, host: Host, top: Path) -> None:
+        """A real one: Eve has put a file of root's at the place of her configuration."""
+        eve = home(top)
+        put(top / "shadow", "root:$6$word")
+        put(eve / "my.cnf", user=EVE)
+        put(eve / "own.cnf", user=EVE)
+        script = f"mount --bind {top}/shadow {eve}/my.cnf && echo ready && exec sleep 60"
+        argv = ["setpriv", f"--reuid={EVE}", f"--regid={EVE}", "--clear-groups", "--"]
+        with subprocess.Popen(
+            [*argv, "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as child:
+            try:
+                assert child.stdout
+                if child.stdout.readline() != b"ready\n":
+                    pytest.skip("no user namespaces here")
+                root = f"/proc/{child.pid}/root"
+                assert Path(f"{root}{eve}/my.cnf").read_text() == "root:$6$word"
+                assert text(host, eve / "own.cnf", root) == "mine"
+                with pytest.raises(Unobservable, match=f"chosen by user {EVE}, who may not read it"):
+                    text(host, eve / "my.cnf", root)
+            finally:
+                child.kill()
+
+    def test_a_container_that_ends_meanwhile_is_unknown(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(foreign, "_PROC", str(top))
+        with pytest.raises(Unobservable, match="No such file"):
+            text(host, "/etc/passwd", f"{top}/4711/root")
+        root = home(top, EVE, name="root")
+        put(root / "x", user=EVE)
+        (top / "uid_map").write_text("0 0 4294967295\n")
+        with pytest.raises(Unobservable, match="its process cannot be read: No such file"):
+            text(host, "/x", str(root))
+        (top / "status").write_text(f"Uid:\t0\t{EVE}\t0\t0\nGid:\t0\t7\t0\t0\nGroups:\t8 9 \n")
+        assert text(host, "/x", str(root)) == "mine"
+        os.chown(root / "x", 0, 9)
+        (root / "x").chmod(0o640)
+        assert text(host, "/x", str(root)) == "mine"
 
     def test_a_process_that_reads_as_a_user_is_root_again_for_the_next(self, host: Host, top: Path) -> None:
         eve = home(top)
@@ -456,6 +540,10 @@ class TestTime:
         for thread in threads:
             thread.join()
         assert wrong == []
+
+    def test_nobody_waits_longer_for_another_s_question(self, host: Host, top: Path) -> None:
+        with seam._READER._lock, pytest.raises(NoAnswer, match=r"no answer within 0\.1 s"):
+            host.locate(str(top), timeout=0.1)
 
     def test_it_ends_with_its_parent_and_keeps_no_output_open(self, top: Path) -> None:
         """Whoever runs a module waits for the end of its output, also where a disk hangs."""
