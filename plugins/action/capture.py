@@ -11,8 +11,9 @@ from typing import Any
 from urllib.parse import quote
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
+
+from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
 
 #: What people must know of the file before they pass it on.
 NOTE = (
@@ -21,7 +22,7 @@ NOTE = (
 )
 
 
-class ActionModule(ActionBase):
+class ActionModule(Bounded):
     """One execution on the host; the file is written by the controller's own process."""
 
     TRANSFERS_FILES = False

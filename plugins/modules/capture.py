@@ -67,6 +67,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host
 from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
 from ansible_collections.durable.dbhost.plugins.module_utils.recordings.capture import capture
@@ -83,10 +84,14 @@ def main() -> None:
         recording = capture(Host(), now, of_databases(module.params["databases"]))
     except ValueError as error:
         module.fail_json(msg=f"This host cannot be captured: {error}")
+    # As text: JSON of another writer may lose bytes that are no UTF-8.
+    text = dumps(recording)
+    refused = bounds.too_large({"recording": text})
+    if refused:
+        module.fail_json(msg=f"This host cannot be captured: {refused}")
     module.exit_json(
         changed=False,
-        # As text: JSON of another writer may lose bytes that are no UTF-8.
-        recording=dumps(recording),
+        recording=text,
         failed_at=recording["failed"],
         differs=recording["differs"],
     )

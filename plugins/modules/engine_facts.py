@@ -320,6 +320,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Host,
@@ -339,7 +340,11 @@ def main() -> None:
         facts = collect(host, now, module.params["databases"])
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")
-    module.exit_json(changed=False, ansible_facts={"durable_engines": printable(facts)})
+    facts = printable(facts)
+    refused = bounds.too_large(facts)
+    if refused:
+        module.fail_json(msg=f"This machine cannot be observed: {refused}")
+    module.exit_json(changed=False, ansible_facts={"durable_engines": facts})
 
 
 if __name__ == "__main__":

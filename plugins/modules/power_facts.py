@@ -289,6 +289,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Host,
     Unobservable,
@@ -318,7 +319,11 @@ def main() -> None:
     except ValueError as error:
         module.fail_json(msg=str(error))
     facts["guard"]["installed"] = installed.read(host)
-    module.exit_json(changed=False, ansible_facts={"durable_power": printable(facts)})
+    facts = printable(facts)
+    refused = bounds.too_large(facts)
+    if refused:
+        module.fail_json(msg=f"This machine cannot be observed: {refused}")
+    module.exit_json(changed=False, ansible_facts={"durable_power": facts})
 
 
 if __name__ == "__main__":

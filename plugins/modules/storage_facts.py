@@ -129,6 +129,12 @@ ansible_facts:
           description: Mount points of file systems that hold no data or hold it in memory, with their type.
           type: dict
           returned: always
+        covered:
+          description:
+            - For each file system that no path leads to, because another was mounted over its mount point or over a directory
+              above it, its mount point and that of the other one.
+          type: dict
+          returned: always
         tuned:
           description: TuneD, which may set I/O schedulers and readahead itself.
           type: dict
@@ -488,6 +494,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Host,
@@ -510,7 +517,11 @@ def main() -> None:
         facts = collect(host, now, paths)
     except Unobservable as error:
         module.fail_json(msg=f"This machine cannot be observed: {error}")
-    module.exit_json(changed=False, ansible_facts={"durable_storage": printable(facts)})
+    facts = printable(facts)
+    refused = bounds.too_large(facts)
+    if refused:
+        module.fail_json(msg=f"This machine cannot be observed: {refused}")
+    module.exit_json(changed=False, ansible_facts={"durable_storage": facts})
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from ..host import MOST_FOUND, Host, Unobservable
+from .. import bounds
+from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
 from ..paths import normal
 from ..policy.engine_rules import FULL
@@ -230,14 +231,14 @@ def _tables_elsewhere(host: Host, root: str, data: str) -> tuple[list[str], str 
     A file NAME.isl beside a database's tables names such a one: "InnoDB Tablespaces".
     """
     try:
-        found = host.find_files(data, root, MOST_FOUND, depth=2, ending=".isl")
+        found = host.find_files(data, root, bounds.FOUND, depth=2, ending=".isl")
         parts = [
             host.read_part(posixpath.join(data, path), root, _LONGEST_PATH) for path in found if "/" in path
         ]
     except Unobservable as error:
         return [], str(error)
-    if len(found) == MOST_FOUND:
-        return [], f"{data}: {MOST_FOUND} tables or more that lie elsewhere"
+    if len(found) == bounds.FOUND:
+        return [], f"{data}: {bounds.FOUND} tables or more that lie elsewhere"
     paths = (part.text.split("\n")[0] for part in parts if part)
     tables = (normal(posixpath.join(data, path)) for path in paths if path)
     # What CREATE TABLE named is above a directory with the database's name.

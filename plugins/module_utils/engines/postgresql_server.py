@@ -13,9 +13,9 @@ import posixpath
 import re
 from typing import Any, NamedTuple
 
+from .. import bounds
 from ..host import Host, Unobservable
-from . import bounded
-from .places import look
+from . import bounded, trust
 from .postgresql_cluster import WORDS
 from .processes import DELETED
 
@@ -54,9 +54,10 @@ SELECT json_build_object(
 
 
 class Login(NamedTuple):
-    """How a server is asked: as which user, with which client, where its data and programs are."""
+    """How a server is asked: as which user, by name and number, with which client, where its data and programs are."""
 
     user: str
+    uid: int
     programs: str
     data: str
     psql: str
@@ -74,8 +75,9 @@ def login(host: Host, pid: int, data: str) -> Login:
     exe = exe[: -len(DELETED)] if exe.endswith(DELETED) else exe
     programs = posixpath.dirname(exe)
     # The client of the same version; Debian's /usr/bin/psql would choose one by files of the user's.
-    beside = posixpath.join(programs, "psql")
-    return Login(user_name(host, uid[1]), programs, data, beside if look(host, beside) else "psql")
+    # What runs may have been deleted, and somebody else's lie there by now.
+    psql = trust.choose(host, [posixpath.join(programs, "psql")], "psql", int(uid[1]))
+    return Login(user_name(host, uid[1]), int(uid[1]), programs, data, psql)
 
 
 def user_name(host: Host, uid: str) -> str:
@@ -97,6 +99,10 @@ def ask(host: Host, login: Login, pid: int | None = None) -> dict[str, Any]:
     if result.rc != 0:
         said = " ".join(result.stderr.split())[:300] or f"exit {result.rc}"
         raise Unobservable(f"psql as {login.user}: {said}")
+    if len(result.stdout) > bounds.FILE:
+        raise Unobservable(
+            f"psql as {login.user}: seen an answer of {len(result.stdout)} letters; wanted {bounds.FILE}"
+        )
     try:
         found = json.loads(result.stdout)
     except (ValueError, RecursionError):

@@ -9,11 +9,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from .. import bounds
 from ..host import (
     ASK_TIMEOUT,
     CHANGE_TIMEOUT,
-    MOST_FOUND,
-    MOST_SAID,
     READ_TIMEOUT,
     Host,
     Located,
@@ -68,7 +67,7 @@ class _LooksOnly(Host):
         self,
         path: str,
         root: str = "",
-        limit: int = MOST_SAID,
+        limit: int = bounds.SAID,
         at_end: bool = False,
         flush: bool = False,
         timeout: float = READ_TIMEOUT,
@@ -82,7 +81,7 @@ class _LooksOnly(Host):
         self,
         path: str,
         root: str = "",
-        most: int = MOST_FOUND,
+        most: int = bounds.FOUND,
         depth: int = 1,
         smallest: int = 0,
         ending: str = "",

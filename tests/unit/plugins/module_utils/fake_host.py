@@ -12,11 +12,10 @@ from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     ASK_TIMEOUT,
     CHANGE_TIMEOUT,
-    MOST_FOUND,
-    MOST_SAID,
     READ_TIMEOUT,
     ChangeFailed,
     Host,
@@ -118,6 +117,7 @@ class FakeHost(Host):
     """
 
     until = float("inf")
+    whose = "nobody"
     #: As whom the process acts.
     acts_as = 0
 
@@ -235,7 +235,7 @@ class FakeHost(Host):
         self,
         path: str,
         root: str = "",
-        limit: int = MOST_SAID,
+        limit: int = bounds.SAID,
         at_end: bool = False,
         flush: bool = False,
         timeout: float = READ_TIMEOUT,
@@ -264,7 +264,7 @@ class FakeHost(Host):
         self,
         path: str,
         root: str = "",
-        most: int = MOST_FOUND,
+        most: int = bounds.FOUND,
         depth: int = 1,
         smallest: int = 0,
         ending: str = "",
