@@ -162,8 +162,9 @@ def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
     """Return what gstat says of forced writes, and why it is not known. It runs as the file's owner."""
     if status.user == 0:
         return UNKNOWN, "root owns it, as whom gstat is not run; give it to the user of the server (chown)"
-    tool = next((tool for tool in _GSTAT if host.exists(tool)), "gstat")
+    tool = "gstat"
     try:
+        tool = trust.choose(host, _GSTAT, tool, status.user)
         result = host.run([*trust.as_user(host, status.user), tool, "-h", path])
     except Unobservable as error:
         return UNKNOWN, str(error)

@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, observe, unknown
-from . import ext4, fstab, known_options, mount_units, mountwords, namespaces
+from . import boot_loader, ext4, fstab, known_options, mount_units, mountwords, namespaces
 from .blockstack import Blocks
+from .boot_loader import Rootflags
 from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
 from .mount_units import MountUnit
-from .mountinfo import Mount, parse_mountinfo, unescape, visible
+from .mountinfo import Mount, covered, parse_mountinfo, unescape, visible, why_absent
 
-_ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
 #: Options of lines that a boot goes on without.
 _MAY_FAIL = {"noauto", "nofail", "x-systemd.automount"}
 _PERSISTED = ("barrier", "data_mode", "atime")
@@ -66,7 +65,7 @@ class Mounts:
         """
         here: dict[str, list[Mount]] = {}
         for mount in self._visible():
-            if mount.fstype not in self._nodev or mount.fstype in DEVICELESS:
+            if self._may_hold_data(mount):
                 here.setdefault(mount.device, []).append(mount)
         views: dict[str, list[dict[str, Any]]] = {}
         hidden: dict[str, Superblock] = {}
@@ -93,8 +92,18 @@ class Mounts:
 
     def elsewhere(self) -> dict[str, str]:
         """Return {mount point: type} of the file systems that hold no data, or hold it in memory."""
-        passed = (m for m in self._visible() if m.fstype in self._nodev and m.fstype not in DEVICELESS)
+        passed = (mount for mount in self._visible() if not self._may_hold_data(mount))
         return {mount.target: mount.fstype for mount in passed}
+
+    def covered(self) -> dict[str, str]:
+        """Return {mount point: mount point of what was mounted over it, or over a directory above} of the file
+        systems that could hold data and that no path leads to. Raises ValueError and Unobservable."""
+        pairs = covered(self._table())
+        return {mount.target: cover.target for mount, cover in pairs if self._may_hold_data(mount)}
+
+    def absent(self, target: str) -> str:
+        """Return why no file system that could hold data is at a path, in words."""
+        return why_absent(target, self.covered(), {mount.target: mount.fstype for mount in self._visible()})
 
     def collect(self, superblock: Superblock) -> dict[str, Any]:
         """Return the facts of one superblock. Nothing here raises."""
@@ -143,8 +152,9 @@ class Mounts:
         the first access).
         """
         found = []
+        release = self.host.read("/proc/sys/kernel/osrelease").strip()
         for entry in self.fstab:
-            words = known_options.unknown_to(entry.fstype, _meant(entry.options))
+            words = known_options.unknown_to(entry.fstype, _meant(entry.options), release)
             if words:
                 found.append(
                     {
@@ -183,11 +193,6 @@ class Mounts:
         found = [way for way in (self._way(target, group[0]) for target in targets) if way]
         return found if any(way.target in here for way in found) else []
 
-    def rootflags(self) -> tuple[str, ...]:
-        """Return the options with which the initramfs mounted the root at this boot."""
-        found = _ROOTFLAGS.findall(self.host.read("/proc/cmdline"))
-        return tuple(found[-1].split(",")) if found else ()
-
     def _way(self, target: str, mount: Mount) -> Persisted | None:
         """Return what mounts the superblock of a mount at a target at the next boot, if anything does."""
         lines = fstab.find(self.fstab, target)
@@ -198,14 +203,20 @@ class Mounts:
         if len(lines) > 1:
             rows = " and ".join(str(line.row + 1) for line in lines)
             raise Unobservable(f"/etc/fstab: lines {rows} both mount {target}: leave one")
-        flags = self.rootflags() if target == "/" else ()
+        flags = boot_loader.of_the_next(self.host) if target == "/" else None
         if lines and self._names(lines[0], mount):
             return _of_line(lines[0], flags)
         # Without a line the root is still mounted: by the kernel's command line.
-        return Persisted("rootflags", "/", "/proc/cmdline of this boot", flags) if target == "/" else None
+        return Persisted("rootflags", "/", flags.source, flags.options) if flags else None
 
     def _visible(self) -> list[Mount]:
-        return visible(parse_mountinfo(self.host.read("/proc/self/mountinfo")))
+        return visible(self._table())
+
+    def _table(self) -> list[Mount]:
+        return parse_mountinfo(self.host.read("/proc/self/mountinfo"))
+
+    def _may_hold_data(self, mount: Mount) -> bool:
+        return mount.fstype not in self._nodev or mount.fstype in DEVICELESS
 
     def _carrier(self, mount: Mount) -> str | None:
         """Return the kernel name of the one whole device below a file system."""
@@ -294,15 +305,17 @@ class Mounts:
         return list(found[0].options) if found else None
 
 
-def _of_line(line: fstab.Entry, flags: tuple[str, ...]) -> Persisted:
+def _of_line(line: fstab.Entry, flags: Rootflags | None) -> Persisted:
     """Return what a line mounts. Raises Unobservable for words of ours that are written as escapes."""
     said = _meant(line.options)
     if mountwords.fold(said) != mountwords.fold(line.options):
         why = f"{','.join(line.options)} stands for {','.join(said)}: write it so"
         raise Unobservable(f"{_source(line)}: {why}")
-    # What the boot loader gives the kernel next may be another thing than what it gave this time.
-    source = f"{_source(line)}, rootflags of this boot" if flags else _source(line)
-    return Persisted("fstab", line.target, source, (*flags, *line.options))
+    if flags is None or not flags.options:
+        return Persisted("fstab", line.target, _source(line), line.options)
+    return Persisted(
+        "fstab", line.target, f"{_source(line)}, {flags.source}", (*flags.options, *line.options)
+    )
 
 
 def _source(line: fstab.Entry) -> str:

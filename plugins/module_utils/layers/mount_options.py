@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..facts import fstab, mount_units, mountwords
+from ..facts import boot_loader, fstab, mount_units, mountwords
 from ..facts.mountinfo import Mount
 from ..facts.mounts import Mounts, Persisted, Superblock
 from ..flush import flush_mount, owe, takes_flushes
@@ -89,7 +89,9 @@ def plan(host: Host, targets: list[Target]) -> Work:
     for target in targets:
         found = superblocks.get(target.target)
         if found is None:
-            raise ChangeFailed(f"{target.target}: nothing is mounted there; wanted a mounted file system")
+            raise ChangeFailed(
+                f"{target.target}: {reader.absent(target.target)}; wanted a mounted file system"
+            )
         work = _plan_one(work, target, found, reader)
     return work
 
@@ -248,7 +250,7 @@ def _image(reader: Mounts, group: list[Mount], fstype: str) -> Image:
         fstype,
         found is None or found.journal != "none",
         found.options if found else (),
-        reader.rootflags() if is_root else None,
+        boot_loader.of_this_boot(reader.host) if is_root else None,
     )
 
 

@@ -142,6 +142,7 @@ _MOUNT = {
     },
     "options_running": _each(_TEXT, "a list of text"),
     "options_boot": _OPTIONS,
+    "options_fstab": _OPTIONS,
     "hidden_in": _or_none(_NAME),
     "disks": Leaf(lambda value: value == UNKNOWN or _NAMES.fits(value), f"a list of names, or {UNKNOWN}"),
     "disks_seen": _NAMES,
@@ -164,10 +165,12 @@ _MOUNT = {
 }
 _STORAGE = {
     "time": _TEXT,
+    "kernel": _pattern(r"\d+\.\d+.*", "a release of the kernel"),
     "disks": [_DISK],
     "mounts": [_MOUNT],
     "virtualization": _WORD,
     "elsewhere": _MAPPING,
+    "covered": _MAPPING,
     "resolved": _MAPPING,
     "unresolved": _MAPPING,
     "links": Leaf(
