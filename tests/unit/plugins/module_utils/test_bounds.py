@@ -96,7 +96,7 @@ def test_the_documentation_tells_the_bounds() -> None:
         "all of a host: seconds of reading": number(bounds.PATIENCE_FOR_ALL),
         "one user's instances of one engine": number(bounds.INSTANCES_OF_ONE),
         "a host's instances": number(bounds.INSTANCES),
-        "mounts in all namespaces": number(bounds.MOUNTS),
+        "mounts in one namespace, and in those of all engines": number(bounds.MOUNTS),
         "a process that is no engine's: open files; rows of such processes": (
             f"{number(bounds.OPEN_FILES_OF_OTHERS)}, {number(bounds.WRITERS)}"
         ),
