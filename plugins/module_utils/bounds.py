@@ -44,6 +44,10 @@ LINES = 50_000
 FILES = 1000
 
 # One instance of an engine.
+#: Bytes of SQL Server's log of errors: the version and the start-up parameters stand at its beginning.
+ERROR_LOG = MIB // 4
+#: Bytes of FairCom's log of its states: its end tells of the last start unless it has said very much since.
+STATUS_LOG = 4 * MIB
 #: Processes that are looked at. A server with a process for each client may have thousands, which open the same files.
 PROCESSES = 64
 #: Open files that are looked at, and characters of their paths: a server with a file for each table has as many.
