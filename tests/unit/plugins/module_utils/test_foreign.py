@@ -225,6 +225,19 @@ class TestLinks:
         link(top / "usr", "lib")
         assert host.locate(f"{top}/usr/none/x") == (f"{top}/lib/none/x", None)
 
+    def test_all_that_is_passed_on_the_way(self, host: Host, top: Path) -> None:
+        (top / "lib").mkdir()
+        put(top / "lib" / "x", user=BOB if os.geteuid() == 0 else os.geteuid(), mode=0o640)
+        link(top / "usr", "lib", user=os.geteuid())
+        passed = host.way(f"{top}/usr/x")
+        above = [str(path) for path in reversed(top.parents)]
+        assert list(passed) == [*above, f"{top}", f"{top}/usr", f"{top}/lib", f"{top}/lib/x"]
+        for path, status in passed.items():
+            info = os.lstat(path)
+            assert status[:5] == (info.st_dev, info.st_ino, info.st_uid, info.st_gid, info.st_mode)
+        with pytest.raises(Unobservable, match="none: No such file or directory"):
+            host.way(f"{top}/usr/none")
+
     def test_round_and_round(self, host: Host, top: Path) -> None:
         link(top / "a", "b")
         link(top / "b", "a")
