@@ -99,6 +99,11 @@ KNOWN = {
 }
 
 
+def split(text: str) -> list[str]:
+    """Return the options of a text as libmount splits them: a comma within quotes ends none."""
+    return _OPTION.findall(text)
+
+
 def unknown_to(fstype: str, options: Iterable[str]) -> list[str]:
     """Return the options that a file system does not know, or of which it does not know the value.
 
@@ -108,8 +113,7 @@ def unknown_to(fstype: str, options: Iterable[str]) -> list[str]:
     types = list(KNOWN) if fstype == "auto" else fstype.split(",")
     if not set(types) <= set(KNOWN):
         return []
-    split = _OPTION.findall(",".join(options))
-    return [option for option in split if not any(_knows(name, option) for name in types)]
+    return [option for option in split(",".join(options)) if not any(_knows(name, option) for name in types)]
 
 
 def _knows(fstype: str, option: str) -> bool:

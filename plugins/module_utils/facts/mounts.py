@@ -14,7 +14,7 @@ from . import ext4, fstab, known_options, mount_units, mountwords, namespaces
 from .blockstack import Blocks
 from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
 from .mount_units import MountUnit
-from .mountinfo import Mount, parse_mountinfo, unescape, visible
+from .mountinfo import Mount, parse_mountinfo, visible
 
 _ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
 #: Options of lines that a boot goes on without.
@@ -144,7 +144,10 @@ class Mounts:
         """
         found = []
         for entry in self.fstab:
-            words = known_options.unknown_to(entry.fstype, _meant(entry.options))
+            readings = fstab.readings(entry.options)
+            words = list(
+                dict.fromkeys(w for said in readings for w in known_options.unknown_to(entry.fstype, said))
+            )
             if words:
                 found.append(
                     {
@@ -232,8 +235,7 @@ class Mounts:
     def _is_device(self, spec: str, fstype: str, mount: Mount) -> bool:
         if not (fstype in ("auto", mount.fstype) or {fstype, mount.fstype} <= set(EXT)):
             return False
-        tag, equals, value = fstab.unquoted(spec).partition("=")
-        link = f"/dev/disk/{fstab.TAGS[tag]}/{_as_link(value)}" if equals and tag in fstab.TAGS else spec
+        link = fstab.device_path(spec)
         mounted = {self.blocks.name_of(mount.device)}
         if mount.fstype == "btrfs":
             # Any member names the whole.
@@ -295,10 +297,9 @@ class Mounts:
 
 
 def _of_line(line: fstab.Entry, flags: tuple[str, ...]) -> Persisted:
-    """Return what a line mounts. Raises Unobservable for words of ours that are written as escapes."""
-    said = _meant(line.options)
-    if mountwords.fold(said) != mountwords.fold(line.options):
-        why = f"{','.join(line.options)} stands for {','.join(said)}: write it so"
+    """Return what a line mounts. Raises Unobservable for one that readers of fstab read differently."""
+    why = fstab.ambiguity(line)
+    if why:
         raise Unobservable(f"{_source(line)}: {why}")
     # What the boot loader gives the kernel next may be another thing than what it gave this time.
     source = f"{_source(line)}, rootflags of this boot" if flags else _source(line)
@@ -307,11 +308,6 @@ def _of_line(line: fstab.Entry, flags: tuple[str, ...]) -> Persisted:
 
 def _source(line: fstab.Entry) -> str:
     return f"/etc/fstab line {line.row + 1}"
-
-
-def _meant(options: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what mount(8) makes of a line's options: it expands escapes, of a comma too."""
-    return tuple(unescape(",".join(options)).split(","))
 
 
 def _settings(
@@ -349,14 +345,6 @@ def _agreed(ways: list[Persisted], seen: list[Observation]) -> Observation:
 def _stands_for_all(mount: Mount) -> tuple[bool, bool]:
     """Sort first what a remount may go through: no read-only view of it, and all of it."""
     return mount.read_only_by_itself, mount.root != "/"
-
-
-def _as_link(label: str) -> str:
-    """Return a label as udev spells it in the name of a link."""
-    return "".join(
-        char if char.isalnum() or char in "#+-.:=@_" or not char.isascii() else f"\\x{ord(char):02x}"
-        for char in label
-    )
 
 
 def _atime(options: tuple[str, ...]) -> str:
