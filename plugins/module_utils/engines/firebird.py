@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ..host import Host, Unobservable
 from ..observation import Observation, unknown
-from . import bounded, firebird_databases, firebird_setup, trust
+from . import firebird_databases, firebird_setup, trust
 from .firebird_files import Files
 from .instance import Instance, Observed, of_mains
 from .places import Place, Places, look, resolve

@@ -9,7 +9,17 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..host import ASK_TIMEOUT, CHANGE_TIMEOUT, MOST_SAID, READ_TIMEOUT, Host, Located, Part, Result, Unobservable
+from ..host import (
+    ASK_TIMEOUT,
+    CHANGE_TIMEOUT,
+    MOST_SAID,
+    READ_TIMEOUT,
+    Host,
+    Located,
+    Part,
+    Result,
+    Unobservable,
+)
 
 #: The version of the format. A recording of another one is refused.
 SCHEMA = 1
