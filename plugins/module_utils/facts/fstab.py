@@ -49,7 +49,8 @@ def parse(text: str) -> list[Entry]:
     Behind all six fields a comment may follow. Raises MalformedFstab for a line with fewer than three
     or more than six fields, or with a fifth or sixth field that is no number: libmount would skip it, so
     a boot may lack that mount. A comment before the sixth field is such a line: systemd takes it,
-    libmount does not. Raises it as well for a line with a carriage return or a NUL.
+    libmount does not. Raises it as well for a line with a carriage return or a NUL, and for a device, mount
+    point or type that mount(8) and systemd read differently.
     """
     entries = []
     for row, line in enumerate(text.split("\n")):

@@ -319,15 +319,16 @@ def _settings(
     if fstype == "xfs":
         return {"barrier": _xfs_persisted(said, source), "data_mode": no_data_mode("XFS"), "atime": atime}
     if fstype == "btrfs":
-        barrier = Observation(said.get("barrier", "on"), source)
+        barrier = mountwords.observed(said, "barrier", "on", source)
         return {"barrier": barrier, "data_mode": no_data_mode("btrfs"), "atime": atime}
     if ext is None:
         why = ext_reason or f"there is no rule for {fstype}"
-        said_barrier = Observation(said["barrier"], source) if "barrier" in said else unknown(source, why)
+        named = mountwords.observed(said, "barrier", UNKNOWN, source)
+        said_barrier = named if "barrier" in said else unknown(source, why)
         return {"barrier": said_barrier, "data_mode": unknown(source, why), "atime": atime}
     words = ext4.persisted(ext, way.options)
     return {
-        "barrier": Observation(words["barrier"], f"{source}, superblock defaults"),
+        "barrier": mountwords.observed(words, "barrier", "on", f"{source}, superblock defaults"),
         "data_mode": Observation(words.get("data_mode", "none"), f"{source}, superblock defaults"),
         "atime": atime,
     }
