@@ -79,14 +79,16 @@ def _stated(source: str, code: int, answer: str, version: words.Release) -> Stat
         # A value may have newlines in it, and look like another row.
         found = re.findall(rf"^{name.replace('_', '-')} +(.*)$", rows, re.M)
         if len(found) == 1:
-            values[name] = _value(name, found[0])
+            values.update(_value(name, found[0]))
         elif found or name in wanted:
             return Stated({}, source, f"{source}: exit {code}, and {len(found)} values of {name}; wanted one")
     return Stated(values, source)
 
 
-def _value(name: str, shown: str) -> str:
-    """Return a value as an option file would say it."""
+def _value(name: str, shown: str) -> dict[str, str]:
+    """Return {name: value}, as an option file would say it; {} for one that says two things."""
+    if name == words.LOG_BIN and shown == "0":
+        return {}  # Switched off, or files of that name.
     if shown == "(No default value)":
-        return "0" if name == words.LOG_BIN else ""
-    return my_cnf.option(name, shown)[1] or ""
+        return {name: "0" if name == words.LOG_BIN else ""}
+    return {name: my_cnf.option(name, shown)[1] or ""}

@@ -204,9 +204,9 @@ class MariaHost(ProcHost):
                     last = options.said(name, options.Reading(version, begun, found))
                     if last:
                         rows[name] = "TRUE" if last[0] is None else last[0]
-        rows.update(self.stated)
-        if rows.get(words.LOG_BIN) == "0":
+        if rows[words.LOG_BIN] == "0":
             rows[words.LOG_BIN] = "(No default value)"
+        rows.update(self.stated)
         table = "".join(f"{name.replace('_', '-'):<60} {value}\n" for name, value in sorted(rows.items()))
         heading = "Variables (--variable-name=value)\nand boolean options {FALSE|TRUE}  Value\n----- -----\n"
         return Result(0, f"{self.program}  Ver {self.version}\n\n{heading}{table}\nTo see\n", "")

@@ -336,6 +336,14 @@ def test_where_the_program_alone_knows_of_an_option_that_no_variable_shows_nothi
     assert seen(stating(debug_no_sync="TRUE"))["evidence"]["debug_no_sync"]["value"] == "unknown"
 
 
+def test_a_log_that_is_called_0_is_not_told_from_none() -> None:
+    # Seen with MariaDB 10.5, 10.11 and 11.8: both are shown as 0.
+    for line, word in (("skip-log-bin", "OFF"), ("log-bin = 0", "ON")):
+        host = stating(log_bin="0")
+        host.files[SERVER_CNF] = f"[mysqld]\n{line}\n"
+        assert setting(host, "log_bin")[1] == word
+
+
 @pytest.mark.parametrize("twice", [True, False])
 def test_an_answer_without_a_value_or_with_two_is_none(twice: bool) -> None:
     host = stating(init_connect=f"a\n{LOG.replace('_', '-')}   1") if twice else MariaHost()
@@ -356,7 +364,7 @@ def test_a_program_that_does_not_answer_in_time_leaves_all_unknown(monkeypatch: 
 
 
 def test_what_mysql_chooses_by_itself_need_not_be_what_it_says() -> None:
-    host = stating("8.4.3", **{METHOD: "fsync", "log_bin": "0"})
+    host = stating("8.4.3", **{METHOD: "fsync", "log_bin": "(No default value)"})
     assert (setting(host, METHOD)[1], setting(host, "log_bin")[1]) == ("O_DIRECT", "ON")
     assert setting(stating("8.4.3", **{METHOD: "nosync"}), METHOD)[1] == "unknown"
     host.files[SERVER_CNF] = f"[mysqld]\n{METHOD} = O_DIRECT\n"
