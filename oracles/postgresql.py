@@ -35,7 +35,7 @@ _OTHERS = (
     "shared_buffers = 16MB",
 )
 _BOOLEANS = ("on", "off", "true", "false", "yes", "no", "1", "0", "ON", "Off")
-_ODD_BOOLEANS = ("t", "f", "of", "o", "tru", "y", "n", "2", "01", "0x1", "onn", "", " on", "on ", "enabled")
+_ODD_BOOLEANS = ("t", "f", "of", "o", "tr", "y", "n", "2", "01", "0x1", "onn", "", " on", "on ", "enabled")
 _QUOTINGS = ("{0}", "'{0}'", "'{0}'")
 _ODD_QUOTINGS = (
     "'{0}",

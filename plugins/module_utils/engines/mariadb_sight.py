@@ -14,7 +14,7 @@ from ..host import Host, Unobservable
 from ..observation import UNKNOWN
 from . import mariadb_client as client
 from . import mariadb_options as options
-from . import mariadb_stated, trust
+from . import mariadb_stated, my_cnf, trust
 from . import mariadb_words as words
 from .instance import Instance
 from .places import Place
@@ -24,7 +24,9 @@ from .processes import argv_of, variables
 DATA = "/var/lib/mysql"
 BINARIES = ("/usr/sbin/mariadbd", "/usr/sbin/mysqld", "/usr/libexec/mysqld", "/usr/libexec/mariadbd")
 #: Options of a unit that decide what a server reads, or the settings themselves.
-_DECISIVE = re.compile(r"--\S*(defaults|innodb|sync|log[-_]bin|datadir)")
+_DECISIVE = re.compile(r"--\S*(defaults|innodb|sync|log[-_]bin|datadir)", re.I)
+_OPTION = re.compile(r"--([^\s=;]+)")
+_DECIDED = (words.LOG, words.BINLOG, words.DOUBLEWRITE, words.METHOD, words.LOG_BIN, words.NO_SYNC, "datadir")
 #: A version that reads all the groups which do not name one.
 _ANY = (10, 4, 6)
 
@@ -190,9 +192,16 @@ def _start_of_unit(host: Host, found: Instance) -> options.Start:
     result = host.run(["systemctl", "show", "--property=ExecStart,Environment", "--", found.unit])
     if result.rc != 0:
         raise Unobservable(f"systemctl show {found.unit}: exit {result.rc}")
-    if _DECISIVE.search(f"{result.stdout} {' '.join(found.begins or ())}"):
+    if _decides(f"{result.stdout} {' '.join(found.begins or ())}"):
         raise Unobservable(f"{found.unit} gives options of its own: start it, then run again")
     return begun
+
+
+def _decides(command: str) -> bool:
+    """Tell whether a command has options that decide, by whatever name."""
+    names = [my_cnf.option(name, None)[0] for name in _OPTION.findall(command)]
+    may = (my_cnf.may_mean(name, decided) for name in names for decided in _DECIDED)
+    return bool(_DECISIVE.search(command)) or any(may)
 
 
 def _account(host: Host) -> list[str]:

@@ -620,9 +620,14 @@ def test_a_stopped_server_has_what_its_files_say() -> None:
     assert clients(host) == []
 
 
-def test_a_stopped_server_whose_unit_gives_options_is_unknown() -> None:
+@pytest.mark.parametrize(
+    "given", ["--sync-binlog=0", "--SYNC-BINLOG=0", "--sync-b 0", "--debug-no", "--loose-Inno=0"]
+)
+def test_a_stopped_server_whose_unit_gives_options_is_unknown(given: str) -> None:
     host = MariaHost(running=False)
-    host.units[host.unit]["ExecStart"] = "{ path=/usr/sbin/mariadbd ; argv[]=mariadbd --sync-binlog=0 ; }"
+    host.units[host.unit]["ExecStart"] = "{ path=/usr/sbin/mariadbd ; argv[]=mariadbd --user=mysql ; }"
+    assert seen(host)["settings"][LOG]["persisted"] == "1"
+    host.units[host.unit]["ExecStart"] = f"{{ path=/usr/sbin/mariadbd ; argv[]=mariadbd {given} ; }}"
     assert "gives options of its own" in seen(host)["settings"][LOG]["reason"]
 
 
