@@ -24,7 +24,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.observation import 
 from oracles.contract import Answer, Case, agreed, declined, disagreed
 
 KNOWN: dict[str, str] = {
-    "refused": "the program ends without telling its options: a server that does not start commits nothing",
+    "fast": "from 11.0 on O_DIRECT_NO_FSYNC makes innodb_doublewrite fast when the server starts, which --help does not show",
+    "refused": "the program ends without telling its options, or without InnoDB: a server that does not start commits nothing",
 }
 PROGRAM = "/usr/sbin/mariadbd"
 _LIMIT = 60
@@ -258,7 +259,7 @@ def _compare(
     }
     seen = f"{configuration}\n  (ours, theirs) "
     if wrong:
-        return disagreed(f"{seen}{wrong} {stated.reason or ''}", "" if stated.values else "refused")
+        return disagreed(f"{seen}{wrong} {stated.reason or ''}", _class(wrong, stated))
     try:
         found = mariadb_options.effective(files, begun, version)
     except Unobservable:
@@ -267,6 +268,12 @@ def _compare(
     if lines is not None and lines != _last(found):
         return disagreed(f"{seen}{_last(found)} {lines}")
     return declined if UNKNOWN in ours.values() else agreed
+
+
+def _class(wrong: Mapping[str, tuple[str, str | None]], stated: mariadb_options.Stated) -> str:
+    if not stated.values:
+        return "refused"
+    return "fast" if wrong == {mariadb_words.DOUBLEWRITE: ("fast", "ON")} else ""
 
 
 def _ours(

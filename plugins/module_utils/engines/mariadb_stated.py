@@ -23,6 +23,8 @@ from .mariadb_options import Stated
 _MAY_LACK = ("wsrep_on", "innodb_dedicated_server", "persisted_globals_load")
 _QUESTION = ("--datadir=/", "--help", "--verbose")
 _TABLE = re.compile(r"^Variables \(--.*\n.*\n-+ -+$", re.M)
+#: Said of options behind which it has read no more, and without InnoDB.
+_BROKEN = "Parsing options for plugin 'InnoDB' failed"
 #: What has MySQL answer to nobody.
 _DAEMON = ("--daemonize", "-D")
 
@@ -51,6 +53,8 @@ def ask(
     except Unobservable:
         # Its own words would show all arguments.
         return Stated({}, source, f"{source}: no answer in time, or a longer one than it has to give")
+    if _BROKEN in result.stderr:
+        return Stated({}, source, f"{source}: InnoDB cannot start with these options; mend them")
     return _stated(source, result.rc, result.stdout, version)
 
 

@@ -354,6 +354,14 @@ def test_an_answer_without_a_value_or_with_two_is_none(twice: bool) -> None:
     assert found["evidence"]["debug_no_sync"]["value"] == "unknown"
 
 
+def test_a_server_without_innodb_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = MariaHost()
+    whole = host._help
+    why = "[ERROR] Parsing options for plugin 'InnoDB' failed. Disabling plugin"
+    monkeypatch.setattr(host, "_help", lambda argv: whole(argv)._replace(stderr=why))
+    assert "InnoDB cannot start" in seen(host)["settings"][LOG]["reason"]
+
+
 def test_a_program_that_does_not_answer_in_time_leaves_all_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     def hang(argv: list[str]) -> Result:
         raise Unobservable(" ".join(argv))
