@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import pwd
 import stat
@@ -24,6 +25,7 @@ from typing import NamedTuple
 #: As many as the kernel follows: path_resolution(7).
 MOST_LINKS = 40
 _NOBODY = 65534
+_PROC = "/proc/"
 _PATH = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -59,14 +61,15 @@ class Walk:
         self._open: list[int] = []
         self._tree = _Tree(root)
         # Once a link was chosen by somebody, all that it leads to was.
-        self._is_bound = False
+        self._bound: Identity | None = None
         self._links = 0
         self._pending = [(name, False) for name in reversed(path.split("/"))]
         self.rest: list[str] = []
         self.changed = 0.0
         try:
             top = self._keep(os.open(root or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
-            self.steps = [Step("", top, os.fstat(top), None)]
+            status = os.fstat(top)
+            self.steps = [Step("", top, status, self._tree.owner(status))]
             self._go()
         except BaseException:
             self.close()
@@ -93,14 +96,36 @@ class Walk:
         """The status of what lies at the path, None where nothing does."""
         return None if self.rest else self.steps[-1].status
 
-    @contextlib.contextmanager
-    def opened(self, is_kind: Callable[[int], bool], kind: str) -> Iterator[int]:
+    def opened(self, is_kind: Callable[[int], bool], kind: str) -> contextlib.AbstractContextManager[int]:
         """Open for reading what was found, where it is of a kind. Raises OSError, Refused."""
-        last = self.steps[-1]
-        if not is_kind(last.status.st_mode):
+        if not is_kind(self.steps[-1].status.st_mode):
             raise Refused(f"not a {kind}")
-        with self._tree.acting(last.rights, last.status):
-            descriptor = os.open(f"/proc/self/fd/{last.descriptor}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+        return self._reopened(self.steps[-1])
+
+    def below(self, depth: int) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield path and status of the files in a directory that was found, and so many levels below it.
+
+        No link is followed. Raises OSError, Refused.
+        """
+        yield from self._below(self.steps[-1], "", depth)
+
+    def _below(self, step: Step, prefix: str, depth: int) -> Iterator[tuple[str, os.stat_result]]:
+        with self._reopened(step) as descriptor, os.scandir(descriptor) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    with contextlib.suppress(FileNotFoundError):
+                        yield prefix + entry.name, entry.stat(follow_symlinks=False)
+                elif depth > 1 and entry.is_dir(follow_symlinks=False):
+                    with contextlib.suppress(FileNotFoundError):
+                        inner = self._step(step, entry.name)
+                        if stat.S_ISDIR(inner.status.st_mode):
+                            yield from self._below(inner, f"{prefix}{entry.name}/", depth - 1)
+                        os.close(self._open.pop())
+
+    @contextlib.contextmanager
+    def _reopened(self, step: Step) -> Iterator[int]:
+        with self._acting(step):
+            descriptor = os.open(f"/proc/self/fd/{step.descriptor}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
         try:
             yield descriptor
         finally:
@@ -122,35 +147,38 @@ class Walk:
                     return
 
     def _enter(self, name: str) -> None:
-        above = self.steps[-1]
-        with self._tree.acting(above.rights, above.status):
+        step = self._step(self.steps[-1], name)
+        if stat.S_ISLNK(step.status.st_mode):
+            self._bound = self._bound or step.rights
+            self.changed = max(self.changed, step.status.st_ctime)
+            self._follow(os.readlink("", dir_fd=step.descriptor))
+        else:
+            self.steps.append(step)
+
+    def _step(self, above: Step, name: str) -> Step:
+        with self._acting(above):
             descriptor = self._keep(os.open(name, _PATH, dir_fd=above.descriptor))
         status = os.fstat(descriptor)
-        rights = above.rights if self._is_bound else self._rights(above, status)
-        if stat.S_ISLNK(status.st_mode):
-            self._is_bound = self._is_bound or rights is not None
-            self.changed = max(self.changed, status.st_ctime)
-            self._follow(os.readlink("", dir_fd=descriptor), rights)
-        else:
-            self.steps.append(Step(name, descriptor, status, rights))
+        return Step(name, descriptor, status, self._rights(above, status))
 
     def _rights(self, above: Step, status: os.stat_result) -> Identity | None:
         if not stat.S_ISDIR(status.st_mode):
             return above.rights or self._tree.chooser(above.status, status)
         if above.rights and status.st_dev != above.status.st_dev:
             # A user's own file system says of owners what he likes.
-            self._is_bound = True
-            return above.rights
+            self._bound = self._bound or above.rights
         # A directory can be brought here only from where its name could be changed: its owner chooses on.
         return self._tree.owner(status)
 
-    def _follow(self, target: str, rights: Identity | None) -> None:
+    def _acting(self, step: Step) -> contextlib.AbstractContextManager[None]:
+        return self._tree.acting(self._bound or step.rights, step.status)
+
+    def _follow(self, target: str) -> None:
         self._links += 1
         if self._links > MOST_LINKS:
             raise Refused("too many levels of symbolic links")
         if target.startswith("/"):
             self.steps = self.steps[:1]
-        self.steps[-1] = self.steps[-1]._replace(rights=rights if self._is_bound else self.steps[-1].rights)
         self._pending += [(name, True) for name in reversed(target.split("/"))]
 
     def _keep(self, descriptor: int) -> int:
@@ -164,7 +192,8 @@ class _Tree:
     def __init__(self, root: str) -> None:
         self._root = root
         self._users = _users_of(root)
-        self._chief = next((there for inside, there, _count in self._users if inside == 0), 0)
+        # Without a root of its own, whoever made it: the first of its users.
+        self._chief = min(self._users)[1] if self._users else 0
         self._known: dict[int, Identity] = {}
 
     def owner(self, status: os.stat_result) -> Identity | None:
@@ -217,27 +246,42 @@ class _Tree:
 
 def _users_of(root: str) -> list[tuple[int, int, int]]:
     """Return which users a container has, as user_namespaces(7) tells: number inside, number here, count."""
-    if not root.startswith("/proc/"):
+    if not root.startswith(_PROC):
         return []
-    with open(f"{os.path.dirname(root)}/uid_map", encoding="ascii") as handle:
-        lines = [line.split() for line in handle]
-    return [(int(inside), int(there), int(count)) for inside, there, count in lines]
+    found = [tuple(map(int, line.split())) for line in _said(root, "uid_map")]
+    if not found:
+        raise Refused("which users its container has is not known")
+    return [(inside, there, count) for inside, there, count in found]
 
 
 def _identity(root: str, user: int) -> Identity:
     """Return the rights of a user: of this host's as its files tell, in a container as its process has them."""
-    if not root:
-        try:
-            entry = pwd.getpwuid(user)
-        except KeyError:
-            return Identity(user, _NOBODY, ())
-        return Identity(user, entry.pw_gid, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
-    with open(f"{os.path.dirname(root)}/status", encoding="utf-8", errors="replace") as handle:
-        said = dict(line.rstrip("\n").split(":", 1) for line in handle if ":" in line)
+    if not root.startswith(_PROC):
+        return _account(user)
+    said = dict(line.split(":", 1) for line in _said(root, "status") if ":" in line)
     users, groups = said["Uid"].split(), said["Gid"].split()
     if int(users[1]) != user:
         return Identity(user, _NOBODY, ())
-    return Identity(user, int(groups[1]), tuple(int(group) for group in said["Groups"].split()))
+    return Identity(user, int(groups[1]), tuple(map(int, said["Groups"].split())))
+
+
+def _said(root: str, name: str) -> list[str]:
+    """Return the lines of what the kernel tells of the process whose root directory this is. Raises Refused."""
+    try:
+        with open(f"{os.path.dirname(root)}/{name}", encoding="utf-8", errors="replace") as handle:
+            return handle.read().split("\n")[:-1]
+    except OSError as error:
+        # It must not be taken for a file of the container's that is not there.
+        raise Refused(f"its process cannot be read: {error.strerror}") from error
+
+
+@functools.cache
+def _account(user: int) -> Identity:
+    try:
+        entry = pwd.getpwuid(user)
+    except KeyError:
+        return Identity(user, _NOBODY, ())
+    return Identity(user, entry.pw_gid, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
 
 
 def reason(error: OSError) -> str:

@@ -39,6 +39,8 @@ MOST_ANSWERED = 1024 * 1024
 MOST_SAID = 64 * 1024 * 1024
 #: Bytes of memory that a reading command may take: what it reads may be somebody's who wants it all taken.
 MOST_MEMORY = 1024 * 1024 * 1024
+#: Files that a search tells.
+MOST_FOUND = 10_000
 _PIECE = 65536
 #: Opens what others own, for all that this process asks.
 _READER = Reader()
@@ -203,7 +205,25 @@ class Host:
     def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
         """Return the sorted names in somebody else's directory, None where there is none. Raises Unobservable."""
         answer = self._asked(Question("names", path, root), timeout)
-        return [os.fsdecode(name) for name in answer.content.split(b"\0")[:-1]] if answer.status else None
+        return _paths_in(answer) if answer.status else None
+
+    def find_files(
+        self,
+        path: str,
+        root: str = "",
+        most: int = MOST_FOUND,
+        depth: int = 1,
+        smallest: int = 0,
+        ending: str = "",
+        timeout: float = READ_TIMEOUT,
+    ) -> list[str]:
+        """Return `most` of the files in somebody else's directory and `depth` levels of it, at most.
+
+        They are paths from there, of files that have `smallest` bytes at least and whose names end in
+        `ending`; no link below the directory is followed. Raises Unobservable.
+        """
+        question = Question("search", path, root, most, depth=depth, smallest=smallest, ending=ending)
+        return _paths_in(self._asked(question, timeout))
 
     def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
         """Bring somebody else's file to the disk, or the `whole` file system on which a path lies.
@@ -315,11 +335,15 @@ class Host:
             raise ChangeFailed(f"{path}: {error.strerror}") from error
 
 
+def _paths_in(answer: Answer) -> list[str]:
+    return [os.fsdecode(name) for name in answer.content.split(b"\0")[:-1]]
+
+
 def _status_of(answer: Answer) -> Status | None:
     if answer.status is None:
         return None
-    *numbers, modified, changed = answer.status
-    return Status(*map(int, numbers), modified, changed)
+    device, inode, user, group, mode, size = map(int, answer.status[:6])
+    return Status(device, inode, user, group, mode, size, *answer.status[6:8])
 
 
 def _ask(

@@ -36,7 +36,8 @@ class Question(NamedTuple):
     """What is to be done with what lies at `path` inside `root`, links followed.
 
     `what`: status; content (`limit` bytes from the beginning, or the end, and `flush`: the file is on the
-    disk now); names in a directory; sync of the file, or with `flush` of its whole file system.
+    disk now); names in a directory; search for files in it and `depth` levels below, of `smallest` bytes at
+    least, whose names end in `ending`; sync of the file, or with `flush` of its whole file system.
     """
 
     what: str
@@ -45,13 +46,14 @@ class Question(NamedTuple):
     limit: int = 0
     at_end: bool = False
     flush: bool = False
+    depth: int = 1
+    smallest: int = 0
+    ending: str = ""
 
 
 class Answer(NamedTuple):
-    """`path`: inside the root, links followed. `status`: see `_FIELDS`, None where nothing is there.
-
-    `error`: why there is nothing to tell.
-    """
+    """`path`: inside the root, links followed. `status`: as `_told` makes it, None where nothing is there.
+    `error`: why there is nothing to tell."""
 
     path: str = ""
     status: list[float] | None = None
@@ -74,19 +76,26 @@ class Reader:
     def ask(self, question: Question, timeout: float) -> Answer:
         """Return the answer. Raises TimedOut, and OSError where no process can be made."""
         end = time.monotonic() + timeout
-        with self._lock:
-            link = self._ready()
-            try:
-                _send(link, json.dumps(question).encode("ascii"), b"", end)
-                head, content = _receive(link, end)
-            except (OSError, EOFError, TimedOut) as error:
-                self._abandon()
-                raise TimedOut from error
-            except BaseException:
-                # Whoever asked is being ended: half an answer must not be taken for the next one.
-                self._abandon()
-                raise
+        if not self._lock.acquire(timeout=timeout):
+            raise TimedOut
+        try:
+            head, content = self._exchange(question, end)
+        finally:
+            self._lock.release()
         return Answer(*json.loads(head))._replace(content=content)
+
+    def _exchange(self, question: Question, end: float) -> tuple[bytes, bytes]:
+        link = self._ready()
+        try:
+            _send(link, json.dumps(question).encode("ascii"), b"", end)
+            return _receive(link, end)
+        except (OSError, EOFError, TimedOut) as error:
+            self._abandon()
+            raise TimedOut from error
+        except BaseException:
+            # Whoever asked is being ended: half an answer must not be taken for the next one.
+            self._abandon()
+            raise
 
     def _ready(self) -> socket.socket:
         if self._link is None or self._parent != os.getpid():
@@ -128,8 +137,8 @@ def _leave(keep: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDWR)
-    for number in range(3):
-        os.dup2(null, number)
+    for descriptor in range(3):
+        os.dup2(null, descriptor)
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) != keep:
             with contextlib.suppress(OSError):
@@ -148,8 +157,8 @@ def answer_to(question: Question) -> Answer:
         return Answer(error=str(error))
     except OSError as error:
         return Answer(error=foreign.reason(error))
-    except (KeyError, ValueError) as error:
-        return Answer(error=f"{type(error).__name__}: its process cannot be read")
+    except ValueError:
+        return Answer(error="it is no path")
 
 
 def _told(status: os.stat_result, links: float) -> list[float]:
@@ -192,6 +201,17 @@ def _names(walk: foreign.Walk, _question: Question) -> bytes:
     return b"".join(name + b"\0" for name in sorted(names))
 
 
+def _search(walk: foreign.Walk, question: Question) -> bytes:
+    if not stat.S_ISDIR(walk.steps[-1].status.st_mode):
+        raise foreign.Refused("not a directory")
+    wanted = (
+        os.fsencode(path) + b"\0"
+        for path, status in walk.below(question.depth)
+        if status.st_size >= question.smallest and path.endswith(question.ending)
+    )
+    return b"".join(sorted(itertools.islice(wanted, question.limit)))
+
+
 def _sync(walk: foreign.Walk, question: Question) -> bytes:
     kind = (lambda mode: stat.S_ISREG(mode) or stat.S_ISDIR(mode)) if question.flush else stat.S_ISREG
     with walk.opened(kind, "regular file") as descriptor:
@@ -204,12 +224,16 @@ def _sync(walk: foreign.Walk, question: Question) -> bytes:
 
 def _sync_file_system(descriptor: int) -> None:
     """Do as syncfs(2), which Python has not: sync(1) opens what this has opened. Raises OSError."""
-    argv = ["/usr/bin/env", "sync", "--file-system", f"/proc/self/fd/{descriptor}"]
-    if subprocess.run(argv, pass_fds=[descriptor], check=False).returncode != 0:
+    argv = ["sync", "--file-system", f"/proc/self/fd/{descriptor}"]
+    # Not run_command of AnsibleModule: this process has none.
+    code = subprocess.call(  # pylint: disable=ansible-bad-function
+        argv, pass_fds=[descriptor], env={"PATH": "/usr/bin:/bin"}
+    )
+    if code != 0:
         raise OSError(errno.EIO, "")
 
 
-_ACTS = {"status": _status, "content": _content, "names": _names, "sync": _sync}
+_ACTS = {"status": _status, "content": _content, "names": _names, "search": _search, "sync": _sync}
 
 
 def _send(link: socket.socket, head: bytes, content: bytes, end: float | None) -> None:

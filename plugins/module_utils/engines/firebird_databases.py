@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ..host import Host, Status, Unobservable
 from ..observation import UNKNOWN
+from . import trust
 from .firebird_files import GONE, NO_FILE, Files
 from .firebird_header import Header, Unfamiliar, is_database, parse
 from .openfiles import Opened
@@ -162,9 +163,8 @@ def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
     if status.user == 0:
         return UNKNOWN, "root owns it, as whom gstat is not run; give it to the user of the server (chown)"
     tool = next((tool for tool in _GSTAT if host.exists(tool)), "gstat")
-    argv = [*as_owner(status), tool, "-h", path]
     try:
-        result = host.run(argv)
+        result = host.run([*trust.as_user(host, status.user), tool, "-h", path])
     except Unobservable as error:
         return UNKNOWN, str(error)
     said = _ATTRIBUTES.search(result.stdout)
@@ -172,9 +172,3 @@ def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
         words = " ".join(result.stderr.split())[:300] or "it tells no attributes"
         return UNKNOWN, f"{tool} -h: exit {result.rc}: {words}"
     return "on" if "force write" in said["words"].split(", ") else "off", None
-
-
-def as_owner(status: Status) -> list[str]:
-    """Return what to put before a command so that it acts as a file's owner, and as nobody else."""
-    ids = [f"--reuid={status.user}", f"--regid={status.group}"]
-    return ["setpriv", *ids, "--clear-groups", "--"]

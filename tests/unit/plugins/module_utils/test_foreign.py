@@ -117,6 +117,28 @@ class TestReading:
             put(top / name)
         assert host.list_names(str(top)) == sorted([".a", "b", "c\n\udcff"])
 
+    def test_what_is_no_path(self, host: Host) -> None:
+        with pytest.raises(Unobservable, match="it is no path"):
+            host.locate("/etc/\0")
+
+    def test_files_below_a_directory(self, host: Host, top: Path) -> None:
+        (top / "a" / "b" / "c").mkdir(parents=True)
+        for name in ("one.isl", "a/two.isl", "a/b/three.isl", "a/b/c/four.isl", "a/other"):
+            put(top / name, "x" * len(name))
+        link(top / "linked", top / "a")
+        link(top / "linked.isl", "one.isl")
+        assert host.find_files(str(top)) == ["one.isl"]
+        assert host.find_files(str(top), depth=2, ending=".isl") == ["a/two.isl", "one.isl"]
+        assert host.find_files(f"{top}/linked", depth=9, smallest=8) == [
+            "b/c/four.isl",
+            "b/three.isl",
+            "two.isl",
+        ]
+        assert len(host.find_files(str(top), most=2, depth=9)) == 2
+        assert host.find_files(f"{top}/none") == []
+        with pytest.raises(Unobservable, match="not a directory"):
+            host.find_files(f"{top}/a/other")
+
     def test_a_path_with_dots(self, host: Host, top: Path) -> None:
         put(top / "x")
         assert host.locate(f"/..{top}/./../{top.name}//x/").path == f"{top}/x"
@@ -254,10 +276,11 @@ class TestRights:
     def test_root_reads_no_secret_through_another_s_link(self, host: Host, top: Path) -> None:
         secret = put(top / "shadow", "root:$6$word")
         eve = home(top)
-        link(eve / "my.cnf", secret)
-        with pytest.raises(Unobservable, match=rf"chosen by user {EVE}, who may not read it") as refused:
-            text(host, eve / "my.cnf")
-        assert "$6$" not in str(refused.value)
+        for name, target in (("my.cnf", secret), ("up.cnf", "../shadow"), ("round.cnf", "../home/../shadow")):
+            link(eve / name, target)
+            with pytest.raises(Unobservable, match=rf"chosen by user {EVE}, who may not read it") as refused:
+                text(host, eve / name)
+            assert "$6$" not in str(refused.value)
         secret.chmod(0o644)
         assert text(host, eve / "my.cnf") == "root:$6$word"
 
@@ -268,11 +291,15 @@ class TestRights:
         eve = home(top)
         link(eve / "my.cnf", closed / "x.cnf")
         link(eve / "conf.d", closed)
+        link(eve / "up", "../root/..")
         for ask in (text, lambda host, path: host.locate(str(path))):
             with pytest.raises(Unobservable, match="may not read it"):
                 ask(host, eve / "my.cnf")
         with pytest.raises(Unobservable, match="may not read it"):
             host.list_names(f"{eve}/conf.d")
+        top.chmod(0o700)
+        with pytest.raises(Unobservable, match="may not read it"):
+            host.list_names(f"{eve}/up")
 
     def test_nor_through_a_second_name_of_it(self, host: Host, top: Path) -> None:
         """Where fs.protected_hardlinks is 0, anybody can give any file a name of his own."""
@@ -280,6 +307,17 @@ class TestRights:
         os.link(put(top / "shadow"), eve / "my.cnf")
         with pytest.raises(Unobservable, match="may not read it"):
             text(host, eve / "my.cnf")
+
+    def test_below_a_directory_each_is_read_as_its_owner(self, host: Host, top: Path) -> None:
+        eve = home(top)
+        put(home(eve, DAEMON, 0o700, "db") / "x", user=DAEMON)
+        put(home(eve, 0, 0o700, "of root") / "x")
+        assert host.find_files(str(eve), depth=2) == ["db/x", "of root/x"]
+        link(top / "to eve", "home")
+        closed = home(top, 0, 0o700, "closed")
+        link(eve / "away", closed)
+        with pytest.raises(Unobservable, match=f"chosen by user {EVE}"):
+            host.find_files(f"{top}/to eve/away")
 
     def test_what_a_user_may_read_is_read(self, host: Host, top: Path) -> None:
         eve = home(top, mode=0o700)
@@ -357,6 +395,55 @@ class TestRights:
             with pytest.raises(Unobservable, match="chosen by user 100000, who may not read it"):
                 text(host, path, where)
 
+    @pytest.mark.parametrize("users", ["0 1000 1", "1000 1000 1", "0 1000 1\n1 100000 65536"])
+    def test_whoever_makes_a_namespace_is_its_root(self, users: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Any user can make one, and mount there what he may not read."""
+        monkeypatch.setattr(foreign, "_said", lambda _root, _name: users.split("\n"))
+        tree = foreign._Tree("/proc/7/root")
+        assert (tree._chief, tree._has(1000), tree._has(0)) == (1000, True, False)
+
+    def test_what_is_in_a_namespace_that_a_user_made(self, host: Host, top: Path) -> None:
+        """A real one: Eve has put a file of root's at the place of her configuration."""
+        eve = home(top)
+        put(top / "shadow", "root:$6$word")
+        put(eve / "my.cnf", user=EVE)
+        put(eve / "own.cnf", user=EVE)
+        script = f"mount --bind {top}/shadow {eve}/my.cnf && echo ready && exec sleep 60"
+        argv = ["setpriv", f"--reuid={EVE}", f"--regid={EVE}", "--clear-groups", "--"]
+        with subprocess.Popen(
+            [*argv, "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as child:
+            try:
+                assert child.stdout
+                if child.stdout.readline() != b"ready\n":
+                    pytest.skip("no user namespaces here")
+                root = f"/proc/{child.pid}/root"
+                assert Path(f"{root}{eve}/my.cnf").read_text() == "root:$6$word"
+                assert text(host, eve / "own.cnf", root) == "mine"
+                with pytest.raises(Unobservable, match=f"chosen by user {EVE}, who may not read it"):
+                    text(host, eve / "my.cnf", root)
+            finally:
+                child.kill()
+
+    def test_a_container_that_ends_meanwhile_is_unknown(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(foreign, "_PROC", str(top))
+        with pytest.raises(Unobservable, match="its process cannot be read: No such file"):
+            text(host, "/etc/passwd", f"{top}/4711/root")
+        root = home(top, EVE, name="root")
+        put(root / "x", user=EVE)
+        (top / "uid_map").write_text("0 0 4294967295\n")
+        with pytest.raises(Unobservable, match="its process cannot be read: No such file"):
+            text(host, "/x", str(root))
+        (top / "status").write_text(f"Uid:\t0\t{EVE}\t0\t0\nGid:\t0\t7\t0\t0\nGroups:\t8 9 \n")
+        assert text(host, "/x", str(root)) == "mine"
+        os.chown(root / "x", 0, 9)
+        (root / "x").chmod(0o640)
+        assert text(host, "/x", str(root)) == "mine"
+
     def test_a_process_that_reads_as_a_user_is_root_again_for_the_next(self, host: Host, top: Path) -> None:
         eve = home(top)
         put(eve / "x", user=EVE)
@@ -422,6 +509,10 @@ class TestTime:
         for thread in threads:
             thread.join()
         assert wrong == []
+
+    def test_nobody_waits_longer_for_another_s_question(self, host: Host, top: Path) -> None:
+        with seam._READER._lock, pytest.raises(NoAnswer, match=r"no answer within 0\.1 s"):
+            host.locate(str(top), timeout=0.1)
 
     def test_it_ends_with_its_parent_and_keeps_no_output_open(self, top: Path) -> None:
         """Whoever runs a module waits for the end of its output, also where a disk hangs."""
