@@ -25,7 +25,8 @@ _LIMIT = 60
 _PROGRAMS = "/usr/lib/postgresql"
 #: As whom the program is asked: it does not run as root.
 _NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
-_NAMES = tuple(postgresql_cluster.WORDS)
+#: The settings that are compared.
+NAMES = tuple(postgresql_cluster.WORDS)
 #: Settings that are not looked at, with a value that every version takes.
 _OTHERS = (
     "work_mem = 8MB",
@@ -155,7 +156,7 @@ def _text(numbers: random.Random, has_more: bool) -> str:
 
 
 def _line(numbers: random.Random) -> str:
-    name = numbers.choice(_NAMES)
+    name = numbers.choice(NAMES)
     value = _value(numbers, name)
     written = _one(numbers, _QUOTINGS, _ODD_QUOTINGS, 0.04).format(value)
     if value and numbers.random() < 0.04:
@@ -176,7 +177,7 @@ def _value(numbers: random.Random, name: str) -> str:
 
 
 def _argument(numbers: random.Random) -> list[str]:
-    name = numbers.choice(_NAMES)
+    name = numbers.choice(NAMES)
     said = f"{name}={_value(numbers, name)}"
     dashed = said.replace("_", "-", 1)
     return list(
@@ -219,11 +220,13 @@ def prepare(directory: Path) -> Case:
         if ours is None:
             return declined
         theirs = _theirs(programs[-1], directory, configuration)
-        known = {name: word for name, word in ours.items() if word != UNKNOWN}
+        known = {
+            name: word for name, word in ours.items() if word != UNKNOWN and (not theirs or name in theirs)
+        }
         if theirs is None:
             return compare(configuration, known, None, "refused") if known else declined
         found = compare(configuration, known, {name: theirs[name] for name in known})
-        return declined if found == agreed and len(known) < len(ours) else found
+        return declined if found == agreed and UNKNOWN in ours.values() else found
 
     return case
 
@@ -250,7 +253,7 @@ def _ours(host: Host, directory: Path, configuration: Configuration) -> dict[str
     except (Malformed, Unobservable):
         return None
     found = {}
-    for name in _NAMES:
+    for name in NAMES:
         try:
             found[name] = postgresql_cluster.won(cluster, name).word
         except ValueError:
@@ -259,9 +262,11 @@ def _ours(host: Host, directory: Path, configuration: Configuration) -> dict[str
 
 
 def _theirs(program: Path, directory: Path, configuration: Configuration) -> dict[str, str] | None:
-    """Return what the program says of each setting, None where it refuses the configuration."""
+    """Return what the program says of each setting that is named, None where it refuses the configuration."""
     found = {}
-    for name in _NAMES:
+    said_of = str(configuration).lower().replace("-", "_")
+    # -F names none, and is of fsync.
+    for name in [name for name in NAMES if name in said_of or name == "fsync"]:
         argv = [
             *(*_NOBODY, str(program), "-D", str(directory / "data")),
             *(f"--config-file={directory}/postgresql.conf", "-C", name, *configuration.arguments),
