@@ -145,9 +145,11 @@ def may_mean(written: str, name: str, in_full: bool = False) -> bool:
     """
     if written == name:
         return False
-    bare = option(written.lower(), None)[0]
-    for word in _ODD_PREFIXES:
-        bare = bare[len(word) + 1 :] if bare.startswith(f"{word}_") else bare
+    bare = written.lower()
+    if bare != written or bare.startswith(_ODD_PREFIXES):
+        bare = option(bare, None)[0]
+        for word in _ODD_PREFIXES:
+            bare = bare[len(word) + 1 :] if bare.startswith(f"{word}_") else bare
     is_short = bool(bare) and name.startswith(bare) and bare not in _OWN_NAMES
     return bare == name or (is_short and not in_full)
 
