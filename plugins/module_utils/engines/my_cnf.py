@@ -154,12 +154,9 @@ def may_mean(written: str, name: str, in_full: bool = False) -> bool:
     return bare == name or (is_short and not in_full)
 
 
-def is_option_file(name: str, flavour: str) -> bool:
-    """Tell whether !includedir reads a file of this name.
-
-    MariaDB looks at what follows its last dot, MySQL at what follows the first.
-    """
-    return name.endswith(".cnf") and (flavour == "mariadb" or name.count(".") == 1)
+def is_option_file(name: str) -> bool:
+    """Tell whether !includedir reads a file of this name: by what follows its last dot."""
+    return name.endswith(".cnf")
 
 
 def boolean(value: str | None) -> str:
@@ -263,4 +260,9 @@ def _included(line: Line, file: str, names: Names, flavour: str) -> list[str]:
     found = names(path)
     if found is None:
         raise refusal(file, line.number, line.raw, f"a directory that is there ({path} is not)")
-    return [posixpath.join(path, name) for name in byte_order(found) if is_option_file(name, flavour)]
+    read = [name for name in byte_order(found) if is_option_file(name)]
+    # What follows the first dot counts for older ones.
+    if flavour == "mysql" and any(name.count(".") > 1 for name in read):
+        wanted = f"names with one dot in {path}, as versions of MySQL differ over more"
+        raise refusal(file, line.number, line.raw, wanted, "rename them")
+    return [posixpath.join(path, name) for name in read]

@@ -317,20 +317,29 @@ def test_where_names_are_taken_in_full_only_their_letters_and_prefixes_may_diffe
 
 
 @pytest.mark.parametrize(
-    "name, mariadb, mysql",
+    "name, is_read",
     [
-        ("99-durable-dbhost.cnf", True, True),
-        # Seen with 10.11.19: the last dot counts.
-        ("99-durable.dbhost.cnf", True, False),
-        ("x.cnf.bak", False, False),
-        (".cnf", True, True),
-        ("x.CNF", False, False),
-        ("cnf", False, False),
+        ("99-durable-dbhost.cnf", True),
+        # Seen with MariaDB 10.5, 10.11 and 11.8, and MySQL 9.7.
+        ("99-durable.dbhost.cnf", True),
+        (".x.cnf", True),
+        ("x.cnf.bak", False),
+        (".cnf", True),
+        ("x.CNF", False),
+        ("cnf", False),
     ],
 )
-def test_names_that_includedir_reads(name: str, mariadb: bool, mysql: bool) -> None:
-    assert my_cnf.is_option_file(name, "mariadb") is mariadb
-    assert my_cnf.is_option_file(name, "mysql") is mysql
+def test_names_that_includedir_reads(name: str, is_read: bool) -> None:
+    assert my_cnf.is_option_file(name) is is_read
+
+
+def test_a_name_over_which_versions_differ_is_refused() -> None:
+    files = {"my.cnf": "[mysqld]\n!includedir /etc/mysql/d\n", "d/a.b.cnf": "[mysqld]\na = 1\n"}
+    assert effective(files).settings["a"].value == "1"
+    with pytest.raises(Malformed, match=r"my.cnf line 2: .*versions of MySQL differ.*rename them"):
+        effective(files, "mysql", "8.0.36")
+    del files["d/a.b.cnf"]
+    assert effective({**files, "d/a.b": "[x"}, "mysql", "8.0.36").settings == {}
 
 
 def test_booleans() -> None:
