@@ -4,7 +4,7 @@ PYTHON := tools/with-python
 RUN    := .venv/run/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit capture demo test check failed scenario lint unit sanity lab-test bench prove mutants clean
+.PHONY: help setup audit capture demo test check failed scenario lint unit sanity lab-test bench prove oracles mutants clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,11 @@ bench: ## what the facts cost with 256 disks and with disks that hang; a quarter
 prove: ## cut the power of lab machines thousands of times; CELLS='flush/virtio/ext4/*' for a part; all of it takes most of a day, emulated
 	@$(PYTHON) tools/venvs.py run
 	@$(RUN)/python -m proof --install $(CELLS)
+
+oracles: ## hold our reading of configuration files against the real programs; ONLY='fstab units', COUNT=5000, MINUTES=15, SEED=7
+	@$(PYTHON) tools/venvs.py run
+	@$(RUN)/python -m lab doctor --install
+	@$(RUN)/python -m oracles $(if $(COUNT),--count $(COUNT)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ONLY)
 
 mutants: ## change one thing of the sources at a time, in a copy, and see a test fail; ONLY=word for those with it in their name or file
 	@$(PYTHON) tools/venvs.py ansible-latest

@@ -61,8 +61,9 @@ class FileSystems:
         if mount.fstype == "xfs":
             return {"barrier": self._xfs_barrier(mount), "data_mode": no_data_mode("XFS")}
         if mount.fstype == "btrfs":
-            said = mountwords.fold(mount.super_options).get("barrier", "on")
-            return {"barrier": Observation(said, "/proc/self/mountinfo"), "data_mode": no_data_mode("btrfs")}
+            said = mountwords.fold(mount.super_options)
+            barrier = mountwords.observed(said, "barrier", "on", "/proc/self/mountinfo")
+            return {"barrier": barrier, "data_mode": no_data_mode("btrfs")}
         if mount.fstype == "overlay" and "volatile" in mount.super_options:
             why = "mounted with volatile: every sync is dropped"
             return {"barrier": Observation("off", "/proc/self/mountinfo", why), "data_mode": _no_rule(mount)}
@@ -141,9 +142,9 @@ class FileSystems:
         return {name: _of(found, name, source) for name in ("barrier", "data_mode")}
 
     def _xfs_barrier(self, mount: Mount) -> Observation:
-        said = mountwords.fold(mount.super_options).get("barrier")
-        if said:
-            return Observation(said, "/proc/self/mountinfo")
+        said = mountwords.fold(mount.super_options)
+        if "barrier" in said:
+            return mountwords.observed(said, "barrier", "", "/proc/self/mountinfo")
         release = self.host.read("/proc/sys/kernel/osrelease").strip()
         if kernels.version(release) >= (4, 19):
             return Observation("on", f"kernel {release}: XFS flushes always since 4.19")
@@ -178,5 +179,5 @@ def _no_rule(mount: Mount) -> Observation:
 
 def _of(found: dict[str, str], name: str, source: str) -> Observation:
     if name in found:
-        return Observation(found[name], source)
+        return mountwords.observed(found, name, "", source)
     return unknown(source, f"the file names no {name}")

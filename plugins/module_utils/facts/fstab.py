@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from . import known_options, mountwords
 from .mountinfo import unescape
 
 PATH = "/etc/fstab"
@@ -20,6 +21,9 @@ TAGS = {"UUID": "by-uuid", "LABEL": "by-label", "PARTUUID": "by-partuuid", "PART
 
 _FIELD = re.compile(r"[^ \t]+")
 _MOST_FIELDS = 6
+#: What getmntent(3) expands.
+_EXPANDED = {"040": " ", "011": "\t", "012": "\n", "134": "\\", "\\": "\\"}
+_GETMNTENT = re.compile(r"\\(040|011|012|134|\\)")
 #: A file of another system, or a damaged one: readers of fstab differ over these.
 _STRANGE = re.compile("[\r\0]")
 
@@ -45,7 +49,8 @@ def parse(text: str) -> list[Entry]:
     Behind all six fields a comment may follow. Raises MalformedFstab for a line with fewer than three
     or more than six fields, or with a fifth or sixth field that is no number: libmount would skip it, so
     a boot may lack that mount. A comment before the sixth field is such a line: systemd takes it,
-    libmount does not. Raises it as well for a line with a carriage return or a NUL.
+    libmount does not. Raises it as well for a line with a carriage return or a NUL, and for a device, mount
+    point or type that mount(8) and systemd read differently.
     """
     entries = []
     for row, line in enumerate(text.split("\n")):
@@ -56,20 +61,26 @@ def parse(text: str) -> list[Entry]:
             fields = fields[:_MOST_FIELDS]
         numbers_are_numbers = all(field.isascii() and field.isdigit() for field in fields[4:])
         if not 3 <= len(fields) <= _MOST_FIELDS or not numbers_are_numbers or _STRANGE.search(line):
-            # Never the line itself: a password with a blank in it makes one that is malformed.
-            raise MalformedFstab(
-                f"/etc/fstab line {row + 1}: seen {_what_is_wrong(line, fields)}; wanted 'device target type options"
-                " [dump] [pass]', and a comment behind all six only; mend that line, then run again"
+            raise _refusal(
+                row,
+                _what_is_wrong(line, fields),
+                "'device target type options [dump] [pass]', and a comment behind all six only",
             )
-        entries.append(
-            Entry(
-                row=row,
-                spec=unquoted(unescape(fields[0])),
-                target=_normal(unescape(fields[1])),
-                fstype=fields[2],
-                options=tuple((fields[3] if len(fields) > 3 else "defaults").split(",")),
+        if any(_as_libmount(field) != _as_systemd(field) for field in fields[:3]):
+            raise _refusal(
+                row,
+                "an escape that systemd does not expand",
+                "no escapes but \\040, \\011 and \\134: systemd expands no others",
             )
-        )
+        if any(map(_breaks_a_unit, fields[:3])):
+            raise _refusal(
+                row,
+                "a newline, or a backslash at the end of a field",
+                "neither: systemd makes a unit of the line",
+            )
+        spec, target, fstype = map(unescape, fields[:3])
+        options = (fields[3] if len(fields) > 3 else "defaults").split(",")
+        entries.append(Entry(row, unquoted(spec), _normal(target), fstype, tuple(options)))
     return entries
 
 
@@ -81,11 +92,47 @@ def _what_is_wrong(line: str, fields: list[str]) -> str:
     return f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
 
 
+def _refusal(row: int, seen: str, wanted: str) -> MalformedFstab:
+    """Return the error for a line. Never the line itself: a password with a blank in it makes one that is malformed."""
+    return MalformedFstab(
+        f"/etc/fstab line {row + 1}: seen {seen}; wanted {wanted}; mend that line, then run again"
+    )
+
+
 def unquoted(spec: str) -> str:
     """Return a device as fstab or a mount unit names it, without quotes around a tag's value (blkid(8))."""
     tag, equals, value = spec.partition("=")
     is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
     return f"{tag}={value[1:-1]}" if equals and tag in TAGS and is_quoted else spec
+
+
+def device_path(spec: str) -> str:
+    """Return the path of a device as fstab or a mount unit names it: of a tag, the link that udev keeps."""
+    tag, equals, value = unquoted(spec).partition("=")
+    return f"/dev/disk/{TAGS[tag]}/{_as_link(value)}" if equals and tag in TAGS else spec
+
+
+def readings(options: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return what the readers of fstab make of a line's options, each in its own way.
+
+    libmount expands octal escapes, and takes a comma in double quotes for a part of an option; systemd
+    hands on what getmntent(3) makes of the text, which expands four of them and a doubled backslash.
+    """
+    text = ",".join(options)
+    texts = (text, _as_libmount(text), _as_systemd(text))
+    split = (each for text in texts for each in (text.split(","), known_options.split(text)))
+    return list(dict.fromkeys(map(tuple, split)))
+
+
+def ambiguity(entry: Entry) -> str | None:
+    """Return why it cannot be told what a line sets at the next boot, None where it can."""
+    # Not shown: a password may stand in them.
+    said = readings(entry.options)
+    if any(mountwords.fold(each) != mountwords.fold(entry.options) for each in said):
+        return "seen options that mount(8) and systemd read differently; wanted none with escapes or quotes"
+    if _breaks_a_unit(",".join(entry.options)):
+        return "seen options with a newline or a backslash at the end, which systemd writes into a unit; wanted none"
+    return None
 
 
 def find(entries: list[Entry], target: str) -> list[Entry]:
@@ -118,5 +165,36 @@ def set_options(text: str, entry: Entry, options: tuple[str, ...], note: str | N
     return "\n".join([*lines[:start], *comment, changed, *lines[entry.row + 1 :]])
 
 
+def _as_libmount(text: str) -> str:
+    """Return a field as libmount decodes it: it takes three octal digits for a byte, and ends at a NUL."""
+    return unescape(re.sub(r"\\([4-7])(?=[0-7]{2})", lambda match: f"\\{int(match[1]) - 4}", text)).partition(
+        "\0"
+    )[0]
+
+
+def _as_systemd(text: str) -> str:
+    """Return a field as getmntent(3) gives it."""
+    return _GETMNTENT.sub(lambda match: _EXPANDED[match[1]], text)
+
+
+def _breaks_a_unit(text: str) -> bool:
+    """Tell whether a field is no line of a unit, as systemd writes it: a backslash at its end takes the next line in."""
+    said = _as_systemd(text)
+    return "\n" in said or said.endswith("\\")
+
+
+def _as_link(label: str) -> str:
+    """Return a label as udev spells it in the name of a link."""
+    return "".join(
+        char if char.isalnum() or char in "#+-.:=@_" or not char.isascii() else f"\\x{ord(char):02x}"
+        for char in label
+    )
+
+
 def _normal(target: str) -> str:
-    return target.rstrip("/") or "/"
+    """Return a mount point as systemd has it; a word without a slash is none."""
+    return (
+        "/" + "/".join(part for part in target.split("/") if part not in ("", "."))
+        if "/" in target
+        else target
+    )

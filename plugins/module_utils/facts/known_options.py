@@ -103,6 +103,11 @@ KNOWN = {
 }
 
 
+def split(text: str) -> list[str]:
+    """Return the options of a text as libmount splits them: a comma within quotes ends none."""
+    return _OPTION.findall(text)
+
+
 def unknown_to(fstype: str, options: Iterable[str], release: str) -> list[str]:
     """Return the options that a file system does not know, or of which it does not know the value.
 
@@ -112,9 +117,12 @@ def unknown_to(fstype: str, options: Iterable[str], release: str) -> list[str]:
     types = list(KNOWN) if fstype == "auto" else fstype.split(",")
     if not set(types) <= set(KNOWN):
         return []
-    split = _OPTION.findall(",".join(options))
     may_be_signed = version(release) >= _SIGNS
-    return [option for option in split if not any(_knows(name, option, may_be_signed) for name in types)]
+    return [
+        option
+        for option in split(",".join(options))
+        if not any(_knows(name, option, may_be_signed) for name in types)
+    ]
 
 
 def _knows(fstype: str, option: str, may_be_signed: bool) -> bool:

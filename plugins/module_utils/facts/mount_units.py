@@ -19,7 +19,10 @@ _BELOW_FSTAB = ("/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/li
 DROP_IN = "zz-durable-dbhost.conf"
 _ETC = "/etc/systemd/system"
 _HEADER = "# Managed by durable.dbhost. playbooks/release_db.yml takes it away.\n"
-_SECTION = re.compile(r"^\[(?P<name>[^\]]+)\]$")
+#: What is read of a unit's [Mount] section.
+KEYS = ("What", "Where", "Type", "Options")
+_BLANKS = " \t\n\r"
+_STRANGE = re.compile("[\0\r\ufeff\udc80-\udcff]")
 
 
 class MountUnit(NamedTuple):
@@ -59,22 +62,28 @@ def find(host: Host, target: str, in_fstab: bool) -> MountUnit | None:
     name = unit_name(target)
     directories = _ABOVE_FSTAB if in_fstab else (*_ABOVE_FSTAB, *_BELOW_FSTAB)
     unit = next((f"{base}/{name}" for base in directories if host.exists(f"{base}/{name}")), None)
-    source, words = unit, {}
-    options: tuple[str, ...] = ()
+    # An empty file masks a unit as a link to /dev/null does.
+    if unit and (host.resolve(unit) == "/dev/null" or not host.read(unit)):
+        return MountUnit(unit, (), False, True)
+    said: dict[str, str] = {}
+    sources: dict[str, str] = {}
+    for path in (*([unit] if unit else ()), *_drop_ins(host, name)):
+        found = _read(host, path)
+        said.update(found)
+        sources.update(dict.fromkeys(found, path))
     if unit:
-        # An empty file masks a unit as a link to /dev/null does.
-        if host.resolve(unit) == "/dev/null" or not host.read(unit):
-            return MountUnit(unit, (), False, True)
-        words = parse(host.read(unit))
-        options = _options(host, unit) or ("defaults",)
-    for path in _drop_ins(host, name):
-        said = _options(host, path)
-        if said is not None:
-            source, options = path, said or ("defaults",)
+        _expect_usable(unit, name, said)
+    elif in_fstab and set(sources) - {"Options"}:
+        other = next(path for key, path in sources.items() if key != "Options")
+        raise Unobservable(
+            f"{other}: seen another What=, Where= or Type= over fstab's; wanted Options= alone"
+        )
+    source = sources.get("Options", unit)
     if source is None:
         return None
+    options = split_options(said.get("Options", "")) or ("defaults",)
     starts = in_fstab or _is_started(host, name)
-    return MountUnit(source, options, starts, unit is not None, words.get("What", ""), words.get("Type", ""))
+    return MountUnit(source, options, starts, unit is not None, said.get("What", ""), said.get("Type", ""))
 
 
 def drop_in(target: str) -> str:
@@ -83,8 +92,14 @@ def drop_in(target: str) -> str:
 
 
 def render(options: tuple[str, ...]) -> str:
-    """Return the text of our drop-in. A percent sign would be read as a specifier."""
-    return f"{_HEADER}[Mount]\nOptions={','.join(options).replace('%', '%%')}\n"
+    """Return the text of our drop-in. A percent sign would be read as a specifier.
+
+    Raises ValueError for options that are no line of a unit: a backslash at the end takes the next line in.
+    """
+    text = ",".join(options)
+    if "\n" in text or text.endswith("\\"):
+        raise ValueError(f"Options={text}: wanted one line without a backslash at its end")
+    return f"{_HEADER}[Mount]\nOptions={text.replace('%', '%%')}\n"
 
 
 def ours(host: Host) -> list[str]:
@@ -96,50 +111,98 @@ def ours(host: Host) -> list[str]:
 
 
 def parse(text: str) -> dict[str, str]:
-    """Return {key: its last value} of a unit's [Mount] section."""
+    """Return {key: its last value} of a unit's [Mount] section, of the keys in KEYS.
+
+    Raises ValueError for what systemd refuses or may read differently, and for a specifier, which only
+    systemd can expand.
+    """
+    if _STRANGE.search(text):
+        raise ValueError("seen a NUL, a carriage return, a byte order mark or bytes that are no UTF-8")
     section, found = "", {}
-    # A comment is dropped before a line's end is looked at: its backslash continues nothing.
-    kept = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith(("#", ";")))
-    for line in re.sub(r"\\\n", " ", kept).split("\n"):
-        heading = _SECTION.match(line.strip())
-        if heading:
-            section = heading["name"]
-        key, equals, value = line.partition("=")
-        if section == "Mount" and equals:
-            found[key.strip()] = value.strip()
+    for line in _logical_lines(text):
+        if line.startswith("["):
+            if not line.endswith("]"):
+                raise ValueError(f"seen {line[:80]!r}; wanted a section's name in brackets")
+            section = line[1:-1]
+        key, equals, value = (part.strip(_BLANKS) for part in line.partition("="))
+        if section == "Mount" and equals and key in KEYS:
+            if "%" in value.replace("%%", ""):
+                raise ValueError(f"{key}=: only systemd can expand the specifier in it")
+            found[key] = value.replace("%%", "%")
     return found
 
 
-def parse_options(text: str) -> tuple[str, ...] | None:
-    """Return the last Options= of a unit's [Mount] section, () for an empty one, None without.
+def split_options(value: str) -> tuple[str, ...]:
+    """Return the options in the value of Options=."""
+    return tuple(word.strip(_BLANKS) for word in value.split(",") if word.strip(_BLANKS))
 
-    Raises ValueError for a specifier, which only systemd can expand.
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Yield a unit's lines, those joined that a backslash joins: one that no other backslash escapes.
+
+    Comments and blank lines are dropped first: the backslash of a comment continues nothing, and one
+    between the parts of a line ends nothing.
     """
-    value = parse(text).get("Options")
-    if value is None:
-        return None
-    if "%" in value.replace("%%", ""):
-        raise ValueError("Options=: only systemd can expand the specifier in it")
-    return tuple(word.strip() for word in value.replace("%%", "%").split(",") if word.strip())
+    begun = ""
+    for line in text.split("\n"):
+        if not line.strip(_BLANKS) or line.strip(_BLANKS)[0] in "#;":
+            continue
+        begun += line
+        backslashes = len(begun) - len(begun.rstrip("\\"))
+        if backslashes % 2:
+            begun = f"{begun[:-1]} "
+        else:
+            yield begun.strip(_BLANKS)
+            begun = ""
+    if begun:
+        yield begun.strip(_BLANKS)
 
 
-def _options(host: Host, path: str) -> tuple[str, ...] | None:
+def _expect_usable(unit: str, name: str, said: dict[str, str]) -> None:
+    """Raise Unobservable for a unit that systemd refuses: it mounts nothing."""
+    if not said.get("What"):
+        raise Unobservable(f"{unit}: seen no What=; wanted the device: systemd refuses this unit")
+    if said.get("Where") and unit_name(said["Where"]) != name:
+        raise Unobservable(
+            f"{unit}: seen Where={said['Where']}; wanted what its name says: systemd refuses it"
+        )
+
+
+def _read(host: Host, path: str) -> dict[str, str]:
     try:
-        return parse_options(host.read(path))
+        return parse(host.read(path))
     except ValueError as error:
         raise Unobservable(f"{path}: {error}") from error
 
 
 def _drop_ins(host: Host, name: str) -> Iterator[str]:
-    """Yield a unit's drop-ins in the order in which they are read: by file name, /etc before /usr."""
-    paths: dict[str, str] = {}
-    for base in (*_ABOVE_FSTAB, *_BELOW_FSTAB):
-        for directory in (f"{base}/{scope}.d" for scope in _scopes(name)):
-            for entry in host.names(directory) if host.exists(directory) else ():
-                if entry.endswith(".conf"):
-                    paths.setdefault(entry, f"{directory}/{entry}")
-    for entry in sorted(paths):
-        yield paths[entry]
+    """Yield a unit's drop-ins in the order in which they are read: by file name.
+
+    Of those with one name only one is read. Releases of systemd ask in two ways which: for the unit's
+    own, path by path, and then for those of shorter names; or the path first. Those for all mounts come
+    last in both. Raises Unobservable where it matters.
+    """
+    bases = (*_ABOVE_FSTAB, *_BELOW_FSTAB)
+    *scopes, kind = _scopes(name)
+    of_kind = [f"{base}/{kind}.d" for base in bases]
+    by_name = [*(f"{base}/{scope}.d" for scope in scopes for base in bases), *of_kind]
+    by_path = [*(f"{base}/{scope}.d" for base in bases for scope in scopes), *of_kind]
+    entries = {directory: _entries(host, directory) for directory in by_name}
+    for entry in sorted({entry for found in entries.values() for entry in found}):
+        first, other = (
+            next(directory for directory in order if entry in entries[directory])
+            for order in (by_name, by_path)
+        )
+        if first != other and _read(host, f"{first}/{entry}") != _read(host, f"{other}/{entry}"):
+            raise Unobservable(
+                f"{first}/{entry}, {other}/{entry}: one name; which counts depends on the release"
+            )
+        yield f"{first}/{entry}"
+
+
+def _entries(host: Host, directory: str) -> list[str]:
+    names = host.names(directory) if host.exists(directory) else []
+    return [name for name in names if name.endswith(".conf") and not name.startswith(".")]
 
 
 def _scopes(name: str) -> list[str]:

@@ -15,7 +15,7 @@ from .blockstack import Blocks
 from .boot_loader import Rootflags
 from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
 from .mount_units import MountUnit
-from .mountinfo import Mount, covered, parse_mountinfo, unescape, visible, why_absent
+from .mountinfo import Mount, covered, parse_mountinfo, visible, why_absent
 from .shown_options import shown, without_login
 
 #: Options of lines that a boot goes on without.
@@ -155,7 +155,14 @@ class Mounts:
         found = []
         release = self.host.read("/proc/sys/kernel/osrelease").strip()
         for entry in self.fstab:
-            words = known_options.unknown_to(entry.fstype, _meant(entry.options), release)
+            readings = fstab.readings(entry.options)
+            words = list(
+                dict.fromkeys(
+                    word
+                    for said in readings
+                    for word in known_options.unknown_to(entry.fstype, said, release)
+                )
+            )
             if words:
                 found.append(
                     {
@@ -245,8 +252,7 @@ class Mounts:
     def _is_device(self, spec: str, fstype: str, mount: Mount) -> bool:
         if not (fstype in ("auto", mount.fstype) or {fstype, mount.fstype} <= set(EXT)):
             return False
-        tag, equals, value = fstab.unquoted(spec).partition("=")
-        link = f"/dev/disk/{fstab.TAGS[tag]}/{_as_link(value)}" if equals and tag in fstab.TAGS else spec
+        link = fstab.device_path(spec)
         mounted = {self.blocks.name_of(mount.device)}
         if mount.fstype == "btrfs":
             # Any member names the whole.
@@ -308,10 +314,9 @@ class Mounts:
 
 
 def _of_line(line: fstab.Entry, flags: Rootflags | None) -> Persisted:
-    """Return what a line mounts. Raises Unobservable for words of ours that are written as escapes."""
-    said = _meant(line.options)
-    if mountwords.fold(said) != mountwords.fold(line.options):
-        why = f"{','.join(shown(line.options))} stands for {','.join(shown(said))}: write it so"
+    """Return what a line mounts. Raises Unobservable for one that readers of fstab read differently."""
+    why = fstab.ambiguity(line)
+    if why:
         raise Unobservable(f"{_source(line)}: {why}")
     if flags is None or not flags.options:
         return Persisted("fstab", line.target, _source(line), line.options)
@@ -324,11 +329,6 @@ def _source(line: fstab.Entry) -> str:
     return f"/etc/fstab line {line.row + 1}"
 
 
-def _meant(options: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what mount(8) makes of a line's options: it expands escapes, of a comma too."""
-    return tuple(unescape(",".join(options)).split(","))
-
-
 def _settings(
     fstype: str, way: Persisted, ext: ext4.Superblock | None, ext_reason: str | None
 ) -> dict[str, Observation]:
@@ -338,15 +338,16 @@ def _settings(
     if fstype == "xfs":
         return {"barrier": _xfs_persisted(said, source), "data_mode": no_data_mode("XFS"), "atime": atime}
     if fstype == "btrfs":
-        barrier = Observation(said.get("barrier", "on"), source)
+        barrier = mountwords.observed(said, "barrier", "on", source)
         return {"barrier": barrier, "data_mode": no_data_mode("btrfs"), "atime": atime}
     if ext is None:
         why = ext_reason or f"there is no rule for {fstype}"
-        said_barrier = Observation(said["barrier"], source) if "barrier" in said else unknown(source, why)
+        named = mountwords.observed(said, "barrier", UNKNOWN, source)
+        said_barrier = named if "barrier" in said else unknown(source, why)
         return {"barrier": said_barrier, "data_mode": unknown(source, why), "atime": atime}
     words = ext4.persisted(ext, way.options)
     return {
-        "barrier": Observation(words["barrier"], f"{source}, superblock defaults"),
+        "barrier": mountwords.observed(words, "barrier", "on", f"{source}, superblock defaults"),
         "data_mode": Observation(words.get("data_mode", "none"), f"{source}, superblock defaults"),
         "atime": atime,
     }
@@ -364,14 +365,6 @@ def _agreed(ways: list[Persisted], seen: list[Observation]) -> Observation:
 def _stands_for_all(mount: Mount) -> tuple[bool, bool]:
     """Sort first what a remount may go through: no read-only view of it, and all of it."""
     return mount.read_only_by_itself, mount.root != "/"
-
-
-def _as_link(label: str) -> str:
-    """Return a label as udev spells it in the name of a link."""
-    return "".join(
-        char if char.isalnum() or char in "#+-.:=@_" or not char.isascii() else f"\\x{ord(char):02x}"
-        for char in label
-    )
 
 
 def _atime(options: tuple[str, ...]) -> str:

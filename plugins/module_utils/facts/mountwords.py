@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from . import known_options
+from ..observation import UNKNOWN, Observation, unknown
 
-#: The kernel reads the number in base 8, 10 or 16. Before 5.17 it refuses a sign.
-_ON = re.compile(f"barrier={known_options.NUMBER}")
+#: The kernel reads the number in base 8, 10 or 16, and takes any but 0 for on; what is too large for it, or has a
+#: sign, differs between releases. Nobody means another number than 0 and 1.
 _OFF = re.compile(r"barrier=\+?(0[xX])?0+")
 _ATIMES = ("noatime", "relatime", "strictatime", "atime")
 
@@ -34,13 +34,14 @@ REFUSED_BY = {"xfs": ("barrier", "data_mode")}
 
 
 def meaning(option: str) -> tuple[str, str] | None:
-    """Return (setting, value) of one mount option, or None when it says nothing of ours."""
+    """Return (setting, value) of one mount option, or None when it says nothing of ours.
+
+    The value is unknown for a number of barrier= that is neither 0 nor 1.
+    """
     if option in ("barrier", "nobarrier"):
         return "barrier", "on" if option == "barrier" else "off"
-    if _OFF.fullmatch(option):
-        return "barrier", "off"
-    if _ON.fullmatch(option):
-        return "barrier", "on"
+    if option.startswith("barrier="):
+        return "barrier", "on" if option == "barrier=1" else "off" if _OFF.fullmatch(option) else UNKNOWN
     if option.startswith("data="):
         return "data_mode", option[len("data=") :]
     if option in _ATIMES:
@@ -51,6 +52,14 @@ def meaning(option: str) -> tuple[str, str] | None:
 def fold(options: Iterable[str]) -> dict[str, str]:
     """Return {setting: value} of an option list, the last word on each winning."""
     return dict(found for found in map(meaning, options) if found)
+
+
+def observed(said: dict[str, str], setting: str, otherwise: str, source: str) -> Observation:
+    """Return what folded options say of a setting; `otherwise` where they do not."""
+    value = said.get(setting, otherwise)
+    if value == UNKNOWN:
+        return unknown(source, "seen barrier= with another value than 0 and 1; wanted one of these")
+    return Observation(value, source)
 
 
 def spell(setting: str, value: str, fstype: str) -> str:

@@ -138,7 +138,7 @@ def plan_release(host: Host) -> Release:
             changes.append(Change(target, "originals", "persisted", _said(before.split(",")), "forgotten"))
             continue
         restored = mountwords.restore(entry.options, tuple(before.split(",")))
-        restored = mountwords.drop(restored, mountwords.REFUSED_BY.get(entry.fstype, ()))
+        restored = _writable(mountwords.drop(restored, mountwords.REFUSED_BY.get(entry.fstype, ())))
         text = fstab.set_options(text, entry, restored, None)
         changes.append(Change(target, "options", "persisted", _said(entry.options), _said(restored)))
     drop_ins = tuple(mount_units.ours(host))
@@ -287,7 +287,17 @@ def _said(options: Iterable[str]) -> str:
 
 
 def _changed(options: tuple[str, ...], words: dict[str, str], fstype: str) -> tuple[str, ...]:
-    return mountwords.replace(mountwords.drop(options, mountwords.REFUSED_BY.get(fstype, ())), words, fstype)
+    left = mountwords.drop(options, mountwords.REFUSED_BY.get(fstype, ()))
+    return _writable(mountwords.replace(left, words, fstype))
+
+
+def _writable(options: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the options. Raises ChangeFailed where they end in a backslash: it would take in the unit's next line."""
+    if options[-1].endswith("\\"):
+        raise ChangeFailed(
+            f"seen options that would be written as {','.join(options)}; wanted no backslash at the end: take it out"
+        )
+    return options
 
 
 def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> None:

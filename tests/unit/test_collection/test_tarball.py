@@ -36,6 +36,7 @@ GENERATED = {"FILES.json", "MANIFEST.json"}
 CHECKOUT_ONLY = (
     "tests/unit/benchmarks",
     "tests/unit/lab",
+    "tests/unit/oracles",
     "tests/unit/proof",
     "tests/unit/test_collection",
     "tests/unit/tools",

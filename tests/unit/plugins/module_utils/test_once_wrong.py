@@ -215,7 +215,8 @@ def test_two_lines_for_one_mount_point_are_unknown_and_left_alone():
 @pytest.mark.parametrize("name", ["srv-pgdata.mount", "srv-pgdata.mount.d/override.conf"])
 def test_a_unit_that_sets_options_overrides_fstab(name):
     host = SmallHost()
-    host.files[f"/etc/systemd/system/{name}"] = "[Mount]\nOptions=nobarrier\n"
+    device = "" if ".d/" in name else "What=/dev/sda1\n"
+    host.files[f"/etc/systemd/system/{name}"] = f"[Mount]\n{device}Options=nobarrier\n"
     host.links["/etc/systemd/system/local-fs.target.wants/srv-pgdata.mount"] = "../srv-pgdata.mount"
     found = look(host, "strict", mounts=[PG])
     (row,) = [row for row in found["settings"] if row["setting"] == "barrier"]

@@ -19,8 +19,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts.mount_units i
     drop_in,
     find,
     ours,
-    parse_options,
+    parse,
     render,
+    split_options,
     unit_name,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
@@ -38,7 +39,8 @@ def host_with(*names: str, options: str = "nobarrier", started: bool = True) -> 
     host = SmallHost()
     for name in names:
         said = options if name == names[-1] else "noatime"
-        host.files[name] = f"[Mount]\nOptions={said}\n"
+        device = "" if ".d/" in name else "What=/dev/sda1\n"
+        host.files[name] = f"[Mount]\n{device}Options={said}\n"
     if started:
         host.links[STARTED] = f"{UNITS}/{UNIT}"
     return host
@@ -164,6 +166,12 @@ def test_what_is_not_understood_is_said(name: str, content: Any) -> None:
         find(host, PG, True)
 
 
+def parse_options(text: str) -> tuple[str, ...] | None:
+    """Return the options of a unit, None where it says nothing of them."""
+    said = parse(text).get("Options")
+    return None if said is None else split_options(said)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -186,10 +194,114 @@ def test_what_is_not_understood_is_said(name: str, content: Any) -> None:
         ("[Mount]\nOptions=x=a=b\n", ("x=a=b",)),
         ("[Mount]\nOptionsX=a\n", None),
         ("[ Mount ]\nOptions=a\n", None),
+        (" [Mount]\nOptions=a\n", ("a",)),
+        # Two backslashes are no end that goes on, three are.
+        ("[Mount]\nOptions=a\\\\\nOptions=nobarrier\n", ("nobarrier",)),
+        ("[Mount]\nOptions=a\\\\\\\nOptions=nobarrier\n", ("a\\\\ Options=nobarrier",)),
+        ("[Mount]\nOptions=a,\\\n\n  \nb\n", ("a", "b")),
+        ("[Mount]\nOptions=a\\", ("a",)),
+        ("[Mou\\\nnt]\nOptions=a\n", None),
+        # White space for systemd: no form feed.
+        ("[Mount]\n\fOptions=a\n", None),
     ],
 )
 def test_options_of_a_unit(text: str, expected: tuple[str, ...] | None) -> None:
     assert parse_options(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Mount\nOptions=a\n",
+        "[Mount]x\nOptions=a\n",
+        "[Mount]\nOptions=a\rOptions=b\n",
+        "[Mount]\nOptions=a\0b\n",
+        "\ufeff[Mount]\nOptions=a\n",
+        "[Mount]\nOptions=\udcff\n",
+        "[Mount]\nWhat=/dev/%i\n",
+    ],
+)
+def test_a_unit_that_systemd_refuses_or_reads_otherwise_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"seen|only systemd"):
+        parse(text)
+
+
+SHORT = "srv-.mount"
+
+
+@pytest.mark.parametrize(
+    ("names", "counts"),
+    [
+        # /etc before /usr within one name, and the unit's own before those of shorter names.
+        ([f"{USR}/{UNIT}.d/10.conf", f"{UNITS}/{UNIT}.d/10.conf"], 1),
+        ([f"{UNITS}/{UNIT}.d/10.conf", f"{UNITS}.control/{UNIT}.d/10.conf"], 1),
+        ([f"{UNITS}/{SHORT}.d/10.conf", f"{UNITS}/{UNIT}.d/10.conf"], 1),
+        # Those for all mounts are last, wherever they lie.
+        ([f"{UNITS}.control/mount.d/10.conf", f"{USR}/{UNIT}.d/10.conf"], 1),
+        ([f"{UNITS}.control/mount.d/10.conf", f"{USR}/{SHORT}.d/10.conf"], 1),
+        # Here releases differ.
+        ([f"{UNITS}/{SHORT}.d/10.conf", f"{USR}/{UNIT}.d/10.conf"], None),
+        # systemd passes over hidden files.
+        ([f"{UNITS}/{UNIT}.d/.10.conf", f"{USR}/{UNIT}.d/10.conf"], 1),
+    ],
+)
+def test_which_of_two_drop_ins_of_one_name_counts(names: list[str], counts: int | None) -> None:
+    host = SmallHost()
+    for number, name in enumerate(names):
+        host.files[name] = f"[Mount]\nOptions=x{number}\n"
+    if counts is None:
+        with pytest.raises(Unobservable, match="depends on the release"):
+            find(host, PG, True)
+        return
+    found = find(host, PG, True)
+    assert found is not None
+    assert (found.source, found.options) == (names[counts], (f"x{counts}",))
+
+
+def test_two_drop_ins_of_one_name_that_say_the_same_are_one() -> None:
+    host = SmallHost()
+    for name in (f"{UNITS}/{SHORT}.d/10.conf", f"{USR}/{UNIT}.d/10.conf"):
+        host.files[name] = "[Mount]\nOptions=nobarrier\n"
+    found = find(host, PG, True)
+    assert found is not None
+    assert found.options == ("nobarrier",)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[Mount]\nOptions=barrier=1\n", "no What="),
+        ("[Mount]\nWhat=/dev/sda1\nWhat=\n", "no What="),
+        ("[Mount]\nWhat=/dev/sda1\nWhere=/srv/other\n", "Where=/srv/other"),
+    ],
+)
+def test_a_unit_that_mounts_nothing_tells_nothing(text: str, why: str) -> None:
+    host = SmallHost()
+    host.files[f"{UNITS}/{UNIT}"] = text
+    with pytest.raises(Unobservable, match=why):
+        find(host, PG, True)
+
+
+def test_a_drop_in_may_name_another_device() -> None:
+    host = host_with(f"{UNITS}/{UNIT}")
+    host.files[f"{UNITS}/{UNIT}.d/x.conf"] = "[Mount]\nWhat=/dev/sdz1\nType=xfs\n"
+    assert find(host, PG, False) == MountUnit(
+        f"{UNITS}/{UNIT}", ("nobarrier",), True, True, "/dev/sdz1", "xfs"
+    )
+
+
+@pytest.mark.parametrize("said", ["What=/dev/sdz1", "Type=xfs", "Where=/srv/x"])
+def test_a_drop_in_that_makes_another_mount_of_fstabs_line_tells_nothing(said: str) -> None:
+    host = SmallHost()
+    host.files[f"{UNITS}/{UNIT}.d/x.conf"] = f"[Mount]\n{said}\nOptions=barrier=1\n"
+    with pytest.raises(Unobservable, match="wanted Options= alone"):
+        find(host, PG, True)
+
+
+@pytest.mark.parametrize("options", [("rw", "a\\"), ("a\nb",)])
+def test_options_that_are_no_line_of_a_unit_are_not_rendered(options: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="wanted one line"):
+        render(options)
 
 
 @given(st.lists(st.text("abz=%-_/:0", min_size=1), min_size=1).map(tuple))

@@ -405,9 +405,28 @@ def test_what_the_initramfs_mounts_is_mounted_as_fstab_says_whatever_units_there
 
 
 @pytest.mark.fact(55)
-@pytest.mark.parametrize("word", ["nobarrier\\054noatime", "noatime\\054barrier=0", "\\156obarrier"])
+@pytest.mark.parametrize("number", ["2", "01", "4294967296", "-1", "x"])
+def test_a_barrier_that_is_neither_0_nor_1_is_not_told(number: str) -> None:
+    host = SmallHost()
+    fstab_line(host, "/srv/pgdata", f"rw,barrier={number}")
+    found = facts(host, "/srv/pgdata")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert "wanted one of these" in found["evidence"]["persisted.barrier"]["reason"]
+
+
+@pytest.mark.fact(55)
+@pytest.mark.parametrize(
+    "word",
+    [
+        "nobarrier\\054noatime",
+        "noatime\\054barrier=0",
+        "\\156obarrier",
+        "noatime\\012Options=nobarrier",
+        "noatime\\",
+    ],
+)
 def test_options_that_are_written_as_escapes_count(word: str) -> None:
-    """mount(8) expands a comma that is written as an escape."""
+    """mount(8) expands a comma that is written as an escape; systemd makes a line of a unit of them."""
     host = SmallHost()
     fstab_line(host, "/srv/pgdata", f"rw,{word}")
     assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "unknown"
@@ -422,8 +441,8 @@ def test_options_that_are_written_as_escapes_count(word: str) -> None:
         ("/dev/sdz1 /srv/old xfs nobarrier,nofail 0 0", ["nobarrier"], "optional"),
         ("/dev/sdz1 /srv/old xfs nobarrier,noauto 0 0", ["nobarrier"], "optional"),
         ("/dev/sdz1 /srv/old xfs nobarrier,x-systemd.automount 0 0", ["nobarrier"], "optional"),
-        # Written as an escape, a comma is one all the same.
-        ("UUID=pg /srv/pgdata ext4 rw\\054barier=1 0 2", ["barier=1"], "required"),
+        # mount(8) takes a comma that is written as an escape for one, systemd does not.
+        ("UUID=pg /srv/pgdata ext4 rw\\054barier=1 0 2", ["rw\\054barier=1", "barier=1"], "required"),
     ],
 )
 def test_a_line_that_mounts_nothing_is_named_whether_it_is_mounted_now_or_not(

@@ -172,6 +172,16 @@ def test_a_stricter_data_mode_is_left_alone() -> None:
 
 
 @pytest.mark.fact(1)
+def test_options_that_would_end_in_a_backslash_are_not_written() -> None:
+    """systemd copies them to a unit's line, which would go on."""
+    host = SmallHost()
+    host.files[FSTAB] = host.read(FSTAB).replace("xfs defaults", "xfs comment=a\\,nobarrier")
+    before = host.read(FSTAB)
+    with pytest.raises(ChangeFailed, match="no backslash at the end"):
+        run(host, Target(MS, {"barrier": "on"}))
+    assert host.read(FSTAB) == before
+
+
 def test_words_that_xfs_refuses_are_taken_out() -> None:
     """barrier and data= options make a host with XFS unbootable."""
     host = SmallHost()
@@ -371,7 +381,8 @@ def by_unit(*names: str) -> SmallHost:
     host = SmallHost()
     vars(host.mounts[PG]).update(barrier="off", atime="noatime")
     for name in names:
-        host.files[name] = "[Mount]\nOptions=nobarrier,noatime,nodev\n"
+        device = "What=/dev/sda1\n" if name == UNIT else ""
+        host.files[name] = f"[Mount]\n{device}Options=nobarrier,noatime,nodev\n"
     host.links[LOCAL_FS] = UNIT
     if UNIT in names:
         host.files[FSTAB] = "\n".join(line for line in host.read(FSTAB).split("\n") if PG not in line)
@@ -398,7 +409,7 @@ class TestMountUnit:
 
     def test_options_that_the_kernel_refuses_never_reach_it(self) -> None:
         host = by_unit(UNIT)
-        host.files[UNIT] = "[Mount]\nOptions=nobarrier,bogus\n"
+        host.files[UNIT] = "[Mount]\nWhat=/dev/sda1\nOptions=nobarrier,bogus\n"
         with pytest.raises(ChangeFailed, match="bogus"):
             run(host, Target(PG, {"barrier": "on"}))
         assert not host.exists(mount_units.drop_in(PG))

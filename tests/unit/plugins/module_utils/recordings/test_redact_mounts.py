@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import fstab as fstab_file
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import known_options
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.mount_units import parse_options
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import known_options, mount_units
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.mountinfo import parse_mountinfo
 from ansible_collections.durable.dbhost.plugins.module_utils.recordings import redact_mounts as redact
 from ansible_collections.durable.dbhost.plugins.module_utils.recordings.identities import Identities
@@ -223,8 +222,7 @@ def test_a_unit_keeps_what_it_says_of_the_mount() -> None:
     assert "hunter2" not in found
     assert "SN1234" not in found
     assert "Where=/srv/a\nType=ext4\n" in found
-    options = parse_options(found)
-    assert options is not None
+    options = mount_units.split_options(mount_units.parse(found)["Options"])
     assert options[0] == "noatime"
     assert len(options) == 2
 

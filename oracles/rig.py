@@ -1,0 +1,64 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A machine of the lab that is asked: this package and the collection's code on it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from lab import archive
+from lab.machine import Machine
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = "/root/oracles"
+PACKAGE = "ansible_collections/durable/dbhost/plugins/module_utils"
+#: The oracles, each a module of this package.
+NAMES = ("fstab", "units", "mariadb", "postgresql")
+#: Seconds more than asked for that a run may take: the last case, and what it prepares.
+GRACE = 120.0
+
+
+def install(machine: Machine) -> None:
+    """Put the code as it is now on a machine."""
+    with tempfile.TemporaryDirectory() as scratch:
+        packed = Path(scratch, "oracles.tar")
+        with tarfile.open(packed, "w") as tar:
+            for path in sorted((ROOT / "oracles").glob("*.py")):
+                tar.add(path, f"oracles/{path.name}")
+            archive.add_module_utils(tar, PACKAGE)
+        machine.put(packed, "/root/oracles.tar")
+    machine.run(["sh", "-ec", f"rm -rf {HOME}; mkdir {HOME}; tar -C {HOME} -xf /root/oracles.tar"])
+
+
+def ask(machine: Machine, name: str, first: int, count: int, seconds: float) -> dict[str, Any]:
+    """Run an oracle's cases on a machine that has the code; return what guest.run returns."""
+    words = ["python3", "-m", "oracles.guest", name, str(first), str(count), str(seconds)]
+    script = ["sh", "-ec", 'cd "$1" && shift && exec "$@"', "sh", HOME, *words]
+    found: dict[str, Any] = json.loads(machine.run(script, timeout=seconds + GRACE).stdout)
+    return found
+
+
+def report(name: str, found: dict[str, Any]) -> tuple[str, bool]:
+    """Return a text of what came out, and whether it is well.
+
+    It is not where a disagreement has no name, or where not a single case was agreed on.
+    """
+    known: dict[str, str] = importlib.import_module(f"oracles.{name}").KNOWN
+    cases = found["agreed"] + found["declined"] + found["disagreed"]
+    lines = [
+        f"{name}: {cases} cases in {found['seconds']:.0f} s: {found['agreed']} agreed, {found['declined']} declined,"
+        f" {found['disagreed']} disagreed"
+    ]
+    for label, of_class in sorted(found["disagreements"].items()):
+        lines.append(
+            f"  {of_class['count']} {label or 'WITHOUT A NAME'}: {known.get(label, 'nobody knows why')}"
+        )
+        if not label:
+            lines += [f"    SEED={seed} COUNT=1: {seen}" for seed, seen in of_class["seen"]]
+    return "\n".join(lines), "" not in found["disagreements"] and found["agreed"] > 0
