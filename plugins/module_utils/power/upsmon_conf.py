@@ -335,9 +335,11 @@ def _logical_line(
         if place < 0:
             wanted = "quotes that end on their line, and a # in them behind a backslash"
             raise _refused(file, row, _shown(words), wanted)
-        if len(words) < _MOST_WORDS:
-            kept = [char for char in characters if " " <= char <= "\x7f"]
-            words.append("".join(kept)[:_LONGEST_WORD])
+        kept = "".join(char for char in characters if " " <= char <= "\x7f")
+        # At the end of a file upsmon passes over a bare word that is empty, or the only one of its line.
+        is_dropped = char not in '="' and place == len(text) and not (words and kept)
+        if len(words) < _MOST_WORDS and not is_dropped:
+            words.append(kept[:_LONGEST_WORD])
             spans.append((begin - start, place - start))
     return tuple(words), tuple(spans), min(place + 1, len(text))
 

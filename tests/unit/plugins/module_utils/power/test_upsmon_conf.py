@@ -192,3 +192,20 @@ def test_every_text_is_rendered_as_it_was(text: str) -> None:
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=40))
 def test_what_is_encoded_is_read_again(word: str) -> None:
     assert words(f"NOTIFYCMD {upsmon_conf.encode(word)} next\n") == [("NOTIFYCMD", word, "next")]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("FINALDELAY", ()),
+        ("FINALDELAY \\", ("FINALDELAY",)),
+        ("FINALDELAY \\\n", ("FINALDELAY",)),
+        ("FINALDELAY 5", ("FINALDELAY", "5")),
+        ('FINALDELAY ""', ("FINALDELAY", "")),
+        ('"FINALDELAY"', ("FINALDELAY",)),
+        ("FINALDELAY\n", ("FINALDELAY",)),
+    ],
+)
+def test_what_upsmon_drops_at_the_end_of_a_file(text: str, words: tuple[str, ...]) -> None:
+    (line,) = upsmon_conf.parse(text)
+    assert line.words == words
