@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HOME = "/root/oracles"
 PACKAGE = "ansible_collections/durable/dbhost/plugins/module_utils"
 #: The oracles, each a module of this package.
-NAMES = ("fstab", "units", "upsmon")
+NAMES = ("fstab", "units", "upsmon", "firebird")
 #: Seconds more than asked for that a run may take: the last case, and what it prepares.
 GRACE = 120.0
 

@@ -225,6 +225,10 @@ def _line(number: int, raw: str, file: str, blocks: bool) -> Line:
         kind = "open" if value.brace else "setting"
         return Line(number, raw, kind, name=name, value=value.text, start=value.start, end=value.end)
     alone = raw.partition("#")[0].strip(_BLANKS)
+    if blocks and alone == "{" and "#" in raw:
+        raise refusal(
+            file, number, raw, "no comment behind an opening brace: Firebird passes over such a block"
+        )
     if blocks and alone in ("{", "}"):
         return Line(number, raw, "open" if alone == "{" else "close")
     raise refusal(file, number, raw, "'Key = Value'" + (" or a brace on a line of its own" if blocks else ""))
