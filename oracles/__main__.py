@@ -14,10 +14,6 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from pathlib import Path
-
-# the collection, whose reading is asked; tools/venvs.py made the link
-sys.path.append(str(Path(__file__).resolve().parent.parent / "playbooks/collections"))
 
 from lab import layout
 from lab.machine import Machine
