@@ -116,7 +116,8 @@ def read_lines(
 ) -> list[tuple[str, Line]]:
     """Return (file, line) of a file and, in place, of those that it includes; add their paths to `files`.
 
-    A file that was read is not read again. A pattern may find nothing; a plain path must be there.
+    A file that was read is not read again. A pattern may find nothing; a plain path must be there. Firebird takes
+    what a pattern finds as the directory has it, and that nobody can tell.
     """
     text = read(main)
     if text is None:
@@ -130,10 +131,25 @@ def read_lines(
     for line in parse(text, main, blocks):
         found.append((main, line))
         if line.kind == "include":
-            for path in _included(line, main, read, names):
-                if path not in files:
-                    found += read_lines(read, names, path, files, blocks, depth + 1)
+            texts = [
+                read_lines(read, names, path, files, blocks, depth + 1)
+                for path in _included(line, main, read, names)
+                if path not in files
+            ]
+            _expect_any_order(texts, main, line)
+            found += (pair for text in texts for pair in text)
     return found
+
+
+def _expect_any_order(texts: Sequence[Sequence[tuple[str, Line]]], file: str, include: Line) -> None:
+    """Raise Malformed where two files that one pattern finds set the same: the directory's order decides."""
+    seen: set[str] = set()
+    for text in texts:
+        keys = {line.name for _file, line in text if line.kind == "setting" and not line.section}
+        if keys & seen:
+            wanted = f"{', '.join(sorted(keys & seen))} in one of these files alone: they are read in no known order"
+            raise refusal(file, include.number, include.raw, wanted)
+        seen |= keys
 
 
 def resolve(value: str, macros: Mapping[str, str], file: str) -> str:

@@ -172,6 +172,14 @@ def test_an_include_that_cannot_be_followed_is_refused(text: str, wanted: str) -
         effective(main=text)
 
 
+def test_what_two_files_of_one_pattern_both_set_is_refused() -> None:
+    """Firebird reads them in the order of the directory."""
+    with pytest.raises(Malformed, match=r"main\.conf line 2: .*wanted a in one of these files alone"):
+        effective(main="B = 1\ninclude d/*.conf\n", d__a="A = 1\n", d__b="a = 2\n")
+    with pytest.raises(Malformed, match="no known order"):
+        effective(main="include d/*.conf\n", d__a="include ../e.conf\n", d__b="A = 2\n", e="A = 1\n")
+
+
 def test_a_missing_file_and_endless_includes_are_refused() -> None:
     with pytest.raises(Malformed, match="no such file"):
         effective(other="")
