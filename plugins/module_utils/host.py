@@ -25,19 +25,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from . import bounds
+from .reader import Answer, Question, Reader, TimedOut
+
 #: Seconds that a single reading command may take before its answer counts as unknown.
 READ_TIMEOUT = 10.0
 #: Seconds that a changing command may take; a sync of a busy disk is slow.
 CHANGE_TIMEOUT = 300.0
 #: Seconds that a daemon may take over all that it is asked at once.
 ASK_TIMEOUT = 3.0
-#: Bytes that a daemon may answer to one question.
-MOST_ANSWERED = 1024 * 1024
-#: Bytes that a file or a command may say: more than any of them has to, and no more than a host can spare.
-MOST_SAID = 64 * 1024 * 1024
-#: Bytes of memory that a reading command may take: what it reads may be somebody's who wants it all taken.
-MOST_MEMORY = 1024 * 1024 * 1024
 _PIECE = 65536
+#: Opens what others own, for all that this process asks.
+_READER = Reader()
 #: The environment of every command: stable words, and sbin where cron or su left it out.
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
@@ -46,8 +45,20 @@ class Unobservable(Exception):
     """A value could not be read. The message is the reason that the report shows."""
 
 
+class NoAnswer(Unobservable):
+    """Nothing came in time: whatever else lies on the same disk will not come either."""
+
+
 class ChangeFailed(Exception):
     """A change was refused, or did not take effect. The message: target, seen, wanted, remedy."""
+
+
+class CommandFailed(ChangeFailed):
+    """A command that changes the host has ended badly. `said` is what it printed, in one line."""
+
+    def __init__(self, argv: Sequence[str], rc: int, said: str) -> None:
+        super().__init__(f"{' '.join(argv)}: exit {rc}: {said}")
+        self.said = said
 
 
 class Result(NamedTuple):
@@ -56,6 +67,42 @@ class Result(NamedTuple):
     rc: int
     stdout: str
     stderr: str
+
+
+class Status(NamedTuple):
+    """What the kernel tells of a file: `user` and `group` by number, `mode` as st_mode.
+
+    `modified` and `changed` are in seconds since the epoch; a link on the way that changed later counts.
+    """
+
+    device: int
+    inode: int
+    user: int
+    group: int
+    mode: int
+    size: int = 0
+    modified: float = 0.0
+    changed: float = 0.0
+
+
+class Located(NamedTuple):
+    """Where a path leads inside its root directory; `status` is None where nothing is there."""
+
+    path: str
+    status: Status | None
+
+
+class Part(NamedTuple):
+    """Some bytes of a file, its status, and where it lies inside the root directory."""
+
+    path: str
+    status: Status
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        """The bytes as a text, byte for byte."""
+        return self.content.decode("utf-8", "surrogateescape")
 
 
 def expect_root(host: Host) -> None:
@@ -67,10 +114,12 @@ def expect_root(host: Host) -> None:
 class Host:
     """The machine itself.
 
-    `until`: the time.monotonic() from which on reading commands are not run any more.
+    `until`: the time.monotonic() from which on reading commands are not run any more. `whose`: who answers for
+    what is read meanwhile, for the reasons of what is too much.
     """
 
     until = math.inf
+    whose = ""
 
     def user(self) -> int:
         """Return the number of the user as whom this process acts."""
@@ -82,15 +131,15 @@ class Host:
             # In pieces: the kernel refuses to give out one of its own files in a very large one.
             with open(path, "rb", buffering=0) as handle:
                 content = bytearray()
-                while len(content) <= MOST_SAID:
+                while len(content) <= bounds.SAID:
                     piece = handle.read(_PIECE)
                     if not piece:
                         break
                     content += piece
         except OSError as error:
             raise Unobservable(f"{path}: {error.strerror}") from error
-        if len(content) > MOST_SAID:
-            raise Unobservable(f"{path}: longer than {MOST_SAID} bytes")
+        if len(content) > bounds.SAID:
+            raise Unobservable(f"{path}: longer than {bounds.SAID} bytes")
         return content.decode("utf-8", "surrogateescape")
 
     def names(self, path: str) -> list[str]:
@@ -129,12 +178,88 @@ class Host:
         except OSError:
             return False
 
+    def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
+        """Return where a path of somebody else's leads, links followed inside `root` ('' is our own).
+
+        Raises Unobservable, also for a link that leads to nothing, and where a disk does not answer in time.
+        """
+        answer = self._asked(Question("status", path, root), timeout)
+        return Located(answer.path, _status_of(answer))
+
+    def read_part(
+        self,
+        path: str,
+        root: str = "",
+        limit: int = bounds.SAID,
+        at_end: bool = False,
+        flush: bool = False,
+        timeout: float = READ_TIMEOUT,
+    ) -> Part | None:
+        """Return at most `limit` bytes of somebody else's regular file, None where there is none.
+
+        From its beginning, or `at_end` its last ones. `flush`: only once the file is on the disk. It is
+        read with the rights of whoever may have chosen what lies at the path. Raises Unobservable.
+        """
+        limit = min(limit, bounds.SAID)
+        answer = self._asked(Question("content", path, root, limit, at_end, flush), timeout)
+        status = _status_of(answer)
+        return Part(answer.path, status, answer.content) if status else None
+
+    def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
+        """Return the sorted names in somebody else's directory, None where there is none. Raises Unobservable."""
+        answer = self._asked(Question("names", path, root), timeout)
+        return _paths_in(answer) if answer.status else None
+
+    def find_files(
+        self,
+        path: str,
+        root: str = "",
+        most: int = bounds.FOUND,
+        depth: int = 1,
+        smallest: int = 0,
+        ending: str = "",
+        timeout: float = READ_TIMEOUT,
+    ) -> list[str]:
+        """Return `most` of the files in somebody else's directory and `depth` levels of it, at most.
+
+        They are paths from there, of files that have `smallest` bytes at least and whose names end in
+        `ending`; no link below the directory is followed. Raises Unobservable.
+        """
+        question = Question("search", path, root, most, depth=depth, smallest=smallest, ending=ending)
+        return _paths_in(self._asked(question, timeout))
+
+    def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
+        """Bring somebody else's file to the disk, or the `whole` file system on which a path lies.
+
+        Raises ChangeFailed.
+        """
+        try:
+            answer = _READER.ask(Question("sync", path, flush=whole), timeout)
+        except (OSError, TimedOut) as error:
+            raise ChangeFailed(f"{path}: it was not synced within {timeout:g} s") from error
+        if answer.error or not answer.status:
+            raise ChangeFailed(f"{path}: it could not be synced: {answer.error or 'it is not there'}")
+
+    def _asked(self, question: Question, timeout: float) -> Answer:
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise Unobservable(f"{question.path}: not read: the time for all that is asked here was over")
+        try:
+            answer = _READER.ask(question, min(timeout, left))
+        except TimedOut:
+            raise NoAnswer(f"{question.path}: no answer within {min(timeout, left):g} s") from None
+        except OSError as error:
+            raise Unobservable(f"{question.path}: {error.strerror}") from error
+        if answer.error:
+            raise Unobservable(f"{question.path}: {answer.error}")
+        return answer
+
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
         """Run a command that only reads. Raises Unobservable when it is missing, too slow or says too much."""
         left = self.until - time.monotonic()
         if left <= 0:
             raise Unobservable(f"{argv[0]}: not run: the time for all that is asked here was over")
-        return _run(argv, min(timeout, left), memory=MOST_MEMORY)
+        return _run(argv, min(timeout, left), memory=bounds.MEMORY)
 
     def ask(
         self,
@@ -164,7 +289,7 @@ class Host:
         timeout: float = CHANGE_TIMEOUT,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Run a command that changes the host. Raises ChangeFailed with what it said.
+        """Run a command that changes the host. Raises ChangeFailed: CommandFailed with what it said.
 
         `environment` is added to its variables: no list of processes shows a password there.
         """
@@ -174,7 +299,7 @@ class Host:
             raise ChangeFailed(str(error)) from error
         if result.rc != 0:
             said = (result.stderr.strip() or result.stdout.strip()).splitlines()
-            raise ChangeFailed(f"{' '.join(argv)}: exit {result.rc}: {' '.join(said)}")
+            raise CommandFailed(argv, result.rc, " ".join(said))
 
     def write_attribute(self, path: str, value: str) -> None:
         """Write a kernel attribute in one write(2). Raises ChangeFailed."""
@@ -213,6 +338,17 @@ class Host:
             raise ChangeFailed(f"{path}: {error.strerror}") from error
 
 
+def _paths_in(answer: Answer) -> list[str]:
+    return [os.fsdecode(name) for name in answer.content.split(b"\0")[:-1]]
+
+
+def _status_of(answer: Answer) -> Status | None:
+    if answer.status is None:
+        return None
+    device, inode, user, group, mode, size = map(int, answer.status[:6])
+    return Status(device, inode, user, group, mode, size, *answer.status[6:8])
+
+
 def _ask(
     address: str, port: int, questions: Sequence[bytes], is_whole: Callable[[bytearray], bool], timeout: float
 ) -> list[bytes]:
@@ -237,8 +373,8 @@ def _ask(
                 said += piece
                 if not piece:
                     raise OSError(errno.ECONNRESET, f"ended the connection after {bytes(said[:60])!r}")
-                if len(said) > MOST_ANSWERED:
-                    raise OSError(errno.EMSGSIZE, f"answers more than {MOST_ANSWERED} bytes")
+                if len(said) > bounds.SAID_BY_DAEMON:
+                    raise OSError(errno.EMSGSIZE, f"answers more than {bounds.SAID_BY_DAEMON} bytes")
             answers.append(bytes(said))
     return answers
 
@@ -268,7 +404,7 @@ def _run(
         output = _collect(child, time.monotonic() + timeout)
     except _TooMuch:
         _abandon(child)
-        raise Unobservable(f"{' '.join(argv)}: says more than {MOST_SAID} bytes") from None
+        raise Unobservable(f"{' '.join(argv)}: says more than {bounds.SAID} bytes") from None
     except BaseException:
         # Whoever asked is being ended: nobody waits for the answer any more.
         _abandon(child)
@@ -280,7 +416,7 @@ def _run(
 
 
 class _TooMuch(Exception):
-    """A command said more than MOST_SAID."""
+    """A command said more than SAID."""
 
 
 def _collect(child: subprocess.Popen[bytes], deadline: float) -> tuple[str, str] | None:
@@ -313,7 +449,7 @@ def _drain(chunks: dict[int, list[bytes]], deadline: float) -> bool:
             for key, _events in selector.select(remaining):
                 data = os.read(key.fd, _PIECE)
                 size += len(data)
-                if size > MOST_SAID:
+                if size > bounds.SAID:
                     raise _TooMuch
                 if data:
                     chunks[key.fd].append(data)

@@ -27,7 +27,7 @@ options:
       - Files of Firebird's are looked for in and below the paths of its entries, and wherever its configuration leads.
     type: raw
 requirements:
-  - Root, to see other users' processes. cat, date, find, grep, head, stat, sync, tail, test and uname; systemctl for units.
+  - Root, to see other users' processes. cat, date, grep, stat, test and uname; systemctl for units.
   - Of PostgreSQL, psql, runuser and getent, and that a server lets its own operating system user in through its unix socket.
   - Of MariaDB and MySQL, their client, and that a server lets root in through its unix socket; else what runs is not known.
   - Of Firebird, setpriv, and gstat for databases of a structure that is not known here.
@@ -326,7 +326,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Unobservable,
     expect_root,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, observed
 
 
 def main() -> None:
@@ -338,8 +338,8 @@ def main() -> None:
         expect_root(host)
         facts = collect(host, now, module.params["databases"])
     except Unobservable as error:
-        module.fail_json(msg=f"This machine cannot be observed: {error}")
-    module.exit_json(changed=False, ansible_facts={"durable_engines": printable(facts)})
+        fail(module, f"This machine cannot be observed: {error}")
+    observed(module, "durable_engines", facts)
 
 
 if __name__ == "__main__":

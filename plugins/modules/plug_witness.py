@@ -13,8 +13,9 @@ version_added: 0.1.0
 description:
   - Starts a small server that goes on when the module has ended. It writes down which commits a host says are done
     (M(durable.dbhost.plug_writer)), and answers once they are on its own disk.
-  - It listens on one port, takes only who knows the key, as many as the job has clients, and writes at most 256 MiB. It
-    ends two minutes after the job's own time, or when it is told to.
+  - It listens on one port, takes only who knows the key, as many as the job has clients, and writes at most 256 MiB.
+    Who has not shown it after 5 seconds, or is one of too many, is not heard any more. It ends two minutes after the job's
+    own time, or when it is told to.
   - What is said goes over the network in the clear. The key does not. Names of commits are all there is to read.
   - In check mode V(started) and V(absent) do nothing.
 extends_documentation_fragment:
@@ -81,6 +82,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import plug_host, plug_job, plug_keeper
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused, number
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
 
 SPEC = {
     "state": {"type": "str", "required": True, "choices": ["started", "read", "absent"]},
@@ -131,10 +133,10 @@ def main() -> None:
     try:
         result = STATES[module.params["state"]](module.params, module.check_mode)
     except (Refused, Unobservable) as error:
-        module.fail_json(msg=str(error))
+        fail(module, error)
     except OSError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**{"changed": False, **result})
+        fail(module, error)
+    finish(module, **result)
 
 
 if __name__ == "__main__":

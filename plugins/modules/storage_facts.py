@@ -97,7 +97,7 @@ ansible_facts:
               type: str
               returned: always
             options:
-              description: The options that it does not know.
+              description: The options that it does not know, without what may be a password.
               type: list
               elements: str
               returned: always
@@ -127,6 +127,12 @@ ansible_facts:
           returned: always
         elsewhere:
           description: Mount points of file systems that hold no data or hold it in memory, with their type.
+          type: dict
+          returned: always
+        covered:
+          description:
+            - For each file system that no path leads to, because another was mounted over its mount point or over a directory
+              above it, its mount point and that of the other one.
           type: dict
           returned: always
         tuned:
@@ -379,7 +385,9 @@ ansible_facts:
               type: str
               returned: always
             options_running:
-              description: Options of the mount and of its superblock.
+              description:
+                - Options of the mount and of its superblock. Here and below, an option that may hold a password, or a path of
+                  one, has the value V(hidden).
               type: list
               elements: str
               returned: always
@@ -494,8 +502,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Unobservable,
     expect_root,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, observed
 
 
 def main() -> None:
@@ -509,8 +517,8 @@ def main() -> None:
         paths = dict.fromkeys((*of_databases(module.params["databases"]), *module.params["paths"]))
         facts = collect(host, now, paths)
     except Unobservable as error:
-        module.fail_json(msg=f"This machine cannot be observed: {error}")
-    module.exit_json(changed=False, ansible_facts={"durable_storage": printable(facts)})
+        fail(module, f"This machine cannot be observed: {error}")
+    observed(module, "durable_storage", facts)
 
 
 if __name__ == "__main__":

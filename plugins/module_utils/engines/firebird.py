@@ -9,12 +9,13 @@ import posixpath
 import re
 from collections.abc import Iterable
 
+from .. import bounds
 from ..host import Host, Unobservable
 from ..observation import Observation, unknown
-from . import bounded, firebird_databases, firebird_setup, trust
+from . import firebird_databases, firebird_setup, trust
 from .firebird_files import Files
 from .instance import Instance, Observed, of_mains
-from .places import Place, Places, look, resolve
+from .places import Place, Places, look
 from .processes import Process, Processes
 
 NAME = "firebird"
@@ -36,7 +37,7 @@ _BINARIES = (f"{_OPT}/bin/firebird", f"{_OPT}/bin/fbserver", "/usr/sbin/firebird
 def find(host: Host, processes: Processes) -> list[Instance]:
     """Return the instances that run. Of Classic, with a process for each client, they are one."""
     places, mains = Places(host), processes.mains(PROGRAMS)
-    found = of_mains(NAME, processes, mains, lambda main: _instance(processes, places, main))
+    found = of_mains(NAME, processes, mains, lambda main: _instance(processes, places, main), bounds.CLIENTS)
     merged: dict[tuple[str | None, str | None], Instance] = {}
     rest = []
     for instance in found:
@@ -76,7 +77,12 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     unread = dict(setup.unread)
     searched = (*setup.directories, *found.directories)
     paths, named = _search(host, root, searched, unread), _aliases(host, root, setup.aliases, unread)
-    opened = {file.path for file in found.opened}
+    opened = sorted({file.path for file in found.opened})
+    if len(opened) > bounds.DATABASES:
+        unread["its open files"] = (
+            f"seen {len(opened)}; wanted at most {bounds.DATABASES}: the others were not looked into"
+        )
+    opened = opened[: bounds.DATABASES]
     databases = firebird_databases.look_at(host, root, {*paths, *opened}, named, found.opened)
     databases += [firebird_databases.unread(what, why) for what, why in unread.items()]
     return Observed(
@@ -92,10 +98,9 @@ def _search(host: Host, root: str, directories: Iterable[str], unread: dict[str,
     found: dict[str, list[str]] = {}
     for directory in dict.fromkeys(directories):
         try:
-            if look(host, root + directory):
-                real = resolve(host, root, directory)
-                if not any(real.startswith(f"{known}/") for known in found):
-                    found[real] = Files(host, root).search(real)
+            where = host.locate(directory, root)
+            if where.status and not any(where.path.startswith(f"{known}/") for known in found):
+                found[where.path] = Files(host, root).search(where.path)
         except Unobservable as error:
             unread[directory] = str(error)
     return [path for paths in found.values() for path in paths]
@@ -106,8 +111,9 @@ def _aliases(host: Host, root: str, aliases: Iterable[str], unread: dict[str, st
     found = []
     for path in aliases:
         try:
-            if look(host, root + path):
-                found.append(resolve(host, root, path))
+            where = host.locate(path, root)
+            if where.status:
+                found.append(where.path)
         except Unobservable as error:
             unread[path] = str(error)
     return found
@@ -159,18 +165,18 @@ def _config(
     it in /etc, by version.
     """
     debian = _DEBIAN_HOME.fullmatch(environment.get("FIREBIRD") or home)
-    if debian and look(host, f"{root}{_ETC}/{debian[1]}/{_CONFIG}"):
+    if debian and look(host, f"{_ETC}/{debian[1]}/{_CONFIG}", root):
         return f"{_ETC}/{debian[1]}/{_CONFIG}", None
     if environment.get("FIREBIRD"):
         return f"{environment['FIREBIRD'].rstrip('/')}/{_CONFIG}", None
-    if home and look(host, f"{root}{home}/{_CONFIG}"):
+    if home and look(host, f"{home}/{_CONFIG}", root):
         return f"{home}/{_CONFIG}", None
     try:
-        names = bounded.names(host, root + _ETC) if look(host, root + _ETC) else []
+        names = host.list_names(_ETC, root) or []
     except Unobservable as error:
         return None, unknown(_ETC, str(error))
     paths = [f"{_ETC}/{_CONFIG}"] if _CONFIG in names else []
-    paths += [f"{_ETC}/{name}/{_CONFIG}" for name in names if look(host, f"{root}{_ETC}/{name}/{_CONFIG}")]
+    paths += [f"{_ETC}/{name}/{_CONFIG}" for name in names if look(host, f"{_ETC}/{name}/{_CONFIG}", root)]
     if len(paths) == 1:
         return paths[0], None
     seen = f"seen {', '.join(paths)}" if paths else f"no {_CONFIG} in {home or _OPT} nor below {_ETC}"

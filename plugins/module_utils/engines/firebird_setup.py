@@ -14,9 +14,9 @@ from ..host import Host, Unobservable
 from ..observation import UNKNOWN
 from ..paths import normal
 from . import bounded, databases_conf, firebird_conf
-from .firebird_files import Files
+from .budget import within
 from .instance import setting
-from .places import look, resolve
+from .places import look
 from .textfile import Effective, without_content
 
 _DEBIAN = re.compile(r"/etc/firebird/(?P<version>[0-9.]+)")
@@ -53,7 +53,7 @@ def read(host: Host, root: str, config: str | None) -> Setup:
     """
     unread: dict[str, str] = {}
     try:
-        usual = (_USUAL,) if look(host, root + _USUAL) else ()
+        usual = (_USUAL,) if look(host, _USUAL, root) else ()
     except Unobservable as error:
         usual, unread[_USUAL] = (), str(error)
     if config is None:
@@ -62,7 +62,7 @@ def read(host: Host, root: str, config: str | None) -> Setup:
     directory = posixpath.dirname(config)
     try:
         macros = _macros(host, root, directory)
-        found = firebird_conf.effective(files.text, files.names, config)
+        found = firebird_conf.effective(within(files.host, files.text), files.names, config)
     except (Unobservable, ValueError) as error:
         why = without_content(error)
         return Setup(_unread(why), (), usual, {**unread, config: why})
@@ -81,18 +81,10 @@ class _Files:
         self.root = root
 
     def text(self, path: str) -> str | None:
-        if not look(self.host, self.root + path):
-            return None
-        real = resolve(self.host, self.root, path)
-        status = Files(self.host, self.root).statuses([real])[real]
-        if isinstance(status, str) or not status.is_readable:
-            raise Unobservable(f"{path}: {status if isinstance(status, str) else 'not a file'}")
-        return bounded.read(self.host, self.root + real)
+        return bounded.read(self.host, path, self.root)
 
     def names(self, path: str) -> list[str] | None:
-        if not look(self.host, self.root + path):
-            return None
-        return bounded.names(self.host, self.root + resolve(self.host, self.root, path))
+        return self.host.list_names(path, self.root)
 
 
 def _macros(host: Host, root: str, directory: str) -> dict[str, str]:
@@ -123,9 +115,9 @@ def _macros(host: Host, root: str, directory: str) -> dict[str, str]:
 
 
 def _debian_home(host: Host, root: str, version: str) -> str:
-    for name in bounded.names(host, f"{root}/usr/lib") if look(host, f"{root}/usr/lib") else ():
+    for name in host.list_names("/usr/lib", root) or ():
         home = f"/usr/lib/{name}/firebird/{version}"
-        if "-linux-" in name and look(host, root + home):
+        if "-linux-" in name and look(host, home, root):
             return home
     return f"/etc/firebird/{version}"
 
@@ -154,7 +146,7 @@ def _aliases(files: _Files, path: str, macros: dict[str, str]) -> tuple[tuple[st
     try:
         if files.text(path) is None:
             return (), {}
-        found, _paths = databases_conf.databases(files.text, files.names, path, macros)
+        found, _paths = databases_conf.databases(within(files.host, files.text), files.names, path, macros)
     except (Unobservable, ValueError) as error:
         return (), {path: without_content(error)}
     unread = {

@@ -31,6 +31,8 @@ _DEBIAN_TOOL = "/usr/bin/pg_ctlcluster"
 _NO_WORDS = {UNKNOWN, postgresql_cluster.UNFLUSHED}
 #: How a server says that its command line has fixed a setting: no file and no reload changes it.
 _COMMAND_LINE = "pg_settings: command line"
+#: A name that is one word to a shell and to SQL alike, once it stands in double quotes.
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,62}")
 #: How a server that serves one client, or has one duty, calls itself: its postmaster is gone where
 #: such a one has no parent of its kind.
 _CHILD = re.compile(r"(?:edb-)?postgres: ")
@@ -61,11 +63,11 @@ def installed(host: Host, units: list[str]) -> list[Instance]:
 def clusters(host: Host) -> dict[str, str]:
     """Return {`version/cluster`: unit} of the clusters that Debian's tools know."""
     found = {}
-    for version in host.names(_ETC) if host.exists(_ETC) else ():
+    for version in host.list_names(_ETC) or ():
         if not host.exists(f"/usr/lib/postgresql/{version}/bin/postgres"):
             continue  # The package is gone, its configuration was left.
-        for name in host.names(f"{_ETC}/{version}"):
-            if host.exists(f"{_ETC}/{version}/{name}/{_CONFIG}"):
+        for name in host.list_names(f"{_ETC}/{version}") or ():
+            if look(host, f"{_ETC}/{version}/{name}/{_CONFIG}"):
                 found[f"{version}/{name}"] = f"postgresql@{version}-{name}.service"
     return found
 
@@ -217,9 +219,7 @@ def _directories(host: Host, root: str, data: str | None) -> tuple[tuple[str, ..
     try:
         places = [f"{data}/pg_wal"]
         spaces = f"{data}/pg_tblspc"
-        where = root + resolve(host, root, spaces)
-        if look(host, where):
-            places += [f"{spaces}/{name}" for name in bounded.names(host, where)]
+        places += [f"{spaces}/{name}" for name in host.list_names(spaces, root) or ()]
         return (data, *(path for path in places if resolve(host, root, path) != path)), None
     except Unobservable as error:
         return (data,), str(error)
@@ -261,12 +261,28 @@ def _overrides(answer: dict[str, Any]) -> Iterator[dict[str, str]]:
             except ValueError:
                 pass  # As it stands: what it means is for its reader to say.
             yield {
-                "scope": row["scope"],
+                "scope": _scope(row["role"], row["database"]),
                 "setting": name,
                 "value": value,
                 "source": "pg_db_role_setting",
-                "remedy": f"{row['alter']} RESET {name}",
+                "remedy": _reset(name, row["role"], row["database"]),
             }
+
+
+def _scope(role: str | None, database: str | None) -> str:
+    who = [f"role {role}"] if role is not None else [] if database is not None else ["all roles"]
+    return " in ".join([*who, *([f"database {database}"] if database is not None else [])])
+
+
+def _reset(name: str, role: str | None, database: str | None) -> str:
+    """Return what takes a setting away. The server names roles and databases: no statement repeats more than a word."""
+    if not all(_PLAIN.fullmatch(said) for said in (role, database) if said is not None):
+        return f"ALTER ROLE or ALTER DATABASE ... RESET {name}; its name is to be quoted with care"
+    if role is None and database is not None:
+        return f'ALTER DATABASE "{database}" RESET {name}'
+    who = "ALL" if role is None else f'"{role}"'
+    where = f' IN DATABASE "{database}"' if database is not None else ""
+    return f"ALTER ROLE {who}{where} RESET {name}"
 
 
 def _of_unit(host: Host, unit: str) -> Instance:

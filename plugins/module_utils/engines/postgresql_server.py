@@ -13,8 +13,9 @@ import posixpath
 import re
 from typing import Any, NamedTuple
 
+from .. import bounds
 from ..host import Host, Unobservable
-from .places import look
+from . import bounded, trust
 from .postgresql_cluster import WORDS
 from .processes import DELETED
 
@@ -37,13 +38,8 @@ SELECT json_build_object(
     FROM pg_settings WHERE name IN ({_NAMES})),
   'pending', (SELECT coalesce(json_agg(name ORDER BY name), '[]') FROM pg_settings WHERE pending_restart),
   'overrides', (SELECT coalesce(json_agg(json_build_object(
-      'scope', concat_ws(' in ',
-        CASE WHEN setrole <> 0 THEN format('role %s', rolname) WHEN setdatabase = 0 THEN 'all roles' END,
-        CASE WHEN setdatabase <> 0 THEN format('database %s', datname) END),
-      'alter', CASE WHEN setrole = 0 AND setdatabase <> 0 THEN format('ALTER DATABASE %I', datname)
-        ELSE concat_ws(' IN DATABASE ',
-          CASE WHEN setrole <> 0 THEN format('ALTER ROLE %I', rolname) ELSE 'ALTER ROLE ALL' END,
-          CASE WHEN setdatabase <> 0 THEN quote_ident(datname) END) END,
+      'role', CASE WHEN setrole <> 0 THEN coalesce(rolname, setrole::text) END,
+      'database', CASE WHEN setdatabase <> 0 THEN coalesce(datname, setdatabase::text) END,
       'config', setconfig) ORDER BY setdatabase, setrole), '[]')
     FROM pg_db_role_setting LEFT JOIN pg_roles ON pg_roles.oid = setrole
       LEFT JOIN pg_database ON pg_database.oid = setdatabase),
@@ -53,9 +49,10 @@ SELECT json_build_object(
 
 
 class Login(NamedTuple):
-    """How a server is asked: as which user, with which client, where its data and programs are."""
+    """How a server is asked: as which user, by name and number, with which client, where its data and programs are."""
 
     user: str
+    uid: int
     programs: str
     data: str
     psql: str
@@ -73,8 +70,9 @@ def login(host: Host, pid: int, data: str) -> Login:
     exe = exe[: -len(DELETED)] if exe.endswith(DELETED) else exe
     programs = posixpath.dirname(exe)
     # The client of the same version; Debian's /usr/bin/psql would choose one by files of the user's.
-    beside = posixpath.join(programs, "psql")
-    return Login(user_name(host, uid[1]), programs, data, beside if look(host, beside) else "psql")
+    # What runs may have been deleted, and somebody else's lie there by now.
+    psql = trust.choose(host, [posixpath.join(programs, "psql")], "psql", int(uid[1]))
+    return Login(user_name(host, uid[1]), int(uid[1]), programs, data, psql)
 
 
 def user_name(host: Host, uid: str) -> str:
@@ -96,6 +94,10 @@ def ask(host: Host, login: Login, pid: int | None = None) -> dict[str, Any]:
     if result.rc != 0:
         said = " ".join(result.stderr.split())[:300] or f"exit {result.rc}"
         raise Unobservable(f"psql as {login.user}: {said}")
+    if len(result.stdout) > bounds.FILE:
+        raise Unobservable(
+            f"psql as {login.user}: seen an answer of {len(result.stdout)} letters; wanted {bounds.FILE}"
+        )
     try:
         found = json.loads(result.stdout)
     except (ValueError, RecursionError):
@@ -122,7 +124,7 @@ def _is_answer(found: dict[str, Any]) -> bool:
         and isinstance(overrides, list)
         and all(
             isinstance(row, dict)
-            and _are_texts([row.get("scope"), row.get("alter")])
+            and all(isinstance(row.get(name, 0), (str, type(None))) for name in ("role", "database"))
             and _are_texts(row.get("config"))
             for row in overrides
         )
@@ -136,10 +138,10 @@ def _are_texts(found: Any) -> bool:
 def command(host: Host, login: Login, pid: int | None = None) -> list[str]:
     """Return the command that takes `-c` and a statement. Raises Unobservable."""
     path = posixpath.join(login.data, _PID_FILE)
-    if not look(host, path):
+    text = bounded.read(host, path)
+    if text is None:
         raise Unobservable(f"{path} is not there: it does not run, or not from there")
-    result = host.run(["head", "-c", "10000", "--", path])
-    lines = result.stdout.split("\n")
+    lines = text.split("\n")
     if len(lines) < _SOCKET_LINE or (pid is not None and lines[0].strip() != str(pid)):
         raise Unobservable(f"{path}: names no port and socket of this server (yet): it starts or ends")
     port, socket = lines[_PORT_LINE - 1].strip(), lines[_SOCKET_LINE - 1]

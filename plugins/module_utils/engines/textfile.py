@@ -13,10 +13,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-#: Bytes. The largest of these files that vendors ship has some 50 KiB.
-LIMIT = 2**20
-#: Files that one configuration may read: a file that includes itself twice would read thousands.
-MOST_FILES = 1000
+from .. import bounds
+
+#: Bytes of one file, and files that one configuration may read.
+LIMIT, MOST_FILES = bounds.FILE, bounds.FILES
 #: A managed line is preceded by a comment that starts so, behind the format's own comment sign.
 MARK = "durable.dbhost"
 
@@ -77,13 +77,17 @@ class Effective(NamedTuple):
 def split(text: str, file: str) -> list[str]:
     """Return the lines of a text, each with its line end.
 
-    Raises Malformed for a text over LIMIT, with a byte order mark, or with a NUL: none of the
+    Raises Malformed for a text over its bounds, with a byte order mark, or with a NUL: none of the
     servers reads such a file as an editor shows it.
     """
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > LIMIT:
         raise Malformed(
             f"{file}: seen {size} bytes; wanted at most {LIMIT} bytes; see whether this is the file that was meant"
+        )
+    if text.count("\n") > bounds.LINES:
+        raise Malformed(
+            f"{file}: seen more than {bounds.LINES} lines; wanted fewer; see whether this is the file that was meant"
         )
     if text.startswith("\ufeff"):
         raise refusal(file, 1, text[:20], "no byte order mark", "save the file without it")
@@ -185,13 +189,13 @@ def insert(
 ) -> str:
     """Return the text with a new line before a row (counted from 0), marked by a comment above it.
 
-    A heading stands above both.
+    A heading stands above both. Raises ValueError for a line that would be several.
     """
     newline = _newline(lines)
     raws = [line.raw for line in lines]
     if row and not raws[row - 1].endswith("\n"):
         raws[row - 1] += newline
-    added = [_mark(sign, note), body]
+    added = [_mark(sign, note), plain(body, "line")]
     raws[row:row] = [words + newline for words in ([heading, *added] if heading else added)]
     return "".join(raws)
 

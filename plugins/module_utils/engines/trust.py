@@ -1,18 +1,21 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may change a path: a program is run as root, or trusted with a password, only where root alone may."""
+"""Who may change a path: a program is run as root, or trusted with a password, only where root alone may.
+
+In a directory of somebody else's it runs as that user.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import stat
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from ..host import Host, Unobservable
 from ..paths import normal
-from .places import follow_first
+from .places import follow_first, look
 
 ROOT = frozenset({0})
 _MOST_LINKS = 40
@@ -54,13 +57,40 @@ def weakness(host: Host, path: str, owners: Collection[int] = ROOT) -> str:
     return ""
 
 
-def expect_program(host: Host, path: str) -> None:
-    """Raise Unobservable for a program that others than root may change: it is not run as root."""
+def expect_program(host: Host, path: str, user: int = 0) -> None:
+    """Raise Unobservable for a program that others than root, and the user as whom it runs, may change.
+
+    As root it is not run then, nor as somebody whom another would so make do what he likes.
+    """
     if not path.startswith("/"):
         raise Unobservable(f"program {path!r}: wanted an absolute path")
-    why = weakness(host, path)
+    why = weakness(host, path, {0, user})
     if why:
-        raise Unobservable(f"program {path} may be changed by others than root ({why}), so it is not run")
+        others = (
+            "others than root" if user == 0 else f"others than root and user {user}, as whom it would run"
+        )
+        raise Unobservable(f"program {path} may be changed by {others} ({why}), so it is not run")
+
+
+def choose(host: Host, paths: Iterable[str], name: str, user: int = 0) -> str:
+    """Return the first of these programs that is there, held against `expect_program`; else `name`, which is
+    looked for where the system has its own. Raises Unobservable."""
+    path = next((path for path in paths if look(host, path)), "")
+    if path:
+        expect_program(host, path, user)
+    return path or name
+
+
+def as_user(host: Host, uid: int) -> list[str]:
+    """Return what to put before a command so that it runs as a user, with that user's groups.
+
+    Raises Unobservable for one without a name.
+    """
+    result = host.run(["getent", "passwd", str(uid)])
+    fields = result.stdout.rstrip("\n").split(":")
+    if result.rc != 0 or len(fields) < 4 or not fields[3].isdigit():
+        raise Unobservable(f"user {uid} has no name: getent passwd finds none")
+    return ["setpriv", f"--reuid={uid}", f"--regid={fields[3]}", "--init-groups", "--"]
 
 
 def _ways(host: Host, path: str) -> list[str]:

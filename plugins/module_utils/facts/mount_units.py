@@ -127,7 +127,7 @@ def parse(text: str) -> dict[str, str]:
         key, equals, value = (part.strip(_BLANKS) for part in line.partition("="))
         if section == "Mount" and equals and key in KEYS:
             if "%" in value.replace("%%", ""):
-                raise ValueError(f"{key}={value}: only systemd can expand its specifier")
+                raise ValueError(f"{key}=: only systemd can expand the specifier in it")
             found[key] = value.replace("%%", "%")
     return found
 

@@ -5,18 +5,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, observe, unknown
-from . import ext4, fstab, known_options, mount_units, mountwords, namespaces
+from . import boot_loader, ext4, fstab, known_options, mount_units, mountwords, namespaces
 from .blockstack import Blocks
+from .boot_loader import Rootflags
 from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
 from .mount_units import MountUnit
-from .mountinfo import Mount, parse_mountinfo, visible
+from .mountinfo import Mount, covered, parse_mountinfo, visible, why_absent
+from .shown_options import shown, without_login
 
-_ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
 #: Options of lines that a boot goes on without.
 _MAY_FAIL = {"noauto", "nofail", "x-systemd.automount"}
 _PERSISTED = ("barrier", "data_mode", "atime")
@@ -66,7 +66,7 @@ class Mounts:
         """
         here: dict[str, list[Mount]] = {}
         for mount in self._visible():
-            if mount.fstype not in self._nodev or mount.fstype in DEVICELESS:
+            if self._may_hold_data(mount):
                 here.setdefault(mount.device, []).append(mount)
         views: dict[str, list[dict[str, Any]]] = {}
         hidden: dict[str, Superblock] = {}
@@ -93,8 +93,18 @@ class Mounts:
 
     def elsewhere(self) -> dict[str, str]:
         """Return {mount point: type} of the file systems that hold no data, or hold it in memory."""
-        passed = (m for m in self._visible() if m.fstype in self._nodev and m.fstype not in DEVICELESS)
+        passed = (mount for mount in self._visible() if not self._may_hold_data(mount))
         return {mount.target: mount.fstype for mount in passed}
+
+    def covered(self) -> dict[str, str]:
+        """Return {mount point: mount point of what was mounted over it, or over a directory above} of the file
+        systems that could hold data and that no path leads to. Raises ValueError and Unobservable."""
+        pairs = covered(self._table())
+        return {mount.target: cover.target for mount, cover in pairs if self._may_hold_data(mount)}
+
+    def absent(self, target: str) -> str:
+        """Return why no file system that could hold data is at a path, in words."""
+        return why_absent(target, self.covered(), {mount.target: mount.fstype for mount in self._visible()})
 
     def collect(self, superblock: Superblock) -> dict[str, Any]:
         """Return the facts of one superblock. Nothing here raises."""
@@ -124,8 +134,8 @@ class Mounts:
             "data_mode": running["data_mode"].value,
             "atime": running["atime"].value,
             "sync": "yes" if "sync" in first.super_options or "sync" in first.options else "no",
-            "options_running": [*first.options, *first.super_options],
-            "options_fstab": list(entry.options) if entry else None,
+            "options_running": shown([*first.options, *first.super_options]),
+            "options_fstab": shown(entry.options) if entry else None,
             "options_boot": self._options_boot(superblock),
             "persisted": {name: value.value for name, value in persisted.items()},
             "stack": stack.as_list(),
@@ -143,18 +153,18 @@ class Mounts:
         the first access).
         """
         found = []
+        release = self.host.read("/proc/sys/kernel/osrelease").strip()
         for entry in self.fstab:
             readings = fstab.readings(entry.options)
-            words = list(
-                dict.fromkeys(w for said in readings for w in known_options.unknown_to(entry.fstype, said))
-            )
+            unknown_words = (known_options.unknown_to(entry.fstype, said, release) for said in readings)
+            words = list(dict.fromkeys(word for words in unknown_words for word in words))
             if words:
                 found.append(
                     {
                         "source": _source(entry),
                         "target": entry.target,
                         "fstype": entry.fstype,
-                        "options": words,
+                        "options": shown(words),
                         "boot": "optional" if _MAY_FAIL & set(entry.options) else "required",
                     }
                 )
@@ -186,11 +196,6 @@ class Mounts:
         found = [way for way in (self._way(target, group[0]) for target in targets) if way]
         return found if any(way.target in here for way in found) else []
 
-    def rootflags(self) -> tuple[str, ...]:
-        """Return the options with which the initramfs mounted the root at this boot."""
-        found = _ROOTFLAGS.findall(self.host.read("/proc/cmdline"))
-        return tuple(found[-1].split(",")) if found else ()
-
     def _way(self, target: str, mount: Mount) -> Persisted | None:
         """Return what mounts the superblock of a mount at a target at the next boot, if anything does."""
         lines = fstab.find(self.fstab, target)
@@ -201,14 +206,20 @@ class Mounts:
         if len(lines) > 1:
             rows = " and ".join(str(line.row + 1) for line in lines)
             raise Unobservable(f"/etc/fstab: lines {rows} both mount {target}: leave one")
-        flags = self.rootflags() if target == "/" else ()
+        flags = boot_loader.of_the_next(self.host) if target == "/" else None
         if lines and self._names(lines[0], mount):
             return _of_line(lines[0], flags)
         # Without a line the root is still mounted: by the kernel's command line.
-        return Persisted("rootflags", "/", "/proc/cmdline of this boot", flags) if target == "/" else None
+        return Persisted("rootflags", "/", flags.source, flags.options) if flags else None
 
     def _visible(self) -> list[Mount]:
-        return visible(parse_mountinfo(self.host.read("/proc/self/mountinfo")))
+        return visible(self._table())
+
+    def _table(self) -> list[Mount]:
+        return parse_mountinfo(self.host.read("/proc/self/mountinfo"))
+
+    def _may_hold_data(self, mount: Mount) -> bool:
+        return mount.fstype not in self._nodev or mount.fstype in DEVICELESS
 
     def _carrier(self, mount: Mount) -> str | None:
         """Return the kernel name of the one whole device below a file system."""
@@ -225,7 +236,8 @@ class Mounts:
         if unit.fstype == "none" or {"bind", "rbind"} & set(unit.options):
             return False
         if unit.what and not self._is_device(unit.what, unit.fstype or "auto", mount):
-            raise Unobservable(f"{unit.source} mounts {unit.what} at {target}, not {mount.source}")
+            what = without_login(unit.what)
+            raise Unobservable(f"{unit.source} mounts {what} at {target}, not {mount.source}")
         return True
 
     def _names(self, entry: fstab.Entry, mount: Mount) -> bool:
@@ -293,17 +305,19 @@ class Mounts:
             found = [] if superblock.hidden_in else self.boot(superblock.mounts)
         except Unobservable:
             return None
-        return list(found[0].options) if found else None
+        return shown(found[0].options) if found else None
 
 
-def _of_line(line: fstab.Entry, flags: tuple[str, ...]) -> Persisted:
+def _of_line(line: fstab.Entry, flags: Rootflags | None) -> Persisted:
     """Return what a line mounts. Raises Unobservable for one that readers of fstab read differently."""
     why = fstab.ambiguity(line)
     if why:
         raise Unobservable(f"{_source(line)}: {why}")
-    # What the boot loader gives the kernel next may be another thing than what it gave this time.
-    source = f"{_source(line)}, rootflags of this boot" if flags else _source(line)
-    return Persisted("fstab", line.target, source, (*flags, *line.options))
+    if flags is None or not flags.options:
+        return Persisted("fstab", line.target, _source(line), line.options)
+    return Persisted(
+        "fstab", line.target, f"{_source(line)}, {flags.source}", (*flags.options, *line.options)
+    )
 
 
 def _source(line: fstab.Entry) -> str:

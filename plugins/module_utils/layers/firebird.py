@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
+from ..engines import trust
 from ..engines.firebird import PROGRAMS
-from ..engines.firebird_databases import Database, as_owner, look_at
+from ..engines.firebird_databases import Database, look_at
 from ..engines.firebird_files import Files
 from ..engines.firebird_header import Header, next_file
-from ..engines.places import look, resolve
 from ..engines.processes import Processes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
+from ..printable import command
 from . import originals
 from .layer import Change, each, expect_some, verify
 
@@ -197,9 +198,10 @@ def _wanted(host: Host, targets: Iterable[Target]) -> tuple[dict[str, str], dict
 
 def _paths(host: Host, target: Target) -> list[str]:
     """Return the databases that a target means. Raises Unobservable."""
-    if not look(host, target.path):
+    where = host.locate(target.path)
+    if where.status is None:
         raise Unobservable(f"{target.path}: nothing is there; wanted a Firebird database; run again")
-    path = resolve(host, "", target.path)
+    path = where.path
     if not target.is_directory:
         return [path]
     return [database.path for database in look_at(host, "", Files(host).search(path), ())]
@@ -227,7 +229,9 @@ def _is_to_change(database: Database, word: str, has_password: bool) -> bool:
 
 def _why(database: Database) -> str:
     if database.mode == "shutdown":
-        return f"it is shut down; bring it online (gfix -online {database.path}), and run again"
+        return (
+            f"it is shut down; bring it online ({command('gfix', '-online', database.path)}), and run again"
+        )
     if database.mode == "read_only":
         return "it is read-only: nothing writes to it, and its header cannot be changed"
     if database.in_use == "yes" and database.mode != "backup":
@@ -274,14 +278,14 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
     header, status = database.header, database.status
     if header is None or status is None:
         raise ChangeFailed(f"{database.path}: its header cannot be read; wanted ODS 12 or 13")
-    tool = next((tool for tool in _GFIX if host.exists(tool)), "gfix")
     environment = {"ISC_USER": access.user, **_version(host, header)}
-    argv = [tool, "-write", _WORDS[word]]
+    argv = ["-write", _WORDS[word]]
     try:
         if status.user == 0:
             raise ChangeFailed(f"{database.path}: {_ROOTS}")
         own = {**environment, **_lock(locks.get(str(status.user), {None}), database.path)}
-        host.change([*as_owner(status), *argv, database.path], environment=own)
+        tool = _tool(host, status.user)
+        host.change([*_as_user(host, status.user), tool, *argv, database.path], environment=own)
     except ChangeFailed as error:
         if not access.password:
             raise ChangeFailed(
@@ -289,12 +293,29 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
                 " the server does it"
             ) from error
         environment["ISC_PASSWORD"] = access.password
-        ids = _as_stranger(host)
-        remote = [*ids, *argv, f"{access.server}:{database.path}"]
+        # Whoever may change it reads the password.
+        remote = [*_as_stranger(host), _tool(host), *argv, f"{access.server}:{database.path}"]
         try:
             host.change(remote, environment=environment)
         except ChangeFailed as second:
             raise ChangeFailed(f"{error}; and by the server: {second}") from second
+
+
+def _as_user(host: Host, user: int) -> list[str]:
+    try:
+        return trust.as_user(host, user)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+
+
+def _tool(host: Host, user: int = 0) -> str:
+    """Return the gfix to run as a user. Raises ChangeFailed for one that others than he and root may change."""
+    try:
+        return trust.choose(host, _GFIX, "gfix", user)
+    except Unobservable as error:
+        raise ChangeFailed(
+            f"{error}: have root alone able to change it and the directories above it"
+        ) from error
 
 
 def _as_stranger(host: Host) -> list[str]:
@@ -333,11 +354,9 @@ def _files_of(host: Host, path: str) -> list[str]:
     """Return the paths of all files of a database."""
     reader, found = Files(host), [path]
     while len(found) < _MOST_FILES:
-        page = reader.beginnings([found[-1]])[found[-1]]
-        following = next_file(page) if isinstance(page, bytes) else None
-        status = reader.statuses([following])[following] if following else "none"
+        following = next_file(reader.beginning(found[-1]).page)
         # Who owns the database can write any name there.
-        if not following or isinstance(status, str) or not status.is_readable or following in found:
+        if not following or reader.beginning(following).reason or following in found:
             break
         found.append(following)
     return found
@@ -346,8 +365,8 @@ def _files_of(host: Host, path: str) -> list[str]:
 def _flush(host: Host, files: list[str]) -> None:
     """Bring all that was written to a database's files onto the disks, and what names them."""
     for path in files:
-        host.change(["sync", path])
-        host.change(["sync", "--file-system", path])
+        host.sync(path)
+        host.sync(path, whole=True)
 
 
 def _lock_directories(host: Host) -> Locks:

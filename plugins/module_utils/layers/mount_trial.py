@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..facts import ext4
-from ..host import ChangeFailed, Host
+from ..facts.shown_options import shown
+from ..host import ChangeFailed, CommandFailed, Host
 
 #: Ours alone; made and removed by each trial.
 DIRECTORY = "/var/lib/durable-dbhost/trial"
@@ -24,12 +25,21 @@ _OF_OTHER_DEVICES = ("journal_path=", "journal_dev=", "logdev=", "rtdev=", "devi
 _NAMESPACE = ("unshare", "--mount", "--propagation", "private")
 #: Image, type, options of the initramfs, mount point, options of the remount. mount(8) would make a
 #: loop device of its own read-only for a read-only mount, and the remount fail. Detached while it is
-#: mounted, a loop device goes with its mount.
+#: mounted, a loop device goes with its mount. Why a mount was refused, the kernel says in its log alone.
 _REPLAY = """set -e
 device=$(losetup --find --show "$1")
 trap 'losetup --detach "$device"' EXIT
-mount -t "$2" -o "$3" "$device" "$4"
-mount -o "$5" --options-source=disable "$device" "$4"
+log() { dmesg | grep -F "(${device##*/}): " | grep -v -e 'mounted filesystem' -e 'unmounting filesystem' | tail -n 1; }
+before=$(log)
+try() {
+    if said=$("$@" 2>&1); then return; fi
+    why=$(log)
+    [ "$why" != "$before" ] || why=$said
+    printf '%s\n' "${why##*): }" >&2
+    exit 1
+}
+try mount -t "$2" -o "$3" "$device" "$4"
+try mount -o "$5" --options-source=disable "$device" "$4"
 """
 
 
@@ -70,10 +80,11 @@ def try_options(host: Host, image: Image, options: tuple[str, ...]) -> None:
             replay = [*_NAMESPACE, "sh", "-c", _REPLAY, "sh", _IMAGE, image.fstype, first, _POINT, then]
             host.change(replay)
     except ChangeFailed as error:
+        said = ",".join(shown(options))
         raise ChangeFailed(
-            f"options {','.join(options)} for {image.fstype}{_with_defaults(image)}: the running kernel did not"
+            f"options {said} for {image.fstype}{_with_defaults(image)}: the running kernel did not"
             " mount a test image with them, so fstab, mount units and superblock stay as they are; take out"
-            f" what it refuses: {error}"
+            f" what it refuses: {_refusal(error, options)}"
         ) from error
     finally:
         host.change(["rm", "-rf", DIRECTORY])
@@ -97,3 +108,11 @@ def _mkfs(host: Host, fstype: str, journal: bool) -> list[str]:
     features = [] if journal or fstype == "ext2" else ["-O", "^has_journal"]
     # The kernel mounts no image with ext4's own features as ext3 or ext2.
     return [f"mkfs.{fstype}", "-q", "-F", *features, _IMAGE, "16M"]
+
+
+def _refusal(error: ChangeFailed, options: tuple[str, ...]) -> str:
+    """Return what the kernel or a command said of a trial, without passwords among its options."""
+    if isinstance(error, CommandFailed):
+        return error.said
+    tried = _of_image(options)
+    return str(error).replace(",".join(tried), ",".join(shown(tried)))

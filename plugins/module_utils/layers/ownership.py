@@ -45,6 +45,23 @@ def writer(host: Host, path: str, uid: int, inside: Iterable[str], names: Collec
         raise ChangeFailed(f"{path}: {error}; run again when that can be told") from error
 
 
+def expect_roots(host: Host, path: str) -> None:
+    """Raise ChangeFailed where others than root may change what runs as root: a path, or as much of the way to it
+    as is there."""
+    there = normal(path)
+    while not host.exists(there):
+        there = posixpath.dirname(there)
+    try:
+        why = trust.weakness(host, there)
+    except Unobservable as error:
+        raise ChangeFailed(f"{path}: {error}; run again when that can be told") from error
+    if why:
+        raise ChangeFailed(
+            f"{path}: seen that others than root may change it ({why}), wanted root alone: what lies there runs as"
+            " root; chown and chmod it, then run again"
+        )
+
+
 def is_inside(host: Host, directory: str, inside: Iterable[str]) -> bool:
     """Tell whether a directory is one of others, or below one, links followed. Raises Unobservable."""
     real = resolve(host, "", directory)

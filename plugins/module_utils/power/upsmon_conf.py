@@ -18,7 +18,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..engines.textfile import Line, Malformed, Setting, insert, plain, remove, replace, split
+from ..engines.textfile import Line, Malformed, Setting, insert, line_ends, plain, remove, replace, split
 
 SIGN = "#"
 FILE = "upsmon.conf"
@@ -112,7 +112,8 @@ def parse(text: str, file: str = FILE) -> list[Directive]:
     """Return the logical lines of an upsmon.conf.
 
     Raises Malformed for a quote that is not closed on its line (upsmon would go on to the next quote,
-    wherever it stands), and for a `#` in quotes without a backslash (releases read it differently).
+    wherever it stands), for a `#` in quotes without a backslash (releases read it differently), and for a
+    file that ends in a backslash alone.
     """
     split(text, file)  # Refuses what is no text.
     found: list[Directive] = []
@@ -211,8 +212,8 @@ def set_value(text: str, name: str, wanted: str, note: str) -> str:
     directives = parse(text)
     found = _of(directives, name)
     if not found:
-        return insert(_lines(directives), len(directives), f"{name} {encode(wanted)}", SIGN, note)
-    wrong = [(each.line, *each.spans[1], encode(wanted)) for each in found if each.words[1] != wanted]
+        return _added(text, f"{name} {encode(wanted)}", note)
+    wrong = [_spaced(each.line, *each.spans[1], encode(wanted)) for each in found if each.words[1] != wanted]
     return replace(_lines(directives), wrong, SIGN, note)
 
 
@@ -236,8 +237,8 @@ def set_flags(text: str, event: str, wanted: Sequence[str], note: str) -> str:
     said = "+".join(wanted)
     written = encode(said)
     if not found:
-        return insert(_lines(directives), len(directives), f"NOTIFYFLAG {event} {written}", SIGN, note)
-    wrong = [(each.line, *each.spans[2], written) for each in found if each.words[2] != said]
+        return _added(text, f"NOTIFYFLAG {event} {written}", note)
+    wrong = [_spaced(each.line, *each.spans[2], written) for each in found if each.words[2] != said]
     return replace(_lines(directives), wrong, SIGN, note)
 
 
@@ -265,9 +266,9 @@ def set_monitor(text: str, words: Sequence[str], note: str) -> str:
     directives = parse(text)
     found = [each for each in _of(directives, "MONITOR") if each.words[1] == words[0]]
     if not found:
-        return insert(_lines(directives), len(directives), body, SIGN, note)
+        return _added(text, body, note)
     wrong = [
-        (each.line, each.spans[0][0], each.spans[5][1], body)
+        _spaced(each.line, each.spans[0][0], each.spans[5][1], body)
         for each in found
         if each.words[1:6] != tuple(words)
     ]
@@ -309,6 +310,23 @@ def _lines(directives: Sequence[Directive]) -> list[Line]:
     return [each.line for each in directives]
 
 
+def _added(text: str, body: str, note: str) -> str:
+    """Return the text with a line at its end. A backslash there would take our line end for its own."""
+    if text and not text.endswith("\n"):
+        text += "\r\n" if line_ends(text) == "dos" else "\n"
+    lines = _lines(parse(text))
+    if len(parse(f"{text}{SIGN}")) == len(lines) > 0:
+        lines = _lines(parse(f"{text}\n"))
+    return insert(lines, len(lines), body, SIGN, note)
+
+
+def _spaced(line: Line, start: int, end: int, written: str) -> tuple[Line, int, int, str]:
+    """Return a change of a part of a line: words need no white space between them, what is written does."""
+    before = "" if start == 0 or line.raw[start - 1] in _WHITE else " "
+    behind = "" if line.raw[end : end + 1] in ("", SIGN, *_WHITE) else " "
+    return line, start, end, f"{before}{written}{behind}"
+
+
 def _logical_line(
     text: str, start: int, file: str, row: int
 ) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], int]:
@@ -336,9 +354,11 @@ def _logical_line(
             wanted = "quotes that end on their line, and a # in them behind a backslash"
             raise _refused(file, row, _shown(words), wanted)
         kept = "".join(char for char in characters if " " <= char <= "\x7f")
-        # At the end of a file upsmon passes over a bare word that is empty, or the only one of its line.
-        is_dropped = char not in '="' and place == len(text) and not (words and kept)
-        if len(words) < _MOST_WORDS and not is_dropped:
+        is_cut = char not in '="' and place == len(text)
+        if is_cut and not kept:
+            raise _refused(file, row, "a last line that goes on behind the file's end", "a line behind the backslash")
+        # At the end of a file upsmon passes over a bare word that is the only one of its line.
+        if len(words) < _MOST_WORDS and not (is_cut and not words):
             words.append(kept[:_LONGEST_WORD])
             spans.append((begin - start, place - start))
     return tuple(words), tuple(spans), min(place + 1, len(text))

@@ -17,6 +17,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
 
 ROOT = Path(__file__).resolve().parents[3]
+#: Pages that people read.
+PAGES = (
+    *ROOT.glob("*.md"),
+    *(path for room in ("docs", "roles", "tests", "lab") for path in (ROOT / room).rglob("*.md")),
+)
 
 
 def table(path: str, first: str) -> list[list[str]]:
@@ -125,3 +130,29 @@ def test_every_name_of_an_example_is_documented() -> None:
         text = path.read_text(encoding="utf-8")
         for name in re.findall(r"^\s*(durable_\w+):", text, re.M):
             assert name in documented or name.replace("durable_attestations", "") in documented, name
+
+
+def test_the_readme_is_short_and_needs_no_checkout() -> None:
+    """Galaxy shows it to people who have the tarball alone."""
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 900
+    assert not re.findall(r"^make |`make ", text, re.M)
+
+
+@pytest.mark.parametrize("page", sorted(str(path.relative_to(ROOT)) for path in PAGES))
+def test_each_link_of_a_page_leads_somewhere(page: str) -> None:
+    path = ROOT / page
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if not re.match(r"https?:", target):
+            file, _hash, heading = target.partition("#")
+            found = path if not file else path.parent / file
+            assert found.exists(), target
+            assert not heading or heading in anchors(found), target
+
+
+def anchors(path: Path) -> set[str]:
+    """Return what can be linked to in a page: its headings as forges spell them, and anchors that are written out."""
+    text = path.read_text()
+    headings = re.findall(r"^#+ +(.+)$", text, re.M)
+    spelled = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return spelled | set(re.findall(r'<a (?:id|name)="([^"]+)"', text))

@@ -9,7 +9,6 @@ others from opening it by a lock. It refuses a database that is read-only or shu
 
 from __future__ import annotations
 
-import errno
 import os
 import struct
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     READ_TIMEOUT,
     ChangeFailed,
     Result,
+    Status,
     Unobservable,
 )
 
@@ -28,7 +28,7 @@ from .fake_proc import DSYNC, RDWR, FakeProcess, ProcHost
 
 #: The device of the disk that fake_proc has mounted on /data.
 DEVICE = os.makedev(8, 17)
-OWNER = 150
+OWNER, PERSON = 150, 1000
 PASSWORD = "secret word"
 FORCED, READ_ONLY, SHADOW, BACKUP, SHUT = 0x2, 0x20, 0x1, 0x400, 0x1000
 
@@ -71,16 +71,14 @@ class Server:
 
 
 class FirebirdHost(ProcHost):
-    """The machine. `databases`: path -> file; `hung`: directories on a disk that does not answer.
-
-    `locks`: (pid, path); `lie`: gfix says that it did, and did not; `opened_by`: a process that opens
-    a database while gfix changes it; `accounts`: numbers of users that have a name.
+    """The machine. `databases`: path -> file; `locks`: (pid, path); `lie`: gfix says that it did, and did not;
+    `opened_by`: a process that opens a database while gfix changes it; `accounts`: numbers of users that
+    have a name, beside those up to 1000.
     """
 
     def __init__(self, *processes: FakeProcess, **databases: FakeDatabase) -> None:
         super().__init__(*processes)
         self.databases: dict[str, FakeDatabase] = {}
-        self.hung: tuple[str, ...] = ()
         self.locks: list[tuple[int, str]] = []
         self.server = Server()
         self.lie = False
@@ -118,17 +116,10 @@ class FirebirdHost(ProcHost):
         if any(path == hung or path.startswith(f"{hung}/") for path in paths for hung in self.hung):
             self.asked.append(tuple(argv))
             raise Unobservable(f"{' '.join(argv)}: no answer within {timeout:g} s")
-        if argv[0] == "stat" and argv[1] == "--dereference":
-            return self._stat(argv, paths)
-        if argv[0] == "head" and not (paths[0] in self.files and paths[0] not in self.databases):
-            return self._head(argv, paths)
-        if argv[0] == "find" and "-print0" in argv:
-            self.asked.append(tuple(argv))
-            found = [path for path in self.databases if path.startswith(f"{argv[2].rstrip('/')}/")]
-            return Result(0, "".join(f"{path}\0" for path in found), "")
         if argv[:2] == ["getent", "passwd"]:
             self.asked.append(tuple(argv))
-            return Result(0 if argv[2] in self.accounts else 2, "", "")
+            known = argv[2] in self.accounts or int(argv[2]) <= PERSON
+            return Result(0, f"u:x:{argv[2]}:{argv[2]}::/:\n", "") if known else Result(2, "", "")
         if argv[0] == "setpriv" or argv[-1] == "-z":
             self.asked.append(tuple(argv))
             raise Unobservable(f"{argv[0]}: No such file or directory")
@@ -158,7 +149,7 @@ class FirebirdHost(ProcHost):
     def _gfix(self, database: FakeDatabase, ids: list[str], word: str, remote: str) -> None:
         if database.flags & SHUT or database.flags & READ_ONLY:
             raise ChangeFailed("gfix: exit 1: attempted update on read-only database")
-        if not remote and ids != [f"--reuid={OWNER}", "--regid=150", "--clear-groups"]:
+        if not remote and ids != [f"--reuid={OWNER}", f"--regid={OWNER}", "--init-groups"]:
             raise ChangeFailed("gfix: exit 1: Permission denied -/tmp/firebird/")
         if remote and not self.server.answers:
             raise ChangeFailed("gfix: exit 1: Failed to establish a connection.")
@@ -168,26 +159,15 @@ class FirebirdHost(ProcHost):
             self.start(self.opened_by)
             self.locks.append((self.opened_by.pid, self.opened_by.files[0][0]))
 
-    def _stat(self, argv: list[str], paths: list[str]) -> Result:
-        self.asked.append(tuple(argv))
-        text, complaints = "", ""
-        for path in paths:
-            database = self.databases.get(path)
-            if database:
-                text += f"{DEVICE} {database.inode} {database.owner} 150 {database.kind:x} {path}\0"
-            elif self.exists(path):
-                text += f"{DEVICE} 1 0 0 81a4 {path}\0"
-            else:
-                complaints += f"stat: cannot statx '{path}': {os.strerror(errno.ENOENT)}\n"
-        return Result(1 if complaints else 0, text, complaints)
+    def status(self, path: str) -> Status:
+        found = super().status(path)._replace(device=DEVICE)
+        database = self.databases.get(path)
+        if database is None:
+            return found
+        return found._replace(inode=database.inode, user=database.owner, group=150, mode=database.kind)
 
-    def _head(self, argv: list[str], paths: list[str]) -> Result:
-        self.asked.append(tuple(argv))
-        said, complaints = b"", ""
-        for path in paths:
-            if path not in self.databases:
-                complaints += f"head: cannot open '{path}' for reading: {os.strerror(errno.ENOENT)}\n"
-                continue
-            mark = (b"\n" if said else b"") + b"==> " + path.encode("utf-8", "surrogateescape") + b" <==\n"
-            said += (mark if "--verbose" in argv else b"") + self.databases[path].page()
-        return Result(1 if complaints else 0, said.decode("utf-8", "surrogateescape"), complaints)
+    def size(self, path: str) -> int:
+        return 2**20 if path in self.databases else 0
+
+    def content(self, path: str) -> bytes:
+        return self.databases[path].page() if path in self.databases else super().content(path)

@@ -18,6 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     READ_TIMEOUT,
     ChangeFailed,
     Result,
+    Status,
 )
 
 from .fake_proc import FakeProcess, ProcHost
@@ -65,7 +66,7 @@ class FakePostgresql(ProcHost):
             }
         )
         self.commands[("getent", "passwd", "26")] = "postgres:x:26:26::/var/lib/postgresql:/bin/bash\n"
-        self.commands[("stat", "-c", "%u", "--", DATA)] = "26\n"
+        self.owner = 26
         self.state: dict[str, str] = {}
         self.busy = [0]
         self.dirty: set[str] = set()
@@ -114,9 +115,11 @@ class FakePostgresql(ProcHost):
             for name, default in postgresql_cluster.DEFAULTS.items()
         }
 
+    def status(self, path: str) -> Status:
+        found = super().status(path)
+        return found._replace(user=self.owner) if path == DATA else found
+
     def exists(self, path: str) -> bool:
-        if path.endswith("/."):
-            return path[:-2] in self.directories or bool(self._children(path[:-2]))
         return path in self.directories or super().exists(path)
 
     def names(self, path: str) -> list[str]:
@@ -191,7 +194,7 @@ class FakePostgresql(ProcHost):
         return found if isinstance(found, str) else None
 
     def _listed(self, path: str) -> list[str] | None:
-        return sorted(self._children(path)) if self.exists(f"{path}/.") else None
+        return sorted(self._children(path)) if path in self.directories or self._children(path) else None
 
 
 PSQL = [

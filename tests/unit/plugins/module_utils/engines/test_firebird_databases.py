@@ -163,13 +163,13 @@ def test_what_an_alias_names_and_is_none_is_told() -> None:
     assert {row[0] for row in words(facts).values()} == {"unknown"}
     assert [row["reason"] for row in facts["databases"]] == [
         "it does not begin as a Firebird database does",
-        "it is neither a file nor a disk",
+        "it is not a regular file",
     ]
     # Opening a pipe would wait for somebody to write into it.
-    assert not any(argv[0] == "head" and "/data/pipe.fdb" in argv for argv in host.asked)
+    assert ("read", "/data/pipe.fdb") not in host.questions
 
 
-GSTAT = ("setpriv", "--reuid=150", "--regid=150", "--clear-groups", "--", "gstat", "-h", "/data/a.fdb")
+GSTAT = ("setpriv", "--reuid=150", "--regid=150", "--init-groups", "--", "gstat", "-h", "/data/a.fdb")
 
 
 @pytest.mark.parametrize(
@@ -204,6 +204,19 @@ def test_gstat_is_never_run_as_root() -> None:
     assert not any("gstat" in argv for argv in host.asked)
 
 
+@pytest.mark.parametrize(("owner", "runs"), [(0, True), (150, True), (1000, False)])
+def test_a_gstat_that_others_may_change_is_not_run(owner: int, runs: bool) -> None:
+    tool = "/opt/firebird/bin/gstat"
+    host = machine(a=FakeDatabase(major=14))
+    host.files[tool] = ""
+    host.uids["/opt/firebird/bin"] = owner
+    host.commands[(*GSTAT[:5], tool, *GSTAT[6:])] = "\tAttributes\t\tforce write\n"
+    facts = told(host, "/data")
+    assert words(facts)["/data/a.fdb"][0] == ("on" if runs else "unknown")
+    assert ("may be changed by others" in str(facts["databases"][0]["reason"])) != runs
+    assert any(tool in argv for argv in host.asked if argv[0] == "setpriv") == runs
+
+
 def test_what_the_server_has_open_and_cannot_be_read_is_told() -> None:
     files = (("/log/a.fdb", RDWR | DSYNC, 32), ("/data/b.fdb", RDWR | DSYNC, 31), ("/data/gone", RDWR, 31))
     host = machine(FakeProcess(50, SERVER, files=files), b=FakeDatabase())
@@ -229,7 +242,7 @@ def test_what_hides_databases_is_told_as_one() -> None:
     reasons = {row["path"]: row["reason"] for row in facts["databases"]}
     assert "no answer within 10 s" in reasons["/log"]
     # One look is all that a disk costs that does not answer.
-    assert sum("/log" in word for argv in host.asked for word in argv) == 2
+    assert [question for question in host.questions if question[1] == "/log"] == [("locate", "/log")] * 2
 
 
 @pytest.mark.fact(46)

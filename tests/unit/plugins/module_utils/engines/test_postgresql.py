@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql_cluster import owed_path
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
 
-from ..fake_postgresql import AUTO, CONF, DATA, ETC, PID_FILE, REFUSED, UNIT, FakePostgresql
+from ..fake_postgresql import AUTO, BIN, CONF, DATA, ETC, PID_FILE, REFUSED, UNIT, FakePostgresql
 from ..fake_proc import OTHER, RDWR, FakeProcess
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures"
@@ -168,11 +168,11 @@ def test_the_answer_of_a_real_server() -> None:
     # Others set work_mem alone, which is nobody's business here.
     assert [(row["scope"], row["value"], row["remedy"]) for row in facts["overrides"]] == [
         ("role a b", "off", 'ALTER ROLE "a b" RESET synchronous_commit'),
-        ("database template1", "off", "ALTER DATABASE template1 RESET synchronous_commit"),
+        ("database template1", "off", 'ALTER DATABASE "template1" RESET synchronous_commit'),
         (
             "role a b in database postgres",
             "off",
-            'ALTER ROLE "a b" IN DATABASE postgres RESET synchronous_commit',
+            'ALTER ROLE "a b" IN DATABASE "postgres" RESET synchronous_commit',
         ),
     ]
 
@@ -256,12 +256,13 @@ def test_links_out_of_the_data_directory_are_followed() -> None:
     host.links[f"{DATA}/pg_wal"] = "/log/wal"
     host.links[f"{DATA}/pg_tblspc/16384"] = "/log/space"
     host.links["/log/space"] = "/log/other"
+    host.directories |= {"/log/wal", "/log/other"}
     host.files[f"{DATA}/pg_tblspc/16385/in_place"] = ""
     assert told(host)["directories"] == [DATA, "/log/wal", "/log/other"]
-    host.commands[("test", "-e", f"{DATA}/pg_tblspc")] = Unobservable("test: no answer within 10 s")
+    host.hung = (f"{DATA}/pg_tblspc",)
     facts = told(host)
     assert facts["directories"] == [DATA]
-    assert facts["evidence"]["directories"]["reason"] == "test: no answer within 10 s"
+    assert facts["evidence"]["directories"]["reason"] == f"{DATA}/pg_tblspc: no answer within 10 s"
 
 
 def test_a_stopped_cluster_of_debian() -> None:
@@ -332,6 +333,21 @@ def test_the_unit_is_known() -> None:
     assert told(FakePostgresql())["unit"] == UNIT
 
 
+@pytest.mark.parametrize("ending", ["", " (deleted)"])
+@pytest.mark.parametrize(("owner", "is_asked"), [(26, True), (1000, False)])
+def test_a_client_beside_it_that_others_may_change_is_not_run(
+    ending: str, owner: int, is_asked: bool
+) -> None:
+    """The directory of a server that was deleted may be somebody else's by now."""
+    host = FakePostgresql()
+    host.magic["/proc/50/exe"] = f"{BIN}/postgres{ending}"
+    host.uids[BIN] = owner
+    seen = told(host)["settings"]["fsync"]
+    assert bool(asked(host)) == is_asked
+    assert seen["running"] == ("on" if is_asked else "unknown")
+    assert is_asked or f"{BIN}/psql may be changed by others" in seen["reason"]
+
+
 def test_a_process_of_root_is_no_server_to_ask() -> None:
     """PostgreSQL refuses to run as root; its client would be run as root then."""
     host = FakePostgresql()
@@ -347,8 +363,9 @@ def test_a_process_of_root_is_no_server_to_ask() -> None:
     [
         {"pending": [["fsync"]]},
         {"pending": {"fsync": 1}},
-        {"overrides": [{"scope": {}, "alter": "", "config": []}]},
-        {"overrides": [{"scope": "", "alter": "", "config": [1]}]},
+        {"overrides": [{"role": {}, "database": None, "config": []}]},
+        {"overrides": [{"role": "", "database": "", "config": [1]}]},
+        {"overrides": [{"role": "", "config": []}]},
         {"overrides": ["x"]},
         {"settings": {"fsync": []}},
         {"settings": {"fsync": {"value": "on"}}},
@@ -375,3 +392,22 @@ def test_a_client_may_answer_anything(harm: dict[str, Any] | str) -> None:
     host.run = answer  # type: ignore[method-assign]
     with pytest.raises(Unobservable, match="its answer is not what was asked for"):
         postgresql_server.ask(host, login, 50)
+
+
+@pytest.mark.parametrize(
+    "name", ['a"; DROP TABLE x; --', "$(touch /tmp/x)", "`id`", "a\n\\! id", "é", "", "a" * 64, "x\x1b", "'"]
+)
+def test_no_remedy_repeats_what_a_server_names_but_a_plain_word(name: str) -> None:
+    host = FakePostgresql()
+    answer = json.loads((FIXTURES / "postgresql_15_answer.json").read_text())
+    set_for = [
+        {"role": name, "database": None},
+        {"role": None, "database": name},
+        {"role": name, "database": "a"},
+    ]
+    overrides = [
+        {**who, "config": ["fsync=off"], "alter": "ALTER SYSTEM SET fsync = off; --"} for who in set_for
+    ]
+    host.says = {**answer, "config": CONF, "overrides": overrides}
+    remedies = {row["remedy"] for row in told(host)["overrides"]}
+    assert remedies == {"ALTER ROLE or ALTER DATABASE ... RESET fsync; its name is to be quoted with care"}

@@ -34,8 +34,9 @@ from ..fake_firebird import (
 from ..fake_host import Killed
 from ..fake_proc import DSYNC, PRIVATE, RDWR, FakeProcess
 
+GFIX = "/opt/firebird/bin/gfix"
 A, B = "/data/a.fdb", "/data/b.fdb"
-OWNER = ["setpriv", "--reuid=150", "--regid=150", "--clear-groups", "--"]
+OWNER = ["setpriv", "--reuid=150", "--regid=150", "--init-groups", "--"]
 STRANGER = ["setpriv", "--reuid=60706", "--regid=60706", "--clear-groups", "--"]
 
 
@@ -133,7 +134,7 @@ def test_a_read_only_database_needs_nothing() -> None:
         (FakeDatabase(sequence=1), "a part or a shadow"),
         (FakeDatabase(content=b"x" * 1024), "does not begin as a Firebird database"),
         (off(major=14), "ODS 14"),
-        (FakeDatabase(kind=0o010660), "neither a file nor a disk"),
+        (FakeDatabase(kind=0o010660), "not a regular file"),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_the_others_are_done(database: FakeDatabase, why: str) -> None:
@@ -208,7 +209,7 @@ def test_a_password_is_for_databases_that_their_owner_cannot_change() -> None:
     assert run(host, A, password=PASSWORD, server="localhost/3051", user="ADMIN") == [(A, "off", "on")]
     gfix = ["gfix", "-write", "sync"]
     assert [argv for argv in commands(host) if "gfix" in argv] == [
-        ["setpriv", "--reuid=1000", "--regid=150", "--clear-groups", "--", *gfix, A],
+        ["setpriv", "--reuid=1000", "--regid=1000", "--init-groups", "--", *gfix, A],
         [*STRANGER, *gfix, f"localhost/3051:{A}"],
     ]
     # It is nowhere but in the environment, and there only when it is needed.
@@ -217,12 +218,42 @@ def test_a_password_is_for_databases_that_their_owner_cannot_change() -> None:
     assert PASSWORD not in str(host.mutations)
 
 
+def test_gfix_does_not_run_as_a_user_without_a_name() -> None:
+    host = FirebirdHost(a=off(owner=4711))
+    with pytest.raises(ChangeFailed, match=r"user 4711 has no name.*give the password of SYSDBA"):
+        run(host, A)
+    assert host.server.said == []
+
+
 def test_gfix_never_runs_as_root() -> None:
     """As root it leaves lock files that the server cannot open."""
     host = FirebirdHost(a=off(owner=0))
     host.server.answers = True
     assert run(host, A, password=PASSWORD) == [(A, "off", "on")]
     assert [argv[:5] for argv in commands(host) if "gfix" in argv] == [STRANGER]
+
+
+@pytest.mark.parametrize(("owner", "refused"), [(150, False), (1000, True)])
+def test_a_gfix_that_others_may_change_is_not_run(owner: int, refused: bool) -> None:
+    host = FirebirdHost(a=off())
+    host.files[GFIX], host.uids["/opt/firebird/bin"] = "", owner
+    if not refused:
+        run(host, A)
+        assert [*OWNER, GFIX, "-write", "sync", A] in commands(host)
+        return
+    host.server.answers = True
+    with pytest.raises(ChangeFailed, match=f"{GFIX} may be changed by others"):
+        run(host, A, password=PASSWORD)
+    assert not [argv for argv in commands(host) if GFIX in argv]
+
+
+def test_a_gfix_that_is_not_roots_alone_gets_no_password() -> None:
+    host = FirebirdHost(a=off(owner=1000))
+    host.files[GFIX], host.uids[GFIX] = "", 1000
+    host.server.answers = True
+    with pytest.raises(ChangeFailed, match=f"{GFIX} may be changed by others"):
+        run(host, A, password=PASSWORD)
+    assert all("ISC_PASSWORD" not in said[2] for said in host.server.said)
 
 
 def test_the_password_is_given_to_a_user_that_nobody_is() -> None:

@@ -23,6 +23,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layers.mount_option
     plan_release,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.mount_trial import DIRECTORY
+from ansible_collections.durable.dbhost.plugins.module_utils.printable import line
 
 from ..fake_host import Killed
 from ..small_host import UNITS, BigHost, SmallHost
@@ -236,6 +237,15 @@ def test_a_mount_that_is_not_ours_to_persist_is_changed_live_alone() -> None:
             lambda host: None,
             Target("/srv/nothing", {"barrier": "on"}),
             "/srv/nothing: nothing is mounted there",
+        ),
+        (
+            lambda host: host.files.update(
+                {
+                    "/proc/self/mountinfo": f"{host.read('/proc/self/mountinfo')}99 30 0:77 / /srv rw - tmpfs x rw\n"
+                }
+            ),
+            TIGHT,
+            "/srv/pgdata: what is mounted there is hidden by tmpfs mounted over /srv",
         ),
         (lambda host: None, Target(MS, {"barrier": "off"}), r"/srv/mssql: seen xfs, wanted .*takes atime"),
         (lambda host: None, Target(MS, {"data_mode": "ordered"}), "/srv/mssql: seen xfs"),
@@ -557,6 +567,13 @@ class TestRoot:
             run(host, self.TARGET)
         assert host.mutations == []
 
+    def test_where_the_boot_loader_gives_it_other_options_next_nothing_is_done(self) -> None:
+        host = self.drifting()
+        host.files["/boot/grub/grub.cfg"] = "\tlinux /vmlinuz root=/dev/vda1 ro rootflags=nobarrier\n"
+        assert plan(host, [self.TARGET]).facts["/"]["persisted"]["data_mode"] == "unknown"
+        run(host, self.TARGET)
+        assert host.mutations == []
+
 
 class TestManyLines:
     """What mounts a device first decides for all of its mounts, so all that mount it are changed."""
@@ -690,3 +707,14 @@ class TestRelease:
         host.files[FSTAB] = "one two\n"
         with pytest.raises(ChangeFailed, match="/etc/fstab line 1"):
             plan_release(host)
+
+
+@pytest.mark.parametrize("name", ["/srv/a\x1b[2J", "/srv/a\u200cb", "/srv/caf\udce9"])
+def test_a_mount_is_found_by_the_name_that_facts_tell(name: str) -> None:
+    """Else whoever names one keeps the others of its host from becoming safer."""
+    host = bare()
+    host.mounts[name] = host.mounts.pop(PG)
+    host.mounts[name].target = name
+    told = Target(line(name), {"barrier": "on"}, persist=False)
+    assert run(host, told) == [("barrier", "running", "off", "on")]
+    assert ("change", "sync", "--file-system", name) in host.mutations

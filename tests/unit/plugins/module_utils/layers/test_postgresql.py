@@ -601,11 +601,27 @@ def test_a_stopped_cluster_does_not_say_which_program_is_run(path: str, text: st
     host.stop_server()
     host.files["/usr/lib/postgresql/../../../tmp/x/bin/initdb"] = ""
     if path == "owner":
-        host.commands[("stat", "-c", "%u", "--", DATA)] = text
+        host.owner = 0
         host.commands[("getent", "passwd", "0")] = "root:x:0:0:root:/root:/bin/bash\n"
     else:
         host.files[path] = text
     with pytest.raises(ChangeFailed, match=why):
+        run(host, SAFE)
+    assert host.mutations == []
+
+
+@pytest.mark.parametrize("runs", [True, False])
+@pytest.mark.parametrize("owner", [26, 1000])
+def test_an_initdb_that_others_may_change_is_not_run(owner: int, runs: bool) -> None:
+    host = unsafe()
+    host.files[CONF] = f"data_directory = '{DATA}'\n{host.files[CONF]}"
+    if not runs:
+        host.stop_server()
+    host.uids[f"{BIN}/initdb"] = owner
+    if owner == 26:
+        run(host, SAFE)
+        return
+    with pytest.raises(ChangeFailed, match=f"{BIN}/initdb may be changed by others than root and user 26"):
         run(host, SAFE)
     assert host.mutations == []
 

@@ -327,7 +327,7 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"attestations": [attested("trust_me")]}, "wanted one of power_loss_protection"),
         (
             {"mounts": ["/srv/nothing"]},
-            "durable_mounts: seen /srv/nothing, where nothing is mounted; wanted one of /, /srv",
+            "durable_mounts: seen /srv/nothing: nothing is mounted there; wanted one of /, /srv",
         ),
         (
             {"mounts": ["srv/pgdata"]},
@@ -366,6 +366,27 @@ def test_bad_input_blocks_the_host_and_nothing_is_planned(
     assert len(found["why"]) == 1
     assert re.search(message, found["why"][0]), found["why"]
     assert (found["plan"], found["changes"]) == (NO_PLAN, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (
+            "99 30 0:77 / /srv rw - tmpfs tmpfs rw",
+            "what is mounted there is hidden by tmpfs mounted over /srv: unmount that",
+        ),
+        (
+            "99 31 0:77 / /srv/pgdata rw - tmpfs tmpfs rw",
+            "what is mounted there is hidden by tmpfs mounted over /srv/pgdata: unmount that",
+        ),
+    ],
+)
+def test_a_mount_that_another_hides_is_refused_with_its_name(line: str, why: str) -> None:
+    host = SmallHost()
+    host.files["/proc/self/mountinfo"] = f"{host.read('/proc/self/mountinfo')}{line}\n"
+    found = look(host, mounts=["/srv/pgdata"])
+    assert found["verdict"] == "blocked"
+    assert found["why"][0].startswith(f"durable_mounts: seen /srv/pgdata: {why}; wanted one of /")
 
 
 @pytest.mark.parametrize("own", [["x"], {"ours": "x"}, {"ours": {}}, {1: {}}, "x"])
@@ -766,6 +787,37 @@ class TestFstabThatStopsTheBoot:
         assert "the next boot cannot mount" in row["why"]
         assert "take journal_async_commit out of /etc/fstab line" in row["remedy"]
         assert found["pending"] == []
+
+    @pytest.mark.fact(7)
+    @pytest.mark.parametrize(
+        ("target", "release", "flags", "refused"),
+        [
+            ("/", "6.18.4", "", True),
+            ("/", "6.18.4", "rootflags=nodelalloc", False),
+            ("/", "6.1.0-26-amd64", "", False),
+            # It is not remounted at boot.
+            ("/srv/pgdata", "6.18.4", "", False),
+        ],
+    )
+    def test_delayed_allocation_that_the_boots_remount_would_turn_off_is_not_green(
+        self, target: str, release: str, flags: str, refused: bool
+    ) -> None:
+        host = settled("strict", mounts=(target,))
+        host.files["/proc/sys/kernel/osrelease"] = f"{release}\n"
+        host.files["/proc/cmdline"] = f"root=/dev/vda1 ro {flags}\n"
+        host.files["/etc/fstab"] = re.sub(
+            rf"(?m)(\s{target}\s+ext4\s+)", r"\1nodelalloc,", host.read("/etc/fstab")
+        )
+        found = look(host, "strict", mounts=(target,))
+        (row,) = [row for row in found["settings"] if row["setting"] == "data_mode"]
+        assert row["verdict"] == ("drift_persisted" if refused else "ok")
+        if refused:
+            assert row["why"] == (
+                "the next boot cannot mount / for writing: the kernel makes / writable only without nodelalloc, which"
+                " /etc/fstab line 3 names for /"
+            )
+            assert row["remedy"].startswith("take nodelalloc out of /etc/fstab line 3")
+            assert (row["phase"], found["pending"]) == (None, [])
 
     @pytest.mark.fact(54)
     def test_a_mode_that_would_be_refused_is_not_planned(self) -> None:

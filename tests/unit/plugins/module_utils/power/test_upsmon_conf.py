@@ -9,7 +9,7 @@ The texts are written after upsmon.conf(5) and the source of NUT 2.7 and 2.8.
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Malformed, Setting
@@ -198,8 +198,7 @@ def test_what_is_encoded_is_read_again(word: str) -> None:
     ("text", "words"),
     [
         ("FINALDELAY", ()),
-        ("FINALDELAY \\", ("FINALDELAY",)),
-        ("FINALDELAY \\\n", ("FINALDELAY",)),
+        ("FINALDELAY 5\\", ("FINALDELAY", "5")),
         ("FINALDELAY 5", ("FINALDELAY", "5")),
         ('FINALDELAY ""', ("FINALDELAY", "")),
         ('"FINALDELAY"', ("FINALDELAY",)),
@@ -209,3 +208,66 @@ def test_what_is_encoded_is_read_again(word: str) -> None:
 def test_what_upsmon_drops_at_the_end_of_a_file(text: str, words: tuple[str, ...]) -> None:
     (line,) = upsmon_conf.parse(text)
     assert line.words == words
+
+
+@pytest.mark.parametrize("text", ["FINALDELAY \\", "FINALDELAY \\\n", "\\", '"FINALDELAY"\\'])
+def test_a_file_that_ends_in_a_backslash_alone_is_refused(text: str) -> None:
+    with pytest.raises(Malformed, match="goes on behind the file's end"):
+        upsmon_conf.parse(text)
+
+
+#: Pieces of lines that stand where nobody puts them: no white space between words, escaped line ends.
+PIECES = ["NOTIFYCMD", "MONITOR", "NOTIFYFLAG", "ONBATT", "EXEC", "rack", "other", "1", "u", "master"]
+ODD = st.lists(
+    st.sampled_from(
+        [*PIECES, '"NOTIFYCMD"', '"a b"', "=", " ", " ", " ", "\t", "\\", "\n", "\n", "\r\n", "#"]
+    ),
+    max_size=24,
+).map("".join)
+ROW = ("rack", "1", "u", "p w", "master")
+EDITS = {
+    "set_value": (lambda text: upsmon_conf.set_value(text, "NOTIFYCMD", "/x", NOTE), ("NOTIFYCMD",)),
+    "unset": (lambda text: upsmon_conf.unset(text, "NOTIFYCMD"), ("NOTIFYCMD",)),
+    "set_flags": (
+        lambda text: upsmon_conf.set_flags(text, "ONBATT", ("EXEC",), NOTE),
+        ("NOTIFYFLAG", "ONBATT"),
+    ),
+    "unset_flags": (lambda text: upsmon_conf.unset_flags(text, "ONBATT"), ("NOTIFYFLAG", "ONBATT")),
+    "set_monitor": (lambda text: upsmon_conf.set_monitor(text, ROW, NOTE), ("MONITOR", "rack")),
+    "remove_monitor": (lambda text: upsmon_conf.remove_monitor(text, "rack"), ("MONITOR", "rack")),
+}
+
+
+def others(text: str, about: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the directives that an edit is not about. A word alone is none; at a file's end upsmon drops it."""
+    needed = {"NOTIFYFLAG": 3, "MONITOR": 6}.get(about[0], 2)
+    return [
+        found
+        for found in words(text)
+        if len(found) > 1 and (len(found) < needed or found[: len(about)] != about)
+    ]
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@settings(max_examples=200)
+@given(ODD)
+@example("NOTIFYCMD=a\n")
+@example('NOTIFYCMD "a"b\n')
+@example("other a\\")
+@example("other a\\\n")
+@example("MONITOR rack 1 u p master\\")
+def test_an_edit_changes_what_it_is_about_and_nothing_else(edit: str, text: str) -> None:
+    act, about = EDITS[edit]
+    try:
+        before = others(text, about)
+        after = act(text)
+    except Malformed:
+        return
+    assert others(after, about) == before
+    if edit == "set_value":
+        assert upsmon_conf.value(upsmon_conf.parse(after), "NOTIFYCMD").value == "/x"
+    elif edit == "set_flags":
+        assert upsmon_conf.flags(upsmon_conf.parse(after), "ONBATT") == ("EXEC",)
+    elif edit == "set_monitor":
+        assert upsmon_conf.monitor_words(after, "rack") == ROW
+    assert act(after) == after

@@ -22,7 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.power import hook
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import state
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.monitors import Watch, group
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import CHAINED, FIFO
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.voice import Fifo, tell_manager
+from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.voice import Fifo, say, tell_manager
 
 from ...small_host import SmallHost
 
@@ -121,6 +121,21 @@ def test_the_manager_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     tell_manager("WATCHDOG=1")
 
 
+def test_no_name_makes_another_line_of_the_journal_or_another_word_to_the_manager(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    name = "/srv/x\n<0>kernel: panic\x1b[2J\u202e\udcff\nMAINPID=1"
+    say(f"{name}: barriers are on")
+    written = "/srv/x\\n<0>kernel: panic\\x1b[2J\\u202e\\xff\\nMAINPID=1"
+    assert capfd.readouterr().err == f"<6>{written}: barriers are on\n"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "s"))
+        manager.settimeout(5)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "s"))
+        tell_manager("STOPPING=1", f"STATUS={name}")
+        assert manager.recv(200).decode().split("\n") == ["STOPPING=1", f"STATUS={written}"]
+
+
 def test_the_end_of_a_process_is_heard_at_once() -> None:
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     watch = Watch(Host(), {process.pid: state.identity(Host(), process.pid)[1]})
@@ -146,8 +161,11 @@ def test_a_number_that_is_somebody_elses_by_now_is_an_end() -> None:
 
 def test_the_group_is_that_of_the_process_without_rights() -> None:
     host = SmallHost()
-    host.files["/proc/10/status"] = "Name:\tupsmon\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n"
-    host.files["/proc/11/status"] = "Name:\tupsmon\nUid:\t118\t118\t118\t118\nGid:\t125\t125\t125\t125\n"
+    for pid, gid in ((10, 0), (11, 125)):
+        host.files[f"/proc/{pid}/status"] = (
+            f"Name:\tupsmon\nUid:\t0\t0\t0\t0\nGid:\t{gid}\t{gid}\t{gid}\t{gid}\n"
+        )
+        host.files[f"/proc/{pid}/stat"] = f"{pid} (upsmon) S 1 {'0 ' * 17}1 0\n"
     assert group(host, {10: 1, 11: 1}) == 125
     assert group(host, {10: 1}) == 0
     assert group(host, {12: 1}) == 0
