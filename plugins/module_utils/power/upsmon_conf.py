@@ -356,7 +356,9 @@ def _logical_line(
         kept = "".join(char for char in characters if " " <= char <= "\x7f")
         is_cut = char not in '="' and place == len(text)
         if is_cut and not kept:
-            raise _refused(file, row, "a last line that goes on behind the file's end", "a line behind the backslash")
+            raise _refused(
+                file, row, "a last line that goes on behind the file's end", "a line behind the backslash"
+            )
         # At the end of a file upsmon passes over a bare word that is the only one of its line.
         if len(words) < _MOST_WORDS and not (is_cut and not words):
             words.append(kept[:_LONGEST_WORD])
