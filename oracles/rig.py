@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HOME = "/root/oracles"
 PACKAGE = "ansible_collections/durable/dbhost/plugins/module_utils"
 #: The scenarios whose machines have the programs -> the oracles that are asked there; each is a module of this package.
-SCENARIOS = {"engines": ("fstab", "units", "firebird"), "power": ("upsmon",)}
+SCENARIOS = {"engines": ("fstab", "units", "firebird", "mariadb", "postgresql"), "power": ("upsmon",)}
 NAMES = tuple(name for names in SCENARIOS.values() for name in names)
 #: Of each in a scenario: cases, or seconds if these are over first.
 FEW, SHORTLY = 300, 6.0

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
@@ -142,7 +143,7 @@ def _kept(seen: Sight, names: Sequence[str]) -> dict[str, options.Kept]:
         why = seen.reason or "its version is not known"
         return dict.fromkeys(names, options.Kept(UNKNOWN, None, why))
     asked = [name for name in names if name != words.REDO]
-    kept = options.persisted(asked, seen.version, seen.begun, seen.files, seen.data)
+    kept = options.persisted(asked, seen.version, seen.begun, seen.files, seen.data, seen.stated)
     if words.REDO in names:
         word = _word(seen, words.REDO)
         reason = (
@@ -247,16 +248,19 @@ def _tables_elsewhere(host: Host, root: str, data: str) -> tuple[list[str], str 
 
 def _configured(seen: Sight) -> Mapping[str, str]:
     """Return what options say of directories, under the names of the variables."""
-    if seen.begun is None or seen.version is None:
-        return {}
     try:
-        found = options.effective(seen.files, seen.begun, seen.version)
+        reading = seen.reading()
     except Unobservable:
         return {}
     renamed = {"log_bin_basename": words.LOG_BIN}
     names = ("datadir", "innodb_data_file_path", "innodb_directories", "log_bin_basename", *_DIRECTORIES)
-    said = {name: options.said(renamed.get(name, name), seen.begun, found) for name in names}
-    return {name: last[0] for name, last in said.items() if last and last[0]}
+    found = {}
+    for name in names:
+        with contextlib.suppress(Unobservable):
+            last = options.said(renamed.get(name, name), reading)
+            if last and last[0]:
+                found[name] = last[0]
+    return found
 
 
 def _no_sync(seen: Sight) -> tuple[str | None, str] | None:
@@ -264,10 +268,7 @@ def _no_sync(seen: Sight) -> tuple[str | None, str] | None:
 
     No variable shows it. Raises Unobservable where what the server was given is not known.
     """
-    if seen.begun is None or seen.version is None:
-        raise Unobservable(seen.reason or "its version is not known")
-    last = options.said(words.NO_SYNC, seen.begun, options.effective(seen.files, seen.begun, seen.version))
-    return last if last and options.is_on(last) else None
+    return options.switched_on(words.NO_SYNC, seen.reading())
 
 
 def _overrides(seen: Sight) -> list[dict[str, str]]:
@@ -320,11 +321,8 @@ def _member(seen: Sight) -> Observation | None:
         return Observation("galera", f"{source}: wsrep_on")
     if seen.answers.get("group_replication_group_name"):
         return Observation("group_replication", f"{source}: group_replication_group_name")
-    if seen.begun is None or seen.version is None:
-        return None
     try:
-        found = options.effective(seen.files, seen.begun, seen.version)
-        galera = options.said("wsrep_on", seen.begun, found)
+        galera = options.said("wsrep_on", seen.reading())
         if galera and options.is_on(galera):
             return Observation("galera", f"{galera[1]}: wsrep_on")
     except Unobservable:

@@ -32,7 +32,7 @@ AUTO = "mysqld-auto.cnf"
 #: Variables of the environment that name directories of option files, or a suffix of groups.
 VARIABLES = ("MARIADB_HOME", "MYSQL_HOME", "HOME", "MYSQL_GROUP_SUFFIX")
 #: Options whose value may be the next word of a command line.
-_WITH_VALUE = (words.LOG, words.BINLOG, "datadir", "socket")
+_WITH_VALUE = (words.BINLOG, "datadir", "socket")
 _FIRST = re.compile(
     r"--(?P<name>defaults-file|defaults-extra-file|defaults-group-suffix)=(?P<value>.*)", re.S
 )
@@ -41,12 +41,35 @@ _FIRST = re.compile(
 class Start(NamedTuple):
     """How a server is started, as far as it decides what it reads.
 
-    `mains`: its main option files, in order; `options`: {name: value} of its command line.
+    `mains`: its main option files, in order; `options`: the (name, value) of its command line, in order.
     """
 
     mains: tuple[str, ...] = my_cnf.MAINS
     suffix: str = ""
-    options: Mapping[str, str | None] = MappingProxyType({})
+    options: tuple[tuple[str, str | None], ...] = ()
+
+
+class Stated(NamedTuple):
+    """What the server's own program says that it would start with: {name: value}, {} where it was not asked.
+
+    `source` is the command; `reason` tells why its answer is no use.
+    """
+
+    values: Mapping[str, str] = MappingProxyType({})
+    source: str = ""
+    reason: str | None = None
+
+
+_NOT_ASKED = Stated()
+
+
+class Reading(NamedTuple):
+    """All that decides what a server of a version will start with."""
+
+    version: words.Release
+    begun: Start
+    found: Effective
+    stated: Stated = _NOT_ASKED
 
 
 class Kept(NamedTuple):
@@ -77,7 +100,7 @@ def start(argv: Sequence[str], variables: dict[str, str], program: str = "") -> 
             raise Unobservable(f"its option file {path}: from where it was started is not known")
     suffix = named.get("defaults-group-suffix", variables.get("MYSQL_GROUP_SUFFIX", ""))
     mains = tuple(_mains(named, variables, program)) if not no_defaults else ()
-    return Start(mains, suffix, dict(_pairs(rest)))
+    return Start(mains, suffix, tuple(_pairs(rest)))
 
 
 def _mains(named: dict[str, str], variables: dict[str, str], program: str) -> Iterator[str]:
@@ -101,15 +124,15 @@ def _mains(named: dict[str, str], variables: dict[str, str], program: str) -> It
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str | None]]:
     """Yield the options of a command line, as my_cnf.option gives them."""
     for index, argument in enumerate(arguments):
-        if not argument.startswith("--") or argument == "--":
+        if argument == "--":
+            return
+        if not argument.startswith("--"):
             continue
         name, equals, value = argument[2:].partition("=")
-        name = name.replace("-", "_")
         following = arguments[index + 1] if index + 1 < len(arguments) else ""
-        if name == words.LOG_BIN:
-            yield name, value if equals else None
-        elif not equals and name in _WITH_VALUE and following and not following.startswith("-"):
-            yield name, following
+        bare, _value = my_cnf.option(name, None)
+        if not equals and bare in _WITH_VALUE and following and not following.startswith("-"):
+            yield my_cnf.option(name, following)
         else:
             yield my_cnf.option(name, value if equals else None)
 
@@ -187,28 +210,53 @@ def effective(files: Files, begun: Start, version: words.Release) -> Effective:
 
 
 def persisted(
-    names: Sequence[str], version: words.Release, begun: Start, files: Files, data: str
+    names: Sequence[str],
+    version: words.Release,
+    begun: Start,
+    files: Files,
+    data: str,
+    stated: Stated = _NOT_ASKED,
 ) -> dict[str, Kept]:
     """Return what each setting will be at the next start. `data` is the data directory."""
     try:
-        found = effective(files, begun, version)
-        auto = _persisted_variables(files, found, begun, version, data)
+        reading = Reading(version, begun, effective(files, begun, version), stated)
+        auto = _persisted_variables(files, reading, data)
     except Unobservable as error:
         return {name: Kept(UNKNOWN, None, str(error)) for name in names}
-    kept = {name: _kept(name, version, begun, found, auto, files) for name in names}
+    kept = {name: _kept(name, reading, auto) for name in names}
     if words.METHOD in kept:
-        kept[words.METHOD] = _dedicated(kept[words.METHOD], version, begun, found)
+        kept[words.METHOD] = _dedicated(kept[words.METHOD], reading)
     if words.DOUBLEWRITE in kept:
-        kept[words.DOUBLEWRITE] = _fast(kept[words.DOUBLEWRITE], version, begun, found)
+        kept[words.DOUBLEWRITE] = _fast(kept[words.DOUBLEWRITE], reading)
     return kept
 
 
-def said(name: str, begun: Start, found: Effective) -> tuple[str | None, str] | None:
-    """Return the value of an option and where it was said, None where nothing says it."""
-    if name in begun.options:
-        return begun.options[name], COMMAND_LINE
-    setting = found.settings.get(name)
-    return (setting.value, f"{setting.file} line {setting.line}") if setting else None
+def said(name: str, reading: Reading) -> tuple[str | None, str] | None:
+    """Return the value of an option and where it was said, None where nothing says it.
+
+    Files first, then the command line. Where something behind the last one that is written in full may
+    mean the same option, the program's word counts. Raises Unobservable where that is not known.
+    """
+    last, doubt = None, None
+    in_full = not reading.version.is_mariadb and reading.version.numbers >= (8, 0, 0)
+    for written, value, origin in _in_order(reading):
+        if written == name:
+            last, doubt = (value, origin), None
+        elif my_cnf.may_mean(written, name, in_full):
+            doubt = origin
+    if doubt is None:
+        return last
+    if name not in reading.stated.values:
+        raise Unobservable(f"{doubt}: an option there may mean {name}: write it out, in small letters")
+    return reading.stated.values[name], doubt
+
+
+def _in_order(reading: Reading) -> Iterator[tuple[str, str | None, str]]:
+    """Yield name, value and origin of all options, the last of a name in its place."""
+    for name, setting in reading.found.settings.items():
+        yield name, setting.value, f"{setting.file} line {setting.line}"
+    for name, value in reading.begun.options:
+        yield name, value, COMMAND_LINE
 
 
 def held(name: str, origin: str | None) -> str | None:
@@ -228,83 +276,96 @@ def is_on(last: tuple[str | None, str]) -> bool:
         raise Unobservable(f"{last[1]}: {error}") from error
 
 
-def _kept(
-    name: str,
-    version: words.Release,
-    begun: Start,
-    found: Effective,
-    auto: Mapping[str, tuple[str | None, str]],
-    files: Files,
-) -> Kept:
-    short = _short(name, version, begun, found)
-    if short and name not in auto:
-        return Kept(UNKNOWN, short, f"{short}: an option there may be short for {name}: write it out")
-    last = auto.get(name) or said(name, begun, found)
-    if last is None:
-        return Kept(words.default(version, name), f"default of {version.text}")
-    value, origin = last
-    if name == words.LOG_BIN and name not in auto:
-        return Kept("OFF" if _is_skipped(begun, found, files) else "ON", origin)
+def switched_on(name: str, reading: Reading) -> tuple[str | None, str] | None:
+    """Return what switches on an option that is off by default, None where it will be off.
+
+    Raises Unobservable where that is not known.
+    """
+    last = said(name, reading)
+    word = "ON" if last and is_on(last) else "OFF"
+    _expect_agreement(name, word, last is None, reading)
+    return last if word == "ON" else None
+
+
+def _kept(name: str, reading: Reading, auto: Mapping[str, tuple[str | None, str]]) -> Kept:
+    version = reading.version
+    origin = None
     try:
-        return Kept(words.word(version, name, value), origin)
+        last = auto.get(name) or said(name, reading)
+        origin = last[1] if last else f"default of {version.text}"
+        word = _word(name, version, last[0], name in auto) if last else words.default(version, name)
+        if name not in auto:
+            _expect_agreement(name, word, last is None, reading)
+    except Unobservable as error:
+        return Kept(UNKNOWN, origin, str(error))
     except ValueError as error:
         return Kept(UNKNOWN, origin, f"{origin}: {name}: {error}")
+    return Kept(word, origin)
 
 
-def _short(name: str, version: words.Release, begun: Start, found: Effective) -> str | None:
-    """Return where an option stands that may be short for a name. MySQL gave that up."""
-    if not version.is_mariadb and version.numbers >= (8, 0, 0):
-        return None
-    if any(name.startswith(other) and other not in (name, "innodb") for other in begun.options):
-        return COMMAND_LINE
-    settings = my_cnf.abbreviations(found, name)
-    # `log` and its like are options of their own.
-    if not settings or name == words.LOG_BIN:
-        return None
-    return f"{settings[0].file} line {settings[0].line}"
+def _word(name: str, version: words.Release, value: str | None, is_variable: bool) -> str:
+    """Return what a value means. Raises ValueError."""
+    if name == words.LOG_BIN and not is_variable:
+        return "OFF" if value == "0" else "ON"
+    return words.word(version, name, value)
 
 
-def _is_skipped(begun: Start, found: Effective, files: Files) -> bool:
-    """Tell whether the binary log is switched off: `log_bin=0` is one whose files are called 0."""
-    if words.LOG_BIN in begun.options:
-        return begun.options[words.LOG_BIN] == "0"
-    setting = found.settings[words.LOG_BIN]
-    line = my_cnf.parse(files.read(setting.file) or "", setting.file)[setting.line - 1]
-    return my_cnf.option(line.name, "as it is")[1] == "0"
-
-
-def _dedicated(kept: Kept, version: words.Release, begun: Start, found: Effective) -> Kept:
-    """MySQL 8.0 on a dedicated server chooses not to flush files that have grown, where nothing else is set."""
-    last = said("innodb_dedicated_server", begun, found)
-    affected = not version.is_mariadb and (8, 0, 3) <= version.numbers < (8, 4, 0)
-    if not last or not affected or kept.origin != f"default of {version.text}":
-        return kept
+def _expect_agreement(name: str, word: str, is_default: bool, reading: Reading) -> None:
+    """Raise Unobservable where the server's program would start with something else than was read."""
+    stated = reading.stated
+    if stated.reason:
+        raise Unobservable(stated.reason)
+    if name not in stated.values:
+        return
     try:
-        chosen = is_on(last)
-    except Unobservable as error:
-        return Kept(UNKNOWN, last[1], str(error))
-    return Kept(words.NO_FSYNC, f"{last[1]}: innodb_dedicated_server") if chosen else kept
-
-
-def _fast(kept: Kept, version: words.Release, begun: Start, found: Effective) -> Kept:
-    """From 11.0 on MariaDB takes innodb_flush_method=O_DIRECT_NO_FSYNC for innodb_doublewrite=fast."""
-    last = said(words.METHOD, begun, found)
-    if not last or not version.is_mariadb or version.numbers < (11, 0, 0) or kept.word != "ON":
-        return kept
-    try:
-        method = words.word(version, words.METHOD, last[0])
+        theirs = _word(name, reading.version, stated.values[name], False)
     except ValueError as error:
-        return Kept(UNKNOWN, last[1], f"{last[1]}: {words.METHOD}: {error}")
-    return Kept("fast", f"{last[1]}: {words.METHOD}={method}") if method == words.NO_FSYNC else kept
+        raise Unobservable(f"{stated.source}: {name}: {error}") from error
+    may_choose = is_default and not reading.version.is_mariadb and name in words.CHOSEN
+    if theirs != word and not (may_choose and theirs in words.CHOSEN[name]):
+        raise Unobservable(
+            f"{name}: {stated.source} tells {theirs}, its option files {word}: write it out once, in small letters"
+        )
 
 
-def _persisted_variables(
-    files: Files, found: Effective, begun: Start, version: words.Release, data: str
-) -> dict[str, tuple[str | None, str]]:
+def _dedicated(kept: Kept, reading: Reading) -> Kept:
+    """MySQL 8.0 on a dedicated server chooses not to flush files that have grown, where nothing else is set."""
+    version = reading.version
+    affected = not version.is_mariadb and (8, 0, 3) <= version.numbers < (8, 4, 0)
+    if not affected or kept.origin != f"default of {version.text}":
+        return kept
+    try:
+        last = said("innodb_dedicated_server", reading)
+        chosen = last is not None and is_on(last)
+    except Unobservable as error:
+        return Kept(UNKNOWN, kept.origin, str(error))
+    return Kept(words.NO_FSYNC, f"{last[1]}: innodb_dedicated_server") if last and chosen else kept
+
+
+def _fast(kept: Kept, reading: Reading) -> Kept:
+    """From 11.0 on MariaDB takes innodb_flush_method=O_DIRECT_NO_FSYNC for innodb_doublewrite=fast."""
+    version = reading.version
+    if not version.is_mariadb or version.numbers < (11, 0, 0) or kept.word != "ON":
+        return kept
+    origin = None
+    try:
+        last = said(words.METHOD, reading)
+        if last is None:
+            return kept
+        origin = last[1]
+        method = words.word(version, words.METHOD, last[0])
+    except Unobservable as error:
+        return Kept(UNKNOWN, origin, str(error))
+    except ValueError as error:
+        return Kept(UNKNOWN, origin, f"{origin}: {words.METHOD}: {error}")
+    return Kept("fast", f"{origin}: {words.METHOD}={method}") if method == words.NO_FSYNC else kept
+
+
+def _persisted_variables(files: Files, reading: Reading, data: str) -> dict[str, tuple[str | None, str]]:
     """Return {name: (value, where)} of what SET PERSIST left. Raises Unobservable."""
-    if version.is_mariadb or version.numbers < (8, 0, 0):
+    if reading.version.is_mariadb or reading.version.numbers < (8, 0, 0):
         return {}
-    last = said("persisted_globals_load", begun, found)
+    last = said("persisted_globals_load", reading)
     if last and not is_on(last):
         return {}
     path = f"{data.rstrip('/')}/{AUTO}"

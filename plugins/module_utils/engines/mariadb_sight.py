@@ -11,10 +11,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ..host import Host, Unobservable
+from ..observation import UNKNOWN
 from . import mariadb_client as client
 from . import mariadb_options as options
+from . import mariadb_stated, my_cnf, trust
 from . import mariadb_words as words
-from . import trust
 from .instance import Instance
 from .places import Place
 from .processes import argv_of, variables
@@ -23,7 +24,9 @@ from .processes import argv_of, variables
 DATA = "/var/lib/mysql"
 BINARIES = ("/usr/sbin/mariadbd", "/usr/sbin/mysqld", "/usr/libexec/mysqld", "/usr/libexec/mariadbd")
 #: Options of a unit that decide what a server reads, or the settings themselves.
-_DECISIVE = re.compile(r"--\S*(defaults|innodb|sync|log[-_]bin|datadir)")
+_DECISIVE = re.compile(r"--\S*(defaults|innodb|sync|log[-_]bin|datadir)", re.I)
+_OPTION = re.compile(r"--([^\s=;]+)")
+_DECIDED = (words.LOG, words.BINLOG, words.DOUBLEWRITE, words.METHOD, words.LOG_BIN, words.NO_SYNC, "datadir")
 #: A version that reads all the groups which do not name one.
 _ANY = (10, 4, 6)
 
@@ -34,7 +37,7 @@ class Sight(NamedTuple):
     `answers`: what the running server says of its variables, none where `silence` tells why it says
     nothing; `socket` is where it was asked, `client` the command that it lets in, without a statement;
     `begun` and `files`: how it was started, and its option files, None where `reason` tells why that is
-    not known.
+    not known; `stated`: what its program says that it would start with.
     """
 
     version: words.Release | None
@@ -47,6 +50,14 @@ class Sight(NamedTuple):
     client: tuple[str, ...] = ()
     answers: Mapping[str, str] = MappingProxyType({})
     silence: str | None = None
+    stated: options.Stated = options.Stated()
+
+    def reading(self) -> options.Reading:
+        """Return what decides what it will start with. Raises Unobservable."""
+        if self.begun is None or self.version is None:
+            raise Unobservable(self.reason or "its version is not known")
+        found = options.effective(self.files, self.begun, self.version)
+        return options.Reading(self.version, self.begun, found, self.stated)
 
 
 def examine(host: Host, found: Instance, place: Place | None) -> Sight:
@@ -66,7 +77,26 @@ def examine(host: Host, found: Instance, place: Place | None) -> Sight:
     seen = _ask(host, found, place, seen, user)
     if seen.version is None:
         seen = _look_up_version(host, found, place, seen)
-    return seen
+    return seen._replace(stated=_stated(host, found, place, seen, user))
+
+
+def _stated(
+    host: Host, found: Instance, place: Place | None, seen: Sight, user: Sequence[str]
+) -> options.Stated:
+    """Return what the program of a server says, nothing of one in a container: that is not run here."""
+    elsewhere = place is not None and (place.root or place.namespace in ("container", UNKNOWN))
+    if seen.version is None or seen.begun is None or elsewhere:
+        return options.Stated()
+    if not found.processes:
+        account = _account(host)
+        home = {"HOME": account[5]} if account else {}
+        return mariadb_stated.ask(host, _program(host, found), [], home, account[2:4], seen.version)
+    try:
+        pid = found.processes[0].pid
+        arguments, environment = argv_of(host, pid)[1:], variables(host, pid, options.VARIABLES)
+    except Unobservable:
+        return options.Stated()
+    return mariadb_stated.ask(host, _program(host, found), arguments, environment, user, seen.version)
 
 
 def _ask(host: Host, found: Instance, place: Place | None, seen: Sight, user: Sequence[str]) -> Sight:
@@ -97,7 +127,8 @@ def _socket(seen: Sight, found: Instance) -> str | None:
     # A version of which all groups are read that do not name another one.
     version = words.Release(found.flavour if found.flavour == "mysql" else "mariadb", "10.4.6", _ANY)
     try:
-        last = options.said("socket", seen.begun, options.effective(seen.files, seen.begun, version))
+        found_in = options.effective(seen.files, seen.begun, version)
+        last = options.said("socket", options.Reading(version, seen.begun, found_in))
     except Unobservable:
         return None
     return last[0] if last else None
@@ -119,13 +150,17 @@ def _look_up_version(host: Host, found: Instance, place: Place | None, seen: Sig
 
 
 def _program_version(host: Host, found: Instance) -> tuple[str, str]:
-    running = found.processes[0].exe if found.processes else None
-    path = running or next((path for path in BINARIES if host.exists(path)), "")
+    path = _program(host, found)
     trust.expect_program(host, path)
     result = host.run([path, "--no-defaults", "--version"])
     if result.rc != 0:
         raise Unobservable(f"{path} --version: exit {result.rc}")
     return result.stdout, f"{path} --version"
+
+
+def _program(host: Host, found: Instance) -> str:
+    running = found.processes[0].exe if found.processes else None
+    return running or next((path for path in BINARIES if host.exists(path)), "")
 
 
 def _image_version(host: Host, found: Instance) -> tuple[str, str]:
@@ -150,26 +185,33 @@ def _start(host: Host, found: Instance) -> options.Start:
 
 def _start_of_unit(host: Host, found: Instance) -> options.Start:
     """Return how a stopped one would be started. Raises Unobservable where its unit has its own options."""
-    home = _home(host)
-    begun = options.start(["mysqld"], {"HOME": home} if home else {})
+    account = _account(host)
+    begun = options.start(["mysqld"], {"HOME": account[5]} if account else {})
     if found.unit is None:
         return begun
     result = host.run(["systemctl", "show", "--property=ExecStart,Environment", "--", found.unit])
     if result.rc != 0:
         raise Unobservable(f"systemctl show {found.unit}: exit {result.rc}")
-    if _DECISIVE.search(f"{result.stdout} {' '.join(found.begins or ())}"):
+    if _decides(f"{result.stdout} {' '.join(found.begins or ())}"):
         raise Unobservable(f"{found.unit} gives options of its own: start it, then run again")
     return begun
 
 
-def _home(host: Host) -> str | None:
-    """Return the home directory of the user as whom packages let the server run."""
+def _decides(command: str) -> bool:
+    """Tell whether a command has options that decide, by whatever name."""
+    names = [my_cnf.option(name, None)[0] for name in _OPTION.findall(command)]
+    may = (my_cnf.may_mean(name, decided) for name in names for decided in _DECIDED)
+    return bool(_DECISIVE.search(command)) or any(may)
+
+
+def _account(host: Host) -> list[str]:
+    """Return the fields in passwd(5) of the user as whom packages let the server run, [] where there is none."""
     try:
         lines = host.read("/etc/passwd").split("\n")
     except Unobservable:
-        return None
+        return []
     fields = next((line.split(":") for line in lines if line.startswith("mysql:")), [])
-    return fields[5] if len(fields) > 5 else None
+    return fields if len(fields) > 5 else []
 
 
 def _user(host: Host, found: Instance) -> tuple[str, ...]:

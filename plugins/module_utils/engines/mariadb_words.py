@@ -29,11 +29,15 @@ LIVE = (LOG, BINLOG, REDO)
 NO_FSYNC = "O_DIRECT_NO_FSYNC"
 #: The services that start servers.
 UNITS = re.compile(r"(rh-[^/]*-)?(mariadb|mysqld?)(@.+)?\.service")
+#: What MySQL may choose by itself where nothing is set: by its file system, or after it has told.
+CHOSEN = {METHOD: ("fsync", "O_DIRECT"), LOG_BIN: ("ON", "OFF")}
 _METHODS = ("fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", NO_FSYNC)
 _OLD_METHODS = ("ALL_O_DIRECT",)
 _VERSION = re.compile(r"(?:\bVer\s+)?(?P<text>(\d+)\.(\d+)\.(\d+)\S*)")
 _NUMBER = re.compile(r"([+-]?\d{1,20})([kmgtpe]?)", re.I | re.ASCII)
 _MOST_BINLOG = 2**32 - 1
+#: What servers refuse as a number.
+_TOO_MUCH = 2**63
 
 
 class Release(NamedTuple):
@@ -104,12 +108,12 @@ def word(version: Release, name: str, said: str | None) -> str:
 
 
 def _number(said: str | None, most: int) -> str:
-    """Numbers out of bounds are brought to the nearest that will do, with a warning in the log."""
+    """Numbers over the bound are brought to it, with a warning in the log; versions differ over negative ones."""
     match = _NUMBER.fullmatch(said or "")
-    if not match:
+    number = int(match[1]) * 1024 ** " kmgtpe".index(match[2].lower() or " ") if match else -1
+    if not 0 <= number < _TOO_MUCH:
         raise ValueError(f"seen {_shown(said)}; wanted a number")
-    number = int(match[1]) * 1024 ** " kmgtpe".index(match[2].lower() or " ")
-    return str(min(max(number, 0), most))
+    return str(min(number, most))
 
 
 def _doublewrite(version: Release, said: str | None) -> str:

@@ -40,7 +40,13 @@ _DIRECTIVE = re.compile(
 )
 _ESCAPE = re.compile(r"\\([ntrbs\"'\\])")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "s": " ", '"': '"', "'": "'", "\\": "\\"}
-_PREFIX = re.compile(r"(?P<word>skip|disable|enable|loose)_(?P<rest>.+)")
+_PREFIX = re.compile(r"(?P<word>skip|disable|enable|loose|maximum|autoset)_(?P<rest>.+)")
+#: Prefixes that some options have, that are the value itself for others, and that servers refuse for the rest.
+_ODD_PREFIXES = ("maximum", "autoset")
+#: Options that are no abbreviation of a longer name.
+_OWN_NAMES = ("debug", "innodb", "log")
+#: What is a file's name, where it is not switched off.
+_LOG_BIN = "log_bin"
 #: Options whose own name begins with one of the prefixes.
 _WHOLE_NAMES = frozenset(
     "skip_bdb skip_character_set_client_handshake skip_external_locking skip_grant_tables skip_host_cache"
@@ -114,38 +120,43 @@ def option(name: str, value: str | None) -> tuple[str, str | None]:
     """Return the option that a name with prefixes means, and its value.
 
     loose_x is x; skip_x and disable_x are x at 0, enable_x is x at 1, each the other way round
-    where it is given the value 0. Of several prefixes the last one before the name counts.
+    where it is given the value 0. Of several prefixes the last one before the name counts. What
+    `may_mean` tells of more than one name keeps its own: maximum_x, autoset_x, and capital letters.
     """
     name, word = name.replace("-", "_"), ""
     match = _PREFIX.fullmatch(name)
     while match and name not in _WHOLE_NAMES:
         name, word = match["rest"], match["word"]
         match = _PREFIX.fullmatch(name)
+    if word in _ODD_PREFIXES:
+        return f"{word}_{name}", value
     if word in ("", "loose"):
-        return name, value
+        # A log whose files are called 0 is not one that is switched off.
+        return name, f"./{value}" if name == _LOG_BIN and value in ("0", "1") else value
     turns_on = (word == "enable") is (value != "0")
     return name, "1" if turns_on else "0"
 
 
-def abbreviations(found: Effective, name: str) -> list[Setting]:
-    """Return the settings whose name only begins like `name`, and may be short for it.
+def may_mean(written: str, name: str, in_full: bool = False) -> bool:
+    """Tell whether an option, as `option` names it, may mean the one of another name.
 
-    MariaDB, and MySQL before 8.0, take any beginning that is like no other option's: only the server
-    knows them all. `innodb` is an option of its own.
+    Some versions take names in any letter case, and any beginning that is like no other option's
+    (`in_full`: this one does not); what maximum_ does, depends on the option.
     """
-    return [
-        setting
-        for short, setting in found.settings.items()
-        if name.startswith(short) and short not in (name, "innodb")
-    ]
+    if written == name:
+        return False
+    bare = written.lower()
+    if bare != written or bare.startswith(_ODD_PREFIXES):
+        bare = option(bare, None)[0]
+        for word in _ODD_PREFIXES:
+            bare = bare[len(word) + 1 :] if bare.startswith(f"{word}_") else bare
+    is_short = bool(bare) and name.startswith(bare) and bare not in _OWN_NAMES
+    return bare == name or (is_short and not in_full)
 
 
-def is_option_file(name: str, flavour: str) -> bool:
-    """Tell whether !includedir reads a file of this name.
-
-    MariaDB looks at what follows its last dot, MySQL at what follows the first.
-    """
-    return name.endswith(".cnf") and (flavour == "mariadb" or name.count(".") == 1)
+def is_option_file(name: str) -> bool:
+    """Tell whether !includedir reads a file of this name: by what follows its last dot."""
+    return name.endswith(".cnf")
 
 
 def boolean(value: str | None) -> str:
@@ -249,4 +260,9 @@ def _included(line: Line, file: str, names: Names, flavour: str) -> list[str]:
     found = names(path)
     if found is None:
         raise refusal(file, line.number, line.raw, f"a directory that is there ({path} is not)")
-    return [posixpath.join(path, name) for name in byte_order(found) if is_option_file(name, flavour)]
+    read = [name for name in byte_order(found) if is_option_file(name)]
+    # What follows the first dot counts for older ones.
+    if flavour == "mysql" and any(name.count(".") > 1 for name in read):
+        wanted = f"names with one dot in {path}, as versions of MySQL differ over more"
+        raise refusal(file, line.number, line.raw, wanted, "rename them")
+    return [posixpath.join(path, name) for name in read]

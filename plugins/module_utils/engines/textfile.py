@@ -65,8 +65,8 @@ class Setting(NamedTuple):
 class Effective(NamedTuple):
     """What a server reads from all its files.
 
-    `settings` holds the one of each name that counts, `overridden` those that it beats, in the order
-    in which they are read; `files` are the paths of all files that were read, in that order.
+    `settings` holds the one of each name that counts, in the order in which these are read, `overridden`
+    those that it beats, in that order; `files` are the paths of all files that were read, in that order.
     """
 
     settings: dict[str, Setting]
@@ -135,7 +135,9 @@ def settled(pairs: Iterable[tuple[str, Setting]], files: list[str], first: bool 
     """Return what counts of all that was read: the last one of each name, or the first."""
     found: dict[str, list[Setting]] = {}
     for name, setting in pairs:
-        found.setdefault(name, []).append(setting)
+        each = found.get(name, []) if first else found.pop(name, [])
+        each.append(setting)
+        found[name] = each
     counts = 0 if first else -1
     return Effective(
         {name: each[counts] for name, each in found.items()},

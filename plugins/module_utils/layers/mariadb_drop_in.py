@@ -95,7 +95,7 @@ def beaten(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -
         if kept[name].word != word
     ]
     remedies = dict.fromkeys(
-        _remedy(name, str(kept[name].origin)) for name, word in wanted.items() if kept[name].word != word
+        _remedy(name, kept[name].origin) for name, word in wanted.items() if kept[name].word != word
     )
     if not left:
         return ""
@@ -169,10 +169,12 @@ def _own(seen: Sight) -> list[str]:
     return [*PLACES, *(posixpath.dirname(path) for path in mains)]
 
 
-def _remedy(name: str, origin: str) -> str:
+def _remedy(name: str, origin: str | None) -> str:
     held = options.held(name, origin)
     if held:
         return held
+    if origin is None:
+        return "mend that, then run again"
     if origin.startswith("default of"):
         return "the file is not read"
     return f"take it away at {origin}"

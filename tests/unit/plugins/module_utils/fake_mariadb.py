@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import mariadb_options as options
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import mariadb_words as words
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     CHANGE_TIMEOUT,
     READ_TIMEOUT,
     ChangeFailed,
     Result,
     Status,
+    Unobservable,
 )
 
 from .fake_proc import FakeProcess, ProcHost
@@ -59,7 +63,8 @@ class MariaHost(ProcHost):
     `login`: the arguments that are let in; `unflushed`: what of its log waits to be flushed, `log` in
     InnoDB's, `binlog` in the kernel's memory; `deaf`: settings that it takes and forgets; `owners`:
     path -> (mode, user, group) as stat(1) says them. After a restart it `ends` at once, or is silent for
-    `silent` seconds.
+    `silent` seconds. `stated`: what its program says that it would start with, other than what our own
+    reading of its files makes of them; None has it say nothing.
     """
 
     def __init__(self, version: str = MARIADB, running: bool = True, argv: tuple[str, ...] = ()) -> None:
@@ -88,6 +93,7 @@ class MariaHost(ProcHost):
         self.restarts = 0
         self.ends = False
         self.silent = 0
+        self.stated: dict[str, str] | None = {}
         self.files.update(FILES)
         self.files.update(dict.fromkeys([self.program, "/usr/bin/mariadb", "/usr/bin/mysql"], ""))
         self.files[f"/lib/systemd/system/{self.unit}"] = ""
@@ -107,6 +113,9 @@ class MariaHost(ProcHost):
         if argv[0].startswith("/usr/bin/m"):
             self.asked.append(tuple(argv))
             return self._answer(argv)
+        if argv[0] == "setpriv" and argv[-2:] == ["--help", "--verbose"]:
+            self.asked.append(tuple(argv))
+            return self._help(argv)
         if argv == [self.program, "--no-defaults", "--version"]:
             self.asked.append(tuple(argv))
             return Result(0, f"{self.program}  Ver {self.version} for Linux on x86_64\n", "")
@@ -173,6 +182,38 @@ class MariaHost(ProcHost):
         if self.redo:
             rows.append(f"Innodb_redo_log_enabled\t{self.redo}\n")
         return Result(0, "".join(rows), "")
+
+    def _help(self, argv: list[str]) -> Result:
+        """Answer as the program does: oracles/mariadb.py holds our reading against a real one."""
+        if self.stated is None:
+            return Result(7, "", "unknown variable\n")
+        first = argv.index(self.program)
+        given = dict(word.split("=", 1) for word in argv[argv.index("env") + 1 : first])
+        version = words.release(self.version)
+        assert version
+        begun = options.start(argv[first:], given, self.program)
+        uid, gid = (argv[number].partition("=")[2] for number in (1, 2))
+        groups = argv[3].partition("=")[2].split(",")
+        rows = {name: self._default(version, name) for name in words.names(version) if name != words.REDO}
+        if version.is_mariadb:
+            rows[words.NO_SYNC] = "FALSE"
+        with contextlib.suppress(Unobservable):
+            found = options.effective(options.Files(self, "", (uid, gid, *groups)), begun, version)
+            for name in rows:
+                with contextlib.suppress(Unobservable):
+                    last = options.said(name, options.Reading(version, begun, found))
+                    if last:
+                        rows[name] = "TRUE" if last[0] is None else last[0]
+        if rows[words.LOG_BIN] == "0":
+            rows[words.LOG_BIN] = "(No default value)"
+        rows.update(self.stated)
+        table = "".join(f"{name.replace('_', '-'):<60} {value}\n" for name, value in sorted(rows.items()))
+        heading = "Variables (--variable-name=value)\nand boolean options {FALSE|TRUE}  Value\n----- -----\n"
+        return Result(0, f"{self.program}  Ver {self.version}\n\n{heading}{table}\nTo see\n", "")
+
+    def _default(self, version: words.Release, name: str) -> str:
+        word = words.default(version, name)
+        return ("mysqld-bin" if word == "ON" else "0") if name == words.LOG_BIN else word
 
     def _escaped(self, value: str) -> str:
         return value.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")

@@ -20,6 +20,7 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_fir
     FakeDatabase,
     FirebirdHost,
 )
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_mariadb import MariaHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_postgresql import FakePostgresql
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_proc import (
     BOOT_ID,
@@ -98,7 +99,7 @@ def test_databases_are_looked_for_where_the_inventory_names_them(
 
 
 @pytest.mark.parametrize(
-    "host", [FakePostgresql(), FirebirdHost(a=FakeDatabase()), with_mssql(), with_faircom()]
+    "host", [FakePostgresql(), FirebirdHost(a=FakeDatabase()), MariaHost(), with_mssql(), with_faircom()]
 )
 def test_the_commands_that_are_run_are_required(host: ProcHost) -> None:
     host.start(FIREBIRD)

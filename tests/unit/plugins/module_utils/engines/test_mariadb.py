@@ -237,7 +237,7 @@ def test_a_dedicated_server_of_mysql_8_0_does_not_flush() -> None:
 
 @pytest.mark.parametrize(
     ("value", "word"),
-    [("9", "3"), ("-1", "0"), ("'2'", "2"), ("1k", "3"), ("two", None), ("", None), ("1 1", None)],
+    [("9", "3"), ("-1", None), ("'2'", "2"), ("1k", "3"), ("two", None), ("", None), ("1 1", None)],
 )
 def test_numbers_as_the_server_takes_them(value: str, word: str | None) -> None:
     host = MariaHost()
@@ -263,14 +263,151 @@ def test_the_binary_log_is_off_only_where_it_is_skipped(line: str, word: str) ->
     assert setting(MariaHost(MYSQL, argv=(f"--{line}",)), "log_bin")[1] in (word, "OFF")
 
 
-def test_an_option_that_may_be_short_for_a_setting_is_unknown() -> None:
-    host = MariaHost()
-    host.files[SERVER_CNF] = "[mysqld]\nsync_bin = 1\n"
-    assert setting(host, BINLOG)[1] == "unknown"
+def stating(version: str = MARIADB, argv: tuple[str, ...] = (), **stated: str) -> MariaHost:
+    """Return a server whose program says that it would start with these values."""
+    host = MariaHost(version, argv=argv)
+    host.stated = stated
+    return host
+
+
+def helped(host: ProcHost) -> list[tuple[str, ...]]:
+    """Return the commands that asked a server's program."""
+    return [argv for argv in host.asked if argv[0] == "setpriv"]
+
+
+@pytest.mark.fact(62)
+@pytest.mark.parametrize(
+    "line",
+    ["InnoDB_Flush_Log_At_Trx_Commit=0", f"maximum-{LOG}=0", "innodb_flush_log_at_trx=0", f"LOOSE-{LOG}=0"],
+)
+def test_an_option_by_another_name_is_what_the_program_says(line: str) -> None:
+    host = stating(**{LOG: "0"})
+    host.files[SERVER_CNF] = f"[mysqld]\n{LOG} = 1\n{line}\n"
+    assert setting(host, LOG)[1:] == ("0", f"{SERVER_CNF} line 3")
+    # Nobody else knows what it means.
+    host.uids["/usr/sbin"] = 1000
+    found = seen(host)["settings"][LOG]
+    assert (found["persisted"], found["reason"]) == (
+        "unknown",
+        f"{SERVER_CNF} line 3: an option there may mean {LOG}: write it out, in small letters",
+    )
+    # The last word is plain.
+    host.files[LATER] = f"[mysqld]\n{LOG} = 2\n"
+    assert setting(host, LOG)[1:] == ("2", f"{LATER} line 2")
+
+
+@pytest.mark.fact(62)
+@pytest.mark.parametrize("line", ["DEBUG_NO_SYNC", "debug-no=1", "skip-DEBUG-no-sync=0"])
+def test_an_option_that_no_variable_shows_is_found_by_another_name(line: str) -> None:
+    host = stating(debug_no_sync="TRUE")
+    host.files[SERVER_CNF] = f"[mysqld]\n{line}\n"
+    (override,) = seen(host)["overrides"]
+    assert (override["setting"], override["source"]) == ("debug_no_sync", f"{SERVER_CNF} line 2")
+    host.uids["/usr/sbin"] = 1000
+    found = seen(host)
+    assert (found["overrides"], found["evidence"]["debug_no_sync"]["value"]) == ([], "unknown")
+
+
+def test_a_command_line_s_other_names_are_found_too() -> None:
+    host = stating(argv=("--Sync-Bin=5",), sync_binlog="5")
+    assert setting(host, BINLOG)[1:] == ("5", "its command line")
+
+
+def test_mysql_takes_names_in_full_only() -> None:
     mysql = MariaHost(MYSQL)
-    mysql.files[SERVER_CNF] = "[mysqld]\nsync_bin = 1\n"
+    mysql.files[SERVER_CNF] = "[mysqld]\nsync_bin = 0\n"
     assert setting(mysql, BINLOG)[1] == "1"
-    assert setting(MariaHost(argv=("--sync-bin=1",)), BINLOG)[1] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs"),
+    [(LOG, "0"), (BINLOG, "1"), (DOUBLEWRITE, "FALSE"), (METHOD, "nosync"), ("log_bin", "x")],
+)
+def test_where_the_program_says_otherwise_nothing_is_known(name: str, theirs: str) -> None:
+    host = stating(**{name: theirs})
+    found = seen(host)["settings"][name]
+    assert found["persisted"] == "unknown"
+    assert "/usr/sbin/mariadbd --help --verbose tells" in found["reason"]
+    other = LOG if name != LOG else BINLOG
+    assert seen(host)["settings"][other]["persisted"] != "unknown"
+
+
+def test_where_the_program_alone_knows_of_an_option_that_no_variable_shows_nothing_is_known() -> None:
+    assert seen(stating(debug_no_sync="TRUE"))["evidence"]["debug_no_sync"]["value"] == "unknown"
+
+
+def test_a_log_that_is_called_0_is_not_told_from_none() -> None:
+    # Seen with MariaDB 10.5, 10.11 and 11.8: both are shown as 0.
+    for line, word in (("skip-log-bin", "OFF"), ("log-bin = 0", "ON")):
+        host = stating(log_bin="0")
+        host.files[SERVER_CNF] = f"[mysqld]\n{line}\n"
+        assert setting(host, "log_bin")[1] == word
+
+
+@pytest.mark.parametrize("twice", [True, False])
+def test_an_answer_without_a_value_or_with_two_is_none(twice: bool) -> None:
+    host = stating(init_connect=f"a\n{LOG.replace('_', '-')}   1") if twice else MariaHost()
+    host.stated = host.stated if twice else None
+    found = seen(host)
+    assert {kind["persisted"] for kind in found["settings"].values()} == {"unknown"}
+    assert f"{2 if twice else 0} values of {LOG}" in found["settings"][LOG]["reason"]
+    assert found["evidence"]["debug_no_sync"]["value"] == "unknown"
+
+
+def test_a_server_without_innodb_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = MariaHost()
+    whole = host._help
+    why = "[ERROR] Parsing options for plugin 'InnoDB' failed. Disabling plugin"
+    monkeypatch.setattr(host, "_help", lambda argv: whole(argv)._replace(stderr=why))
+    assert "InnoDB cannot start" in seen(host)["settings"][LOG]["reason"]
+
+
+def test_a_program_that_does_not_answer_in_time_leaves_all_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(argv: list[str]) -> Result:
+        raise Unobservable(" ".join(argv))
+
+    host = MariaHost(argv=("--wsrep-sst-auth=secret-word",))
+    monkeypatch.setattr(host, "_help", hang)
+    assert "no answer in time" in seen(host)["settings"][LOG]["reason"]
+
+
+def test_what_mysql_chooses_by_itself_need_not_be_what_it_says() -> None:
+    host = stating("8.4.3", **{METHOD: "fsync", "log_bin": "(No default value)"})
+    assert (setting(host, METHOD)[1], setting(host, "log_bin")[1]) == ("O_DIRECT", "ON")
+    assert setting(stating("8.4.3", **{METHOD: "nosync"}), METHOD)[1] == "unknown"
+    host.files[SERVER_CNF] = f"[mysqld]\n{METHOD} = O_DIRECT\n"
+    assert setting(host, METHOD)[1] == "unknown"
+
+
+def test_the_program_is_asked_as_the_server_s_user_with_its_arguments_and_environment() -> None:
+    host = MariaHost(argv=("--defaults-file=/srv/x.cnf", "--daemonize", "--user=mysql", "--", "--no-help"))
+    seen(host)
+    assert helped(host) == [
+        (
+            *("setpriv", "--reuid=26", "--regid=27", "--groups=30", "--", "env", "HOME=/nonexistent"),
+            *("/usr/sbin/mariadbd", "--defaults-file=/srv/x.cnf", "--user=mysql"),
+            *("--datadir=/", "--help", "--verbose"),
+        )
+    ]
+
+
+def test_a_stopped_server_s_program_is_asked_as_its_account() -> None:
+    host = MariaHost(running=False)
+    host.stated = {LOG: "0"}
+    assert seen(host)["settings"][LOG]["persisted"] == "unknown"
+    assert helped(host)[0][:4] == ("setpriv", "--reuid=104", "--regid=110", "--clear-groups")
+    del host.files["/etc/passwd"]
+    assert seen(host)["settings"][LOG]["persisted"] == "1"
+
+
+def test_no_program_is_asked_as_root_nor_one_that_others_may_change() -> None:
+    host = MariaHost()
+    host.files[f"/proc/{PID}/status"] = "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nGroups:\t0 \n"
+    assert setting(host, LOG)[1] == "1"
+    other = MariaHost()
+    other.modes["/usr/sbin/mariadbd"] = 0o775
+    assert setting(other, LOG)[1] == "1"
+    assert helped(host) == helped(other) == []
 
 
 def test_no_line_of_an_option_file_is_shown() -> None:
@@ -491,9 +628,14 @@ def test_a_stopped_server_has_what_its_files_say() -> None:
     assert clients(host) == []
 
 
-def test_a_stopped_server_whose_unit_gives_options_is_unknown() -> None:
+@pytest.mark.parametrize(
+    "given", ["--sync-binlog=0", "--SYNC-BINLOG=0", "--sync-b 0", "--debug-no", "--loose-Inno=0"]
+)
+def test_a_stopped_server_whose_unit_gives_options_is_unknown(given: str) -> None:
     host = MariaHost(running=False)
-    host.units[host.unit]["ExecStart"] = "{ path=/usr/sbin/mariadbd ; argv[]=mariadbd --sync-binlog=0 ; }"
+    host.units[host.unit]["ExecStart"] = "{ path=/usr/sbin/mariadbd ; argv[]=mariadbd --user=mysql ; }"
+    assert seen(host)["settings"][LOG]["persisted"] == "1"
+    host.units[host.unit]["ExecStart"] = f"{{ path=/usr/sbin/mariadbd ; argv[]=mariadbd {given} ; }}"
     assert "gives options of its own" in seen(host)["settings"][LOG]["reason"]
 
 

@@ -138,6 +138,14 @@ def test_values(line: str, wanted: str | None) -> None:
         ("skip-name-resolve", None, ("skip_name_resolve", None)),
         ("loose_skip_networking", "1", ("skip_networking", "1")),
         ("maximum-sync_binlog", "1", ("maximum_sync_binlog", "1")),
+        ("loose-maximum-sync_binlog", "1", ("maximum_sync_binlog", "1")),
+        ("maximum-loose-sync_binlog", "1", ("sync_binlog", "1")),
+        ("autoset_sync_binlog", None, ("autoset_sync_binlog", None)),
+        ("SKIP_sync_binlog", None, ("SKIP_sync_binlog", None)),
+        ("skip_Sync_Binlog", None, ("Sync_Binlog", "0")),
+        ("log-bin", "0", ("log_bin", "./0")),
+        ("loose_log-bin", "1", ("log_bin", "./1")),
+        ("log_bin", "/srv/log", ("log_bin", "/srv/log")),
         ("skip", None, ("skip", None)),
         ("skip_", None, ("skip_", None)),
     ],
@@ -230,6 +238,11 @@ def test_the_last_word_counts_whatever_its_group_and_file() -> None:
     assert found.settings["user"] == ("a", "/etc/mysql/my.cnf", 5)
 
 
+def test_what_counts_stands_in_the_order_in_which_it_is_read() -> None:
+    found = effective({"my.cnf": "[mysqld]\na = 1\nb = 2\na = 3\n"})
+    assert [(name, setting.value) for name, setting in found.settings.items()] == [("b", "2"), ("a", "3")]
+
+
 def test_mysql_reads_other_groups_and_an_instance_its_own() -> None:
     files = {"my.cnf": "[mysqld]\na = 1\n[mysqld-8.0]\nb = 2\n[mariadb]\nc = 3\n[mysqld2]\na = 4\n"}
     assert {
@@ -272,30 +285,61 @@ def test_deep_includes_are_passed_over_and_floods_refused() -> None:
         effective({"my.cnf": "!include /etc/mysql/my.cnf\n" * 3})
 
 
-def test_possible_abbreviations_are_found() -> None:
-    found = effective(
-        {"my.cnf": "[mysqld]\ninnodb = ON\ninnodb_flush_log_at = 0\nskip-sync-bin\nsync_binlog = 1\n"}
-    )
-    assert my_cnf.abbreviations(found, "innodb_flush_log_at_trx_commit") == [("0", "/etc/mysql/my.cnf", 3)]
-    assert my_cnf.abbreviations(found, "sync_binlog") == [("0", "/etc/mysql/my.cnf", 4)]
-    assert my_cnf.abbreviations(found, "innodb_doublewrite") == []
+@pytest.mark.fact(62)
+@pytest.mark.parametrize(
+    "written, name, may",
+    [
+        ("innodb_flush_log_at", "innodb_flush_log_at_trx_commit", True),
+        ("InnoDB_Flush_Log_At_Trx_Commit", "innodb_flush_log_at_trx_commit", True),
+        ("Skip_Innodb_Doublewrite", "innodb_doublewrite", True),
+        ("LOOSE_MAXIMUM_SYNC_BIN", "sync_binlog", True),
+        ("maximum_sync_binlog", "sync_binlog", True),
+        ("autoset_sync_binlog", "sync_binlog", True),
+        ("debug_no", "debug_no_sync", True),
+        ("DEBUG_NO_SYNC", "debug_no_sync", True),
+        ("debug", "debug_no_sync", False),
+        ("innodb", "innodb_doublewrite", False),
+        ("log", "log_bin", False),
+        ("sync_binlog", "sync_binlog", False),
+        ("sync_binlog_x", "sync_binlog", False),
+        ("maximum_", "sync_binlog", False),
+        ("", "sync_binlog", False),
+    ],
+)
+def test_what_may_mean_an_option_by_another_name(written: str, name: str, may: bool) -> None:
+    assert my_cnf.may_mean(written, name) is may
+
+
+def test_where_names_are_taken_in_full_only_their_letters_and_prefixes_may_differ() -> None:
+    assert not my_cnf.may_mean("sync_bin", "sync_binlog", in_full=True)
+    assert my_cnf.may_mean("SYNC_binlog", "sync_binlog", in_full=True)
+    assert my_cnf.may_mean("maximum_sync_binlog", "sync_binlog", in_full=True)
 
 
 @pytest.mark.parametrize(
-    "name, mariadb, mysql",
+    "name, is_read",
     [
-        ("99-durable-dbhost.cnf", True, True),
-        # Seen with 10.11.19: the last dot counts.
-        ("99-durable.dbhost.cnf", True, False),
-        ("x.cnf.bak", False, False),
-        (".cnf", True, True),
-        ("x.CNF", False, False),
-        ("cnf", False, False),
+        ("99-durable-dbhost.cnf", True),
+        # Seen with MariaDB 10.5, 10.11 and 11.8, and MySQL 9.7.
+        ("99-durable.dbhost.cnf", True),
+        (".x.cnf", True),
+        ("x.cnf.bak", False),
+        (".cnf", True),
+        ("x.CNF", False),
+        ("cnf", False),
     ],
 )
-def test_names_that_includedir_reads(name: str, mariadb: bool, mysql: bool) -> None:
-    assert my_cnf.is_option_file(name, "mariadb") is mariadb
-    assert my_cnf.is_option_file(name, "mysql") is mysql
+def test_names_that_includedir_reads(name: str, is_read: bool) -> None:
+    assert my_cnf.is_option_file(name) is is_read
+
+
+def test_a_name_over_which_versions_differ_is_refused() -> None:
+    files = {"my.cnf": "[mysqld]\n!includedir /etc/mysql/d\n", "d/a.b.cnf": "[mysqld]\na = 1\n"}
+    assert effective(files).settings["a"].value == "1"
+    with pytest.raises(Malformed, match=r"my.cnf line 2: .*versions of MySQL differ.*rename them"):
+        effective(files, "mysql", "8.0.36")
+    del files["d/a.b.cnf"]
+    assert effective({**files, "d/a.b": "[x"}, "mysql", "8.0.36").settings == {}
 
 
 def test_booleans() -> None:
