@@ -62,7 +62,7 @@ def databases(
             _claim(found, configured, line, file)
         if inside and line.kind == "setting":
             found[line.section].settings.setdefault(line.name, Setting(line.value, file, line.number))
-    return list(found.values()), files
+    return list(found.values()), list(dict.fromkeys(files))
 
 
 def _claim(found: Mapping[str, Database], configured: dict[str, str], line: Line, file: str) -> None:

@@ -103,7 +103,7 @@ def effective(read: Read, names: Names, main: str) -> Effective:
         for file, line in read_lines(read, names, main, files)
         if line.kind == "setting"
     ]
-    return settled(pairs, files, first=True)
+    return settled(pairs, list(dict.fromkeys(files)), first=True)
 
 
 def read_lines(
@@ -111,8 +111,8 @@ def read_lines(
 ) -> list[tuple[str, Line]]:
     """Return (file, line) of a file and, in place, of those that it includes; add their paths to `files`.
 
-    A file that was read is not read again. A pattern may find nothing; a plain path must be there. Firebird takes
-    what a pattern finds as the directory has it, and that nobody can tell.
+    A pattern may find nothing; a plain path must be there. Firebird takes what a pattern finds as the directory
+    has it, and that nobody can tell. It reads a file again that it has read, and refuses one that includes itself.
     """
     text = read(main)
     if text is None:
@@ -129,7 +129,6 @@ def read_lines(
             texts = [
                 read_lines(read, names, path, files, blocks, depth + 1)
                 for path in _included(line, main, read, names)
-                if path not in files
             ]
             _expect_any_order(texts, main, line)
             found += (pair for text in texts for pair in text)
