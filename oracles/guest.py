@@ -34,7 +34,7 @@ def ask(case: Case, seed: int) -> Answer:
 def run(case: Case, known: dict[str, str], first: int, count: int, seconds: float) -> dict[str, Any]:
     """Ask so many cases, or as many as the time allows; return the counts, and disagreements by class.
 
-    `disagreed` is {class: {count, seen: [[seed, text]]}}; the class '' is of those that nobody named.
+    `disagreements` is {class: {count, seen: [[seed, text]]}}; the class '' is of those that nobody named.
     """
     counts = dict.fromkeys((AGREED, DECLINED, DISAGREED), 0)
     found: dict[str, dict[str, Any]] = {}
@@ -50,7 +50,7 @@ def run(case: Case, known: dict[str, str], first: int, count: int, seconds: floa
             )
             of_class["count"] += 1
             of_class["seen"] += [[seed, answer.seen]][: MOST_SHOWN - len(of_class["seen"])]
-    return {**counts, "disagreements": found, "seconds": time.monotonic() - started}
+    return {**counts, "disagreements": found, "known": known, "seconds": time.monotonic() - started}
 
 
 def main(name: str, first: str, count: str, seconds: str) -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import tarfile
 import tempfile
@@ -18,8 +17,11 @@ from lab.machine import Machine
 ROOT = Path(__file__).resolve().parent.parent
 HOME = "/root/oracles"
 PACKAGE = "ansible_collections/durable/dbhost/plugins/module_utils"
-#: The oracles, each a module of this package.
-NAMES = ("fstab", "units", "mariadb", "postgresql")
+#: The scenarios whose machines have the programs -> the oracles that are asked there; each is a module of this package.
+SCENARIOS = {"engines": ("fstab", "units", "firebird", "mariadb", "postgresql"), "power": ("upsmon",)}
+NAMES = tuple(name for names in SCENARIOS.values() for name in names)
+#: Of each in a scenario: cases, or seconds if these are over first.
+FEW, SHORTLY = 300, 6.0
 #: Seconds more than asked for that a run may take: the last case, and what it prepares.
 GRACE = 120.0
 
@@ -44,12 +46,16 @@ def ask(machine: Machine, name: str, first: int, count: int, seconds: float) -> 
     return found
 
 
+def ask_shortly(machine: Machine, name: str) -> tuple[str, bool]:
+    """Run a few cases, the same each time, on a machine of a scenario; return what `report` does."""
+    return report(name, ask(machine, name, 0, FEW, SHORTLY))
+
+
 def report(name: str, found: dict[str, Any]) -> tuple[str, bool]:
     """Return a text of what came out, and whether it is well.
 
     It is not where a disagreement has no name, or where not a single case was agreed on.
     """
-    known: dict[str, str] = importlib.import_module(f"oracles.{name}").KNOWN
     cases = found["agreed"] + found["declined"] + found["disagreed"]
     lines = [
         f"{name}: {cases} cases in {found['seconds']:.0f} s: {found['agreed']} agreed, {found['declined']} declined,"
@@ -57,7 +63,7 @@ def report(name: str, found: dict[str, Any]) -> tuple[str, bool]:
     ]
     for label, of_class in sorted(found["disagreements"].items()):
         lines.append(
-            f"  {of_class['count']} {label or 'WITHOUT A NAME'}: {known.get(label, 'nobody knows why')}"
+            f"  {of_class['count']} {label or 'WITHOUT A NAME'}: {found['known'].get(label, 'nobody knows why')}"
         )
         if not label:
             lines += [f"    SEED={seed} COUNT=1: {seen}" for seed, seen in of_class["seen"]]

@@ -99,8 +99,8 @@ _ODD_LINES = (
         "[X-Mount]",
         "[Mount]x",
         "[Mou\\",
-        "Opti\\",
-        "ons=ro",
+        "Optio\\",
+        "ns=ro",
     ),
     *(
         "Options=a%%b",

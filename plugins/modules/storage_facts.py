@@ -32,7 +32,7 @@ options:
     default: []
 requirements:
   - udevadm for names that stay, systemd-detect-virt; hdparm for SATA disks, sdparm for SCSI and SAS, nvme-cli for NVMe;
-    dumpe2fs for ext2, ext3 and ext4; dmsetup for LVM, dm-crypt and multipath. What is missing makes values unknown.
+    od for ext2, ext3 and ext4; dmsetup for LVM, dm-crypt and multipath. What is missing makes values unknown.
 author:
   - durable.dbhost contributors (@durable-db)
 """

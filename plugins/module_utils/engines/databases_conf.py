@@ -62,7 +62,7 @@ def databases(
             _claim(found, configured, line, file)
         if inside and line.kind == "setting":
             found[line.section].settings.setdefault(line.name, Setting(line.value, file, line.number))
-    return list(found.values()), files
+    return list(found.values()), list(dict.fromkeys(files))
 
 
 def _claim(found: Mapping[str, Database], configured: dict[str, str], line: Line, file: str) -> None:
@@ -83,6 +83,8 @@ def _path(line: Line, file: str, macros: Mapping[str, str]) -> tuple[str | None,
         path = firebird_conf.resolve(line.value or "", macros, file)
     except ValueError as error:
         return None, str(error), False
+    if path.startswith("/") and "\\" in path:
+        return None, f"{path[:80]!r} has a backslash, which Firebird takes for a slash: write that", False
     if path.startswith("/"):
         return path, None, False
     if re.match(r"[^/]+:", path) or path.startswith("\\\\"):

@@ -103,7 +103,7 @@ def effective(read: Read, names: Names, main: str) -> Effective:
         for file, line in read_lines(read, names, main, files)
         if line.kind == "setting"
     ]
-    return settled(pairs, files, first=True)
+    return settled(pairs, list(dict.fromkeys(files)), first=True)
 
 
 def read_lines(
@@ -111,7 +111,8 @@ def read_lines(
 ) -> list[tuple[str, Line]]:
     """Return (file, line) of a file and, in place, of those that it includes; add their paths to `files`.
 
-    A file that was read is not read again. A pattern may find nothing; a plain path must be there.
+    A pattern may find nothing; a plain path must be there. Firebird takes what a pattern finds as the directory
+    has it, and that nobody can tell. It reads a file again that it has read, and refuses one that includes itself.
     """
     text = read(main)
     if text is None:
@@ -125,10 +126,24 @@ def read_lines(
     for line in parse(text, main, blocks):
         found.append((main, line))
         if line.kind == "include":
-            for path in _included(line, main, read, names):
-                if path not in files:
-                    found += read_lines(read, names, path, files, blocks, depth + 1)
+            texts = [
+                read_lines(read, names, path, files, blocks, depth + 1)
+                for path in _included(line, main, read, names)
+            ]
+            _expect_any_order(texts, main, line)
+            found += (pair for text in texts for pair in text)
     return found
+
+
+def _expect_any_order(texts: Sequence[Sequence[tuple[str, Line]]], file: str, include: Line) -> None:
+    """Raise Malformed where two files that one pattern finds set the same: the directory's order decides."""
+    seen: set[str] = set()
+    for text in texts:
+        keys = {line.name for _file, line in text if line.kind == "setting" and not line.section}
+        if keys & seen:
+            wanted = f"{', '.join(sorted(keys & seen))} in one of these files alone: they are read in no known order"
+            raise refusal(file, include.number, include.raw, wanted)
+        seen |= keys
 
 
 def resolve(value: str, macros: Mapping[str, str], file: str) -> str:
@@ -190,6 +205,10 @@ def _line(number: int, raw: str, file: str, blocks: bool) -> Line:
         kind = "open" if value.brace else "setting"
         return Line(number, raw, kind, name=name, value=value.text, start=value.start, end=value.end)
     alone = raw.partition("#")[0].strip(_BLANKS)
+    if blocks and alone == "{" and "#" in raw:
+        raise refusal(
+            file, number, raw, "no comment behind an opening brace: Firebird passes over such a block"
+        )
     if blocks and alone in ("{", "}"):
         return Line(number, raw, "open" if alone == "{" else "close")
     raise refusal(file, number, raw, "'Key = Value'" + (" or a brace on a line of its own" if blocks else ""))

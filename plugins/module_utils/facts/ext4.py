@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
+from uuid import UUID
 
 from .kernels import version
 from .mountwords import fold
@@ -18,6 +19,18 @@ _DEFAULTS = {
     "journal_data_writeback": "data=writeback",
     "nobarrier": "nobarrier",
 }
+#: Shows the superblock of a device, which follows: its bytes, because dumpe2fs prints label and last mount point
+#: as they are, with the newlines in them.
+SHOW = ("od", "-An", "-v", "-tx1", "-j1024", "-N1024")
+SIZE = 1024
+#: Where what lies in a superblock, and its bits (struct ext4_super_block of the kernel).
+_MAGIC, _FEATURES, DEFAULTS, JOURNAL_DEVICE = 0x38, 0x5C, 0x100, 0xE4
+_UUID, MOUNT_OPTIONS = slice(0x68, 0x78), slice(0x200, 0x240)
+#: The fields that say what a mount becomes, the UUID aside.
+MEANING = (slice(_MAGIC, _MAGIC + 2), *(slice(at, at + 4) for at in (_FEATURES, DEFAULTS, JOURNAL_DEVICE)))
+_HAS_JOURNAL = 0x4
+_JOURNAL_MODE, _NOBARRIER = 0x60, 0x100
+_JOURNAL_MODES = {0x20: "data=journal", 0x40: "data=ordered", 0x60: "data=writeback"}
 #: Default data= of a superblock -> options that the kernel then refuses, in the mount or in the remount
 #: that makes the root writable.
 _REFUSED_WITH = {
@@ -34,7 +47,7 @@ class Superblock(NamedTuple):
     """What the superblock makes a mount do: the default options, and where the journal is.
 
     `journal` is internal, external or none. Which device an external one is on, the superblock
-    knows only as of the day it was made. `uuid` is '' where dumpe2fs names none.
+    knows only as of the day it was made. `uuid` is '' where it has none.
     """
 
     options: tuple[str, ...]
@@ -50,24 +63,36 @@ def parse_running(text: str) -> dict[str, str]:
     return fold(text.split())
 
 
+def shown(superblock: bytes) -> str:
+    """Return what SHOW says of the bytes of a superblock."""
+    rows = (superblock[at : at + 16] for at in range(0, len(superblock), 16))
+    return "".join("".join(f" {byte:02x}" for byte in row) + "\n" for row in rows)
+
+
+def as_bytes(text: str) -> bytes:
+    """Return the bytes of a superblock from what SHOW says. Raises ValueError for anything else."""
+    raw = bytes.fromhex(text)
+    if len(raw) != SIZE or raw[_MAGIC : _MAGIC + 2] != b"\x53\xef":
+        raise ValueError("there is no ext2, ext3 or ext4 superblock")
+    return raw
+
+
 def parse_superblock(text: str) -> Superblock:
-    """Return what `dumpe2fs -h` says. Raises ValueError when it does not name its features."""
-    fields: dict[str, str] = {}
-    for line in text.splitlines():
-        name, separator, value = line.partition(":")
-        if separator:
-            fields.setdefault(name.strip(), value.strip())
-    if "Filesystem features" not in fields:
-        raise ValueError("dumpe2fs named no file system features")
-    names = fields.get("Default mount options", "").split()
-    defaults = [_DEFAULTS[name] for name in names if name in _DEFAULTS]
+    """Return what SHOW says of a superblock. Raises ValueError where there is none."""
+    raw = as_bytes(text)
+    features, defaults, device = (
+        int.from_bytes(raw[at : at + 4], "little") for at in (_FEATURES, DEFAULTS, JOURNAL_DEVICE)
+    )
     # tune2fs -E mount_opts=...: kept as one text, applied after the defaults.
-    extended = [option for option in fields.get("Mount options", "").split(",") if option]
-    uuid = fields.get("Filesystem UUID", "").lower()
-    if "has_journal" not in fields["Filesystem features"].split():
-        return Superblock((*defaults, *extended), "none", uuid)
-    is_external = int(fields.get("Journal device", "0"), 16) != 0
-    return Superblock((*defaults, *extended), "external" if is_external else "internal", uuid)
+    extended = raw[MOUNT_OPTIONS].partition(b"\0")[0].decode("utf-8", "surrogateescape")
+    options = (
+        *filter(None, [_JOURNAL_MODES.get(defaults & _JOURNAL_MODE)]),
+        *(["nobarrier"] if defaults & _NOBARRIER else []),
+        *(option for option in extended.split(",") if option),
+    )
+    number = UUID(bytes=raw[_UUID])
+    journal = "none" if not features & _HAS_JOURNAL else "external" if device else "internal"
+    return Superblock(options, journal, str(number) if number.int else "")
 
 
 def persisted(superblock: Superblock, options: tuple[str, ...]) -> dict[str, str]:

@@ -47,12 +47,12 @@ class FileSystems:
             node = f"/dev/block/{mount.device}"
             if not self.host.exists("/dev/block"):
                 node = f"/dev/{self.blocks.name_of(mount.device)}"
-            result = self.host.run(["dumpe2fs", "-h", node])
+            result = self.host.run([*ext4.SHOW, node])
             if result.rc != 0:
                 raise Unobservable(f"exit {result.rc}: {' '.join(result.stderr.split())}")
             return ext4.parse_superblock(result.stdout), None
         except (Unobservable, ValueError) as error:
-            return None, f"dumpe2fs: {error}"
+            return None, f"superblock: {error}"
 
     def running(self, mount: Mount) -> dict[str, Observation]:
         """Return `barrier` and `data_mode` as they are in force."""

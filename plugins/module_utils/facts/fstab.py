@@ -61,27 +61,25 @@ def parse(text: str) -> list[Entry]:
             fields = fields[:_MOST_FIELDS]
         numbers_are_numbers = all(field.isascii() and field.isdigit() for field in fields[4:])
         if not 3 <= len(fields) <= _MOST_FIELDS or not numbers_are_numbers or _STRANGE.search(line):
-            raise _refusal(
-                row,
-                _what_is_wrong(line, fields),
-                "'device target type options [dump] [pass]', and a comment behind all six only",
-            )
+            wanted = "'device target type options [dump] [pass]', and a comment behind all six only"
+            raise _refusal(row, _what_is_wrong(line, fields), wanted)
         if any(_as_libmount(field) != _as_systemd(field) for field in fields[:3]):
-            raise _refusal(
-                row,
-                "an escape that systemd does not expand",
-                "no escapes but \\040, \\011 and \\134: systemd expands no others",
-            )
+            seen = "an escape that mount(8) and systemd read differently"
+            raise _refusal(row, seen, "none but \\040, \\011 and \\134")
         if any(map(_breaks_a_unit, fields[:3])):
-            raise _refusal(
-                row,
-                "a newline, or a backslash at the end of a field",
-                "neither: systemd makes a unit of the line",
-            )
+            seen = "a newline, or a backslash at the end of a field"
+            raise _refusal(row, seen, "neither: systemd makes a line of a unit of it")
         spec, target, fstype = map(unescape, fields[:3])
         options = (fields[3] if len(fields) > 3 else "defaults").split(",")
         entries.append(Entry(row, unquoted(spec), _normal(target), fstype, tuple(options)))
     return entries
+
+
+def _refusal(row: int, seen: str, wanted: str) -> MalformedFstab:
+    """Return the error. It never shows the line: a password with a blank in it makes one that is malformed."""
+    return MalformedFstab(
+        f"/etc/fstab line {row + 1}: seen {seen}; wanted {wanted}; mend that line, then run again"
+    )
 
 
 def _what_is_wrong(line: str, fields: list[str]) -> str:
@@ -90,13 +88,6 @@ def _what_is_wrong(line: str, fields: list[str]) -> str:
     if 3 <= len(fields) <= _MOST_FIELDS:
         return "a fifth or sixth field that is no number"
     return f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
-
-
-def _refusal(row: int, seen: str, wanted: str) -> MalformedFstab:
-    """Return the error for a line. Never the line itself: a password with a blank in it makes one that is malformed."""
-    return MalformedFstab(
-        f"/etc/fstab line {row + 1}: seen {seen}; wanted {wanted}; mend that line, then run again"
-    )
 
 
 def unquoted(spec: str) -> str:

@@ -118,11 +118,8 @@ def unknown_to(fstype: str, options: Iterable[str], release: str) -> list[str]:
     if not set(types) <= set(KNOWN):
         return []
     may_be_signed = version(release) >= _SIGNS
-    return [
-        option
-        for option in split(",".join(options))
-        if not any(_knows(name, option, may_be_signed) for name in types)
-    ]
+    found = split(",".join(options))
+    return [option for option in found if not any(_knows(name, option, may_be_signed) for name in types)]
 
 
 def _knows(fstype: str, option: str, may_be_signed: bool) -> bool:

@@ -295,7 +295,7 @@ def _writable(options: tuple[str, ...]) -> tuple[str, ...]:
     """Return the options. Raises ChangeFailed where they end in a backslash: it would take in the unit's next line."""
     if options[-1].endswith("\\"):
         raise ChangeFailed(
-            f"seen options that would be written as {','.join(options)}; wanted no backslash at the end: take it out"
+            f"seen options that would be written as {_said(options)}; wanted no backslash at the end: take it out"
         )
     return options
 

@@ -112,7 +112,8 @@ def parse(text: str, file: str = FILE) -> list[Directive]:
     """Return the logical lines of an upsmon.conf.
 
     Raises Malformed for a quote that is not closed on its line (upsmon would go on to the next quote,
-    wherever it stands), and for a `#` in quotes without a backslash (releases read it differently).
+    wherever it stands), for a `#` in quotes without a backslash (releases read it differently), and for a
+    file that ends in a backslash alone.
     """
     split(text, file)  # Refuses what is no text.
     found: list[Directive] = []
@@ -352,9 +353,15 @@ def _logical_line(
         if place < 0:
             wanted = "quotes that end on their line, and a # in them behind a backslash"
             raise _refused(file, row, _shown(words), wanted)
-        if len(words) < _MOST_WORDS:
-            kept = [char for char in characters if " " <= char <= "\x7f"]
-            words.append("".join(kept)[:_LONGEST_WORD])
+        kept = "".join(char for char in characters if " " <= char <= "\x7f")
+        is_cut = char not in '="' and place == len(text)
+        if is_cut and not kept:
+            raise _refused(
+                file, row, "a last line that goes on behind the file's end", "a line behind the backslash"
+            )
+        # At the end of a file upsmon passes over a bare word that is the only one of its line.
+        if len(words) < _MOST_WORDS and not (is_cut and not words):
+            words.append(kept[:_LONGEST_WORD])
             spans.append((begin - start, place - start))
     return tuple(words), tuple(spans), min(place + 1, len(text))
 

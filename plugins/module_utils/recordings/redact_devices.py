@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 
+from ..facts import ext4
 from ..facts.cache_rules import HEADER as CACHE_HEADER
 from ..facts.caches import CONTROLS, DISABLED, ENABLED
 from ..facts.scheduler_rules import HEADER as SCHEDULER_HEADER
@@ -39,12 +40,6 @@ _CLOUD_LINK = re.compile(
 )
 _PLAIN = re.compile(r"[\w .,:;/+@-]*")
 
-#: What `dumpe2fs -h` says that is about the file system and not about its history.
-_SUPERBLOCK = re.compile(
-    r"(?:Filesystem (?:features|state|revision #|flags|magic number)|Default mount options|Errors behavior"
-    r"|Journal (?:device|inode)|Total journal size|Block size|Checksum type):\s.*"
-)
-_MOUNT_OPTIONS = re.compile(r"(Mount options:\s+)(.*)")
 _TABLE = re.compile(r"(?P<name>.*)(?P<place>: \d+ \d+ )(?P<target>[a-z0-9_-]+)(?: (?P<arguments>.*))?")
 #: Targets whose arguments hold nothing but devices and numbers. crypt's hold a key.
 _OPEN_TARGETS = ("linear", "striped", "raid", "mirror", "zero", "error")
@@ -138,15 +133,19 @@ def _device(kind: str, value: str, names: Identities) -> str:
 
 
 def superblock(text: str, names: Identities) -> str:
-    """Return what `dumpe2fs -h` says of features and options."""
-    kept = []
-    for line in text.split("\n"):
-        said = _MOUNT_OPTIONS.fullmatch(line)
-        if said:
-            kept.append(said[1] + options(said[2], names))
-        elif _SUPERBLOCK.fullmatch(line):
-            kept.append(line)
-    return "\n".join([*kept, ""])
+    """Return a superblock with nothing but features and options."""
+    try:
+        raw = ext4.as_bytes(text)
+    except ValueError:
+        return ""
+    kept = bytearray(ext4.SIZE)
+    for field in ext4.MEANING:
+        kept[field] = raw[field]
+    said = raw[ext4.MOUNT_OPTIONS].partition(b"\0")[0].decode("utf-8", "surrogateescape")
+    room = ext4.MOUNT_OPTIONS.stop - ext4.MOUNT_OPTIONS.start
+    redacted = options(said, names).encode("utf-8", "surrogateescape")[:room]
+    kept[ext4.MOUNT_OPTIONS] = redacted.ljust(room, b"\0")
+    return ext4.shown(bytes(kept))
 
 
 def table(text: str, names: Identities) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from ..facts import cache_rules, shown_options
+from ..facts import cache_rules, ext4, shown_options
 from . import redact_devices as devices
 from . import redact_mounts as mounts
 from .identities import Identities
@@ -38,7 +38,7 @@ _WORDS = """
 /run/durable-dbhost/flush-owed /boot /home /root /tmp /srv /mnt /media /opt /usr/bin /usr/sbin /data
 UUID PARTUUID LABEL PARTLABEL subvol root rootflags part luks mpath crypt virtio sata scsi nvme ata wwn serial
 enabled disabled none unknown write back write through temporary zz-durable-dbhost.conf durable-dbhost-resume.service
-systemd-detect-virt udevadm info --export-db dumpe2fs hdparm sdparm --quiet --get WCE nvme id-ctrl get-feature
+systemd-detect-virt udevadm info --export-db od -An -v -tx1 -j1024 -N1024 hdparm sdparm --quiet --get WCE nvme id-ctrl get-feature
 --output-format=json --feature-id=6 dmsetup table test -e storage_facts localhost debian ubuntu linux server
 linear striped raid multipath active idle elevator include readahead type replace devices withheld
 No such file or directory Permission denied Is a directory Input/output error no answer within exit
@@ -118,7 +118,7 @@ _DIRECTORIES = (
 _COMMANDS: tuple[tuple[str, _Rule], ...] = (
     (r"systemd-detect-virt", partial(devices.lines, r"[a-z0-9-]{1,30}")),
     (r"udevadm info --export-db", devices.database),
-    (r"dumpe2fs -h \S+", devices.superblock),
+    (rf"{' '.join(ext4.SHOW)} \S+", devices.superblock),
     (r"hdparm -W \S+", partial(devices.lines, r"/dev/\S+:|\s*write-caching\s*=.*|SG_IO: [\w /,\[\]:]*")),
     (
         r"sdparm (?:[\w=-]+ )*/dev/\w+",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from oracles import rig
 from oracles.contract import Answer, agreed, compare, declined, disagreed
@@ -73,17 +74,19 @@ def test_comparing() -> None:
         ((declined,), False),
     ],
 )
-def test_only_what_has_no_name_fails(
-    monkeypatch: pytest.MonkeyPatch, answers: tuple[Answer, ...], well: bool
-) -> None:
-    class Module:
-        pass
-
-    monkeypatch.setattr(Module, "KNOWN", KNOWN, raising=False)
-    monkeypatch.setattr(importlib, "import_module", lambda name: Module)
+def test_only_what_has_no_name_fails(answers: tuple[Answer, ...], well: bool) -> None:
     text, was_well = rig.report("some", run(one_of(*answers), KNOWN, 100, 50, 60))
     assert was_well is well
     assert ("SEED=1" in text) is (disagreed("x") in answers)
+    assert ("the program is of yesterday" in text) is (disagreed("x", "old") in answers)
+
+
+@pytest.mark.parametrize("scenario", rig.SCENARIOS)
+def test_each_scenario_asks_its_oracles(scenario: str) -> None:
+    tests = (rig.ROOT / f"molecule/{scenario}/tests/test_oracles.py").read_text()
+    assert f'rig.SCENARIOS["{scenario}"]' in tests
+    packages = yaml.safe_load((rig.ROOT / f"lab/layouts/{scenario}.yml").read_text())["packages"]
+    assert set(packages) & set(yaml.safe_load((rig.ROOT / "oracles/layout.yml").read_text())["packages"])
 
 
 @pytest.mark.parametrize("name", rig.NAMES)

@@ -47,8 +47,10 @@ class Machine(hosts.Host):
         found = os.path.realpath(root + path)
         return found[len(root):] if found.startswith(root) else found
     def run(self, argv, timeout=10.0):
-        assert argv[0] == "dumpe2fs", argv
-        return hosts.Result(0, "Filesystem UUID: UUID\\nFilesystem features: has_journal\\n", "")
+        assert argv[0] == "od", argv
+        superblock = bytearray(1024)
+        superblock[0x38:0x3A], superblock[0x5C], superblock[0x68:0x78] = b"\\x53\\xef", 4, bytes.fromhex("UUID")
+        return hosts.Result(0, superblock.hex(" "), "")
     def change(self, argv, timeout=300.0, environment=None):
         with open(root + "/log", "a") as log:
             log.write(" ".join(argv) + "\\n")
@@ -81,7 +83,7 @@ service.Fifo = lambda: voice.Fifo(root + paths.FIFO)
 service.Eyes = Eyes
 main.Host = Machine
 os._exit(main.main([command]))
-""".replace("UUID\\n", UUID + "\\n")
+""".replace("UUID", UUID.replace("-", ""))
 
 
 class Machine:

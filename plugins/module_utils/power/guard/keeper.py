@@ -50,7 +50,7 @@ def find(host: Host, systems: FileSystems, target: str) -> tuple[Mount, Superblo
     superblock, why = systems.superblock(mount)
     if superblock is None or not superblock.uuid:
         raise ChangeFailed(
-            f"{target}: the UUID of its file system is not known: {why or 'dumpe2fs names none'}"
+            f"{target}: the UUID of its file system is not known: {why or 'its superblock has none'}"
         )
     return mount, superblock
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Unobservable
 
@@ -302,21 +303,18 @@ class FakeMount:
             words.append(f"data={self.data}")
         return "".join(f"{word}\n" for word in words)
 
-    def dumpe2fs(self) -> str:
-        """What `dumpe2fs -h` says."""
-        names = {
-            "nobarrier": "nobarrier",
-            "data=journal": "journal_data",
-            "data=ordered": "journal_data_ordered",
-            "data=writeback": "journal_data_writeback",
-        }
-        defaults = " ".join(["user_xattr", *(names[word] for word in self.sb_options)])
-        lines = [
-            f"Filesystem UUID:          {self.uuid}",
-            f"Filesystem features:      {'has_journal ' if self.journal else ''}ext_attr extent",
-            f"Default mount options:    {defaults}",
-        ]
-        if self.journal_on:
+    def superblock(self) -> str:
+        """What od shows of its superblock."""
+        bits = {"nobarrier": 0x100, "data=journal": 0x20, "data=ordered": 0x40, "data=writeback": 0x60}
+        fields = {
+            0x38: b"\x53\xef",
+            0x5C: (0x4 if self.journal else 0).to_bytes(4, "little"),
+            0x68: UUID(self.uuid or "0" * 32).bytes,
             # As of the day it was made: no current number.
-            lines.append("Journal device:           0x0700")
-        return "".join(f"{line}\n" for line in lines)
+            0xE4: (0x0700 if self.journal_on else 0).to_bytes(4, "little"),
+            0x100: sum(bits[word] for word in self.sb_options).to_bytes(4, "little"),
+        }
+        raw = bytearray(1024)
+        for place, content in fields.items():
+            raw[place : place + len(content)] = content
+        return "".join(" " + raw[at : at + 16].hex(" ") + "\n" for at in range(0, len(raw), 16))

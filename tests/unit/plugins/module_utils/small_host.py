@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, ext4, scheduler_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Unobservable
 
 from .fake_devices import MAKES, PORTS, ROOT_MOUNT, FakeDisk, FakeLayer, FakeMount, dm, md
@@ -183,7 +183,7 @@ class SmallHost(FakeHost):
             self.add_partition(mount.disk, device, mount.device)
         if mount.fstype.startswith("ext"):
             self.files[f"/proc/fs/ext4/{device}/options"] = mount.ext_options
-            self.commands[("dumpe2fs", "-h", f"/dev/block/{mount.device}")] = mount.dumpe2fs
+            self.commands[(*ext4.SHOW, f"/dev/block/{mount.device}")] = mount.superblock
             thread = 400 + len(self.mounts)
             self.files[f"/sys/fs/ext4/{device}/journal_task"] = f"{thread}\n"
             self.files[f"/proc/{thread}/comm"] = lambda: (

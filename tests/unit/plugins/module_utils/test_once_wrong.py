@@ -10,7 +10,12 @@ import contextlib
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils import flush
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, fstab, scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import (
+    cache_rules,
+    ext4,
+    fstab,
+    scheduler_rules,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.caches import CONTROLS, has_volatile_cache
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.disks import Disks
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
@@ -76,10 +81,10 @@ def test_release_does_not_put_back_what_the_kernel_refuses():
     assert "nobarrier" not in lmo.plan_release(host).fstab
 
 
-def test_without_dumpe2fs_barriers_still_come_on():
+def test_without_the_superblock_barriers_still_come_on():
     host = SmallHost()
     host.mounts[PG].barrier = "off"
-    del host.commands[("dumpe2fs", "-h", "/dev/block/8:1")]
+    del host.commands[(*ext4.SHOW, "/dev/block/8:1")]
     found = look(host, "strict", mounts=[PG])
     # Its journal may lie on a disk that was not flushed: so it is not called done.
     with pytest.raises(ChangeFailed, match=r"on sda only: .*whether /srv/pgdata has its journal elsewhere"):
@@ -482,7 +487,7 @@ def test_a_neighbour_of_which_nothing_is_known_keeps_a_cache_off():
     given = {"mounts": [PG], "attestations": [attested("host_honours_flush")]}
     assert look(host, "flush", **given)["plan"]["loosen"]
     del host.files["/proc/fs/ext4/sda2/options"]
-    del host.commands[("dumpe2fs", "-h", "/dev/block/8:2")]
+    del host.commands[(*ext4.SHOW, "/dev/block/8:2")]
     found = look(host, "flush", **given)
     assert not found["plan"]["loosen"]
     assert "/srv/n is not known to have barriers" in "\n".join(found["why"])

@@ -110,14 +110,14 @@ def effective(**files: str) -> list[str]:
     return firebird_conf.effective(tree.read_file, tree.names, "/f/main.conf").files
 
 
-def test_includes_are_read_in_place_each_once() -> None:
+def test_includes_are_read_in_place() -> None:
     assert effective(main="include d/*.conf\ninclude one.conf\n", one="A = 1\n", d__a="", d__b="B = 2\n") == [
         "/f/main.conf",
         "/f/d/a.conf",
         "/f/d/b.conf",
         "/f/one.conf",
     ]
-    assert effective(main="INCLUDE\t$(this)/one.conf\n", one="include main.conf\n") == [
+    assert effective(main="INCLUDE\t$(this)/one.conf\ninclude one.conf\n", one="B = 1\n") == [
         "/f/main.conf",
         "/f/one.conf",
     ]
@@ -138,11 +138,24 @@ def test_an_include_that_cannot_be_followed_is_refused(text: str, wanted: str) -
         effective(main=text)
 
 
+def test_what_two_files_of_one_pattern_both_set_is_refused() -> None:
+    """Firebird reads them in the order of the directory."""
+    with pytest.raises(Malformed, match=r"main\.conf line 2: .*wanted a in one of these files alone"):
+        effective(main="B = 1\ninclude d/*.conf\n", d__a="A = 1\n", d__b="a = 2\n")
+    with pytest.raises(Malformed, match="no known order"):
+        effective(main="include d/*.conf\n", d__a="include ../e.conf\n", d__b="A = 2\n", e="A = 1\n")
+
+
 def test_a_missing_file_and_endless_includes_are_refused() -> None:
     with pytest.raises(Malformed, match="no such file"):
         effective(other="")
     with pytest.raises(Malformed, match="deeper than 64"):
         effective(main="include f0.conf", **{f"f{i}": f"include f{i + 1}.conf" for i in range(70)}, f70="")
+    with pytest.raises(Malformed, match="deeper than 64"):
+        effective(main="include one.conf\n", one="include main.conf\ninclude main.conf\n")
+    with pytest.raises(Malformed, match="more files than 1000"):
+        twice = {f"f{i}": f"include f{i + 1}.conf\n" * 2 for i in range(20)}
+        effective(main="include f0.conf\n", **twice, f20="")
 
 
 @pytest.mark.parametrize(

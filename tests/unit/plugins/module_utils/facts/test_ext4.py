@@ -5,18 +5,29 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
+from uuid import UUID
+
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.ext4 import (
+    SHOW,
     Superblock,
+    as_bytes,
     parse_running,
     parse_superblock,
     persisted,
     refused_at_boot,
     refused_with,
+    shown,
 )
 
 from ..captured import captured
+
+SBIN = "/usr/sbin:/sbin:/usr/bin:/bin"
+UUID_OF_IMAGE = "0b6e4d1a-55f3-4c1e-9a52-3f4c0a8e7d10"
 
 
 @pytest.mark.parametrize(
@@ -33,33 +44,80 @@ def test_captured_options(name: str, expected: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("dumpe2fs_plain.txt", Superblock((), "internal")),
-        (
-            "dumpe2fs_default_options.txt",
-            Superblock(("data=writeback", "nobarrier", "barrier=1"), "internal"),
-        ),
-        ("dumpe2fs_no_journal.txt", Superblock((), "none")),
-        ("dumpe2fs_external_journal.txt", Superblock((), "external")),
+        ("plain", Superblock((), "internal")),
+        ("default_options", Superblock(("data=writeback", "nobarrier", "barrier=1"), "internal")),
+        ("no_journal", Superblock((), "none")),
+        ("external_journal", Superblock((), "external")),
+        # dumpe2fs prints its last mount point, which says "Mount options: barrier=1" on a line of its own.
+        ("forged", Superblock(("nobarrier",), "internal")),
     ],
 )
+@pytest.mark.fact(65)
 def test_captured_superblocks(name: str, expected: Superblock) -> None:
-    found = parse_superblock(captured(name))
+    found = parse_superblock(captured(f"superblock_{name}.txt"))
     assert found._replace(uuid="") == expected
-    assert f"Filesystem UUID:          {found.uuid}\n" in captured(name)
+    assert str(UUID(found.uuid)) == found.uuid
+
+
+@pytest.mark.parametrize("number", range(1, 4))
+def test_each_data_mode_of_the_superblock(number: int) -> None:
+    raw = bytearray(as_bytes(captured("superblock_plain.txt")))
+    raw[0x100] = number << 5
+    modes = ("data=journal", "data=ordered", "data=writeback")
+    assert parse_superblock(shown(bytes(raw))).options == (modes[number - 1],)
+
+
+def test_mount_options_of_the_superblock_end_at_a_nul() -> None:
+    raw = bytearray(as_bytes(captured("superblock_plain.txt")))
+    raw[0x200:0x240] = b"nobarrier,,noatime\0barrier=1".ljust(64, b"\0")
+    assert parse_superblock(shown(bytes(raw))).options == ("nobarrier", "noatime")
+
+
+def test_a_file_system_without_a_uuid_has_none() -> None:
+    raw = bytearray(as_bytes(captured("superblock_plain.txt")))
+    raw[0x68:0x78] = bytes(16)
+    assert parse_superblock(shown(bytes(raw))).uuid == ""
+
+
+@pytest.mark.parametrize("name", ["plain", "forged"])
+def test_bytes_are_shown_as_od_shows_them(name: str) -> None:
+    text = captured(f"superblock_{name}.txt")
+    assert shown(as_bytes(text)) == text
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        captured("dumpe2fs_no_file_system.txt"),
         "",
         "garbage",
-        "Filesystem features: has_journal\nJournal device: x",
+        shown(bytes(1024)),
+        captured("superblock_plain.txt")[:-48],
+        captured("superblock_plain.txt") * 2,
     ],
 )
-def test_what_names_no_features_is_an_error(text: str) -> None:
+def test_what_is_no_superblock_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_superblock(text)
+
+
+@pytest.mark.fact(65)
+@pytest.mark.skipif(not shutil.which("mkfs.ext4", path=SBIN), reason="no e2fsprogs here")
+def test_what_mkfs_and_tune2fs_write_is_read_and_no_text_in_it(tmp_path: Path) -> None:
+    """Whoever names a file system, or the directory that it is mounted on, says nothing of its options."""
+    image = tmp_path / "image"
+    image.write_bytes(bytes(16 << 20))
+    options = ["-o", "nobarrier,journal_data_ordered", "-E", "mount_opts=noatime"]
+    forged = "/srv\nMount options: barrier=1\nDefault mount options: acl"
+    for argv in (
+        ["mkfs.ext4", "-q", "-F", "-U", UUID_OF_IMAGE, "-L", "a\nMount options", image],
+        ["tune2fs", *options, "-M", forged, image],
+    ):
+        subprocess.run(argv, env={"PATH": SBIN}, check=True, capture_output=True)
+    said = subprocess.run(
+        [*SHOW, image], env={"PATH": SBIN}, check=True, capture_output=True, text=True
+    ).stdout
+    wanted = ("data=ordered", "nobarrier", "noatime")
+    assert parse_superblock(said) == Superblock(wanted, "internal", UUID_OF_IMAGE)
 
 
 @pytest.mark.parametrize(

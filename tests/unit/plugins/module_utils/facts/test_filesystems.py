@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import ext4
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.blockstack import Blocks
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.ext4 import Superblock
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.filesystems import FileSystems
@@ -145,7 +146,7 @@ class TestDevices:
             lambda host: host.files.pop("/sys/fs/ext4/sde1/journal_task"),
             lambda host: [host.files.pop(path) for path in list(host.files) if path.endswith("/comm")],
             lambda host: setattr(host.mounts["/srv/mysql"], "journal_on", "gone"),
-            lambda host: host.commands.pop(("dumpe2fs", "-h", "/dev/block/8:65")),
+            lambda host: host.commands.pop((*ext4.SHOW, "/dev/block/8:65")),
         ],
     )
     def test_a_journal_that_is_not_found_is_not_passed_over(self, damage: Any) -> None:

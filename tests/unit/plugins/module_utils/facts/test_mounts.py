@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import ext4
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.mounts import Mounts
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 
 from ..small_host import FakeMount, SmallHost
 
 EXT4 = "/proc/fs/ext4/sda1/options"
-DUMPE2FS = ("dumpe2fs", "-h", "/dev/block/8:1")
+SUPERBLOCK = (*ext4.SHOW, "/dev/block/8:1")
 
 
 def facts(host: SmallHost, target: str) -> dict[str, Any]:
@@ -219,13 +220,13 @@ def test_without_a_line_nothing_is_said_of_the_next_boot() -> None:
         (lambda host: host.files.pop(EXT4), "barrier"),
         (lambda host: host.files.pop(EXT4), "data_mode"),
         (lambda host: host.files.update({EXT4: "rw\ngarbage\n"}), "barrier"),
-        (lambda host: host.commands.pop(DUMPE2FS), "persisted.barrier"),
-        (lambda host: host.commands.pop(DUMPE2FS), "persisted.data_mode"),
+        (lambda host: host.commands.pop(SUPERBLOCK), "persisted.barrier"),
+        (lambda host: host.commands.pop(SUPERBLOCK), "persisted.data_mode"),
         (
-            lambda host: host.commands.update({DUMPE2FS: Unobservable("no answer within 10 s")}),
+            lambda host: host.commands.update({SUPERBLOCK: Unobservable("no answer within 10 s")}),
             "persisted.barrier",
         ),
-        (lambda host: host.commands.update({DUMPE2FS: "garbage"}), "persisted.barrier"),
+        (lambda host: host.commands.update({SUPERBLOCK: "garbage"}), "persisted.barrier"),
         (lambda host: host.files.update({"/etc/fstab": "one two\n"}), "persisted.barrier"),
         (lambda host: host.files.update({"/etc/fstab": Unobservable("I/O error")}), "persisted.atime"),
         (
@@ -241,7 +242,7 @@ def test_without_a_line_nothing_is_said_of_the_next_boot() -> None:
             "persisted.data_mode",
         ),
         (lambda host: host.links.update({"/sys/dev/block/8:1": "/sys/devices/virtual/block/dm-0"}), "disks"),
-        (lambda host: host.commands.update({DUMPE2FS: _external}), "disks"),
+        (lambda host: host.commands.update({SUPERBLOCK: _external}), "disks"),
     ],
 )
 def test_what_cannot_be_observed_is_unknown_with_its_reason(arrange: Any, field: str) -> None:
@@ -254,7 +255,9 @@ def test_what_cannot_be_observed_is_unknown_with_its_reason(arrange: Any, field:
 
 
 def _external() -> str:
-    return "Filesystem features: has_journal\nJournal device: 0x0802\n"
+    mount = SmallHost().mounts["/srv/pgdata"]
+    mount.journal_on = "sdz1"
+    return mount.superblock()
 
 
 @pytest.mark.parametrize(("option", "sync"), [("sync", "yes"), ("async", "no"), ("lazytime", "no")])

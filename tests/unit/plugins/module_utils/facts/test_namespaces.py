@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import ext4
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.mounts import Mounts
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.namespaces import others
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
@@ -105,7 +106,7 @@ def test_a_file_system_that_only_a_container_sees_is_not_passed_over() -> None:
     host.add_partition("sda", "sda2", "8:2")
     stranger = FakeMount("/x", "ext4", "8:2", "/dev/sda2", "sda", barrier="off")
     host.files["/proc/fs/ext4/sda2/options"] = stranger.ext_options
-    host.commands[("dumpe2fs", "-h", "/dev/block/8:2")] = stranger.dumpe2fs
+    host.commands[(*ext4.SHOW, "/dev/block/8:2")] = stranger.superblock
     found = [s for s in Mounts(host).superblocks() if s.hidden_in]
     assert [s.hidden_in for s in found] == ["process 77 (postgres)"]
     facts = Mounts(host).collect(found[0])
@@ -119,7 +120,7 @@ def test_what_only_a_container_sees_is_a_neighbour_of_a_cache_that_is_turned_on(
     host.add_partition("sda", "sda2", "8:2")
     stranger = FakeMount("/x", "ext4", "8:2", "/dev/sda2", "sda", barrier="off")
     host.files["/proc/fs/ext4/sda2/options"] = stranger.ext_options
-    host.commands[("dumpe2fs", "-h", "/dev/block/8:2")] = stranger.dumpe2fs
+    host.commands[(*ext4.SHOW, "/dev/block/8:2")] = stranger.superblock
     host.disk("sda").cache = "disabled"
     found = look(host, "flush", mounts=["/srv/pgdata"])
     assert "/var/lib/containers/db has no barriers" in "\n".join(found["why"])
@@ -132,7 +133,7 @@ def test_a_neighbour_in_a_container_that_has_barriers_keeps_no_cache_off() -> No
     host.add_partition("sda", "sda2", "8:2")
     stranger = FakeMount("/x", "ext4", "8:2", "/dev/sda2", "sda")
     host.files["/proc/fs/ext4/sda2/options"] = stranger.ext_options
-    host.commands[("dumpe2fs", "-h", "/dev/block/8:2")] = stranger.dumpe2fs
+    host.commands[(*ext4.SHOW, "/dev/block/8:2")] = stranger.superblock
     host.disk("sda").cache = "disabled"
     found = look(host, "flush", mounts=["/srv/pgdata"], attestations=[attested("host_honours_flush")])
     assert found["plan"]["loosen"]

@@ -194,6 +194,28 @@ def test_what_is_encoded_is_read_again(word: str) -> None:
     assert words(f"NOTIFYCMD {upsmon_conf.encode(word)} next\n") == [("NOTIFYCMD", word, "next")]
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("FINALDELAY", ()),
+        ("FINALDELAY 5\\", ("FINALDELAY", "5")),
+        ("FINALDELAY 5", ("FINALDELAY", "5")),
+        ('FINALDELAY ""', ("FINALDELAY", "")),
+        ('"FINALDELAY"', ("FINALDELAY",)),
+        ("FINALDELAY\n", ("FINALDELAY",)),
+    ],
+)
+def test_what_upsmon_drops_at_the_end_of_a_file(text: str, words: tuple[str, ...]) -> None:
+    (line,) = upsmon_conf.parse(text)
+    assert line.words == words
+
+
+@pytest.mark.parametrize("text", ["FINALDELAY \\", "FINALDELAY \\\n", "\\", '"FINALDELAY"\\'])
+def test_a_file_that_ends_in_a_backslash_alone_is_refused(text: str) -> None:
+    with pytest.raises(Malformed, match="goes on behind the file's end"):
+        upsmon_conf.parse(text)
+
+
 #: Pieces of lines that stand where nobody puts them: no white space between words, escaped line ends.
 PIECES = ["NOTIFYCMD", "MONITOR", "NOTIFYFLAG", "ONBATT", "EXEC", "rack", "other", "1", "u", "master"]
 ODD = st.lists(
@@ -217,9 +239,13 @@ EDITS = {
 
 
 def others(text: str, about: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the directives that an edit is not about."""
+    """Return the directives that an edit is not about. A word alone is none; at a file's end upsmon drops it."""
     needed = {"NOTIFYFLAG": 3, "MONITOR": 6}.get(about[0], 2)
-    return [found for found in words(text) if len(found) < needed or found[: len(about)] != about]
+    return [
+        found
+        for found in words(text)
+        if len(found) > 1 and (len(found) < needed or found[: len(about)] != about)
+    ]
 
 
 @pytest.mark.parametrize("edit", EDITS)

@@ -104,7 +104,7 @@ def remote(host: SmallHost) -> None:
 def slow(host: SmallHost) -> None:
     host.commands["hdparm", "-W", "/dev/sda"] = Unobservable("hdparm -W /dev/sda: no answer within 10 s")
     del host.files[f"{host.disk('vdb').sysfs}/queue/fua"]
-    host.commands.pop(("dumpe2fs", "-h", "/dev/block/8:1"))
+    host.commands.pop((*ext4.SHOW, "/dev/block/8:1"))
 
 
 def nothing(host: SmallHost) -> None:

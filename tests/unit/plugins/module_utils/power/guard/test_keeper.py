@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import ext4
 from ansible_collections.durable.dbhost.plugins.module_utils.flush import OWED
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import keeper as keepers
@@ -162,7 +163,7 @@ def _hidden(host: SmallHost) -> None:
 
 
 def _silent(host: SmallHost) -> None:
-    del host.commands[("dumpe2fs", "-h", "/dev/block/8:1")]
+    del host.commands[(*ext4.SHOW, "/dev/block/8:1")]
 
 
 @pytest.mark.parametrize(
@@ -170,13 +171,13 @@ def _silent(host: SmallHost) -> None:
     [
         (_readonly, "mounted read-only"),
         (_other, "the licence is for"),
-        (_no_uuid, "dumpe2fs names none"),
+        (_no_uuid, "its superblock has none"),
         (_believes, "believes that sda caches nothing"),
         (_off, "barriers: seen off, wanted on before they go"),
         (_owed, "owed a flush"),
         (_gone, "nothing is mounted there"),
         (_hidden, "what is mounted there is hidden by tmpfs mounted over /srv"),
-        (_silent, "UUID of its file system is not known: dumpe2fs"),
+        (_silent, "UUID of its file system is not known: superblock"),
     ],
 )
 def test_what_keeps_barriers_on(spoil: Callable[[SmallHost], Any], reason: str) -> None:
@@ -208,7 +209,7 @@ def test_layers_that_break_or_drop_a_flush_keep_barriers_on(table: str, belief: 
     host.add_layer(layer)
     mount = host.mounts[PG]
     mount.device, mount.disk = "253:9", "dm-9"
-    host.commands[("dumpe2fs", "-h", "/dev/block/253:9")] = mount.dumpe2fs
+    host.commands[(*ext4.SHOW, "/dev/block/253:9")] = mount.superblock
     host.files["/proc/fs/ext4/dm-9/options"] = mount.ext_options
     with pytest.raises(ChangeFailed, match=reason):
         keeper(host).prepare()
