@@ -34,6 +34,7 @@ GENERATED = {"FILES.json", "MANIFEST.json"}
 # Tests of what is not in the tarball.
 CHECKOUT_ONLY = (
     "tests/unit/benchmarks",
+    "tests/unit/fuzz",
     "tests/unit/lab",
     "tests/unit/proof",
     "tests/unit/test_collection",
