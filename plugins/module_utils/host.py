@@ -25,6 +25,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from .reader import Answer, Question, Reader, TimedOut
+
 #: Seconds that a single reading command may take before its answer counts as unknown.
 READ_TIMEOUT = 10.0
 #: Seconds that a changing command may take; a sync of a busy disk is slow.
@@ -38,12 +40,18 @@ MOST_SAID = 64 * 1024 * 1024
 #: Bytes of memory that a reading command may take: what it reads may be somebody's who wants it all taken.
 MOST_MEMORY = 1024 * 1024 * 1024
 _PIECE = 65536
+#: Opens what others own, for all that this process asks.
+_READER = Reader()
 #: The environment of every command: stable words, and sbin where cron or su left it out.
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
 class Unobservable(Exception):
     """A value could not be read. The message is the reason that the report shows."""
+
+
+class NoAnswer(Unobservable):
+    """Nothing came in time: whatever else lies on the same disk will not come either."""
 
 
 class ChangeFailed(Exception):
@@ -56,6 +64,42 @@ class Result(NamedTuple):
     rc: int
     stdout: str
     stderr: str
+
+
+class Status(NamedTuple):
+    """What the kernel tells of a file: `user` and `group` by number, `mode` as st_mode.
+
+    `modified` and `changed` are in seconds since the epoch; a link on the way that changed later counts.
+    """
+
+    device: int
+    inode: int
+    user: int
+    group: int
+    mode: int
+    size: int = 0
+    modified: float = 0.0
+    changed: float = 0.0
+
+
+class Located(NamedTuple):
+    """Where a path leads inside its root directory; `status` is None where nothing is there."""
+
+    path: str
+    status: Status | None
+
+
+class Part(NamedTuple):
+    """Some bytes of a file, its status, and where it lies inside the root directory."""
+
+    path: str
+    status: Status
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        """The bytes as a text, byte for byte."""
+        return self.content.decode("utf-8", "surrogateescape")
 
 
 def expect_root(host: Host) -> None:
@@ -128,6 +172,64 @@ class Host:
             return stat.S_ISBLK(os.stat(path).st_mode)
         except OSError:
             return False
+
+    def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
+        """Return where a path of somebody else's leads, links followed inside `root` ('' is our own).
+
+        Raises Unobservable, also for a link that leads to nothing, and where a disk does not answer in time.
+        """
+        answer = self._asked(Question("status", path, root), timeout)
+        return Located(answer.path, _status_of(answer))
+
+    def read_part(
+        self,
+        path: str,
+        root: str = "",
+        limit: int = MOST_SAID,
+        at_end: bool = False,
+        flush: bool = False,
+        timeout: float = READ_TIMEOUT,
+    ) -> Part | None:
+        """Return at most `limit` bytes of somebody else's regular file, None where there is none.
+
+        From its beginning, or `at_end` its last ones. `flush`: only once the file is on the disk. It is
+        read with the rights of whoever may have chosen what lies at the path. Raises Unobservable.
+        """
+        limit = min(limit, MOST_SAID)
+        answer = self._asked(Question("content", path, root, limit, at_end, flush), timeout)
+        status = _status_of(answer)
+        return Part(answer.path, status, answer.content) if status else None
+
+    def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
+        """Return the sorted names in somebody else's directory, None where there is none. Raises Unobservable."""
+        answer = self._asked(Question("names", path, root), timeout)
+        return [os.fsdecode(name) for name in answer.content.split(b"\0")[:-1]] if answer.status else None
+
+    def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
+        """Bring somebody else's file to the disk, or the `whole` file system on which a path lies.
+
+        Raises ChangeFailed.
+        """
+        try:
+            answer = _READER.ask(Question("sync", path, flush=whole), timeout)
+        except (OSError, TimedOut) as error:
+            raise ChangeFailed(f"{path}: it was not synced within {timeout:g} s") from error
+        if answer.error or not answer.status:
+            raise ChangeFailed(f"{path}: it could not be synced: {answer.error or 'it is not there'}")
+
+    def _asked(self, question: Question, timeout: float) -> Answer:
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise Unobservable(f"{question.path}: not read: the time for all that is asked here was over")
+        try:
+            answer = _READER.ask(question, min(timeout, left))
+        except TimedOut:
+            raise NoAnswer(f"{question.path}: no answer within {min(timeout, left):g} s") from None
+        except OSError as error:
+            raise Unobservable(f"{question.path}: {error.strerror}") from error
+        if answer.error:
+            raise Unobservable(f"{question.path}: {answer.error}")
+        return answer
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
         """Run a command that only reads. Raises Unobservable when it is missing, too slow or says too much."""
@@ -211,6 +313,13 @@ class Host:
                 _remove_durably(path)
         except OSError as error:
             raise ChangeFailed(f"{path}: {error.strerror}") from error
+
+
+def _status_of(answer: Answer) -> Status | None:
+    if answer.status is None:
+        return None
+    *numbers, modified, changed = answer.status
+    return Status(*map(int, numbers), modified, changed)
 
 
 def _ask(

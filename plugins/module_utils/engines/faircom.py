@@ -129,7 +129,7 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
         path = _from(cwd, said)
         return found._replace(name=path, config=path)
     for path in _configs(home, cwd):
-        if look(places.host, places.of(main).root + path):
+        if look(places.host, path, places.of(main).root):
             return found._replace(config=path)
     why = unknown(home, f"no {_CONFIG} in {home}/config nor in {cwd}: it runs with its defaults")
     return found._replace(evidence=(("config", why),))
@@ -222,15 +222,16 @@ def read_status(host: Host, root: str, directories: list[str], main: Process | N
     """
     try:
         paths = [f"{directory}/{_STATUS}" for directory in dict.fromkeys(filter(None, directories))]
-        there = [path for path in paths if look(host, root + path)]
+        there = {path: status for path in paths if (status := host.locate(path, root).status)}
         if not there:
             why = f"there is no {' and no '.join(paths) or _STATUS}: it tells once the server has run"
             return Status(unknown(_STATUS, why), reason=why)
-        path = max(there, key=lambda path: startfile.written(host, root + path))
-        if main and startfile.written(host, root + path) < startfile.start_of(host, main).at:
+        path = max(there, key=lambda path: there[path].modified)
+        if main and there[path].modified < startfile.start_of(host, main).at:
             why = f"{path} is older than the server that runs"
             return Status(unknown(path, why), reason=why)
-        return parse_status(startfile.tail(host, root + path, _STATUS_LIMIT), path, running=main is not None)
+        part = host.read_part(path, root, _STATUS_LIMIT, at_end=True)
+        return parse_status(part.text if part else "", path, running=main is not None)
     except Unobservable as error:
         return Status(unknown(_STATUS, str(error)), reason=str(error))
 
@@ -271,7 +272,7 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
             return "", [], None  # Everything was looked at: it runs with its defaults.
         return "", None, str(dict(found.evidence)["config"].reason)
     try:
-        text = bounded.read(host, root + found.config)
+        text = bounded.read(host, found.config, root)
         if text is None:
             return "", None, f"{found.config}: No such file or directory"
         return text, ctsrvr.parse(text, found.config), None
@@ -310,7 +311,7 @@ def _beaten(host: Host, root: str, found: Instance, argv: list[str], lost: str |
     for directory in dict.fromkeys((*directories, *found.directories)):
         path = f"{directory}/{_SETTINGS_FILE}"
         try:
-            there = look(host, root + path)
+            there = look(host, path, root)
         except Unobservable as error:
             return dict.fromkeys(everything, f"whether the file is what runs is not known: {error}")
         if there:

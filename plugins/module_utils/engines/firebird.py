@@ -92,7 +92,7 @@ def _search(host: Host, root: str, directories: Iterable[str], unread: dict[str,
     found: dict[str, list[str]] = {}
     for directory in dict.fromkeys(directories):
         try:
-            if look(host, root + directory):
+            if look(host, directory, root):
                 real = resolve(host, root, directory)
                 if not any(real.startswith(f"{known}/") for known in found):
                     found[real] = Files(host, root).search(real)
@@ -106,8 +106,9 @@ def _aliases(host: Host, root: str, aliases: Iterable[str], unread: dict[str, st
     found = []
     for path in aliases:
         try:
-            if look(host, root + path):
-                found.append(resolve(host, root, path))
+            where = host.locate(path, root)
+            if where.status:
+                found.append(where.path)
         except Unobservable as error:
             unread[path] = str(error)
     return found
@@ -159,18 +160,18 @@ def _config(
     it in /etc, by version.
     """
     debian = _DEBIAN_HOME.fullmatch(environment.get("FIREBIRD") or home)
-    if debian and look(host, f"{root}{_ETC}/{debian[1]}/{_CONFIG}"):
+    if debian and look(host, f"{_ETC}/{debian[1]}/{_CONFIG}", root):
         return f"{_ETC}/{debian[1]}/{_CONFIG}", None
     if environment.get("FIREBIRD"):
         return f"{environment['FIREBIRD'].rstrip('/')}/{_CONFIG}", None
-    if home and look(host, f"{root}{home}/{_CONFIG}"):
+    if home and look(host, f"{home}/{_CONFIG}", root):
         return f"{home}/{_CONFIG}", None
     try:
-        names = bounded.names(host, root + _ETC) if look(host, root + _ETC) else []
+        names = host.list_names(_ETC, root) or []
     except Unobservable as error:
         return None, unknown(_ETC, str(error))
     paths = [f"{_ETC}/{_CONFIG}"] if _CONFIG in names else []
-    paths += [f"{_ETC}/{name}/{_CONFIG}" for name in names if look(host, f"{root}{_ETC}/{name}/{_CONFIG}")]
+    paths += [f"{_ETC}/{name}/{_CONFIG}" for name in names if look(host, f"{_ETC}/{name}/{_CONFIG}", root)]
     if len(paths) == 1:
         return paths[0], None
     seen = f"seen {', '.join(paths)}" if paths else f"no {_CONFIG} in {home or _OPT} nor below {_ETC}"

@@ -13,16 +13,13 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..host import Host, Unobservable
+from ..host import Host, Status, Unobservable
 from ..observation import UNKNOWN
-from .firebird_files import Files, Status
+from .firebird_files import GONE, NO_FILE, Files
 from .firebird_header import Header, Unfamiliar, is_database, parse
 from .openfiles import Opened
 
 CLOSED = "closed"
-_NO_FILE = "it is neither a file nor a disk"
-#: How commands in the C locale end their complaint.
-_GONE = "No such file or directory"
 #: Debian calls it fbstat, for there is another gstat.
 _GSTAT = ("/opt/firebird/bin/gstat", "/usr/bin/fbstat")
 _ATTRIBUTES = re.compile(r"^[ \t]*Attributes[ \t]*(?P<words>.*)$", re.M)
@@ -70,30 +67,25 @@ def look_at(
     where a container's files are seen, or ''.
     """
     files, known, written = Files(host, root), set(named), list(opened)
-    statuses = files.statuses(sorted({*paths, *known}))
-    readable = [
-        path for path, status in statuses.items() if isinstance(status, Status) and status.is_readable
-    ]
-    pages = files.beginnings(readable)
     found: list[Database] = []
-    for path, status in statuses.items():
-        page = pages.get(path, _NO_FILE if isinstance(status, Status) else status)
-        header = _header(page)
-        if isinstance(page, str):
+    for path in sorted({*paths, *known}):
+        begin = files.beginning(path)
+        header = None if begin.reason else _header(begin.page)
+        if begin.reason:
             # Pipes and the like are none; what has gone meanwhile is none any more.
-            if path in known or (page != _NO_FILE and not page.endswith(_GONE)):
-                found.append(_one(host, files, path, page, status, written))
+            if path in known or begin.reason not in (GONE, NO_FILE):
+                found.append(_one(host, files, path, begin.reason, begin.status, written))
         elif header:
-            found.append(_one(host, files, path, header, status, written))
-        elif path in known and not is_database(page):
+            found.append(_one(host, files, path, header, begin.status, written))
+        elif path in known and not is_database(begin.page):
             found.append(unread(path, "it does not begin as a Firebird database does"))
-    return sorted(found, key=lambda database: database.path)
+    return found
 
 
-def _header(page: bytes | str) -> Header | Unfamiliar | None:
+def _header(page: bytes) -> Header | Unfamiliar | None:
     """Return what a file's beginning says, None for no database."""
     try:
-        return parse(page) if isinstance(page, bytes) else None
+        return parse(page)
     except Unfamiliar as error:
         return error
 
@@ -103,7 +95,7 @@ def _one(
     files: Files,
     path: str,
     header: Header | Unfamiliar | str,
-    status: Status | str,
+    status: Status | None,
     opened: list[Opened],
 ) -> Database:
     """`header`: a text is the reason why it cannot be read."""
@@ -111,7 +103,7 @@ def _one(
     forced, mode = UNKNOWN, UNKNOWN
     if not isinstance(header, Header):
         reasons.append(str(header))
-        if isinstance(header, Unfamiliar) and isinstance(status, Status) and not files.root:
+        if isinstance(header, Unfamiliar) and status and not files.root:
             forced, why = ask_gstat(host, path, status)
             reasons = [f"{header}; {why}"] if why else []
     elif header.mode == "backup":
@@ -130,16 +122,18 @@ def _one(
         mode=mode,
         reason="; ".join(reasons) or None,
         header=header if isinstance(header, Header) else None,
-        status=status if isinstance(status, Status) else None,
+        status=status,
     )
 
 
-def _use(files: Files, path: str, status: Status | str, opened: list[Opened]) -> tuple[str, str, str | None]:
+def _use(
+    files: Files, path: str, status: Status | None, opened: list[Opened]
+) -> tuple[str, str, str | None]:
     """Return whether a database is in use, what its users do with writes, and why one is not known."""
     ways = [file.opened for file in opened]
     try:
-        if isinstance(status, str):
-            raise Unobservable(f"{path}: {status}")
+        if status is None:
+            raise Unobservable(f"{path}: who has it open is not known")
         pids = files.holders(path, status)
         if not ways:
             ways = [way for pid in pids for way in _ways(files, pid, path)]

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files that may be Firebird databases: where they are, how they begin, and who has them open.
 
-Everything that touches a disk is a command with a time limit: a disk that hangs must not hang us.
+Everything that touches a disk has a time limit: a disk that hangs must not hang us.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..host import Host, Unobservable
+from ..host import Host, NoAnswer, Status, Unobservable
 from ..paths import normal
 from . import openfiles
 from .firebird_header import LENGTH
@@ -24,7 +24,8 @@ from .firebird_header import LENGTH
 DEPTH, MOST_FILES = 8, 2000
 #: KiB. A new database of Firebird 3 with the smallest pages has more than 800.
 _SMALLEST = 256
-_BATCH = 100
+#: Reasons for which what was found is no database: opening a pipe or a watchdog does things.
+GONE, NO_FILE = "it is not there", "it is not a regular file"
 _LOCKS = "/proc/locks"
 _LOCK = re.compile(
     r"^\d+: (?:-> )?\S+ +\S+ +\S+ +(?P<pid>-?\d+) (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+):(?P<inode>\d+) ",
@@ -32,19 +33,12 @@ _LOCK = re.compile(
 )
 
 
-class Status(NamedTuple):
-    """A file's device and inode, who owns it, by number, and its kind and permissions as st_mode."""
+class Beginning(NamedTuple):
+    """The first bytes of a file, or the reason why there are none; its status where that is known."""
 
-    device: int
-    inode: int
-    user: int
-    group: int
-    mode: int
-
-    @property
-    def is_readable(self) -> bool:
-        """Tell whether it is safe to open: opening others, as a watchdog or a pipe, does things."""
-        return stat.S_ISREG(self.mode) or stat.S_ISBLK(self.mode)
+    status: Status | None
+    page: bytes
+    reason: str | None = None
 
 
 class Lock(NamedTuple):
@@ -62,33 +56,28 @@ class Files:
         self.host = host
         self.root = root
         self._locks: list[Lock] | None = None
+        self._hung: dict[str, str] = {}
 
-    def beginnings(self, paths: Iterable[str]) -> dict[str, bytes | str]:
-        """Return {path: its first bytes}, or the reason where they cannot be read."""
-        found: dict[str, bytes | str] = {}
-        for batch in _by_directory(paths):
-            try:
-                found.update(self._together(batch))
-            except Unobservable as error:
-                found.update(dict.fromkeys(batch, str(error)))
-        return found
-
-    def statuses(self, paths: Iterable[str]) -> dict[str, Status | str]:
-        """Return {path: its status, links followed}, or the reason where that cannot be read."""
-        found: dict[str, Status | str] = {}
-        for batch in _by_directory(paths):
-            argv = ["stat", "--dereference", "--printf=%d %i %u %g %f %n\\0", "--"]
-            try:
-                result = self.host.run([*argv, *(self.root + path for path in batch)])
-            except Unobservable as error:
-                found.update(dict.fromkeys(batch, str(error)))
-                continue
-            found.update(dict.fromkeys(batch, _last_line(result.stderr) or "it is not there"))
-            for entry in result.stdout.split("\0")[:-1]:
-                device, inode, user, group, mode, name = entry.split(" ", 5)
-                numbers = int(device), int(inode), int(user), int(group), int(mode, 16)
-                found[name[len(self.root) :]] = Status(*numbers)
-        return found
+    def beginning(self, path: str) -> Beginning:
+        """Return how a file begins, links followed."""
+        directory = posixpath.dirname(path)
+        if directory in self._hung:
+            return Beginning(None, b"", self._hung[directory])
+        status = None
+        try:
+            status = self.host.locate(path, self.root).status
+            if status is None:
+                return Beginning(None, b"", GONE)
+            if not stat.S_ISREG(status.mode):
+                return Beginning(status, b"", NO_FILE)
+            part = self.host.read_part(path, self.root, LENGTH)
+            return Beginning(part.status, part.content) if part else Beginning(None, b"", GONE)
+        except NoAnswer as error:
+            # One disk that hangs keeps nobody else's back, and is not waited for again for each file.
+            self._hung[directory] = str(error)
+            return Beginning(status, b"", str(error))
+        except Unobservable as error:
+            return Beginning(status, b"", str(error))
 
     def search(self, directory: str) -> list[str]:
         """Return the files in and below a directory that are large enough for a database.
@@ -153,61 +142,12 @@ class Files:
             except Unobservable:
                 continue  # It was closed meanwhile.
 
-    def _together(self, batch: list[str]) -> dict[str, bytes | str]:
-        argv = ["head", f"--bytes={LENGTH}", "--verbose", "--", *(self.root + path for path in batch)]
-        said = _bytes(self.host.run(argv).stdout)
-        found = take_apart(said, [_bytes(self.root + path) for path in batch])
-        if found is None or None in found:
-            return {path: self._alone(path) for path in batch}
-        return dict(zip(batch, filter(None, found)))
-
-    def _alone(self, path: str) -> bytes | str:
-        try:
-            result = self.host.run(["head", f"--bytes={LENGTH}", "--", self.root + path])
-        except Unobservable as error:
-            return str(error)
-        if result.rc != 0:
-            return _last_line(result.stderr) or f"head: exit {result.rc}"
-        return _bytes(result.stdout)
-
-
-def take_apart(said: bytes, names: list[bytes]) -> list[bytes | None] | None:
-    """Return the beginnings that `head --verbose` prints one after another, None for a file left out.
-
-    None for the whole where a file is shorter than that: then a name in its content could mislead.
-    """
-    found: list[bytes | None] = []
-    position = 0
-    for name in names:
-        mark = (b"\n" if position else b"") + b"==> " + name + b" <==\n"
-        if said[position : position + len(mark)] != mark:
-            found.append(None)
-            continue
-        position += len(mark)
-        found.append(said[position : position + LENGTH])
-        position += LENGTH
-    return found if position == len(said) or not said else None
-
 
 def parse_locks(text: str) -> Iterator[Lock]:
     """Yield the locks in /proc/locks: proc_locks(5)."""
     for found in _LOCK.finditer(text):
         device = os.makedev(int(found["major"], 16), int(found["minor"], 16))
         yield Lock(int(found["pid"]), device, int(found["inode"]))
-
-
-def _by_directory(paths: Iterable[str]) -> Iterator[list[str]]:
-    """Yield paths in batches, each of one directory: a disk that hangs keeps nobody else's back."""
-    groups: dict[str, list[str]] = {}
-    for path in dict.fromkeys(paths):
-        groups.setdefault(posixpath.dirname(path), []).append(path)
-    for group in groups.values():
-        for start in range(0, len(group), _BATCH):
-            yield group[start : start + _BATCH]
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
 
 
 def _last_line(text: str) -> str:

@@ -14,9 +14,8 @@ from ..host import Host, Unobservable
 from ..observation import UNKNOWN
 from ..paths import normal
 from . import bounded, databases_conf, firebird_conf
-from .firebird_files import Files
 from .instance import setting
-from .places import look, resolve
+from .places import look
 from .textfile import Effective, without_content
 
 _DEBIAN = re.compile(r"/etc/firebird/(?P<version>[0-9.]+)")
@@ -53,7 +52,7 @@ def read(host: Host, root: str, config: str | None) -> Setup:
     """
     unread: dict[str, str] = {}
     try:
-        usual = (_USUAL,) if look(host, root + _USUAL) else ()
+        usual = (_USUAL,) if look(host, _USUAL, root) else ()
     except Unobservable as error:
         usual, unread[_USUAL] = (), str(error)
     if config is None:
@@ -81,18 +80,10 @@ class _Files:
         self.root = root
 
     def text(self, path: str) -> str | None:
-        if not look(self.host, self.root + path):
-            return None
-        real = resolve(self.host, self.root, path)
-        status = Files(self.host, self.root).statuses([real])[real]
-        if isinstance(status, str) or not status.is_readable:
-            raise Unobservable(f"{path}: {status if isinstance(status, str) else 'not a file'}")
-        return bounded.read(self.host, self.root + real)
+        return bounded.read(self.host, path, self.root)
 
     def names(self, path: str) -> list[str] | None:
-        if not look(self.host, self.root + path):
-            return None
-        return bounded.names(self.host, self.root + resolve(self.host, self.root, path))
+        return self.host.list_names(path, self.root)
 
 
 def _macros(host: Host, root: str, directory: str) -> dict[str, str]:
@@ -123,9 +114,9 @@ def _macros(host: Host, root: str, directory: str) -> dict[str, str]:
 
 
 def _debian_home(host: Host, root: str, version: str) -> str:
-    for name in bounded.names(host, f"{root}/usr/lib") if look(host, f"{root}/usr/lib") else ():
+    for name in host.list_names("/usr/lib", root) or ():
         home = f"/usr/lib/{name}/firebird/{version}"
-        if "-linux-" in name and look(host, root + home):
+        if "-linux-" in name and look(host, home, root):
             return home
     return f"/etc/firebird/{version}"
 

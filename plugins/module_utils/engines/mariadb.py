@@ -82,7 +82,7 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
         why = unknown(f"/proc/{main.pid}/cmdline", f"{said}: from where it was started is not known")
         return found._replace(evidence=(("config", why),))
     root = places.of(main).root
-    there = (path for path in _CONFIGS if look(places.host, root + path))
+    there = (path for path in _CONFIGS if look(places.host, path, root))
     config = said or next(there, None)
     if config is None:
         why = unknown(", ".join(_CONFIGS), "none of them is there: it runs with its defaults")

@@ -195,7 +195,7 @@ def _why(result: Result) -> str:
 def _socket(host: Host, root: str, said: str | None, data: str) -> str:
     places = [posixpath.join(data, said)] if said else [*_SOCKETS, f"{data.rstrip('/')}/mysql.sock"]
     for path in places:
-        if look(host, root + path):
+        if look(host, path, root):
             return path
     raise Unobservable(f"no socket of it at {', '.join(places)}")
 

@@ -12,17 +12,17 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..host import Host, Unobservable
+from ..host import Host, Status, Unobservable
 from ..observation import UNKNOWN
 from ..paths import normal
 from . import bounded, my_cnf
 from . import mariadb_words as words
-from .places import look, resolve
-from .textfile import Effective, Malformed, without_content
+from .textfile import LIMIT, Effective, Malformed, without_content
 
 COMMAND_LINE = "its command line"
 _SET_PERSIST = ": SET PERSIST"
@@ -137,59 +137,33 @@ class Files:
 
     def names(self, path: str) -> list[str] | None:
         """Return the names in a directory, None when it is not there. Raises Unobservable."""
-        real = self._real(path)
-        found = set(bounded.names(self.host, real)) if look(self.host, real) else None
+        found = self.host.list_names(path, self.root)
         planned = {posixpath.basename(new) for new in self.overlay if posixpath.dirname(new) == normal(path)}
-        return sorted(found | planned) if found is not None else None
+        return sorted({*found, *planned}) if found is not None else None
 
     def directories(self, files: Sequence[str]) -> list[str]:
         """Return the directories that these files include, in the order in which they are named."""
         lines = (line for path in files for line in my_cnf.parse(self.read(path) or "", path))
         return list(dict.fromkeys(line.value for line in lines if line.kind == "includedir" and line.value))
 
-    def _real(self, path: str) -> str:
-        # A link in a container's files leads somewhere else where it is followed from here.
-        return self.root + resolve(self.host, self.root, path) if self.root else path
-
     def _read(self, path: str) -> str | None:
-        if not look(self.host, self.root + path):
+        status = self.host.locate(path, self.root).status
+        if status is None or stat.S_ISDIR(status.mode):
             return None
-        real = self._real(path)
-        try:
-            mode, owner, group = self._status(real)
-            text = bounded.read(self.host, real) or ""
-        except Unobservable:
-            if self._is_directory(real):
-                return None
-            raise
-        if mode & 0o002:
+        part = self.host.read_part(path, self.root, LIMIT + 1)
+        if part is None or part.status.mode & 0o002:
             return None
-        return text if mode & 0o004 or self._may_read(real, mode, owner, group) else None
+        return part.text if part.status.mode & 0o004 or self._may_read(path, part.status) else None
 
-    def _is_directory(self, path: str) -> bool:
-        try:
-            bounded.names(self.host, path)
-        except Unobservable:
-            return False
-        return True
-
-    def _status(self, path: str) -> tuple[int, str, str]:
-        """Return the mode of a file, and the numbers of its user and group. Raises Unobservable."""
-        result = self.host.run(["stat", "--dereference", "--format=%a %u %g", "--", path])
-        fields = result.stdout.split()
-        if result.rc != 0 or len(fields) != 3:
-            raise Unobservable(f"{path}: who may read it cannot be told")
-        return int(fields[0], 8), fields[1], fields[2]
-
-    def _may_read(self, path: str, mode: int, owner: str, group: str) -> bool:
+    def _may_read(self, path: str, status: Status) -> bool:
         """Tell whether the server may read a file that is not for everyone: others it passes over."""
         if not self.user:
             raise Unobservable(f"{path}: not for everyone to read, and as whom the server reads is not known")
         if self.user[0] == "0":
             return True
-        if owner == self.user[0]:
-            return bool(mode & 0o400)
-        return bool(mode & 0o040) and group in self.user[1:]
+        if str(status.user) == self.user[0]:
+            return bool(status.mode & 0o400)
+        return bool(status.mode & 0o040) and str(status.group) in self.user[1:]
 
 
 def effective(files: Files, begun: Start, version: words.Release) -> Effective:
@@ -324,10 +298,11 @@ def _persisted_variables(
     if last and not is_on(last):
         return {}
     path = f"{data.rstrip('/')}/{AUTO}"
-    if not look(files.host, files.root + path):
+    text = bounded.read(files.host, path, files.root)
+    if text is None:
         return {}
     try:
-        tree = json.loads(bounded.read(files.host, files.root + path) or "")
+        tree = json.loads(text)
         values = dict(_values(tree))
     except (ValueError, RecursionError):
         raise Unobservable(f"{path}: not the JSON that SET PERSIST writes") from None

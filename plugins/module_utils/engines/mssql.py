@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
-from . import bounded, mssql_conf, startfile
+from . import mssql_conf, startfile
 from .instance import Instance, Observed, of_mains
 from .openfiles import write_through
-from .places import Place, look
-from .processes import Process, Processes, argv_of, output, variables
+from .places import Place
+from .processes import Process, Processes, argv_of, variables
 from .startfile import Word
-from .textfile import Line, Malformed, without_content
+from .textfile import LIMIT, Line, Malformed, without_content
 
 NAME = "mssql"
 PROGRAMS = ("sqlservr",)
@@ -102,7 +102,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     """Return the settings, the version and the directories of an instance. Never raises for what it says."""
     root = place.root if place else ""
     main = found.processes[0] if found.processes else None
-    lines, why = _lines(host, root + CONFIG)
+    lines, why = _lines(host, root)
     persisted = words(lines, why)
     said, on_line = _started_with(host, main, found.begins)
     for name in on_line & set(persisted):
@@ -110,7 +110,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     log = read_log(host, root, _error_log(lines, said), main)
     seen = None
     if main:
-        seen = startfile.running(host, NAME, root + CONFIG, main, persisted)
+        seen = startfile.running(host, NAME, CONFIG, main, persisted, root)
         seen = _with_flags(seen, log.flags, on_line)
     settings = startfile.settings(persisted, seen)
     asked = "it is set for each database, and was not asked: SELECT name, delayed_durability_desc FROM sys.databases"
@@ -173,11 +173,12 @@ def parse_log(text: str) -> tuple[str | None, str, frozenset[int] | None]:
 def read_log(host: Host, root: str, path: str, main: Process | None) -> Log:
     """Return what the log of errors says of this start, or of a stopped server's last one."""
     try:
-        if not look(host, root + path):
+        part = host.read_part(path, root, _LOG_LIMIT)
+        if part is None:
             return Log(unknown(path, "there is no such log: it tells the version once the server has run"))
-        if main and startfile.written(host, root + path) < startfile.start_of(host, main).at:
+        if main and part.status.modified < startfile.start_of(host, main).at:
             return Log(unknown(path, "it is older than the server that runs, which logs elsewhere"))
-        number, name, flags = parse_log(startfile.head(host, root + path, _LOG_LIMIT))
+        number, name, flags = parse_log(part.text)
     except Unobservable as error:
         return Log(unknown(path, str(error)))
     if number is None:
@@ -185,14 +186,12 @@ def read_log(host: Host, root: str, path: str, main: Process | None) -> Log:
     return Log(Observation(number, f"{path}: {name}"), flags)
 
 
-def _lines(host: Host, path: str) -> tuple[list[Line] | None, str | None]:
+def _lines(host: Host, root: str) -> tuple[list[Line] | None, str | None]:
     try:
-        text = bounded.read(host, path)
-        if text is not None:
-            # mssql-conf does not flush what it writes, whoever called it, and we may have been killed
-            # before we did: what is told as persisted is on the disk.
-            output(host, ["sync", "--", path])
-        return mssql_conf.parse(text or "", CONFIG), None
+        # mssql-conf does not flush what it writes, whoever called it, and we may have been killed
+        # before we did: what is told as persisted is on the disk.
+        part = host.read_part(CONFIG, root, LIMIT + 1, flush=True)
+        return mssql_conf.parse(part.text if part else "", CONFIG), None
     except (Unobservable, Malformed) as error:
         return None, without_content(error)
 

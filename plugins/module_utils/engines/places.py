@@ -113,24 +113,17 @@ class Places:
             return ""
 
 
-def look(host: Host, path: str) -> bool:
-    """Tell whether a path is there. Raises Unobservable when its disk does not answer in time.
+def look(host: Host, path: str, root: str = "") -> bool:
+    """Tell whether a path is there, links followed inside `root`.
 
-    Whoever looks at a path on a disk that hangs cannot be ended any more: a command looks first.
+    Raises Unobservable, also for a link that leads to nothing, and where a disk does not answer in time.
     """
-    return host.run(["test", "-e", path]).rc == 0
+    return host.locate(path, root).status is not None
 
 
 def resolve(host: Host, root: str, path: str) -> str:
-    """Return where a path lies inside `root`, links followed. Raises Unobservable."""
-    path = normal(path)
-    for _link in range(_MOST_LINKS):
-        look(host, root + path)
-        followed = follow_first(host, root, path)
-        if followed == path:
-            return path
-        path = followed
-    raise Unobservable(f"{path}: too many levels of symbolic links")
+    """Return where a path lies inside `root`, links followed. Raises Unobservable as look does."""
+    return host.locate(path, root).path
 
 
 def translate(path: str, theirs: Iterable[Mount], ours: Iterable[Mount]) -> str | None:

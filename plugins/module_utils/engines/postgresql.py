@@ -217,9 +217,7 @@ def _directories(host: Host, root: str, data: str | None) -> tuple[tuple[str, ..
     try:
         places = [f"{data}/pg_wal"]
         spaces = f"{data}/pg_tblspc"
-        where = root + resolve(host, root, spaces)
-        if look(host, where):
-            places += [f"{spaces}/{name}" for name in bounded.names(host, where)]
+        places += [f"{spaces}/{name}" for name in host.list_names(spaces, root) or ()]
         return (data, *(path for path in places if resolve(host, root, path) != path)), None
     except Unobservable as error:
         return (data,), str(error)

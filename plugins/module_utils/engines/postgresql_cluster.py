@@ -12,6 +12,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
+import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote
@@ -19,7 +20,7 @@ from urllib.parse import quote
 from ..host import Host, Unobservable
 from ..paths import normal
 from . import bounded, postgresql_conf
-from .places import look, resolve
+from .places import resolve
 from .textfile import Effective, Malformed
 
 AUTO = "postgresql.auto.conf"
@@ -93,7 +94,7 @@ class Files:
         if path in self.written:
             return self.written[path]
         if path not in self._texts:
-            self._texts[path] = self._read(path)
+            self._texts[path] = bounded.read(self.host, path, self.root)
         return self._texts[path]
 
     def names(self, path: str) -> list[str] | None:
@@ -101,11 +102,11 @@ class Files:
 
         Raises Unobservable.
         """
-        where = self._where(path)
-        if not look(self.host, f"{where}/."):
+        if not self._is_directory(path):
             return None
-        names = {name for name in bounded.names(self.host, where) if postgresql_conf.is_conf_file(name)}
-        names = {name for name in names if not look(self.host, f"{self._where(f'{path}/{name}')}/.")}
+        found = self.host.list_names(path, self.root) or ()
+        names = {name for name in found if postgresql_conf.is_conf_file(name)}
+        names = {name for name in names if not self._is_directory(f"{path}/{name}")}
         return sorted(
             names | {posixpath.basename(new) for new in self.written if posixpath.dirname(new) == path}
         )
@@ -115,12 +116,9 @@ class Files:
         auto = posixpath.join(data, AUTO) if data else None
         return postgresql_conf.effective(self.read, self.names, config, auto)
 
-    def _where(self, path: str) -> str:
-        # A link in a container that says /etc/shadow means the container's, not this host's.
-        return self.root + resolve(self.host, self.root, path)
-
-    def _read(self, path: str) -> str | None:
-        return bounded.read(self.host, self._where(path))
+    def _is_directory(self, path: str) -> bool:
+        status = self.host.locate(path, self.root).status
+        return status is not None and stat.S_ISDIR(status.mode)
 
 
 def options(argv: Iterable[str]) -> list[tuple[str, str]]:

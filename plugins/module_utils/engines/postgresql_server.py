@@ -14,6 +14,7 @@ import re
 from typing import Any, NamedTuple
 
 from ..host import Host, Unobservable
+from . import bounded
 from .places import look
 from .postgresql_cluster import WORDS
 from .processes import DELETED
@@ -136,10 +137,10 @@ def _are_texts(found: Any) -> bool:
 def command(host: Host, login: Login, pid: int | None = None) -> list[str]:
     """Return the command that takes `-c` and a statement. Raises Unobservable."""
     path = posixpath.join(login.data, _PID_FILE)
-    if not look(host, path):
+    text = bounded.read(host, path)
+    if text is None:
         raise Unobservable(f"{path} is not there: it does not run, or not from there")
-    result = host.run(["head", "-c", "10000", "--", path])
-    lines = result.stdout.split("\n")
+    lines = text.split("\n")
     if len(lines) < _SOCKET_LINE or (pid is not None and lines[0].strip() != str(pid)):
         raise Unobservable(f"{path}: names no port and socket of this server (yet): it starts or ends")
     port, socket = lines[_PORT_LINE - 1].strip(), lines[_SOCKET_LINE - 1]

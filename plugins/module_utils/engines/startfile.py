@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN
 from .instance import setting
-from .places import look
 from .processes import Process, output
 
 #: What ran before a file was changed. Gone with the boot, as the processes are.
@@ -44,16 +43,6 @@ class Word(NamedTuple):
     held: str | None = None
 
 
-def head(host: Host, path: str, size: int) -> str:
-    """Return the first bytes of a file. Raises Unobservable."""
-    return output(host, ["head", f"--bytes={size}", "--", path])
-
-
-def tail(host: Host, path: str, size: int) -> str:
-    """Return the last bytes of a file. Raises Unobservable."""
-    return output(host, ["tail", f"--bytes={size}", "--", path])
-
-
 def start_of(host: Host, process: Process) -> Start:
     """Return when a process began, good to a few hundredths of a second. Raises Unobservable.
 
@@ -70,19 +59,16 @@ def start_of(host: Host, process: Process) -> Start:
         raise Unobservable(f"{source}: when it began is not known: {error}") from error
 
 
-def written(host: Host, path: str) -> float:
-    """Return when a file was last written to, in seconds since the epoch. Raises Unobservable."""
-    return _time(host, "%.Y", path)
-
-
-def is_from_before(host: Host, path: str, start: Start) -> bool:
+def is_from_before(host: Host, path: str, start: Start, root: str = "") -> bool:
     """Tell whether a file is as it was when a process began. Raises Unobservable.
 
     Of one that is not there its directory tells. Owner and mode count as changes: they might have
     been why the process could not read it.
     """
-    there = path if look(host, path) else posixpath.dirname(path)
-    return _time(host, "%.Z", there) < start.at
+    status = host.locate(path, root).status or host.locate(posixpath.dirname(path), root).status
+    if status is None:
+        raise Unobservable(f"{path}: neither it nor its directory is there")
+    return status.changed < start.at
 
 
 def note(host: Host, engine: str, start: Start, words: dict[str, str]) -> None:
@@ -114,11 +100,13 @@ class Running(NamedTuple):
     reason: str | None = None
 
 
-def running(host: Host, engine: str, path: str, process: Process, persisted: dict[str, Word]) -> Running:
-    """Return what a process read from its file when it began. Never raises."""
+def running(
+    host: Host, engine: str, path: str, process: Process, persisted: dict[str, Word], root: str = ""
+) -> Running:
+    """Return what a process read from its file when it began, a path inside `root`. Never raises."""
     try:
         start = start_of(host, process)
-        if is_from_before(host, path, start):
+        if is_from_before(host, path, start, root):
             words = {name: word.value for name, word in persisted.items()}
             return Running(words, f"{path}, unchanged since the server began")
         words = noted(host, engine, start)
@@ -152,11 +140,3 @@ def waiting(found: dict[str, dict[str, str | None]]) -> tuple[str, ...]:
 
 def _note_of(engine: str, start: Start) -> str:
     return f"{NOTES}/{engine}-{start.pid}.json"
-
-
-def _time(host: Host, what: str, path: str) -> float:
-    said = output(host, ["stat", "--dereference", f"--format={what}", "--", path])
-    try:
-        return float(said)
-    except ValueError as error:
-        raise Unobservable(f"{path}: stat says {said[:40]!r}") from error

@@ -16,7 +16,6 @@ from ..engines.firebird import PROGRAMS
 from ..engines.firebird_databases import Database, as_owner, look_at
 from ..engines.firebird_files import Files
 from ..engines.firebird_header import Header, next_file
-from ..engines.places import look, resolve
 from ..engines.processes import Processes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
@@ -197,9 +196,10 @@ def _wanted(host: Host, targets: Iterable[Target]) -> tuple[dict[str, str], dict
 
 def _paths(host: Host, target: Target) -> list[str]:
     """Return the databases that a target means. Raises Unobservable."""
-    if not look(host, target.path):
+    where = host.locate(target.path)
+    if where.status is None:
         raise Unobservable(f"{target.path}: nothing is there; wanted a Firebird database; run again")
-    path = resolve(host, "", target.path)
+    path = where.path
     if not target.is_directory:
         return [path]
     return [database.path for database in look_at(host, "", Files(host).search(path), ())]
@@ -333,11 +333,9 @@ def _files_of(host: Host, path: str) -> list[str]:
     """Return the paths of all files of a database."""
     reader, found = Files(host), [path]
     while len(found) < _MOST_FILES:
-        page = reader.beginnings([found[-1]])[found[-1]]
-        following = next_file(page) if isinstance(page, bytes) else None
-        status = reader.statuses([following])[following] if following else "none"
+        following = next_file(reader.beginning(found[-1]).page)
         # Who owns the database can write any name there.
-        if not following or isinstance(status, str) or not status.is_readable or following in found:
+        if not following or reader.beginning(following).reason or following in found:
             break
         found.append(following)
     return found
@@ -346,8 +344,8 @@ def _files_of(host: Host, path: str) -> list[str]:
 def _flush(host: Host, files: list[str]) -> None:
     """Bring all that was written to a database's files onto the disks, and what names them."""
     for path in files:
-        host.change(["sync", path])
-        host.change(["sync", "--file-system", path])
+        host.sync(path)
+        host.sync(path, whole=True)
 
 
 def _lock_directories(host: Host) -> Locks:

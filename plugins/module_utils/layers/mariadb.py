@@ -327,7 +327,8 @@ def _restart(host: Host, step: Step) -> None:
 
 def _flush(host: Host, step: Step) -> None:
     if step.flush:
-        host.change(["sync", "--file-system", "--", *step.flush])
+        for path in step.flush:
+            host.sync(path, whole=True)
 
 
 def _seen(facts: dict[str, Any], name: str, when: str) -> str:

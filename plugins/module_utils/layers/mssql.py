@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..engines import bounded, mssql, trust
+from ..engines import mssql, trust
 from ..host import ChangeFailed, Host, Unobservable
-from . import originals, servers
+from . import originals, ownership, servers
 from .layer import Change, verify
 from .servers import Target
 
@@ -167,15 +167,15 @@ def _write(host: Host, wanted: dict[str, str]) -> None:
         trust.expect_program(host, TOOL)
     except Unobservable as error:
         raise ChangeFailed(f"{error}; give it, and the directories above it, back to root") from error
-    before = _owner(host)
     _expect_file(host)
+    before, runner = _owner(host), _runner(host)
     for name in _sequence(wanted):
-        host.change([TOOL, *_arguments(name, wanted[name])])
+        host.change([*runner, TOOL, *_arguments(name, wanted[name])])
     after = _owner(host)
     if after is None:
         raise ChangeFailed(f"{mssql.CONFIG}: not there after {TOOL} has written it; look at what it says")
     # mssql-conf does not: a power cut now would leave the file empty.
-    host.change(["sync", mssql.CONFIG])
+    host.sync(mssql.CONFIG)
     if before not in (None, after):
         raise ChangeFailed(
             f"{mssql.CONFIG}: seen owner and mode {after}, wanted {before} as before; {TOOL} changed them: put"
@@ -193,7 +193,7 @@ def _sequence(wanted: dict[str, str]) -> list[str]:
 
 
 def _expect_file(host: Host) -> None:
-    """Refuse a link: its directory is the server's user's, and mssql-conf would write, as root, where it leads."""
+    """Refuse a link: mssql-conf would write where it leads."""
     try:
         target = host.link(mssql.CONFIG)
     except Unobservable:
@@ -201,6 +201,38 @@ def _expect_file(host: Host) -> None:
     raise ChangeFailed(
         f"{mssql.CONFIG}: seen a link to {target}, wanted the file itself; put it there, then run again"
     )
+
+
+def _runner(host: Host) -> list[str]:
+    """Return what has mssql-conf run as the owner of the directory of its file.
+
+    He may put a link there at any moment, so it writes with no more rights than his. Raises ChangeFailed.
+    """
+    try:
+        home = host.locate(mssql.HOME)
+        if home.status is None:
+            raise Unobservable(f"{mssql.HOME}: it is not there")
+        if home.status.user:
+            _expect_owner(host, home.status.user)
+            return ownership.as_user(host, home.status.user)
+        why = trust.weakness(host, mssql.HOME)
+    except Unobservable as error:
+        raise ChangeFailed(f"as whom {TOOL} is to run cannot be told: {error}") from error
+    if why:
+        raise ChangeFailed(
+            f"{mssql.HOME}: seen root's directory that others may change ({why}), in which {TOOL} would write as root;"
+            " wanted one of the server's user (chown), then run again"
+        )
+    return []
+
+
+def _expect_owner(host: Host, user: int) -> None:
+    status = host.locate(mssql.CONFIG).status
+    if status and status.user != user:
+        raise ChangeFailed(
+            f"{mssql.CONFIG}: seen a file of user {status.user} in a directory of user {user}, as whom {TOOL} runs;"
+            f" wanted that user as its owner (chown), then run again"
+        )
 
 
 def _arguments(name: str, word: str) -> list[str]:
@@ -214,11 +246,7 @@ def _arguments(name: str, word: str) -> list[str]:
 def _owner(host: Host) -> str | None:
     """Return user, group and mode of the configuration file, None where there is none."""
     try:
-        if bounded.read(host, mssql.CONFIG) is None:
-            return None
-        result = host.run(["stat", "--dereference", "--format=%u:%g %a", "--", mssql.CONFIG])
+        status = host.locate(mssql.CONFIG).status
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
-    if result.rc != 0:
-        raise ChangeFailed(f"{mssql.CONFIG}: {result.stderr.strip()}")
-    return result.stdout.strip()
+    return f"{status.user}:{status.group} {status.mode & 0o7777:o}" if status else None

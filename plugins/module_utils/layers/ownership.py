@@ -32,6 +32,18 @@ def user_of(host: Host, pids: Collection[int], path: str) -> int:
     return trust.statuses(host, [path])[path].owner
 
 
+def as_user(host: Host, uid: int) -> list[str]:
+    """Return what to put before a command so that it runs as a user, with that user's groups.
+
+    Raises Unobservable for one without a name.
+    """
+    result = host.run(["getent", "passwd", str(uid)])
+    fields = result.stdout.rstrip("\n").split(":")
+    if result.rc != 0 or len(fields) < 4 or not fields[3].isdigit():
+        raise Unobservable(f"user {uid} has no name: getent passwd finds none")
+    return ["setpriv", f"--reuid={uid}", f"--regid={fields[3]}", "--init-groups", "--"]
+
+
 def writer(host: Host, path: str, uid: int, inside: Iterable[str], names: Collection[str]) -> int:
     """Return the user as whom a file is written: 0, or `uid`, as whom its server runs.
 

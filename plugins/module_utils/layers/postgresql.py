@@ -297,12 +297,12 @@ def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
         # Whoever owns the directory can write anything there, and it leads to a program.
         if not re.fullmatch(r"[0-9.]{1,20}", version, re.ASCII):
             raise Unobservable(f"{cluster.data}/PG_VERSION: it names no version")
-        owner = host.run(["stat", "-c", "%u", "--", cluster.data])
-        if owner.rc != 0:
-            raise Unobservable(" ".join(owner.stderr.split()) or f"{cluster.data}: its owner is not known")
-        if owner.stdout.strip() == "0":
+        status = host.locate(cluster.data).status
+        if status is None:
+            raise Unobservable(f"{cluster.data}: its owner is not known: it is not there")
+        if status.user == 0:
             raise Unobservable(f"{cluster.data}: seen root as its owner; wanted the user of the server")
-        user = postgresql_server.user_name(host, owner.stdout.strip())
+        user = postgresql_server.user_name(host, str(status.user))
         places = [f"/usr/lib/postgresql/{version}/bin", f"/usr/pgsql-{version}/bin", "/usr/bin"]
     for place in places:
         program = posixpath.join(place, "initdb")

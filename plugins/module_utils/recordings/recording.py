@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..host import ASK_TIMEOUT, CHANGE_TIMEOUT, READ_TIMEOUT, Host, Result, Unobservable
+from ..host import ASK_TIMEOUT, CHANGE_TIMEOUT, MOST_SAID, READ_TIMEOUT, Host, Located, Part, Result, Unobservable
 
 #: The version of the format. A recording of another one is refused.
 SCHEMA = 1
@@ -31,7 +31,11 @@ class LooksOnly(Exception):
 
 
 class _LooksOnly(Host):
-    """A host that refuses every change. Daemons are not asked: a recording has no place for them."""
+    """A host that refuses every change.
+
+    Daemons are not asked, and nothing is read for which a user's rights count: what is recorded asks
+    kernel and devices alone, and a recording has no place for anything else.
+    """
 
     def user(self) -> int:
         raise NotRecorded("user")
@@ -45,6 +49,26 @@ class _LooksOnly(Host):
         timeout: float = ASK_TIMEOUT,
     ) -> list[bytes]:
         raise NotRecorded(f"ask {address} port {port}")
+
+    def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
+        raise NotRecorded(f"locate {path}")
+
+    def read_part(
+        self,
+        path: str,
+        root: str = "",
+        limit: int = MOST_SAID,
+        at_end: bool = False,
+        flush: bool = False,
+        timeout: float = READ_TIMEOUT,
+    ) -> Part | None:
+        raise NotRecorded(f"read_part {path}")
+
+    def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
+        raise NotRecorded(f"list_names {path}")
+
+    def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
+        raise LooksOnly(f"sync {path}")
 
     def change(
         self,

@@ -9,7 +9,6 @@ others from opening it by a lock. It refuses a database that is read-only or shu
 
 from __future__ import annotations
 
-import errno
 import os
 import struct
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     READ_TIMEOUT,
     ChangeFailed,
     Result,
+    Status,
     Unobservable,
 )
 
@@ -71,16 +71,13 @@ class Server:
 
 
 class FirebirdHost(ProcHost):
-    """The machine. `databases`: path -> file; `hung`: directories on a disk that does not answer.
-
-    `locks`: (pid, path); `lie`: gfix says that it did, and did not; `opened_by`: a process that opens
+    """The machine. `databases`: path -> file; `locks`: (pid, path); `lie`: gfix says that it did, and did not; `opened_by`: a process that opens
     a database while gfix changes it; `accounts`: numbers of users that have a name.
     """
 
     def __init__(self, *processes: FakeProcess, **databases: FakeDatabase) -> None:
         super().__init__(*processes)
         self.databases: dict[str, FakeDatabase] = {}
-        self.hung: tuple[str, ...] = ()
         self.locks: list[tuple[int, str]] = []
         self.server = Server()
         self.lie = False
@@ -118,10 +115,6 @@ class FirebirdHost(ProcHost):
         if any(path == hung or path.startswith(f"{hung}/") for path in paths for hung in self.hung):
             self.asked.append(tuple(argv))
             raise Unobservable(f"{' '.join(argv)}: no answer within {timeout:g} s")
-        if argv[0] == "stat" and argv[1] == "--dereference":
-            return self._stat(argv, paths)
-        if argv[0] == "head" and not (paths[0] in self.files and paths[0] not in self.databases):
-            return self._head(argv, paths)
         if argv[0] == "find" and "-print0" in argv:
             self.asked.append(tuple(argv))
             found = [path for path in self.databases if path.startswith(f"{argv[2].rstrip('/')}/")]
@@ -168,26 +161,12 @@ class FirebirdHost(ProcHost):
             self.start(self.opened_by)
             self.locks.append((self.opened_by.pid, self.opened_by.files[0][0]))
 
-    def _stat(self, argv: list[str], paths: list[str]) -> Result:
-        self.asked.append(tuple(argv))
-        text, complaints = "", ""
-        for path in paths:
-            database = self.databases.get(path)
-            if database:
-                text += f"{DEVICE} {database.inode} {database.owner} 150 {database.kind:x} {path}\0"
-            elif self.exists(path):
-                text += f"{DEVICE} 1 0 0 81a4 {path}\0"
-            else:
-                complaints += f"stat: cannot statx '{path}': {os.strerror(errno.ENOENT)}\n"
-        return Result(1 if complaints else 0, text, complaints)
+    def status(self, path: str) -> Status:
+        found = super().status(path)._replace(device=DEVICE)
+        database = self.databases.get(path)
+        if database is None:
+            return found
+        return found._replace(inode=database.inode, user=database.owner, group=150, mode=database.kind)
 
-    def _head(self, argv: list[str], paths: list[str]) -> Result:
-        self.asked.append(tuple(argv))
-        said, complaints = b"", ""
-        for path in paths:
-            if path not in self.databases:
-                complaints += f"head: cannot open '{path}' for reading: {os.strerror(errno.ENOENT)}\n"
-                continue
-            mark = (b"\n" if said else b"") + b"==> " + path.encode("utf-8", "surrogateescape") + b" <==\n"
-            said += (mark if "--verbose" in argv else b"") + self.databases[path].page()
-        return Result(1 if complaints else 0, said.decode("utf-8", "surrogateescape"), complaints)
+    def content(self, path: str) -> bytes:
+        return self.databases[path].page() if path in self.databases else super().content(path)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import stat
 from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +15,18 @@ from typing import Any, Union
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     ASK_TIMEOUT,
     CHANGE_TIMEOUT,
+    MOST_SAID,
     READ_TIMEOUT,
     ChangeFailed,
     Host,
+    Located,
+    NoAnswer,
+    Part,
     Result,
+    Status,
     Unobservable,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.paths import normal
 
 #: What a path or command says: a text, an exception, or a function that returns or raises one.
 Answer = Union[str, Exception, Callable[[], str]]
@@ -101,7 +108,8 @@ class FakeHost(Host):
 
     `files`: path -> content; `links`: path -> target, absolute; `commands`: argv -> output, or a
     whole Result; `modes`: path -> permission bits, where they are not 0644; `uids`: path -> owner, where
-    that is not root; `block_devices`: paths; `pipes`: paths of `files` that are none;
+    that is not root; `block_devices`: paths; `pipes`: paths of `files` that are none; `hung`: paths on a
+    disk that does not answer; `owned`: path -> what the kernel tells of it, where it matters;
     `daemons`: (address, port) -> what is answered to a question;
     `environment`: what the last change was given; `stop`: what is raised at mutation number `stop_at`
     (from 1), instead of its effect.
@@ -123,6 +131,8 @@ class FakeHost(Host):
         self.written_as: dict[str, int] = {}
         self.block_devices: set[str] = set()
         self.pipes: set[str] = set()
+        self.hung: tuple[str, ...] = ()
+        self.owned: dict[str, Status] = {}
         self.daemons: dict[tuple[str, int], Callable[[bytes], bytes]] = {}
         self.mutations: list[Mutation] = []
         self.environment: dict[str, str] = {}
@@ -177,10 +187,7 @@ class FakeHost(Host):
             return self._status(argv[3:])
         if tuple(argv) not in self.commands and argv[:2] == ["test", "-e"]:
             return Result(0 if self.exists(argv[2]) else 1, "", "")
-        if tuple(argv) not in self.commands and argv[:2] == ["test", "-f"]:
-            path = self.resolve(argv[2])
-            return Result(0 if path in self.files and path not in self.pipes else 1, "", "")
-        if tuple(argv) not in self.commands and argv[0] in ("head", "find"):
+        if tuple(argv) not in self.commands and argv[0] == "find":
             return self._bounded(argv)
         if tuple(argv) not in self.commands:
             raise Unobservable(f"{argv[0]}: No such file or directory")
@@ -203,10 +210,8 @@ class FakeHost(Host):
         return answers
 
     def _bounded(self, argv: list[str]) -> Result:
-        """Say what `head` says of a file, or `find` of the names in a directory."""
+        """Say what `find` says."""
         try:
-            if argv[0] == "head":
-                return Result(0, self.read(argv[-1])[: int(argv[1].partition("=")[2])], "")
             if argv[6:] == ["-type", "l", "-xtype", "d", "-print0"]:
                 return Result(0, "".join(f"{path}\0" for path in self._links_to_directories(argv[1])), "")
             if "*.isl" in argv:
@@ -214,14 +219,89 @@ class FakeHost(Host):
                 paths = [path for path in self.files if path.startswith(f"{top}/") and path.endswith(".isl")]
                 paths = [path for path in paths if path.count("/") == top.count("/") + 2]
                 return Result(0, "".join(f"{self.read(path)}\n" for path in paths), "")
-            assert argv[2:] == ["-mindepth", "1", "-maxdepth", "1", "-printf", "%f\\0"], argv
-            return Result(0, "".join(f"{name}\0" for name in self.names(argv[1].rstrip("/"))), "")
+            raise AssertionError(argv)
         except Unobservable as error:
             return Result(1, "", f"{argv[0]}: {error}\n")
 
     def _links_to_directories(self, directory: str) -> list[str]:
         paths = [f"{directory.rstrip('/')}/{name}" for name in self._children(directory)]
         return [path for path in paths if path in self.links and self._children(self.resolve(path))]
+
+    def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
+        self.asked.append(("locate", root + path))
+        inside = self._inside(root, path)
+        return Located(inside, self.status(root + inside) if self._is_there(root + inside) else None)
+
+    def read_part(
+        self,
+        path: str,
+        root: str = "",
+        limit: int = MOST_SAID,
+        at_end: bool = False,
+        flush: bool = False,
+        timeout: float = READ_TIMEOUT,
+    ) -> Part | None:
+        self.asked.append(("read", root + path, *(["flush"] if flush else [])))
+        inside = self._inside(root, path)
+        if not self._is_there(root + inside):
+            return None
+        if not stat.S_ISREG(self.status(root + inside).mode):
+            raise Unobservable(f"{path}: not a regular file")
+        content = self.content(root + inside)
+        return Part(
+            inside, self.status(root + inside), content[-limit:] if at_end else content[:limit]
+        )
+
+    def list_names(
+        self, path: str, root: str = "", timeout: float = READ_TIMEOUT
+    ) -> list[str] | None:
+        self.asked.append(("names", root + path))
+        inside = self._inside(root, path)
+        if not self._is_there(root + inside):
+            return None
+        if not stat.S_ISDIR(self.status(root + inside).mode):
+            raise Unobservable(f"{path}: not a directory")
+        return sorted(self._children(root + inside))
+
+    def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
+        argv = ["sync", *(["--file-system"] if whole else []), path]
+        self._mutate(("change", *argv), lambda: self.on_change(argv))
+
+    def status(self, path: str) -> Status:
+        """Return what the kernel tells of what lies at a path."""
+        if path in self.owned:
+            return self.owned[path]
+        kind = stat.S_IFIFO if path in self.pipes else stat.S_IFREG
+        if path not in self.files:
+            kind = stat.S_IFDIR
+        mode = self.modes.get(path, 0o755 if kind == stat.S_IFDIR else 0o644)
+        return Status(1, abs(hash(path)), self.uids.get(path, 0), 0, kind | mode)
+
+    def content(self, path: str) -> bytes:
+        """Return what is in a file."""
+        return self.read(path).encode("utf-8", "surrogateescape")
+
+    def _is_there(self, path: str) -> bool:
+        return path in self.files or path in self.owned or self.exists(path)
+
+    def _inside(self, root: str, path: str) -> str:
+        """Follow links inside a root directory. Raises Unobservable as the seam does."""
+        path, reach = normal(path), 0
+        for _link in range(40):
+            if any(f"{root}{path}/".startswith(f"{hung}/") for hung in self.hung):
+                raise NoAnswer(f"{path}: no answer within {READ_TIMEOUT:g} s")
+            parts = path.split("/")
+            links = ["/".join(parts[:count]) for count in range(2, len(parts) + 1)]
+            link = next((link for link in links if root + link in self.links.data), None)
+            if link is None:
+                if reach and not self._is_there(root + "/".join(parts[:reach])):
+                    raise Unobservable(f"{path}: a link on the way leads to what is not there")
+                return path
+            target = normal(posixpath.join(posixpath.dirname(link), self.links.data[root + link]))
+            rest = parts[len(link.split("/")) :]
+            reach = max(reach - len(link.split("/")), 0) + len(target.split("/"))
+            path = normal("/".join([target, *rest]))
+        raise Unobservable(f"{path}: too many levels of symbolic links")
 
     def change(
         self,

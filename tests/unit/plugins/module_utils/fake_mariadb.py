@@ -12,6 +12,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     READ_TIMEOUT,
     ChangeFailed,
     Result,
+    Status,
 )
 
 from .fake_proc import FakeProcess, ProcHost
@@ -109,13 +110,14 @@ class MariaHost(ProcHost):
         if argv == [self.program, "--no-defaults", "--version"]:
             self.asked.append(tuple(argv))
             return Result(0, f"{self.program}  Ver {self.version} for Linux on x86_64\n", "")
-        if argv[:2] == ["stat", "--dereference"]:
-            if not self.exists(argv[-1]):
-                return Result(1, "", f"stat: cannot statx '{argv[-1]}'")
-            path = self.resolve(argv[-1])
-            mode = f"{self.modes.get(path, 0o644):o}"
-            return Result(0, " ".join(self.owners.get(path, (mode, "0", "0"))) + "\n", "")
         return super().run(argv, timeout)
+
+    def status(self, path: str) -> Status:
+        found = super().status(path)
+        if path not in self.owners:
+            return found
+        mode, user, group = self.owners[path]
+        return found._replace(user=int(user), group=int(group), mode=found.mode & ~0o7777 | int(mode, 8))
 
     def change(self, argv: list[str], timeout: float = CHANGE_TIMEOUT) -> None:
         super().change(argv, timeout)
@@ -130,9 +132,8 @@ class MariaHost(ProcHost):
         elif argv[:3] == ["systemctl", "restart", "--"]:
             assert argv[3:] == [self.unit]
             self.restart()
-        elif argv[:3] == ["sync", "--file-system", "--"]:
-            assert argv[3:]
-            assert all(path.startswith("/") for path in argv[3:])
+        elif argv[:2] == ["sync", "--file-system"]:
+            assert argv[2].startswith("/")
             self.unflushed.discard("binlog")
         else:
             super().on_change(argv)

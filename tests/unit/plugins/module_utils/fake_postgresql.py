@@ -65,7 +65,7 @@ class FakePostgresql(ProcHost):
             }
         )
         self.commands[("getent", "passwd", "26")] = "postgres:x:26:26::/var/lib/postgresql:/bin/bash\n"
-        self.commands[("stat", "-c", "%u", "--", DATA)] = "26\n"
+        self.uids[DATA] = 26
         self.state: dict[str, str] = {}
         self.busy = [0]
         self.dirty: set[str] = set()
@@ -115,8 +115,6 @@ class FakePostgresql(ProcHost):
         }
 
     def exists(self, path: str) -> bool:
-        if path.endswith("/."):
-            return path[:-2] in self.directories or bool(self._children(path[:-2]))
         return path in self.directories or super().exists(path)
 
     def names(self, path: str) -> list[str]:
@@ -191,7 +189,7 @@ class FakePostgresql(ProcHost):
         return found if isinstance(found, str) else None
 
     def _listed(self, path: str) -> list[str] | None:
-        return sorted(self._children(path)) if self.exists(f"{path}/.") else None
+        return sorted(self._children(path)) if path in self.directories or self._children(path) else None
 
 
 PSQL = [

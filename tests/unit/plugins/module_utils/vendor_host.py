@@ -12,13 +12,16 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     READ_TIMEOUT,
     ChangeFailed,
     Result,
-    Unobservable,
+    Status,
 )
 
 from .fake_host import Mutation
 from .fake_proc import DIRECT, RDWR, FakeProcess, ProcHost
 
 BOOT = 1700000000.0
+#: The owner of mssql.conf and its directory, as whom mssql-conf runs.
+MSSQL = 998
+AS_MSSQL = ["setpriv", f"--reuid={MSSQL}", f"--regid={MSSQL}", "--init-groups", "--"]
 TOOL = "/opt/mssql/bin/mssql-conf"
 SQLSERVR = "/opt/mssql/bin/sqlservr"
 CONF = "/var/opt/mssql/mssql.conf"
@@ -57,12 +60,6 @@ class VendorHost(ProcHost):
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
         if tuple(argv) in self.commands:
             return super().run(argv, timeout)
-        if argv[0] in ("head", "tail"):
-            size = int(argv[1].partition("=")[2])
-            return self._part(argv, size if argv[0] == "head" else -size)
-        if argv[:2] == ["sync", "--"]:
-            self.asked.append(tuple(argv))
-            return Result(0, "", "")
         if argv[0] == "date":
             return Result(0, f"{self.clock:.9f}\n", "")
         if argv[0] == "sleep":
@@ -72,13 +69,14 @@ class VendorHost(ProcHost):
                 self.end(50)
                 self.end(60)
             return Result(0, "", "")
-        if argv[0] == "stat" and "--dereference" in argv:
-            return self._stat(argv[2].partition("=")[2], argv[-1])
+        if argv == ["getent", "passwd", "998"]:
+            return Result(0, "mssql:x:998:998::/var/opt/mssql:/bin/bash\n", "")
         return super().run(argv, timeout)
 
     def on_change(self, argv: list[str]) -> None:
-        if argv[0] == TOOL:
-            self._mssql_conf(argv[1:])
+        if argv[: len(AS_MSSQL)] == AS_MSSQL:
+            assert argv[len(AS_MSSQL)] == TOOL
+            self._mssql_conf(argv[len(AS_MSSQL) + 1 :])
         elif argv[:2] == ["systemctl", "restart"]:
             self._restart(argv[-1])
         elif argv[0] != "sync":
@@ -95,21 +93,11 @@ class VendorHost(ProcHost):
         self.files[path] = text
         self.times[path] = self.clock if at is None else at
 
-    def _part(self, argv: list[str], size: int) -> Result:
-        try:
-            data = self.read(argv[-1]).encode("utf-8", "surrogateescape")
-        except Unobservable as error:
-            return Result(1, "", f"{argv[0]}: {error}\n")
-        data = data[:size] if size > 0 else data[size:]
-        return Result(0, data.decode("utf-8", "surrogateescape"), "")
-
-    def _stat(self, what: str, path: str) -> Result:
-        if not self.exists(path):
-            return Result(1, "", f"stat: {path}: No such file or directory\n")
-        if what == "%u:%g %a":
-            return Result(0, f"{self.owners.get(path, '998:998')} {self.modes.get(path, 0o660):o}\n", "")
-        assert what in ("%.Y", "%.Z"), what
-        return Result(0, f"{self.times.get(path, BOOT + 60):.9f}\n", "")
+    def status(self, path: str) -> Status:
+        found, at = super().status(path), self.times.get(path, BOOT + 60)
+        user, group = map(int, self.owners.get(path, "998:998").split(":"))
+        mode = found.mode & ~0o7777 | self.modes.get(path, 0o660)
+        return found._replace(user=user, group=group, mode=mode, modified=at, changed=at)
 
     def _mssql_conf(self, words: list[str]) -> None:
         config = self.conf()

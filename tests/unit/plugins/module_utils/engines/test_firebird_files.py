@@ -14,72 +14,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird_files import (
+    GONE,
     MOST_FILES,
+    NO_FILE,
+    Beginning,
     Files,
     Lock,
-    Status,
     parse_locks,
-    take_apart,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird_header import LENGTH
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Result, Status, Unobservable
 
 from ..fake_firebird import DEVICE, FakeDatabase, FirebirdHost
 
 ODD = "/data/a\n==> /data/b.fdb <==\n"
 
 
-def test_the_beginnings_of_files_in_one_command_for_each_directory() -> None:
+def test_the_beginnings_of_files() -> None:
     host = FirebirdHost(a=FakeDatabase(), b=FakeDatabase(flags=0))
     host.add(**{"/log/c": FakeDatabase(), ODD: FakeDatabase(), "/data/caf\udce9": FakeDatabase()})
-    found = Files(host).beginnings([*host.databases, "/data/gone"])
-    assert {path: database.page() for path, database in host.databases.items()} == {
-        path: page for path, page in found.items() if isinstance(page, bytes)
-    }
-    assert found["/data/gone"] == "head: cannot open '/data/gone' for reading: No such file or directory"
-    host.asked.clear()
-    Files(host).beginnings(["/data/a.fdb", "/data/b.fdb", "/log/c"])
-    assert [argv[0] for argv in host.asked] == ["head", "head"]
+    files = Files(host)
+    for path, database in host.databases.items():
+        assert files.beginning(path).page == database.page()
+    assert files.beginning("/data/gone") == Beginning(None, b"", GONE)
 
 
 def test_a_disk_that_hangs_keeps_no_other_back() -> None:
     host = FirebirdHost(a=FakeDatabase())
-    host.add(**{"/log/b": FakeDatabase()})
+    host.add(**{"/log/b": FakeDatabase(), "/log/c": FakeDatabase()})
     host.hung = ("/log",)
     files = Files(host)
-    assert "no answer within 10 s" in str(files.beginnings(host.databases)["/log/b"])
-    assert "no answer within 10 s" in str(files.statuses(host.databases)["/log/b"])
-    assert isinstance(files.beginnings(host.databases)["/data/a.fdb"], bytes)
-    assert files.statuses(host.databases)["/data/a.fdb"] == Status(DEVICE, 4711, 150, 150, 0o100660)
-
-
-def test_short_files_mislead_nobody() -> None:
-    """A file can hold what looks like the name of the next one."""
-    host = FirebirdHost(a=FakeDatabase(content=b"x\n==> /data/b.fdb <==\n"), b=FakeDatabase())
-    found = Files(host).beginnings(host.databases)
-    assert found == {path: database.page() for path, database in host.databases.items()}
-
-
-def test_a_file_cannot_pretend_to_be_the_next_one() -> None:
-    """An empty file, and one whose content ends with what head prints before it."""
-    mark = b"\n==> /data/b <==\n"
-    content = b"x" * (LENGTH - len(mark)) + mark
-    assert take_apart(b"==> /data/a <==\n" + mark + content, [b"/data/a", b"/data/b"]) is None
-
-
-@given(st.lists(st.binary(max_size=LENGTH + 10), max_size=4), st.lists(st.booleans(), min_size=4, max_size=4))
-def test_what_head_prints_is_taken_apart_or_not_at_all(contents: list[bytes], there: list[bool]) -> None:
-    names = [b"/data/%d" % number for number in range(len(contents))]
-    said = b""
-    for name, content, is_there in zip(names, contents, there):
-        if is_there:
-            said += (b"\n" if said else b"") + b"==> " + name + b" <==\n" + content[:LENGTH]
-    whole = all(len(content) >= LENGTH for content, is_there in zip(contents, there) if is_there)
-    expected = [content[:LENGTH] if is_there else None for content, is_there in zip(contents, there)]
-    found = take_apart(said, names)
-    assert found == expected or not whole
-    # Whoever gets all of them gets the right ones.
-    assert found is None or None in found or found == expected
+    for path in ("/log/b", "/log/c"):
+        assert "no answer within 10 s" in str(files.beginning(path).reason)
+    # It was waited for once.
+    assert [question for question in host.asked if question[1].startswith("/log")] == [("locate", "/log/b")]
+    assert files.beginning("/data/a.fdb").page == host.databases["/data/a.fdb"].page()
+    status = files.beginning("/data/a.fdb").status
+    assert status and status[:5] == (DEVICE, 4711, 150, 150, 0o100660)
 
 
 def test_of_a_container_paths_are_those_that_it_sees() -> None:
@@ -88,8 +58,7 @@ def test_of_a_container_paths_are_those_that_it_sees() -> None:
     host.add(**{f"{root}/db/a.fdb": FakeDatabase()})
     files = Files(host, root)
     assert files.search("/db") == ["/db/a.fdb"]
-    assert list(files.beginnings(["/db/a.fdb"])) == ["/db/a.fdb"]
-    assert isinstance(files.statuses(["/db/a.fdb"])["/db/a.fdb"], Status)
+    assert files.beginning("/db/a.fdb").status
 
 
 def test_the_search_is_bounded() -> None:
@@ -104,7 +73,7 @@ def test_the_search_is_bounded() -> None:
 
 
 def test_a_real_directory(tmp_path: Path) -> None:
-    """With the real tools: find, head and stat."""
+    """With the real tools: find, and what opens files."""
     big, small, odd = tmp_path / "below" / "a.fdb", tmp_path / "small.fdb", tmp_path / "b\n==> x <==\n"
     big.parent.mkdir()
     for path in (big, odd):
@@ -113,18 +82,13 @@ def test_a_real_directory(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(big)
     files = Files(Host())
     assert files.search(str(tmp_path)) == sorted([str(big), str(odd)])
-    pages = files.beginnings([str(big), str(odd), str(tmp_path / "gone")])
-    assert pages[str(big)] == pages[str(odd)] == FakeDatabase().page()
-    assert "No such file" in str(pages[str(tmp_path / "gone")])
-    status = files.statuses([str(tmp_path / "link"), str(tmp_path / "gone"), "/dev/null"])
+    page = FakeDatabase().page()
+    assert files.beginning(str(big)).page == files.beginning(str(odd)).page == page
+    assert files.beginning(str(tmp_path / "gone")).reason == GONE
+    status = files.beginning(str(tmp_path / "link")).status
     info = os.stat(big)
-    assert status[str(tmp_path / "link")] == Status(
-        info.st_dev, info.st_ino, info.st_uid, info.st_gid, info.st_mode
-    )
-    assert "No such file" in str(status[str(tmp_path / "gone")])
-    null = status["/dev/null"]
-    assert isinstance(null, Status)
-    assert not null.is_readable
+    assert status and status[:5] == (info.st_dev, info.st_ino, info.st_uid, info.st_gid, info.st_mode)
+    assert files.beginning("/dev/null").reason == NO_FILE
 
 
 def test_a_real_lock(tmp_path: Path) -> None:
@@ -132,8 +96,8 @@ def test_a_real_lock(tmp_path: Path) -> None:
     path = tmp_path / "a.fdb"
     path.write_bytes(b"")
     files = Files(Host())
-    status = files.statuses([str(path)])[str(path)]
-    assert isinstance(status, Status)
+    status = files.beginning(str(path)).status
+    assert status
     assert files.holders(str(path), status) == []
     with subprocess.Popen(["flock", str(path), "sleep", "60"]) as child:
         try:

@@ -1,0 +1,247 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The way to a file that is somebody else's, walked name by name. Called by :mod:`.reader` alone.
+
+Each name is opened with O_PATH and O_NOFOLLOW, which has no effect on a device or pipe, and what was
+opened is looked at by its descriptor: nobody can put another file there between two steps. Links are
+resolved here, and never lead out of the given root directory.
+
+Whoever may change a directory chooses what a link or file in it is, so from there on everything is
+opened with the rights of that user: root reads nothing for him that he could not read himself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import pwd
+import stat
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+#: As many as the kernel follows: path_resolution(7).
+MOST_LINKS = 40
+_NOBODY = 65534
+_PATH = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Refused(Exception):
+    """A path is not followed to its end. The message is the reason that the report shows."""
+
+
+class Identity(NamedTuple):
+    """With whose rights a file is opened."""
+
+    user: int
+    group: int
+    groups: tuple[int, ...]
+
+
+class Step(NamedTuple):
+    """A directory or file on the way, its name, and with whose rights the way goes on (None: our own)."""
+
+    name: str
+    descriptor: int
+    status: os.stat_result
+    rights: Identity | None
+
+
+class Walk:
+    """The way from a root directory ('' is this process's own) to a path inside it, links followed.
+
+    `rest` is what of the path was not there, `changed` when a link on the way last did. Raises OSError
+    and Refused.
+    """
+
+    def __init__(self, root: str, path: str) -> None:
+        self._open: list[int] = []
+        self._tree = _Tree(root)
+        # Once a link was chosen by somebody, all that it leads to was.
+        self._is_bound = False
+        self._links = 0
+        self._pending = [(name, False) for name in reversed(path.split("/"))]
+        self.rest: list[str] = []
+        self.changed = 0.0
+        try:
+            top = self._keep(os.open(root or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+            self.steps = [Step("", top, os.fstat(top), None)]
+            self._go()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Walk:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close everything that was opened."""
+        while self._open:
+            os.close(self._open.pop())
+
+    @property
+    def path(self) -> str:
+        """The path inside the root, links followed as far as it is there."""
+        return os.path.normpath("/".join(["", *(step.name for step in self.steps[1:]), *self.rest]) or "/")
+
+    @property
+    def status(self) -> os.stat_result | None:
+        """The status of what lies at the path, None where nothing does."""
+        return None if self.rest else self.steps[-1].status
+
+    @contextlib.contextmanager
+    def opened(self, is_kind: Callable[[int], bool], kind: str) -> Iterator[int]:
+        """Open for reading what was found, where it is of a kind. Raises OSError, Refused."""
+        last = self.steps[-1]
+        if not is_kind(last.status.st_mode):
+            raise Refused(f"not a {kind}")
+        with self._tree.acting(last.rights, last.status):
+            descriptor = os.open(
+                f"/proc/self/fd/{last.descriptor}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY
+            )
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _go(self) -> None:
+        while self._pending:
+            name, of_link = self._pending.pop()
+            if name == "..":
+                # What is above the root directory is the root directory.
+                self.steps = self.steps[:-1] or self.steps
+            elif name not in ("", "."):
+                try:
+                    self._enter(name)
+                except (FileNotFoundError, NotADirectoryError) as error:
+                    if of_link:
+                        raise Refused("a link on the way leads to what is not there") from error
+                    self.rest = [name, *(name for name, _linked in reversed(self._pending))]
+                    return
+
+    def _enter(self, name: str) -> None:
+        above = self.steps[-1]
+        with self._tree.acting(above.rights, above.status):
+            descriptor = self._keep(os.open(name, _PATH, dir_fd=above.descriptor))
+        status = os.fstat(descriptor)
+        rights = above.rights if self._is_bound else self._rights(above, status)
+        if stat.S_ISLNK(status.st_mode):
+            self._is_bound = self._is_bound or rights is not None
+            self.changed = max(self.changed, status.st_ctime)
+            self._follow(os.readlink("", dir_fd=descriptor), rights)
+        else:
+            self.steps.append(Step(name, descriptor, status, rights))
+
+    def _rights(self, above: Step, status: os.stat_result) -> Identity | None:
+        if not stat.S_ISDIR(status.st_mode):
+            return above.rights or self._tree.chooser(above.status, status)
+        if above.rights and status.st_dev != above.status.st_dev:
+            # A user's own file system says of owners what he likes.
+            self._is_bound = True
+            return above.rights
+        # A directory can be brought here only from where its name could be changed: its owner chooses on.
+        return self._tree.owner(status)
+
+    def _follow(self, target: str, rights: Identity | None) -> None:
+        self._links += 1
+        if self._links > MOST_LINKS:
+            raise Refused("too many levels of symbolic links")
+        if target.startswith("/"):
+            self.steps = self.steps[:1]
+        self.steps[-1] = self.steps[-1]._replace(rights=rights if self._is_bound else self.steps[-1].rights)
+        self._pending += [(name, True) for name in reversed(target.split("/"))]
+
+    def _keep(self, descriptor: int) -> int:
+        self._open.append(descriptor)
+        return descriptor
+
+
+class _Tree:
+    """Who is trusted below a root directory: root, and in a container with users of its own the root there."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._users = _users_of(root)
+        self._chief = next((there for inside, there, _count in self._users if inside == 0), 0)
+        self._known: dict[int, Identity] = {}
+
+    def owner(self, status: os.stat_result) -> Identity | None:
+        """Return the rights of a directory's owner, None for one who is trusted."""
+        return None if status.st_uid in (0, self._chief) else self._of(status.st_uid)
+
+    def chooser(self, above: os.stat_result, status: os.stat_result) -> Identity | None:
+        """Return the rights of who may have put something into a directory of one who is trusted."""
+        by_group = bool(above.st_mode & stat.S_IWGRP) and above.st_gid != 0
+        by_all = bool(above.st_mode & stat.S_IWOTH)
+        if not by_group and not by_all:
+            return None
+        if status.st_uid not in (0, self._chief):
+            return self._of(status.st_uid)
+        if above.st_mode & stat.S_ISVTX:
+            return None  # Only its owner can have named it so.
+        return Identity(_NOBODY, _NOBODY if by_all else above.st_gid, ())
+
+    @contextlib.contextmanager
+    def acting(self, rights: Identity | None, status: os.stat_result) -> Iterator[None]:
+        """Act with somebody's rights; for what is not the container's, with those of its root. Raises OSError."""
+        if rights is None and self._chief and not self._has(status.st_uid):
+            rights = self._of(self._chief)
+        if rights is None or os.geteuid() != 0:
+            yield
+            return
+        groups, group = os.getgroups(), os.getegid()
+        try:
+            os.setgroups(rights.groups)
+            os.setegid(rights.group)
+            os.seteuid(rights.user)
+            yield
+        except PermissionError as error:
+            raise Refused(
+                f"it was chosen by user {rights.user}, who may not read it: {error.strerror}"
+            ) from error
+        finally:
+            os.seteuid(0)
+            os.setegid(group)
+            os.setgroups(groups)
+
+    def _has(self, user: int) -> bool:
+        return any(there <= user < there + count for _inside, there, count in self._users)
+
+    def _of(self, user: int) -> Identity:
+        if user not in self._known:
+            self._known[user] = _identity(self._root, user)
+        return self._known[user]
+
+
+def _users_of(root: str) -> list[tuple[int, int, int]]:
+    """Return which users a container has, as user_namespaces(7) tells: number inside, number here, count."""
+    if not root.startswith("/proc/"):
+        return []
+    with open(f"{os.path.dirname(root)}/uid_map", encoding="ascii") as handle:
+        lines = [line.split() for line in handle]
+    return [(int(inside), int(there), int(count)) for inside, there, count in lines]
+
+
+def _identity(root: str, user: int) -> Identity:
+    """Return the rights of a user: of this host's as its files tell, in a container as its process has them."""
+    if not root:
+        try:
+            entry = pwd.getpwuid(user)
+        except KeyError:
+            return Identity(user, _NOBODY, ())
+        return Identity(user, entry.pw_gid, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
+    with open(f"{os.path.dirname(root)}/status", encoding="utf-8", errors="replace") as handle:
+        said = dict(line.rstrip("\n").split(":", 1) for line in handle if ":" in line)
+    users, groups = said["Uid"].split(), said["Gid"].split()
+    if int(users[1]) != user:
+        return Identity(user, _NOBODY, ())
+    return Identity(user, int(groups[1]), tuple(int(group) for group in said["Groups"].split()))
+
+
+def reason(error: OSError) -> str:
+    """Return what an error says, without a path."""
+    return os.strerror(error.errno) if error.errno else errno.errorcode[errno.EIO]

@@ -1,0 +1,242 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A process that opens files in this one's stead, so that a disk that hangs does not hang this one.
+
+It is made by fork at the first question, answers one after another, and ends with its parent. One
+that does not answer in time is left to itself, for a process in disk sleep cannot be ended; the next
+question has a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import json
+import os
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import threading
+import time
+from typing import NamedTuple
+
+from . import foreign
+
+_LENGTHS = struct.Struct("!II")
+_PIECE = 65536
+#: Names of one directory that are told.
+MOST_NAMES = 100_000
+
+
+class Question(NamedTuple):
+    """What is to be done with what lies at `path` inside `root`, links followed.
+
+    `what`: status; content (`limit` bytes from the beginning, or the end, and `flush`: the file is on the
+    disk now); names in a directory; sync of the file, or with `flush` of its whole file system.
+    """
+
+    what: str
+    path: str
+    root: str = ""
+    limit: int = 0
+    at_end: bool = False
+    flush: bool = False
+
+
+class Answer(NamedTuple):
+    """`path`: inside the root, links followed. `status`: see `_FIELDS`, None where nothing is there.
+
+    `error`: why there is nothing to tell.
+    """
+
+    path: str = ""
+    status: list[float] | None = None
+    error: str | None = None
+    content: bytes = b""
+
+
+class TimedOut(Exception):
+    """There was no answer in time."""
+
+
+class Reader:
+    """Asks such a process, and makes it. May be used by many threads, one after another."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pid, self._parent = 0, 0
+        self._link: socket.socket | None = None
+
+    def ask(self, question: Question, timeout: float) -> Answer:
+        """Return the answer. Raises TimedOut, and OSError where no process can be made."""
+        end = time.monotonic() + timeout
+        with self._lock:
+            link = self._ready()
+            try:
+                _send(link, json.dumps(question).encode("ascii"), b"", end)
+                head, content = _receive(link, end)
+            except (OSError, EOFError, TimedOut) as error:
+                self._abandon()
+                raise TimedOut from error
+            except BaseException:
+                # Whoever asked is being ended: half an answer must not be taken for the next one.
+                self._abandon()
+                raise
+        return Answer(*json.loads(head))._replace(content=content)
+
+    def _ready(self) -> socket.socket:
+        if self._link is None or self._parent != os.getpid():
+            ours, theirs = socket.socketpair()
+            child = os.fork()
+            if child == 0:
+                _serve(theirs)
+            theirs.close()
+            self._pid, self._parent, self._link = child, os.getpid(), ours
+        return self._link
+
+    def _abandon(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._pid, os.WNOHANG)
+
+
+def _serve(link: socket.socket) -> None:
+    """Answer until nobody asks any more. Never returns."""
+    try:
+        _leave(link.fileno())
+        while True:
+            head, _content = _receive(link, None)
+            answer = answer_to(Question(*json.loads(head)))
+            _send(link, json.dumps(answer[:3]).encode("ascii"), answer.content, None)
+    except BaseException:
+        pass  # Its parent has ended, or takes the silence for what it is.
+    finally:
+        os._exit(0)
+
+
+def _leave(keep: int) -> None:
+    """Keep nothing of the parent's open: whoever waits for the end of its output must not wait for this."""
+    os.setsid()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(null, number)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != keep:
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+
+
+def answer_to(question: Question) -> Answer:
+    """Return the answer to a question, from the file system. May take for ever."""
+    try:
+        with foreign.Walk(question.root, question.path) as walk:
+            if walk.status is None:
+                return Answer(walk.path)
+            found = Answer(walk.path, _told(walk.status, walk.changed))
+            return found._replace(content=_ACTS[question.what](walk, question))
+    except foreign.Refused as error:
+        return Answer(error=str(error))
+    except OSError as error:
+        return Answer(error=foreign.reason(error))
+    except (KeyError, ValueError) as error:
+        return Answer(error=f"{type(error).__name__}: its process cannot be read")
+
+
+def _told(status: os.stat_result, links: float) -> list[float]:
+    return [
+        status.st_dev,
+        status.st_ino,
+        status.st_uid,
+        status.st_gid,
+        status.st_mode,
+        status.st_size,
+        status.st_mtime,
+        max(status.st_ctime, links),
+    ]
+
+
+def _status(_walk: foreign.Walk, _question: Question) -> bytes:
+    return b""
+
+
+def _content(walk: foreign.Walk, question: Question) -> bytes:
+    with walk.opened(stat.S_ISREG, "regular file") as descriptor:
+        if question.at_end:
+            os.lseek(descriptor, max(0, os.fstat(descriptor).st_size - question.limit), os.SEEK_SET)
+        found = bytearray()
+        while len(found) < question.limit:
+            piece = os.read(descriptor, min(_PIECE, question.limit - len(found)))
+            if not piece:
+                break
+            found += piece
+        if question.flush:
+            os.fsync(descriptor)
+        return bytes(found)
+
+
+def _names(walk: foreign.Walk, _question: Question) -> bytes:
+    with walk.opened(stat.S_ISDIR, "directory") as descriptor, os.scandir(descriptor) as entries:
+        names = [os.fsencode(entry.name) for entry in itertools.islice(entries, MOST_NAMES + 1)]
+    if len(names) > MOST_NAMES:
+        raise foreign.Refused(f"more than {MOST_NAMES} names in one directory")
+    return b"".join(name + b"\0" for name in sorted(names))
+
+
+def _sync(walk: foreign.Walk, question: Question) -> bytes:
+    kind = (lambda mode: stat.S_ISREG(mode) or stat.S_ISDIR(mode)) if question.flush else stat.S_ISREG
+    with walk.opened(kind, "regular file") as descriptor:
+        if question.flush:
+            _sync_file_system(descriptor)
+        else:
+            os.fsync(descriptor)
+    return b""
+
+
+def _sync_file_system(descriptor: int) -> None:
+    """Do as syncfs(2), which Python has not: sync(1) opens what this has opened. Raises OSError."""
+    argv = ["/usr/bin/env", "sync", "--file-system", f"/proc/self/fd/{descriptor}"]
+    if subprocess.run(argv, pass_fds=[descriptor], check=False).returncode != 0:
+        raise OSError(errno.EIO, "")
+
+
+_ACTS = {"status": _status, "content": _content, "names": _names, "sync": _sync}
+
+
+def _send(link: socket.socket, head: bytes, content: bytes, end: float | None) -> None:
+    link.settimeout(_left(end))
+    link.sendall(_LENGTHS.pack(len(head), len(content)) + head + content)
+
+
+def _receive(link: socket.socket, end: float | None) -> tuple[bytes, bytes]:
+    first, second = _LENGTHS.unpack(_exactly(link, _LENGTHS.size, end))
+    return _exactly(link, first, end), _exactly(link, second, end)
+
+
+def _exactly(link: socket.socket, size: int, end: float | None) -> bytes:
+    found = bytearray()
+    while len(found) < size:
+        link.settimeout(_left(end))
+        piece = link.recv(min(_PIECE, size - len(found)))
+        if not piece:
+            raise EOFError
+        found += piece
+    return bytes(found)
+
+
+def _left(end: float | None) -> float | None:
+    if end is None:
+        return None
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimedOut
+    return left
