@@ -100,9 +100,7 @@ class Walk:
         if not is_kind(last.status.st_mode):
             raise Refused(f"not a {kind}")
         with self._tree.acting(last.rights, last.status):
-            descriptor = os.open(
-                f"/proc/self/fd/{last.descriptor}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY
-            )
+            descriptor = os.open(f"/proc/self/fd/{last.descriptor}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
         try:
             yield descriptor
         finally:

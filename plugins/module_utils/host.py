@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from . import bounds
 from .reader import Answer, Question, Reader, TimedOut
 
 #: Seconds that a single reading command may take before its answer counts as unknown.
@@ -33,12 +34,6 @@ READ_TIMEOUT = 10.0
 CHANGE_TIMEOUT = 300.0
 #: Seconds that a daemon may take over all that it is asked at once.
 ASK_TIMEOUT = 3.0
-#: Bytes that a daemon may answer to one question.
-MOST_ANSWERED = 1024 * 1024
-#: Bytes that a file or a command may say: more than any of them has to, and no more than a host can spare.
-MOST_SAID = 64 * 1024 * 1024
-#: Bytes of memory that a reading command may take: what it reads may be somebody's who wants it all taken.
-MOST_MEMORY = 1024 * 1024 * 1024
 _PIECE = 65536
 #: Opens what others own, for all that this process asks.
 _READER = Reader()
@@ -111,10 +106,12 @@ def expect_root(host: Host) -> None:
 class Host:
     """The machine itself.
 
-    `until`: the time.monotonic() from which on reading commands are not run any more.
+    `until`: the time.monotonic() from which on reading commands are not run any more. `whose`: who answers for
+    what is read meanwhile, for the reasons of what is too much.
     """
 
     until = math.inf
+    whose = ""
 
     def user(self) -> int:
         """Return the number of the user as whom this process acts."""
@@ -126,15 +123,15 @@ class Host:
             # In pieces: the kernel refuses to give out one of its own files in a very large one.
             with open(path, "rb", buffering=0) as handle:
                 content = bytearray()
-                while len(content) <= MOST_SAID:
+                while len(content) <= bounds.SAID:
                     piece = handle.read(_PIECE)
                     if not piece:
                         break
                     content += piece
         except OSError as error:
             raise Unobservable(f"{path}: {error.strerror}") from error
-        if len(content) > MOST_SAID:
-            raise Unobservable(f"{path}: longer than {MOST_SAID} bytes")
+        if len(content) > bounds.SAID:
+            raise Unobservable(f"{path}: longer than {bounds.SAID} bytes")
         return content.decode("utf-8", "surrogateescape")
 
     def names(self, path: str) -> list[str]:
@@ -185,7 +182,7 @@ class Host:
         self,
         path: str,
         root: str = "",
-        limit: int = MOST_SAID,
+        limit: int = bounds.SAID,
         at_end: bool = False,
         flush: bool = False,
         timeout: float = READ_TIMEOUT,
@@ -195,7 +192,7 @@ class Host:
         From its beginning, or `at_end` its last ones. `flush`: only once the file is on the disk. It is
         read with the rights of whoever may have chosen what lies at the path. Raises Unobservable.
         """
-        limit = min(limit, MOST_SAID)
+        limit = min(limit, bounds.SAID)
         answer = self._asked(Question("content", path, root, limit, at_end, flush), timeout)
         status = _status_of(answer)
         return Part(answer.path, status, answer.content) if status else None
@@ -236,7 +233,7 @@ class Host:
         left = self.until - time.monotonic()
         if left <= 0:
             raise Unobservable(f"{argv[0]}: not run: the time for all that is asked here was over")
-        return _run(argv, min(timeout, left), memory=MOST_MEMORY)
+        return _run(argv, min(timeout, left), memory=bounds.MEMORY)
 
     def ask(
         self,
@@ -346,8 +343,8 @@ def _ask(
                 said += piece
                 if not piece:
                     raise OSError(errno.ECONNRESET, f"ended the connection after {bytes(said[:60])!r}")
-                if len(said) > MOST_ANSWERED:
-                    raise OSError(errno.EMSGSIZE, f"answers more than {MOST_ANSWERED} bytes")
+                if len(said) > bounds.SAID_BY_DAEMON:
+                    raise OSError(errno.EMSGSIZE, f"answers more than {bounds.SAID_BY_DAEMON} bytes")
             answers.append(bytes(said))
     return answers
 
@@ -377,7 +374,7 @@ def _run(
         output = _collect(child, time.monotonic() + timeout)
     except _TooMuch:
         _abandon(child)
-        raise Unobservable(f"{' '.join(argv)}: says more than {MOST_SAID} bytes") from None
+        raise Unobservable(f"{' '.join(argv)}: says more than {bounds.SAID} bytes") from None
     except BaseException:
         # Whoever asked is being ended: nobody waits for the answer any more.
         _abandon(child)
@@ -389,7 +386,7 @@ def _run(
 
 
 class _TooMuch(Exception):
-    """A command said more than MOST_SAID."""
+    """A command said more than SAID."""
 
 
 def _collect(child: subprocess.Popen[bytes], deadline: float) -> tuple[str, str] | None:
@@ -422,7 +419,7 @@ def _drain(chunks: dict[int, list[bytes]], deadline: float) -> bool:
             for key, _events in selector.select(remaining):
                 data = os.read(key.fd, _PIECE)
                 size += len(data)
-                if size > MOST_SAID:
+                if size > bounds.SAID:
                     raise _TooMuch
                 if data:
                     chunks[key.fd].append(data)

@@ -24,12 +24,10 @@ import threading
 import time
 from typing import NamedTuple
 
-from . import foreign
+from . import bounds, foreign
 
 _LENGTHS = struct.Struct("!II")
 _PIECE = 65536
-#: Names of one directory that are told.
-MOST_NAMES = 100_000
 
 
 class Question(NamedTuple):
@@ -186,9 +184,9 @@ def _content(walk: foreign.Walk, question: Question) -> bytes:
 
 def _names(walk: foreign.Walk, _question: Question) -> bytes:
     with walk.opened(stat.S_ISDIR, "directory") as descriptor, os.scandir(descriptor) as entries:
-        names = [os.fsencode(entry.name) for entry in itertools.islice(entries, MOST_NAMES + 1)]
-    if len(names) > MOST_NAMES:
-        raise foreign.Refused(f"more than {MOST_NAMES} names in one directory")
+        names = [os.fsencode(entry.name) for entry in itertools.islice(entries, bounds.NAMES + 1)]
+    if len(names) > bounds.NAMES:
+        raise foreign.Refused(f"more than {bounds.NAMES} names in one directory")
     return b"".join(name + b"\0" for name in sorted(names))
 
 

@@ -13,8 +13,9 @@ version_added: 0.1.0
 description:
   - Starts a small server that goes on when the module has ended. It writes down which commits a host says are done
     (M(durable.dbhost.plug_writer)), and answers once they are on its own disk.
-  - It listens on one port, takes only who knows the key, as many as the job has clients, and writes at most 256 MiB. It
-    ends two minutes after the job's own time, or when it is told to.
+  - It listens on one port, takes only who knows the key, as many as the job has clients, and writes at most 256 MiB.
+    Who has not shown it after 5 seconds, or is one of too many, is not heard any more. It ends two minutes after the job's
+    own time, or when it is told to.
   - What is said goes over the network in the clear. The key does not. Names of commits are all there is to read.
   - In check mode V(started) and V(absent) do nothing.
 extends_documentation_fragment:

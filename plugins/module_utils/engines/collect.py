@@ -10,9 +10,11 @@ import math
 import os
 import posixpath
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from .. import bounds
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
 from ..paths import of_databases
@@ -20,14 +22,9 @@ from . import faircom, firebird, mariadb, mssql, postgresql, units
 from .instance import Instance, Observed
 from .managers import Managers
 from .openfiles import OpenFiles, group
-from .places import Place, Places, cgroup_of, resolve, unit_of
+from .places import Place, Places, cgroup_of, resolve, unit_of, whose
 from .processes import Process, Processes
 
-#: Seconds of commands for one instance, and for all: whoever runs a server can have us ask for very much,
-#: each time with a limit of its own.
-PATIENCE, PATIENCE_FOR_ALL = 120.0, 900.0
-#: Rows of processes of no engine: any user can have thousands.
-_MOST_WRITERS = 200
 ENGINES = (mssql, faircom, firebird, postgresql, mariadb)
 _NAMES = tuple(engine.NAME for engine in ENGINES)
 _UNITS = {engine.NAME: engine.UNITS for engine in ENGINES}
@@ -69,7 +66,9 @@ class Engines:
         self.host = host
         self.engines = [engine for engine in ENGINES if engine.NAME in names]
         self.paths = tuple(paths)
-        self._end = time.monotonic() + PATIENCE_FOR_ALL
+        self._end = time.monotonic() + bounds.PATIENCE_FOR_ALL
+        self._left: dict[str, float] = {}
+        self._room: dict[str, int] = {"": bounds.ANSWER // 2}
         self._mains: dict[str, list[Process]] | None = None
         self.processes = Processes(host)
         self.places = Places(host)
@@ -77,10 +76,11 @@ class Engines:
         self.managers = Managers(host, self.processes)
         self.failed: dict[str, str] = {}
         self._claimed: set[int] = set()
+        self._passed: dict[int, str] = {}
 
     def instances(self) -> list[dict[str, Any]]:
         """Return all instances, those that run first, engine by engine."""
-        running = [found for engine in self.engines for found in self._find(engine)]
+        running = self._chosen([found for engine in self.engines for found in self._find(engine)])
         places = {found.processes[0].pid: self._place(found) for found in running}
         own = {pid: place.unit for pid, place in places.items() if isinstance(place, Place)}
         listed = units.listed(self.host)
@@ -95,8 +95,9 @@ class Engines:
         facts = {}
         for found in sorted(running, key=lambda found: self._is_foreign(found, places)):
             pid = found.processes[0].pid
-            with self._patience():
-                said = self._told(found, places[pid], own.get(pid), shown, why)
+            who = whose(self.host, found.processes[0]) if self._is_foreign(found, places) else ""
+            with self._patience(who, found):
+                said = self._within(who, found, self._told(found, places[pid], own.get(pid), shown, why))
             if not self.processes.is_gone(found.processes[0]):
                 facts[pid] = said
         pids = [found.processes[0].pid for found in running]
@@ -106,7 +107,7 @@ class Engines:
             unit = shown.get(found.unit or "")
             if not any(_is_same(found, unit, other) for other in told):
                 with self._patience():
-                    told.append(self._told(found, None, found.unit, shown, why))
+                    told.append(self._within("", found, self._told(found, None, found.unit, shown, why)))
         # The plain name is that of the service, whoever else runs such a program.
         _name_apart([*first, *told[len(first) :]])
         return told
@@ -114,15 +115,33 @@ class Engines:
     def unattributed(self) -> list[dict[str, Any]]:
         """Return the processes that look like an engine and belong to no instance, with the reason.
 
-        An engine that could not be looked for is one of them, with the process null.
+        An engine that could not be looked for is one of them, with the process null. Of very many of one user the
+        last row says how many more there are.
         """
-        found: list[dict[str, Any]] = []
+        strays: dict[tuple[str, str], list[Process]] = {}
         for process in self.processes.all.values():
             engine = _PROGRAMS.get(process.program) or _PROGRAMS.get(process.name)
             if engine and process.pid not in self._claimed and not self.processes.is_gone(process):
-                why = self.failed.get(engine) or _why(process, engine)
-                found.append({"pid": process.pid, "name": process.name, "why": why})
+                strays.setdefault((engine, whose(self.host, process)), []).append(process)
+        groups = list(strays.items())
+        found = [row for group in groups[: bounds.STRAYS] for row in self._rows_of(*group)]
+        if len(groups) > bounds.STRAYS:
+            why = f"it looks like an engine, as processes of {len(groups) - bounds.STRAYS} users more do, which are not listed"
+            (_engine, _who), processes = groups[bounds.STRAYS]
+            found.append({"pid": processes[0].pid, "name": processes[0].name, "why": why})
         return found + [{"pid": None, "name": name, "why": why} for name, why in self.failed.items()]
+
+    def _rows_of(self, kind: tuple[str, str], processes: list[Process]) -> Iterator[dict[str, Any]]:
+        """Yield rows of processes that look like one engine and are one user's."""
+        engine, who = kind
+        more = len(processes) - bounds.STRAYS_OF_ONE
+        for count, process in enumerate(processes[: bounds.STRAYS_OF_ONE], start=1):
+            why = bounds.short(
+                self.failed.get(engine) or self._passed.get(process.pid) or _why(process, engine)
+            )
+            if count == bounds.STRAYS_OF_ONE and more > 0:
+                why += f"; {more} more of {who} are as this one"
+            yield {"pid": process.pid, "name": process.name, "why": why}
 
     def writers(self) -> list[dict[str, Any]]:
         """Return who else has files open for writing, a row for each name of a process and device.
@@ -131,6 +150,8 @@ class Engines:
         """
         rows: dict[tuple[str, str], dict[str, Any]] = {}
         for process in self.processes.all.values():
+            if len(rows) >= bounds.WRITERS:
+                break
             # A thread of the kernel runs no file.
             if process.pid in self._claimed or process.exe is None or process.program in _PROGRAMS:
                 continue
@@ -140,10 +161,59 @@ class Engines:
                         "pid": process.pid,
                         "name": process.name,
                         "device": file.device,
-                        "example": file.path,
+                        "example": bounds.short(file.path),
                     }
                     rows.setdefault((process.name, file.device), row)
-        return list(rows.values())[:_MOST_WRITERS]
+        return list(rows.values())[: bounds.WRITERS]
+
+    def _chosen(self, running: list[Instance]) -> list[Instance]:
+        """Return the instances that are looked at: the system's users' first, then of each the first, the second, ..."""
+        if len(running) <= bounds.INSTANCES:
+            return running
+        count: Counter[str] = Counter()
+        ranks = {}
+        for found in running:
+            main = found.processes[0]
+            who = whose(self.host, main)
+            count[who] += 1
+            ranks[main.pid] = (self.processes.is_of_a_person(main), count[who])
+        best = sorted(running, key=lambda found: ranks[found.processes[0].pid])[: bounds.INSTANCES]
+        kept = {found.processes[0].pid for found in best}
+        for found in running:
+            if found.processes[0].pid not in kept:
+                pids = {process.pid for process in found.processes}
+                self._claimed -= pids
+                why = f"more than {bounds.INSTANCES} servers run here, and it was not looked at"
+                self._passed.update(dict.fromkeys(pids, why))
+        return [found for found in running if found.processes[0].pid in kept]
+
+    def _within(self, who: str, found: Instance, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return the facts of an instance, or of one that would fill the answer that nothing is known of it.
+
+        `who` answers for it, '' for one of the system's: those have half of the answer to themselves.
+        """
+        room = self._room.setdefault(who, bounds.INSTANCE)
+        most = min(room, bounds.INSTANCE)
+        if who:
+            most = min(most, self._room.setdefault("all others", bounds.ANSWER // 4))
+        # Its directories are told twice.
+        taken = bounds.size(facts) + bounds.size(facts["directories"])
+        if taken > most:
+            main = found.processes[0] if found.processes else None
+            by = f" by process {main.pid} ({main.name}) of {whose(self.host, main)}" if main else ""
+            why = f"its answer was refused: {taken} bytes{by}, where {most} were left: end it, or make what it has smaller"
+            facts = _blank(
+                Instance(found.engine, bounds.short(found.name), found.processes[:1], unit=found.unit),
+                found.unit,
+            )
+            refused = unknown("none", why)
+            facts["evidence"] = {
+                field: refused.as_dict() for field in ("managed_by", "stop_timeout", "version", "observation")
+            }
+            taken = bounds.size(facts)
+        for name in {who, "all others" if who else ""}:
+            self._room[name] -= taken
+        return facts
 
     def _is_foreign(self, found: Instance, places: dict[int, Place | str]) -> bool:
         """Tell whether an instance is a person's, or a container's: it may not take the time of the others."""
@@ -153,13 +223,22 @@ class Engines:
         return in_container or self.processes.is_of_a_person(main)
 
     @contextlib.contextmanager
-    def _patience(self) -> Iterator[None]:
-        """Have commands not run any more once one part of the work has taken too long."""
-        self.host.until = min(time.monotonic() + PATIENCE, self._end)
+    def _patience(self, who: str = "", found: Instance | None = None) -> Iterator[None]:
+        """Have commands not run any more once one part of the work has taken too long.
+
+        All that one of the people, or a container, runs is one part.
+        """
+        began = time.monotonic()
+        left = self._left.get(who, bounds.PATIENCE) if who else bounds.PATIENCE
+        self.host.until = min(began + left, self._end)
+        main = found.processes[0] if found and found.processes else None
+        self.host.whose = f"process {main.pid} ({main.name}) of {whose(self.host, main)}" if main else ""
         try:
             yield
         finally:
-            self.host.until = math.inf
+            self.host.until, self.host.whose = math.inf, ""
+            if who:
+                self._left[who] = left - (time.monotonic() - began)
 
     def _find(self, engine: Any) -> list[Instance]:
         try:

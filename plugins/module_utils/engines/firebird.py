@@ -9,9 +9,10 @@ import posixpath
 import re
 from collections.abc import Iterable
 
+from .. import bounds
 from ..host import Host, Unobservable
 from ..observation import Observation, unknown
-from . import bounded, firebird_databases, firebird_setup, trust
+from . import firebird_databases, firebird_setup, trust
 from .firebird_files import Files
 from .instance import Instance, Observed, of_mains
 from .places import Place, Places, look, resolve
@@ -36,7 +37,7 @@ _BINARIES = (f"{_OPT}/bin/firebird", f"{_OPT}/bin/fbserver", "/usr/sbin/firebird
 def find(host: Host, processes: Processes) -> list[Instance]:
     """Return the instances that run. Of Classic, with a process for each client, they are one."""
     places, mains = Places(host), processes.mains(PROGRAMS)
-    found = of_mains(NAME, processes, mains, lambda main: _instance(processes, places, main))
+    found = of_mains(NAME, processes, mains, lambda main: _instance(processes, places, main), bounds.CLIENTS)
     merged: dict[tuple[str | None, str | None], Instance] = {}
     rest = []
     for instance in found:
@@ -76,7 +77,12 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     unread = dict(setup.unread)
     searched = (*setup.directories, *found.directories)
     paths, named = _search(host, root, searched, unread), _aliases(host, root, setup.aliases, unread)
-    opened = {file.path for file in found.opened}
+    opened = sorted({file.path for file in found.opened})
+    if len(opened) > bounds.DATABASES:
+        unread["its open files"] = (
+            f"seen {len(opened)}; wanted at most {bounds.DATABASES}: the others were not looked into"
+        )
+    opened = opened[: bounds.DATABASES]
     databases = firebird_databases.look_at(host, root, {*paths, *opened}, named, found.opened)
     databases += [firebird_databases.unread(what, why) for what, why in unread.items()]
     return Observed(

@@ -126,9 +126,7 @@ def _one(
     )
 
 
-def _use(
-    files: Files, path: str, status: Status | None, opened: list[Opened]
-) -> tuple[str, str, str | None]:
+def _use(files: Files, path: str, status: Status | None, opened: list[Opened]) -> tuple[str, str, str | None]:
     """Return whether a database is in use, what its users do with writes, and why one is not known."""
     ways = [file.opened for file in opened]
     try:

@@ -15,13 +15,14 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .. import bounds
 from ..host import Host, NoAnswer, Status, Unobservable
 from ..paths import normal
 from . import openfiles
 from .firebird_header import LENGTH
 
 #: How far below a directory databases are looked for, and how many files are looked into there.
-DEPTH, MOST_FILES = 8, 2000
+DEPTH, MOST_FILES = 8, bounds.DATABASES
 #: KiB. A new database of Firebird 3 with the smallest pages has more than 800.
 _SMALLEST = 256
 #: Reasons for which what was found is no database: opening a pipe or a watchdog does things.

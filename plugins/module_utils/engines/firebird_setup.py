@@ -14,6 +14,7 @@ from ..host import Host, Unobservable
 from ..observation import UNKNOWN
 from ..paths import normal
 from . import bounded, databases_conf, firebird_conf
+from .budget import within
 from .instance import setting
 from .places import look
 from .textfile import Effective, without_content
@@ -61,7 +62,7 @@ def read(host: Host, root: str, config: str | None) -> Setup:
     directory = posixpath.dirname(config)
     try:
         macros = _macros(host, root, directory)
-        found = firebird_conf.effective(files.text, files.names, config)
+        found = firebird_conf.effective(within(files.host, files.text), files.names, config)
     except (Unobservable, ValueError) as error:
         why = without_content(error)
         return Setup(_unread(why), (), usual, {**unread, config: why})
@@ -145,7 +146,7 @@ def _aliases(files: _Files, path: str, macros: dict[str, str]) -> tuple[tuple[st
     try:
         if files.text(path) is None:
             return (), {}
-        found, _paths = databases_conf.databases(files.text, files.names, path, macros)
+        found, _paths = databases_conf.databases(within(files.host, files.text), files.names, path, macros)
     except (Unobservable, ValueError) as error:
         return (), {path: without_content(error)}
     unread = {

@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from .. import bounds
 from ..host import Unobservable
 from ..observation import Observation, unknown
 from .openfiles import Opened
+from .places import whose
 from .processes import Process, Processes
-
-#: Main processes of one engine that are looked at: Firebird may have one for each client.
-MOST = 1000
 
 
 class Instance(NamedTuple):
@@ -79,20 +79,52 @@ def setting(
 
 
 def of_mains(
-    engine: str, processes: Processes, mains: Iterable[Process], build: Callable[[Process], Instance]
+    engine: str,
+    processes: Processes,
+    mains: Iterable[Process],
+    build: Callable[[Process], Instance],
+    most: int | None = None,
 ) -> list[Instance]:
     """Return what `build` makes of each main process.
 
-    Any user can start thousands: those of the system's users come first, and no more than MOST are
-    looked at. One that has ended meanwhile is passed over. One that cannot be read is an instance all the same,
+    Any user can start thousands: of one user no more than `most` are looked at (INSTANCES_OF_ONE), and the
+    system's users come first. One that has ended meanwhile is passed over. One that cannot be read is an instance all the same,
     named by its process, and its evidence says why.
     """
     found = []
-    for main in sorted(mains, key=processes.is_of_a_person)[:MOST]:
+    for main in _fairly(processes, mains, most or bounds.INSTANCES_OF_ONE)[: bounds.CLIENTS]:
         try:
-            found.append(build(main))
+            found.append(_expect_short(build(main)))
         except Unobservable as error:
             if not processes.is_gone(main):
-                why = unknown(f"/proc/{main.pid}", str(error))
+                why = unknown(f"/proc/{main.pid}", bounds.short(str(error)))
                 found.append(Instance(engine, f"process {main.pid}", (main,), evidence=(("config", why),)))
     return sorted(found, key=lambda instance: instance.processes[0].pid if instance.processes else 0)
+
+
+def _fairly(processes: Processes, mains: Iterable[Process], most: int) -> list[Process]:
+    """Return the first processes of each user, the second ones, and so on up to `most`; people's come last."""
+    count: Counter[str] = Counter()
+    ranked = []
+    for main in mains:
+        who = whose(processes.host, main)
+        count[who] += 1
+        if count[who] <= most:
+            ranked.append((processes.is_of_a_person(main), count[who], main.pid, main))
+    return [main for *_rank, main in sorted(ranked)]
+
+
+def _expect_short(found: Instance) -> Instance:
+    """Return an instance. Raises Unobservable for texts that are no paths: they are as long as a command line."""
+    texts = (
+        found.name,
+        found.config or "",
+        *found.directories,
+        *(why.reason or "" for _what, why in found.evidence),
+    )
+    long = next((text for text in texts if len(text) > bounds.PATH), None)
+    if long is not None:
+        raise Unobservable(
+            f"{bounds.short(long, 100)}: seen {len(long)} letters, wanted a path of at most {bounds.PATH}"
+        )
+    return found

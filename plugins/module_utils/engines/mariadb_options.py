@@ -22,6 +22,7 @@ from ..observation import UNKNOWN
 from ..paths import normal
 from . import bounded, my_cnf
 from . import mariadb_words as words
+from .budget import within
 from .textfile import LIMIT, Effective, Malformed, without_content
 
 COMMAND_LINE = "its command line"
@@ -170,7 +171,12 @@ def effective(files: Files, begun: Start, version: words.Release) -> Effective:
     """Return what counts in the option files. Raises Unobservable, never with a line's content."""
     try:
         return my_cnf.effective(
-            files.read, files.names, begun.mains, version.flavour, version.text, begun.suffix
+            within(files.host, files.read),
+            files.names,
+            begun.mains,
+            version.flavour,
+            version.text,
+            begun.suffix,
         )
     except Malformed as error:
         raise Unobservable(without_content(error)) from None

@@ -13,19 +13,13 @@ import posixpath
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from .. import bounds
 from ..facts.mountinfo import Mount
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
 from .places import Place
 from .processes import DELETED, Process
 
-#: Processes of one instance that are looked at. A server with a process for each client may have
-#: thousands, which open the same files.
-MOST_PROCESSES = 64
-#: Open files of one instance that are looked at. Any user may have a million, in each process.
-MOST_FILES = 100_000
-#: The same of a process that is no engine's.
-MOST_FILES_OF_OTHERS = 1000
 SOURCE = "/proc/PID/fd, /proc/PID/fdinfo"
 
 _ACCESS, _READ_ONLY = 0o3, 0o0
@@ -51,6 +45,41 @@ class Opened(NamedTuple):
     opened: str
 
 
+class _Enough(Exception):
+    """More files are open than are looked at."""
+
+
+class _Gathered:
+    """Open files of one instance, each once, within their bounds."""
+
+    def __init__(self) -> None:
+        self.files: set[Opened] = set()
+        self._rows: set[tuple[str, str, str]] = set()
+        self._looked_at = self._letters = 0
+
+    def may_look_at(self, numbers: list[str]) -> Iterator[str]:
+        """Yield the numbers of open files as long as there are not too many. Raises _Enough."""
+        for number in numbers:
+            if self._looked_at >= bounds.OPEN_FILES:
+                raise _Enough(f"{bounds.OPEN_FILES} open files were looked at, and there are more")
+            self._looked_at += 1
+            yield number
+
+    def add(self, files: Iterable[Opened]) -> None:
+        """Add files. Raises _Enough."""
+        for file in files:
+            if file in self.files:
+                continue
+            self._rows.add(_row(file))
+            self._letters += len(file.path)
+            if len(self._rows) > bounds.ROWS or self._letters > bounds.OPEN_PATHS:
+                raise _Enough(
+                    f"files in {bounds.ROWS} directories, or with {bounds.OPEN_PATHS} letters in their paths, were"
+                    " looked at, and more are open"
+                )
+            self.files.add(file)
+
+
 class OpenFiles:
     """Reads the open files of processes; `mounts` are those that this process sees."""
 
@@ -72,27 +101,25 @@ class OpenFiles:
         chosen, reasons = choose(family), []
         if len(chosen) < len(family):
             reasons.append(f"{len(chosen)} of {len(family)} processes were looked at")
-        found: set[Opened] = set()
-        left = MOST_FILES
+        found = _Gathered()
         for process in chosen:
             try:
                 numbers = self.host.names(f"/proc/{process.pid}/fd")
-                found.update(self._of(process, place, numbers[:left]))
-                if len(numbers) > left:
-                    reasons.append(f"{MOST_FILES} open files were looked at, and there are more")
-                    break
-                left -= len(numbers)
+                found.add(self._of(process, place, found.may_look_at(numbers)))
+            except _Enough as error:
+                reasons.append(f"process {process.pid}: {error}")
+                break
             except Unobservable as error:
                 # One that ends meanwhile takes its files with it; without the main one nothing is known.
                 if process == family[0] or self.host.exists(f"/proc/{process.pid}/stat"):
                     reasons.append(str(error))
-        named, why = self._named(found, place)
+        named, why = self._named(found.files, place)
         word = "complete" if not reasons + why else "partial" if named else UNKNOWN
         return tuple(named), Observation(word, SOURCE, "; ".join(reasons + why) or None)
 
     def of(self, process: Process, place: Place) -> list[Opened]:
         """Return the files with a name that one process has open for writing. Raises Unobservable."""
-        numbers = self.host.names(f"/proc/{process.pid}/fd")[:MOST_FILES_OF_OTHERS]
+        numbers = self.host.names(f"/proc/{process.pid}/fd")[: bounds.OPEN_FILES_OF_OTHERS]
         return [file for file in self._of(process, place, numbers) if not file.path.endswith(DELETED)]
 
     def rows(self, processes: Iterable[Process], place: Place) -> tuple[list[dict[str, Any]], Observation]:
@@ -157,7 +184,7 @@ def choose(family: list[Process]) -> list[Process]:
     The oldest children of a server are its writers; those that wait for a client come later.
     """
     others = sorted(family[1:], key=lambda process: (process.state not in "RD", process.started or 0))
-    return [*family[:1], *others][:MOST_PROCESSES]
+    return [*family[:1], *others][: bounds.PROCESSES]
 
 
 def parse_fdinfo(text: str) -> tuple[int, str]:
@@ -204,11 +231,15 @@ def write_through(files: Iterable[Opened], what: str) -> Observation:
     return Observation("yes", SOURCE)
 
 
+def _row(file: Opened) -> tuple[str, str, str]:
+    return posixpath.dirname(file.path), file.device, file.opened
+
+
 def group(files: Iterable[Opened]) -> list[dict[str, Any]]:
     """Return a row for each (directory, device, way of opening)."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for file in files:
-        groups.setdefault((posixpath.dirname(file.path), file.device, file.opened), []).append(file.path)
+        groups.setdefault(_row(file), []).append(file.path)
     return [
         {
             "directory": directory,

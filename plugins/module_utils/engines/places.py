@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from .. import bounds
 from ..facts.mountinfo import Mount, by_id, visible
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN
 from ..paths import normal
-from .processes import Process
+from .processes import FIRST_PERSON, Process, user_of
 
 #: Parts of a control group's path that name a container: what runs it, and its id or name there.
 #: Docker, Podman, CRI-O and containerd with systemd's driver put the id into a scope's name, with
@@ -30,8 +32,6 @@ _CONTAINERS = (
 )
 _UNIT = re.compile(r"[^/]+\.(?:service|scope)")
 _MOST_LINKS = 40
-#: Characters of all that different processes see mounted: any user can have a namespace full of mounts.
-_MOST_MOUNTED = 16 * 1024 * 1024
 
 
 class Place(NamedTuple):
@@ -58,8 +58,8 @@ class Places:
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        # Many processes see the same.
-        self._read: dict[str, dict[str, Mount]] = {}
+        # Many processes see the same: by what stands for its text.
+        self._read: dict[bytes, dict[str, Mount]] = {}
         self.mounts = self._mounts("self")
         self._ours = {self._link("self", "ns/mnt"), self._link("1", "ns/mnt")} - {""}
 
@@ -97,14 +97,17 @@ class Places:
     def _mounts(self, pid: str) -> dict[str, Mount]:
         path = f"/proc/{pid}/mountinfo"
         text = self.host.read(path)
-        if text not in self._read:
-            if len(text) + sum(map(len, self._read)) > _MOST_MOUNTED:
-                raise Unobservable(f"{path}: more is mounted in all namespaces than can be looked at")
+        key = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
+        if key not in self._read:
+            if text.count("\n") + sum(map(len, self._read.values())) > bounds.MOUNTS:
+                raise Unobservable(
+                    f"{path}: more is mounted in all namespaces than the {bounds.MOUNTS} that are looked at"
+                )
             try:
-                self._read[text] = by_id(text)
+                self._read[key] = by_id(text)
             except ValueError as error:
                 raise Unobservable(f"{path}: {error}") from error
-        return self._read[text]
+        return self._read[key]
 
     def _link(self, pid: str, name: str) -> str:
         try:
@@ -163,6 +166,20 @@ def container_of(cgroup: str) -> str:
         if found and not found["id"].startswith("qemu"):
             return f"{found['kind']}:{found['id'][:12] if len(found['id']) == 64 else found['id']}"
     return ""
+
+
+def whose(host: Host, process: Process) -> str:
+    """Return who answers for a process: a user, and of the system's users the container. Never raises.
+
+    A person can have a control group that is called as a container's.
+    """
+    try:
+        user = user_of(host, process.pid)
+        cgroup = cgroup_of(host.read(f"/proc/{process.pid}/cgroup"))
+    except Unobservable:
+        return "a user who is not known"
+    container = container_of(cgroup) if int(user) < FIRST_PERSON else ""
+    return f"user {user}" + (f" in {container}" if container else "")
 
 
 def unit_of(cgroup: str) -> str | None:

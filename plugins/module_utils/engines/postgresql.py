@@ -15,7 +15,7 @@ from ..observation import UNKNOWN, Observation, unknown
 from ..paths import normal
 from . import bounded, postgresql_cluster, postgresql_server
 from .instance import Instance, Observed, of_mains, setting
-from .places import Place, look, resolve
+from .places import Place, resolve
 from .postgresql_cluster import DEBIAN, WORDS, Cluster, Files, Won
 from .processes import Process, Processes, argv_of
 from .textfile import Malformed, without_content

@@ -20,6 +20,7 @@ from urllib.parse import quote
 from ..host import Host, Unobservable
 from ..paths import normal
 from . import bounded, postgresql_conf
+from .budget import within
 from .places import resolve
 from .textfile import Effective, Malformed
 
@@ -114,7 +115,7 @@ class Files:
     def effective(self, config: str, data: str | None) -> Effective:
         """Return what counts of all files. Raises Malformed, Unobservable."""
         auto = posixpath.join(data, AUTO) if data else None
-        return postgresql_conf.effective(self.read, self.names, config, auto)
+        return postgresql_conf.effective(within(self.host, self.read), self.names, config, auto)
 
     def _is_directory(self, path: str) -> bool:
         status = self.host.locate(path, self.root).status

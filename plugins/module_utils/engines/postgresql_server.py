@@ -13,6 +13,7 @@ import posixpath
 import re
 from typing import Any, NamedTuple
 
+from .. import bounds
 from ..host import Host, Unobservable
 from . import bounded
 from .places import look
@@ -97,6 +98,10 @@ def ask(host: Host, login: Login, pid: int | None = None) -> dict[str, Any]:
     if result.rc != 0:
         said = " ".join(result.stderr.split())[:300] or f"exit {result.rc}"
         raise Unobservable(f"psql as {login.user}: {said}")
+    if len(result.stdout) > bounds.FILE:
+        raise Unobservable(
+            f"psql as {login.user}: seen an answer of {len(result.stdout)} letters; wanted {bounds.FILE}"
+        )
     try:
         found = json.loads(result.stdout)
     except (ValueError, RecursionError):

@@ -10,11 +10,14 @@ makes the reader wait where a thread of the process waits for a disk while it ch
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import re
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from .. import bounds
 from ..host import Host, Unobservable
 
 #: Start times are told in these, on every architecture whose open flags are known here: USER_HZ.
@@ -23,8 +26,6 @@ _TICKS = 100.0
 DELETED = " (deleted)"
 #: Users below are the system's: login.defs(5).
 FIRST_PERSON = 1000
-#: Characters of a command line that is looked at. A process can make its own as long as it likes.
-_LONGEST = 128 * 1024
 _DIGITS = frozenset("0123456789")
 _BOOT_TIME = re.compile(r"^btime (\d+)$", re.M)
 #: Libraries that make fsync(2) do nothing: http://www.flamingspork.com/projects/libeatmydata/.
@@ -66,8 +67,9 @@ class Processes:
         boot = _BOOT_TIME.search(host.read("/proc/stat")) if host.exists("/proc/stat") else None
         since = float(boot[1]) if boot else None
         pids = sorted(int(name) for name in host.names("/proc") if name.isdigit())
+        _expect_countable(host, pids)
         found = (_read(host, pid, since) for pid in pids)
-        self.all = {process.pid: process for process in found if process}
+        self.all = {process.pid: process for process in _shared(process for process in found if process)}
 
     def running(self, programs: Collection[str]) -> list[Process]:
         """Return the processes that run one of these programs, the lowest process id first."""
@@ -159,8 +161,8 @@ def argv_of(host: Host, pid: int) -> list[str]:
     """Return the arguments of a process, the program's name first. Raises Unobservable."""
     path = f"/proc/{pid}/cmdline"
     said = output(host, ["cat", path])
-    if len(said) > _LONGEST:
-        raise Unobservable(f"{path}: longer than {_LONGEST} bytes")
+    if len(said) > bounds.COMMAND_LINE:
+        raise Unobservable(f"{path}: longer than {bounds.COMMAND_LINE} bytes")
     return said.rstrip("\0").split("\0")
 
 
@@ -171,6 +173,36 @@ def variables(host: Host, pid: int, names: Iterable[str]) -> dict[str, str]:
     argv = ["grep", "-zaE", pattern, f"/proc/{pid}/environ"]
     pairs = (entry.partition("=")[::2] for entry in output(host, argv, none=1).split("\0"))
     return {name: value for name, value in pairs if name in asked}
+
+
+def _expect_countable(host: Host, pids: list[int]) -> None:
+    """Raise Unobservable where there are more processes than can be looked at, with who has the most of them."""
+    if len(pids) <= bounds.ALL_PROCESSES:
+        return
+    users: Counter[str] = Counter()
+    for pid in pids[:: len(pids) // 1000]:
+        with contextlib.suppress(Unobservable):
+            users[user_of(host, pid)] += 1
+    most = f"most of them of user {users.most_common(1)[0][0]}" if users else "of users who are not known"
+    raise Unobservable(f"/proc: seen {len(pids)} processes, {most}; wanted at most {bounds.ALL_PROCESSES}")
+
+
+def _shared(found: Iterable[Process]) -> Iterator[Process]:
+    """Yield processes, those of one program with one text for it; long ones are not known where there are too many."""
+    seen: dict[str, str] = {}
+    left = bounds.LONG_PROGRAMS
+    for process in found:
+        exe = process.exe
+        if exe is None or exe in seen:
+            yield process._replace(exe=seen[exe] if exe else None)
+            continue
+        left -= len(exe) if len(exe) > bounds.PROGRAM else 0
+        if left < 0 and len(exe) > bounds.PROGRAM:
+            why = f"programs with paths of more than {bounds.LONG_PROGRAMS} letters in all run"
+            yield process._replace(exe=None, reason=f"/proc/{process.pid}/exe: {why}")
+            continue
+        seen[exe] = exe
+        yield process
 
 
 def _read(host: Host, pid: int, since: float | None) -> Process | None:

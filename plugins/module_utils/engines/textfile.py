@@ -13,10 +13,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-#: Bytes. The largest of these files that vendors ship has some 50 KiB.
-LIMIT = 2**20
-#: Files that one configuration may read: a file that includes itself twice would read thousands.
-MOST_FILES = 1000
+from .. import bounds
+
+#: Bytes of one file, and files that one configuration may read.
+LIMIT, MOST_FILES = bounds.FILE, bounds.FILES
 #: A managed line is preceded by a comment that starts so, behind the format's own comment sign.
 MARK = "durable.dbhost"
 
@@ -77,13 +77,17 @@ class Effective(NamedTuple):
 def split(text: str, file: str) -> list[str]:
     """Return the lines of a text, each with its line end.
 
-    Raises Malformed for a text over LIMIT, with a byte order mark, or with a NUL: none of the
+    Raises Malformed for a text over its bounds, with a byte order mark, or with a NUL: none of the
     servers reads such a file as an editor shows it.
     """
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > LIMIT:
         raise Malformed(
             f"{file}: seen {size} bytes; wanted at most {LIMIT} bytes; see whether this is the file that was meant"
+        )
+    if text.count("\n") > bounds.LINES:
+        raise Malformed(
+            f"{file}: seen more than {bounds.LINES} lines; wanted fewer; see whether this is the file that was meant"
         )
     if text.startswith("\ufeff"):
         raise refusal(file, 1, text[:20], "no byte order mark", "save the file without it")

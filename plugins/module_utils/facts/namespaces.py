@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .. import bounds
 from ..host import Host, Unobservable
 from .mountinfo import Mount, parse_mountinfo, visible
 
@@ -22,20 +23,26 @@ class Namespace(NamedTuple):
 def others(host: Host) -> list[Namespace]:
     """Return the other mount namespaces of the host, the one of the lowest process id first.
 
-    A process that ends meanwhile is passed over; where this process's own namespace cannot be
-    told, no other can. Raises Unobservable where /proc cannot be listed.
+    A process that ends meanwhile is passed over, and so is a namespace with too many mounts; where this process's
+    own namespace cannot be told, no other can. Raises Unobservable where /proc cannot be listed.
     """
     try:
         seen = {_namespace(host, "self")}
     except Unobservable:
         return []
     found = []
+    left = bounds.MOUNTS
     for pid in sorted(int(name) for name in host.names("/proc") if name.isdigit()):
         try:
             namespace = _namespace(host, str(pid))
             if namespace in seen:
                 continue
-            mounts = visible(parse_mountinfo(host.read(f"/proc/{pid}/mountinfo")))
+            text = host.read(f"/proc/{pid}/mountinfo")
+            # What lies in one that is passed over is a file system that nobody knows, to whoever asks for it.
+            if text.count("\n") > left:
+                continue
+            left -= text.count("\n")
+            mounts = visible(parse_mountinfo(text))
             command = host.read(f"/proc/{pid}/comm").strip()
         except (Unobservable, ValueError):
             continue

@@ -53,7 +53,7 @@ def start(place: Paths, job: Job, key: str, address: str, port: int) -> None:
         ) from None
     try:
         fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        listener = _listen(address, port, job.clients)
+        listener = _listen(address, port)
         os.write(log, plug_witness.first_line(job))
         os.fsync(log)
         _remove(place.stop)
@@ -69,7 +69,7 @@ def start(place: Paths, job: Job, key: str, address: str, port: int) -> None:
         os.close(log)
 
 
-def _listen(address: str, port: int, clients: int) -> socket.socket:
+def _listen(address: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _name, where = socket.getaddrinfo(
             address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -77,7 +77,7 @@ def _listen(address: str, port: int, clients: int) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(where)
-        listener.listen(2 * clients)
+        listener.listen(plug_witness.STRANGERS)
     except OSError as error:
         raise Refused(
             f"{address} port {port}: {error.strerror}; wanted an address of the witness and a free port"

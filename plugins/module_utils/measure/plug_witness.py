@@ -15,6 +15,7 @@ import secrets
 import selectors
 import socket
 import time
+from collections import Counter
 from typing import Callable
 
 from . import plug_job
@@ -24,8 +25,10 @@ from .plug_job import Job
 LINE, MOST = 128, 256 * 1024 * 1024
 #: A connection that is reset this long after its last word was not ended by its process: the host was gone.
 _GONE = 2.0
-#: Seconds that a stranger may take to say hello.
+#: Seconds that a stranger may take to say hello, whatever it says meanwhile.
 _HELLO = 5.0
+#: Connections that have not said hello. One more takes the place of another: to come late locks nobody out.
+STRANGERS = 64
 
 
 def prove(key: str, challenge: str, client: int) -> str:
@@ -34,14 +37,15 @@ def prove(key: str, challenge: str, client: int) -> str:
 
 
 class Peer:
-    """One connection: `client` is -1 until it has said who it is."""
+    """One connection from an address: `client` is -1 until it has said who it is, and a stranger till then."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, address: str) -> None:
         self.connection = connection
+        self.address = address
         self.challenge = secrets.token_hex(16)
         self.client = -1
         self.unread = b""
-        self.heard = time.monotonic()
+        self.since = self.heard = time.monotonic()
 
 
 class Witness:
@@ -64,12 +68,12 @@ class Witness:
         while time.monotonic() < end and self._written < MOST and not self._stopped():
             lines: list[str] = []
             answers: list[tuple[Peer, bytes]] = []
-            for key, _events in self._selector.select(0.5):
-                if key.data is None:
-                    self._accept()
-                else:
-                    self._hear(key.data, lines, answers)
+            ready = [key.data for key, _events in self._selector.select(0.5)]
+            for peer in filter(None, ready):
+                self._hear(peer, lines, answers)
             self._drop_strangers()
+            if None in ready:
+                self._accept()
             # All that came together becomes durable together, and only then is answered.
             self._keep(lines)
             for peer, answer in answers:
@@ -79,18 +83,25 @@ class Witness:
         self._selector.close()
 
     def _accept(self) -> None:
-        try:
-            connection, _address = self._listener.accept()
-        except OSError:
-            return
-        if len(self._peers()) >= 2 * self._job.clients:
-            connection.close()
-            return
-        connection.setblocking(False)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        peer = Peer(connection)
-        self._selector.register(connection, selectors.EVENT_READ, peer)
-        self._send(peer, f"{peer.challenge}\n".encode())
+        """Take who is waiting: as many as there is room for, so that answers are not kept back."""
+        for _newcomer in range(STRANGERS):
+            try:
+                connection, address = self._listener.accept()
+            except OSError:
+                return
+            self._make_room()
+            connection.setblocking(False)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            peer = Peer(connection, address[0])
+            self._selector.register(connection, selectors.EVENT_READ, peer)
+            self._send(peer, f"{peer.challenge}\n".encode())
+
+    def _make_room(self) -> None:
+        """Forget a stranger where there are too many: the oldest of the address that has the most."""
+        strangers = self._strangers()
+        if len(strangers) >= STRANGERS:
+            count = Counter(peer.address for peer in strangers)
+            self._forget(min(strangers, key=lambda peer: (-count[peer.address], peer.since)))
 
     def _hear(self, peer: Peer, lines: list[str], answers: list[tuple[Peer, bytes]]) -> None:
         try:
@@ -162,9 +173,12 @@ class Witness:
             pass  # That it is gone is heard when it is read next.
 
     def _drop_strangers(self) -> None:
-        for peer in self._peers():
-            if peer.client < 0 and time.monotonic() - peer.heard > _HELLO:
+        for peer in self._strangers():
+            if time.monotonic() - peer.since > _HELLO:
                 self._forget(peer)
+
+    def _strangers(self) -> list[Peer]:
+        return [peer for peer in self._peers() if peer.client < 0]
 
     def _peers(self) -> list[Peer]:
         return [key.data for key in self._selector.get_map().values() if key.data is not None]

@@ -17,7 +17,8 @@ import time
 from collections.abc import Iterable
 from typing import IO
 
-from ..host import ENVIRONMENT, MOST_SAID, Host, Unobservable
+from .. import bounds
+from ..host import ENVIRONMENT, Host, Unobservable
 
 #: Only what carries one of the two flags is logged: on a busy disk, little.
 _MASKS = ("-a", "flush", "-a", "fua")
@@ -125,7 +126,7 @@ class Trace:
             raise Unobservable(f"{argv[0]}: {error.strerror}: install blktrace") from error
         self._children.append(child)
         try:
-            resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (MOST_SAID, MOST_SAID))
+            resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (bounds.TRACE, bounds.TRACE))
         except OSError:
             pass  # It has ended; that is found out by whoever waits for it.
         return child

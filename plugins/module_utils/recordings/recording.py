@@ -9,7 +9,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..host import ASK_TIMEOUT, CHANGE_TIMEOUT, MOST_SAID, READ_TIMEOUT, Host, Located, Part, Result, Unobservable
+from .. import bounds
+from ..host import ASK_TIMEOUT, CHANGE_TIMEOUT, READ_TIMEOUT, Host, Located, Part, Result, Unobservable
 
 #: The version of the format. A recording of another one is refused.
 SCHEMA = 1
@@ -57,7 +58,7 @@ class _LooksOnly(Host):
         self,
         path: str,
         root: str = "",
-        limit: int = MOST_SAID,
+        limit: int = bounds.SAID,
         at_end: bool = False,
         flush: bool = False,
         timeout: float = READ_TIMEOUT,

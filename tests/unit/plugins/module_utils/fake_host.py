@@ -12,10 +12,10 @@ from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     ASK_TIMEOUT,
     CHANGE_TIMEOUT,
-    MOST_SAID,
     READ_TIMEOUT,
     ChangeFailed,
     Host,
@@ -236,7 +236,7 @@ class FakeHost(Host):
         self,
         path: str,
         root: str = "",
-        limit: int = MOST_SAID,
+        limit: int = bounds.SAID,
         at_end: bool = False,
         flush: bool = False,
         timeout: float = READ_TIMEOUT,
@@ -248,13 +248,9 @@ class FakeHost(Host):
         if not stat.S_ISREG(self.status(root + inside).mode):
             raise Unobservable(f"{path}: not a regular file")
         content = self.content(root + inside)
-        return Part(
-            inside, self.status(root + inside), content[-limit:] if at_end else content[:limit]
-        )
+        return Part(inside, self.status(root + inside), content[-limit:] if at_end else content[:limit])
 
-    def list_names(
-        self, path: str, root: str = "", timeout: float = READ_TIMEOUT
-    ) -> list[str] | None:
+    def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
         self.asked.append(("names", root + path))
         inside = self._inside(root, path)
         if not self._is_there(root + inside):

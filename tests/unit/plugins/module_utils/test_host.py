@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils import host as seam
 from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Host, Unobservable
 
@@ -218,7 +219,7 @@ class TestWriteAttribute:
 
 
 def test_a_file_without_an_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seam, "MOST_SAID", 100000)
+    monkeypatch.setattr(bounds, "SAID", 100000)
     with pytest.raises(Unobservable, match="/dev/zero: longer than 100000 bytes"):
         HOST.read("/dev/zero")
 
@@ -272,13 +273,13 @@ class TestRun:
     def test_a_command_that_says_too_much_is_ended(
         self, monkeypatch: pytest.MonkeyPatch, script: str
     ) -> None:
-        monkeypatch.setattr(seam, "MOST_SAID", 100000)
+        monkeypatch.setattr(bounds, "SAID", 100000)
         with pytest.raises(Unobservable, match=r"^sh -c .*: says more than 100000 bytes$"):
             HOST.run(["sh", "-c", f"exec {script}"])
 
     def test_a_command_gets_only_so_much_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # One line without an end is kept whole by whoever searches in lines.
-        monkeypatch.setattr(seam, "MOST_MEMORY", 64 * 2**20)
+        monkeypatch.setattr(bounds, "MEMORY", 64 * 2**20)
         result = HOST.run(["grep", "-a", "x", "/dev/zero"])
         assert (result.rc, "memory exhausted" in result.stderr) == (2, True)
 

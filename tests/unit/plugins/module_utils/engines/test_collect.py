@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
     firebird,
-    instance,
     places,
     postgresql,
 )
@@ -380,13 +380,13 @@ def test_who_has_us_wait_is_left_after_a_while_and_others_are_told(monkeypatch: 
     """Each command has a limit of its own, and there is no end of what a server can have us ask for."""
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    host = debian(MARIA, *(FakeProcess(pid, "/home/u/mysqld", uid=1000) for pid in range(81, 200)))
+    host = debian(MARIA, *(FakeProcess(pid, "/home/u/mysqld", uid=1000) for pid in range(81, 140)))
     run = host.run
 
     def slow(argv: list[str], timeout: float = 10) -> Result:
         if now[0] >= host.until:
             raise Unobservable("not run")
-        pid = next((pid for pid in range(81, 200) if any(f"/proc/{pid}/" in word for word in argv)), None)
+        pid = next((pid for pid in range(81, 140) if any(f"/proc/{pid}/" in word for word in argv)), None)
         if pid:
             now[0] += 10
             raise Unobservable("no answer within 10 s")
@@ -395,25 +395,56 @@ def test_who_has_us_wait_is_left_after_a_while_and_others_are_told(monkeypatch: 
     monkeypatch.setattr(host, "run", slow)
     found = {facts["pids"][0]: facts for facts in told(host)["engines"] if facts["pids"]}
     assert now[0] <= 900 + 10
-    assert set(found) == {80, *range(81, 200)}
+    assert set(found) == {80, *range(81, 140)}
     assert found[80]["managed_by"] == "systemd"
-    assert {found[pid]["evidence"]["config"]["value"] for pid in range(81, 200)} == {"unknown"}
+    assert {found[pid]["evidence"]["config"]["value"] for pid in range(81, 140)} == {"unknown"}
     assert host.until == float("inf")
 
 
 def test_servers_of_the_system_s_users_come_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instance, "MOST", 3)
+    monkeypatch.setattr(bounds, "INSTANCES_OF_ONE", 2)
     host = debian(*(FakeProcess(pid, "/home/u/mysqld", uid=1000) for pid in range(60, 70)), MARIA)
     facts = told(host)
     assert [found["pids"] for found in facts["engines"] if found["pids"]] == [[60], [61], [80]]
-    assert [row["pid"] for row in facts["unattributed"]] == list(range(62, 70))
+    assert [row["pid"] for row in facts["unattributed"]] == list(range(62, 67))
     assert "belongs to no instance" in facts["unattributed"][0]["why"]
+    assert facts["unattributed"][-1]["why"].endswith("; 3 more of user 1000 are as this one")
+
+
+def test_of_very_many_servers_each_user_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "INSTANCES", 4)
+    crowd = [FakeProcess(pid, "/home/u/mysqld", uid=1000) for pid in range(60, 70)]
+    other = FakeProcess(71, "/home/v/mysqld", uid=1001)
+    facts = told(debian(*crowd, other, MARIA))
+    assert [found["pids"] for found in facts["engines"] if found["pids"]] == [[60], [61], [71], [80]]
+    assert "more than 4 servers run here" in facts["unattributed"][0]["why"]
+
+
+def test_strays_of_very_many_users_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "STRAYS", 2)
+    rows = told(ProcHost(*(FakeProcess(60 + n, "/x/y", name="mysqld", uid=2000 + n) for n in range(5))))
+    assert [row["pid"] for row in rows["unattributed"]] == [60, 61, 62]
+    assert "processes of 3 users more" in rows["unattributed"][-1]["why"]
+
+
+def test_who_fills_the_answer_is_refused_by_name_and_others_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all that one of the people runs, as much as of one server of the system's."""
+    monkeypatch.setattr(bounds, "INSTANCE", 6000)
+    files = tuple((f"/data/{number:050}/f", RDWR, 31) for number in range(40))
+    crowd = [FakeProcess(60 + n, "/home/u/mysqld", uid=1000, files=files if n < 2 else ()) for n in range(4)]
+    facts = told(debian(*crowd, MARIA))
+    found = {each["pids"][0]: each for each in facts["engines"] if each["pids"]}
+    reasons = {pid: each["evidence"].get("observation", {}).get("reason") for pid, each in found.items()}
+    assert reasons[80] is None
+    assert "by process 60 (mysqld) of user 1000" in reasons[60]
+    assert (found[60]["files"], found[60]["settings"], found[60]["namespace"]) == ([], {}, "unknown")
+    assert len(json.dumps(facts)) < 30000
 
 
 def test_the_same_mounts_are_kept_once_and_too_many_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     host = ProcHost(*(FakeProcess(pid, "/x/mysqld", mountinfo=MOUNTINFO) for pid in (50, 51)))
     host.start(FakeProcess(52, "/x/mysqld", mountinfo=MOUNTINFO * 9))
-    monkeypatch.setattr(places, "_MOST_MOUNTED", len(MOUNTINFO) * 2)
+    monkeypatch.setattr(bounds, "MOUNTS", MOUNTINFO.count("\n") * 2)
     found, processes = places.Places(host), Processes(host).all
     assert found.of(processes[50]).mounts is found.of(processes[51]).mounts is found.mounts
     with pytest.raises(Unobservable, match="/proc/52/mountinfo: more is mounted"):

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import openfiles
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.openfiles import (
-    MOST_PROCESSES,
     OpenFiles,
     choose,
     opened,
@@ -180,7 +180,7 @@ def test_of_very_many_processes_some_are_looked_at_and_that_is_said() -> None:
     ]
     busy = FakeProcess(999, EXE, ppid=77, ticks=999, state="D", files=(("/log/busy", RDWR, 32),))
     (data, log), seen = look(ProcHost(FakeProcess(77, EXE), *backends, busy))
-    assert (data["count"], data["example"], log["count"]) == (MOST_PROCESSES - 2, "/data/100", 1)
+    assert (data["count"], data["example"], log["count"]) == (bounds.PROCESSES - 2, "/data/100", 1)
     assert (seen.value, seen.reason) == ("partial", "64 of 202 processes were looked at")
 
 
@@ -332,10 +332,21 @@ def test_this_machine_s_flags_are_those_of_the_table() -> None:
 
 
 def test_only_so_many_open_files_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openfiles, "MOST_FILES", 20)
+    monkeypatch.setattr(bounds, "OPEN_FILES", 20)
     files = tuple((f"/data/{number}", RDWR, 31) for number in range(15))
     host = ProcHost(*(FakeProcess(pid, EXE, files=files) for pid in (50, 51, 52)))
     found, seen = look(host)
     assert (found[0]["count"], seen.value) == (15, "partial")
-    assert seen.reason == "20 open files were looked at, and there are more"
+    assert seen.reason == "process 51: 20 open files were looked at, and there are more"
     assert not any(path.startswith("/proc/52/fd") for path in host.looked)
+
+
+@pytest.mark.parametrize(("bound", "most"), [("ROWS", 4), ("OPEN_PATHS", 200)])
+def test_only_so_many_rows_and_letters_are_kept(
+    monkeypatch: pytest.MonkeyPatch, bound: str, most: int
+) -> None:
+    monkeypatch.setattr(bounds, bound, most)
+    files = tuple((f"/data/{number:030}/file", RDWR, 31) for number in range(15))
+    found, seen = look(ProcHost(FakeProcess(50, EXE, files=files)))
+    assert (len(found), seen.value) == (4, "partial")
+    assert "process 50: files in" in str(seen.reason)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import socket
@@ -330,13 +331,61 @@ class TestWitness:
             client.close()
         rig.close()
 
-    def test_no_more_connections_than_it_needs(self, tmp_path: Path) -> None:
+    def test_strangers_that_never_stop_talking_are_not_heard_for_ever(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(plug_witness, "_HELLO", 0.3)
+        rig = Rig(small_job(tmp_path), tmp_path / "log")
+        with socket.create_connection(rig.address) as peer:
+            deadline = time.monotonic() + 10
+            try:
+                while time.monotonic() < deadline:
+                    peer.sendall(b"x")
+                    time.sleep(0.1)
+            except OSError:
+                pass  # It was closed at the other end.
+        rig.close()
+        assert time.monotonic() < deadline
+
+    def test_many_strangers_dripping_bytes_lock_no_client_out(self, tmp_path: Path) -> None:
         job = small_job(tmp_path)
-        rig = Rig(job, tmp_path / "log")
-        peers = [socket.create_connection(rig.address) for number in range(5)]
-        for peer in peers[:4]:
-            assert len(peer.recv(100)) == 33
-        assert peers[4].recv(100) == b""
+        rig, place = Rig(job, tmp_path / "log"), os.open(tmp_path, os.O_RDONLY)
+        strangers = [
+            socket.create_connection(rig.address, source_address=("127.0.0.2", 0))
+            for _number in range(plug_witness.STRANGERS + 20)
+        ]
+        stopped = threading.Event()
+
+        def drip() -> None:
+            while not stopped.wait(0.02):
+                for stranger in strangers:
+                    with contextlib.suppress(OSError):
+                        stranger.send(b"x")
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        try:
+            clients = self.clients(job, rig, place)
+            clients[0]._say("0")
+            assert clients[0]._hear() == "0"
+        finally:
+            stopped.set()
+            dripping.join()
+        for each in (*clients, *strangers):
+            each.close()
+        rig.close()
+
+    def test_a_stranger_makes_room_for_a_newcomer_the_one_with_most_beside_it_first(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(plug_witness, "STRANGERS", 3)
+        rig = Rig(small_job(tmp_path), tmp_path / "log")
+        peers = []
+        for address in ("127.0.0.3", "127.0.0.2", "127.0.0.2", "127.0.0.2"):
+            peers.append(socket.create_connection(rig.address, 2, source_address=(address, 0)))
+            assert len(peers[-1].recv(100)) == 33
+        # The oldest of the address that has the most.
+        assert peers[1].recv(100) == b""
         for peer in peers:
             peer.close()
         rig.close()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.durable.dbhost.plugins.module_utils import host as seam
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.power import upsd
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.power_host import VARIABLES, Upsd
@@ -91,7 +91,7 @@ def hang_up(link: socket.socket) -> None:
 def test_a_daemon_that_does_not_come_to_an_end_is_left_in_time(
     talk: Talk, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seam, "MOST_ANSWERED", 1000)
+    monkeypatch.setattr(bounds, "SAID_BY_DAEMON", 1000)
     with listening(talk) as port:
         began = time.monotonic()
         with pytest.raises(Unobservable, match=words):

@@ -1,0 +1,104 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How much of a host and of its answer anybody there can take: every bound, and why it is where it is.
+
+Whoever may start a process, or owns a file that is read here, may want all memory and all time taken. Above
+a bound a thing is `unknown`, with the name of who does it: no crash, and never a value that only a part
+was seen of. All that is read on a host is so bounded that a module stays below 200 MB.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+MIB = 2**20
+
+# One answer of a host.
+#: Bytes that a file or a command may say. The longest honest ones, the kernel's tables and systemd's properties of
+#: all units on a host with thousands of containers, have one or two MiB. As text they take up to four times as much.
+SAID = 4 * MIB
+#: Names in one directory: each link or file in it is looked at.
+NAMES = 20_000
+#: Bytes that a trace of a disk may write, which only a measurement takes.
+TRACE = 64 * MIB
+#: Bytes that a daemon may answer to one question.
+SAID_BY_DAEMON = MIB
+#: Bytes of memory that a reading command may take. It is address space: what clients map and never touch as well.
+MEMORY = 1024 * MIB
+#: Characters of a path, as in the kernel (PATH_MAX), and of a sentence that names one.
+PATH = 4096
+#: Characters of a command line that is looked at. A process can make its own as long as it likes.
+COMMAND_LINE = 128 * 1024
+
+# One configuration, over all its files.
+#: Bytes of one file. The largest that vendors ship has some 50 KiB.
+FILE = MIB
+#: Bytes of all of them, and lines: each is many times its own bytes once it is understood.
+CONFIGURATION = 2 * MIB
+LINES = 50_000
+#: Files: one that includes itself twice would be read for ever.
+FILES = 1000
+
+# One instance of an engine.
+#: Processes that are looked at. A server with a process for each client may have thousands, which open the same files.
+PROCESSES = 64
+#: Open files that are looked at, and characters of their paths: a server with a file for each table has as many.
+OPEN_FILES, OPEN_PATHS = 100_000, 8 * MIB
+#: Rows of directories in which it has files open. Servers keep a directory for each database.
+ROWS = 2000
+#: Open files that may be databases of Firebird's, and files in a directory that is searched for them.
+DATABASES = 2000
+#: Bytes of all its facts: some 300 for each database of Firebird's.
+INSTANCE = MIB
+#: Seconds of commands for one, and for all.
+PATIENCE, PATIENCE_FOR_ALL = 120.0, 900.0
+
+# One user, or one container.
+#: Instances of one engine, and processes of Firebird's, which may have one for each client.
+INSTANCES_OF_ONE, CLIENTS = 64, 1000
+#: Processes that look like an engine and are none, each told in a row of its own; and of how many users and engines.
+STRAYS_OF_ONE, STRAYS = 5, 40
+
+# One host.
+#: Instances that are looked at.
+INSTANCES = 256
+#: Processes. A large server has some thousands.
+ALL_PROCESSES = 100_000
+#: Characters of the path of a program that runs, and of all longer ones together.
+PROGRAM, LONG_PROGRAMS = 256, 4 * MIB
+#: Mounts in all namespaces that are not this process's. A node of Kubernetes has some thousands.
+MOUNTS = 30_000
+#: Open files of a process that is no engine's, and rows of such processes.
+OPEN_FILES_OF_OTHERS, WRITERS = 1000, 200
+#: Directories to which links in a database's directory lead.
+LINKS = 1000
+#: Bytes of a module's answer. The facts of a host with 100 disks and 10 instances have 0.5 MiB.
+ANSWER = 4 * MIB
+
+#: The same of a letter that JSON writes as an escape.
+_ESCAPED = 6
+
+
+def size(value: Any) -> int:
+    """Return how many bytes facts take as JSON, at most; nothing is built for it."""
+    if isinstance(value, str):
+        return 2 + len(value) * (1 if value.isascii() and value.isprintable() else _ESCAPED)
+    if isinstance(value, dict):
+        return 2 + sum(size(key) + size(inner) + 4 for key, inner in value.items())
+    if isinstance(value, (list, tuple)):
+        return 2 + sum(size(inner) + 2 for inner in value)
+    return 24
+
+
+def too_large(facts: dict[str, Any]) -> str | None:
+    """Return why facts are no answer, with what fills them, or None where they are within ANSWER."""
+    if size(facts) <= ANSWER:
+        return None
+    largest = max(facts, key=lambda name: size(facts[name]))
+    return f"it would answer more than {ANSWER // MIB} MiB, most of it {largest}"
+
+
+def short(text: str, most: int = 300) -> str:
+    """Return a text that people read, the middle left out of a very long one."""
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
