@@ -69,8 +69,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host
 from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
+from ansible_collections.durable.dbhost.plugins.module_utils.printable import lines
 from ansible_collections.durable.dbhost.plugins.module_utils.recordings.capture import capture
 from ansible_collections.durable.dbhost.plugins.module_utils.recordings.recording import dumps
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
 
 
 def main() -> None:
@@ -82,11 +84,11 @@ def main() -> None:
     try:
         recording = capture(Host(), now, of_databases(module.params["databases"]))
     except ValueError as error:
-        module.fail_json(msg=f"This host cannot be captured: {error}")
-    module.exit_json(
-        changed=False,
+        fail(module, f"This host cannot be captured: {error}")
+    finish(
+        module,
         # As text: JSON of another writer may lose bytes that are no UTF-8.
-        recording=dumps(recording),
+        recording=lines(dumps(recording).splitlines()),
         failed_at=recording["failed"],
         differs=recording["differs"],
     )

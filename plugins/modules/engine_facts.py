@@ -326,7 +326,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Unobservable,
     expect_root,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
 
 
 def main() -> None:
@@ -338,8 +338,8 @@ def main() -> None:
         expect_root(host)
         facts = collect(host, now, module.params["databases"])
     except Unobservable as error:
-        module.fail_json(msg=f"This machine cannot be observed: {error}")
-    module.exit_json(changed=False, ansible_facts={"durable_engines": printable(facts)})
+        fail(module, f"This machine cannot be observed: {error}")
+    finish(module, ansible_facts={"durable_engines": facts})
 
 
 if __name__ == "__main__":

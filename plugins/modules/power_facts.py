@@ -294,9 +294,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Unobservable,
     expect_root,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import installed
 from ansible_collections.durable.dbhost.plugins.module_utils.power.look import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
 
 
 def main() -> None:
@@ -308,17 +308,17 @@ def main() -> None:
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if module.params["margin"] < 0:
-        module.fail_json(msg=f"margin: seen {module.params['margin']}, wanted seconds, 0 or more")
+        fail(module, f"margin: seen {module.params['margin']}, wanted seconds, 0 or more")
     host = Host()
     try:
         expect_root(host)
         facts = collect(host, now, module.params["stop_timeouts"], module.params["margin"])
     except Unobservable as error:
-        module.fail_json(msg=f"This machine cannot be observed: {error}")
+        fail(module, f"This machine cannot be observed: {error}")
     except ValueError as error:
-        module.fail_json(msg=str(error))
+        fail(module, error)
     facts["guard"]["installed"] = installed.read(host)
-    module.exit_json(changed=False, ansible_facts={"durable_power": printable(facts)})
+    finish(module, ansible_facts={"durable_power": facts})
 
 
 if __name__ == "__main__":

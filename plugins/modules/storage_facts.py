@@ -494,8 +494,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Unobservable,
     expect_root,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
 
 
 def main() -> None:
@@ -509,8 +509,8 @@ def main() -> None:
         paths = dict.fromkeys((*of_databases(module.params["databases"]), *module.params["paths"]))
         facts = collect(host, now, paths)
     except Unobservable as error:
-        module.fail_json(msg=f"This machine cannot be observed: {error}")
-    module.exit_json(changed=False, ansible_facts={"durable_storage": printable(facts)})
+        fail(module, f"This machine cannot be observed: {error}")
+    finish(module, ansible_facts={"durable_storage": facts})
 
 
 if __name__ == "__main__":
