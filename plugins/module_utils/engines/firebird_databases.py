@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ..host import Host, Status, Unobservable
 from ..observation import UNKNOWN
+from . import trust
 from .firebird_files import GONE, NO_FILE, Files
 from .firebird_header import Header, Unfamiliar, is_database, parse
 from .openfiles import Opened
@@ -161,10 +162,10 @@ def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
     """Return what gstat says of forced writes, and why it is not known. It runs as the file's owner."""
     if status.user == 0:
         return UNKNOWN, "root owns it, as whom gstat is not run; give it to the user of the server (chown)"
-    tool = next((tool for tool in _GSTAT if host.exists(tool)), "gstat")
-    argv = [*as_owner(status), tool, "-h", path]
+    tool = "gstat"
     try:
-        result = host.run(argv)
+        tool = trust.choose(host, _GSTAT, tool, status.user)
+        result = host.run([*as_owner(status), tool, "-h", path])
     except Unobservable as error:
         return UNKNOWN, str(error)
     said = _ATTRIBUTES.search(result.stdout)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from .. import bounds
 from ..host import Host, Unobservable
-from . import bounded
+from . import bounded, trust
 from .places import look
 from .postgresql_cluster import WORDS
 from .processes import DELETED
@@ -55,9 +55,10 @@ SELECT json_build_object(
 
 
 class Login(NamedTuple):
-    """How a server is asked: as which user, with which client, where its data and programs are."""
+    """How a server is asked: as which user, by name and number, with which client, where its data and programs are."""
 
     user: str
+    uid: int
     programs: str
     data: str
     psql: str
@@ -75,8 +76,9 @@ def login(host: Host, pid: int, data: str) -> Login:
     exe = exe[: -len(DELETED)] if exe.endswith(DELETED) else exe
     programs = posixpath.dirname(exe)
     # The client of the same version; Debian's /usr/bin/psql would choose one by files of the user's.
-    beside = posixpath.join(programs, "psql")
-    return Login(user_name(host, uid[1]), programs, data, beside if look(host, beside) else "psql")
+    # What runs may have been deleted, and somebody else's lie there by now.
+    psql = trust.choose(host, [posixpath.join(programs, "psql")], "psql", int(uid[1]))
+    return Login(user_name(host, uid[1]), int(uid[1]), programs, data, psql)
 
 
 def user_name(host: Host, uid: str) -> str:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import posixpath
 import stat
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from ..host import Host, Unobservable
 from ..paths import normal
-from .places import follow_first
+from .places import follow_first, look
 
 ROOT = frozenset({0})
 _MOST_LINKS = 40
@@ -54,13 +54,28 @@ def weakness(host: Host, path: str, owners: Collection[int] = ROOT) -> str:
     return ""
 
 
-def expect_program(host: Host, path: str) -> None:
-    """Raise Unobservable for a program that others than root may change: it is not run as root."""
+def expect_program(host: Host, path: str, user: int = 0) -> None:
+    """Raise Unobservable for a program that others than root, and the user as whom it runs, may change.
+
+    As root it is not run then, nor as somebody whom another would so make do what he likes.
+    """
     if not path.startswith("/"):
         raise Unobservable(f"program {path!r}: wanted an absolute path")
-    why = weakness(host, path)
+    why = weakness(host, path, {0, user})
     if why:
-        raise Unobservable(f"program {path} may be changed by others than root ({why}), so it is not run")
+        others = (
+            "others than root" if user == 0 else f"others than root and user {user}, as whom it would run"
+        )
+        raise Unobservable(f"program {path} may be changed by {others} ({why}), so it is not run")
+
+
+def choose(host: Host, paths: Iterable[str], name: str, user: int = 0) -> str:
+    """Return the first of these programs that is there, held against `expect_program`; else `name`, which is
+    looked for where the system has its own. Raises Unobservable."""
+    path = next((path for path in paths if look(host, path)), "")
+    if path:
+        expect_program(host, path, user)
+    return path or name
 
 
 def _ways(host: Host, path: str) -> list[str]:

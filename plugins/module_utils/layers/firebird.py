@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
+from ..engines import trust
 from ..engines.firebird import PROGRAMS
 from ..engines.firebird_databases import Database, as_owner, look_at
 from ..engines.firebird_files import Files
@@ -274,14 +275,14 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
     header, status = database.header, database.status
     if header is None or status is None:
         raise ChangeFailed(f"{database.path}: its header cannot be read; wanted ODS 12 or 13")
-    tool = next((tool for tool in _GFIX if host.exists(tool)), "gfix")
     environment = {"ISC_USER": access.user, **_version(host, header)}
-    argv = [tool, "-write", _WORDS[word]]
+    argv = ["-write", _WORDS[word]]
     try:
         if status.user == 0:
             raise ChangeFailed(f"{database.path}: {_ROOTS}")
         own = {**environment, **_lock(locks.get(str(status.user), {None}), database.path)}
-        host.change([*as_owner(status), *argv, database.path], environment=own)
+        tool = _tool(host, status.user)
+        host.change([*as_owner(status), tool, *argv, database.path], environment=own)
     except ChangeFailed as error:
         if not access.password:
             raise ChangeFailed(
@@ -289,12 +290,22 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
                 " the server does it"
             ) from error
         environment["ISC_PASSWORD"] = access.password
-        ids = _as_stranger(host)
-        remote = [*ids, *argv, f"{access.server}:{database.path}"]
+        # Whoever may change it reads the password.
+        remote = [*_as_stranger(host), _tool(host), *argv, f"{access.server}:{database.path}"]
         try:
             host.change(remote, environment=environment)
         except ChangeFailed as second:
             raise ChangeFailed(f"{error}; and by the server: {second}") from second
+
+
+def _tool(host: Host, user: int = 0) -> str:
+    """Return the gfix to run as a user. Raises ChangeFailed for one that others than he and root may change."""
+    try:
+        return trust.choose(host, _GFIX, "gfix", user)
+    except Unobservable as error:
+        raise ChangeFailed(
+            f"{error}: have root alone able to change it and the directories above it"
+        ) from error
 
 
 def _as_stranger(host: Host) -> list[str]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..engines import postgresql_cluster, postgresql_server
+from ..engines import postgresql_cluster, postgresql_server, trust
 from ..engines.collect import Engines
 from ..engines.postgresql_cluster import UNFLUSHED, Cluster, Files
 from ..engines.postgresql_server import Login
@@ -291,7 +291,7 @@ def _reloads(settings: dict[str, Any], shown: dict[str, str], waiting: list[str]
 def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
     """Return the command that flushes a data directory, with its log and tablespaces."""
     if login:
-        user, places = login.user, [login.programs]
+        user, uid, places = login.user, login.uid, [login.programs]
     else:
         version = (Files(host, "").read(f"{cluster.data}/PG_VERSION") or "").strip()
         # Whoever owns the directory can write anything there, and it leads to a program.
@@ -302,11 +302,13 @@ def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
             raise Unobservable(f"{cluster.data}: its owner is not known: it is not there")
         if status.user == 0:
             raise Unobservable(f"{cluster.data}: seen root as its owner; wanted the user of the server")
-        user = postgresql_server.user_name(host, str(status.user))
+        uid = status.user
+        user = postgresql_server.user_name(host, str(uid))
         places = [f"/usr/lib/postgresql/{version}/bin", f"/usr/pgsql-{version}/bin", "/usr/bin"]
     for place in places:
         program = posixpath.join(place, "initdb")
         if host.exists(program):
+            trust.expect_program(host, program, uid)
             return ["runuser", "-u", user, "--", program, "--sync-only", "-D", cluster.data]
     raise Unobservable(f"initdb is not in {', '.join(places)}; wanted it, to flush what was written")
 

@@ -9,11 +9,12 @@ import json
 import posixpath
 from typing import Any, NamedTuple
 
+from ..engines import trust
 from ..facts.blockstack import Blocks
 from ..facts.filesystems import FileSystems
 from ..host import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
-from ..power.guard import keeper, licence, paths, service, state, unit
+from ..power.guard import keeper, licence, paths, program, service, state, unit
 from ..power.guard.eyes import Clock
 from ..power.guard.installed import ABSENT, CURRENT, MODES, files, seen
 from ..power.guard.licence import Licence
@@ -63,6 +64,7 @@ def plan(host: Host, targets: list[str], **terms: Any) -> Work:
     """
     if not host.exists("/run/systemd/system"):
         raise ChangeFailed("the guard is a service of systemd, which does not run here: leave barriers on")
+    _expect_roots(host)
     before, reason = _licence(host)
     wanted = _wanted(host, targets, terms, before)
     content_of = files(wanted)
@@ -142,6 +144,30 @@ def apply_release(host: Host, work: Release) -> None:
     if host.exists("/run/systemd/system"):
         host.change(["systemctl", "daemon-reload"])
     verify(plan_release(host).changes)
+
+
+def _expect_roots(host: Host) -> None:
+    """Raise ChangeFailed where others than root may change what systemd, or a monitor, then runs as root."""
+    try:
+        trust.expect_program(host, program.interpreter())
+    except Unobservable as error:
+        raise ChangeFailed(
+            f"the guard's interpreter: {error}; set ansible_python_interpreter to one that root alone may change, as"
+            " /usr/bin/python3 is"
+        ) from error
+    for path in _WAY:
+        there = path
+        while not host.exists(there):
+            there = posixpath.dirname(there)
+        try:
+            why = trust.weakness(host, there)
+        except Unobservable as error:
+            raise ChangeFailed(f"{path}: {error}; run again when that can be told") from error
+        if why:
+            raise ChangeFailed(
+                f"{path}: seen that others than root may change it ({why}), wanted root alone: what lies there runs as"
+                " root; chown and chmod it, then run again"
+            )
 
 
 def _licence(host: Host) -> tuple[Licence | None, str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from .guard.paths import CHAINED, FIFO, HOOK
 
 MODE = 0o755
+#: Seconds that telling the guard may take: one that was stopped, or hangs, lets its fifo fill up.
+LIMIT = 3
 
 #: Opened for both reading and writing, a fifo never makes anybody wait for the other end. upsmon hands its
 #: message to a shell as the command's last word, in quotes, and so does this.
@@ -16,7 +18,7 @@ TEXT = f"""\
 # Managed by durable.dbhost. playbooks/release_db.yml takes it away.
 # Run by the monitor of the UPS at each event: wakes the guard, then runs the command that was there before.
 if [ -p {FIFO} ]; then
-    printf '%s\\n' "${{NOTIFYTYPE:-unknown}}" 2>/dev/null 1<>{FIFO}
+    timeout -s KILL {LIMIT} sh -c 'printf "%s\\n" "$1" 1<>{FIFO}' sh "${{NOTIFYTYPE:-unknown}}" 2>/dev/null
 fi
 command=
 if [ -r {CHAINED} ]; then

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import program
+from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import program, unit
 
 PG = "/srv/pgdata"
 UUID = "0b6e4d1a-55f3-4c1e-9a52-3f4c0a8e7d10"
@@ -182,7 +182,9 @@ def test_it_needs_nothing_but_itself(tmp_path: Path) -> None:
     path = tmp_path / "guard.pyz"
     path.write_bytes(program.build())
     for words, code in ((["state"], 0), (["nonsense"], 2), ([], 2)):
-        done = subprocess.run([sys.executable, "-I", path, *words], capture_output=True, check=False, cwd="/")
+        # As its unit runs it: without packages that were added to the interpreter.
+        argv = [sys.executable, *unit.OPTIONS.split(), path, *words]
+        done = subprocess.run(argv, capture_output=True, check=False, cwd="/")
         assert done.returncode == code, done.stderr
         if words == ["state"]:
             assert set(json.loads(done.stdout)) == {"state", "reason", "since", "quiet", "licence", "mounts"}

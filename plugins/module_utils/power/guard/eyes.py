@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from ...host import Host, Unobservable
 from ..conditions import MET
-from ..look import live, look
-from . import licence, monitors
+from ..look import Power, live, look
+from . import licence, monitors, state
 from .licence import Licence
 from .paths import PROGRAM
 
@@ -80,11 +80,13 @@ class Eyes:
                 return Seen(began, None, ("there is no licence",), None, self._replaced())
             over = found.over(self.clock.today())
             problems += [over] if over else []
+            asked = state.uptime(self.host)
+            power = look(self.host)
+            problems += _unmet(power, found)
             if not is_watched:
-                processes = monitors.find(self.host)
+                processes = monitors.find(self.host, power.pid, asked)
             if processes == {}:
-                problems.append("no process of upsmon or apcupsd runs as a service")
-            problems += _unmet(self.host, found)
+                problems.append(f"no process of upsmon or apcupsd runs as {power.unit or 'a service'}")
         except Unobservable as error:
             problems.append(str(error))
         except Exception as error:
@@ -98,8 +100,8 @@ class Eyes:
         return ", ".join(path for path, before in pairs if _mark(path) != before)
 
 
-def _unmet(host: Host, allowed: Licence) -> list[str]:
-    conditions = live(look(host), allowed.needed, allowed.test_ups)
+def _unmet(power: Power, allowed: Licence) -> list[str]:
+    conditions = live(power, allowed.needed, allowed.test_ups)
     missing = [f"{name}: was not asked" for name in _LEAST if name not in {c.name for c in conditions}]
     return [*missing, *(f"{c.name}: {c.state}: {c.evidence}" for c in conditions if c.state != MET)]
 

@@ -17,6 +17,8 @@ MONITORS = (
     "upsmon.service",
     "apcupsd.service",
 )
+#: Neither variables nor directories nor packages added to the interpreter have a say.
+OPTIONS = "-I -S"
 WANTED_BY = f"/etc/systemd/system/multi-user.target.wants/{SERVICE}"
 
 _TEXT = """\
@@ -31,9 +33,9 @@ StartLimitIntervalSec=0
 [Service]
 Type=notify
 NotifyAccess=main
-ExecStart={python} -I {program} run
+ExecStart={python} {options} {program} run
 # After each end, also by SIGKILL, by the watchdog or for want of memory.
-ExecStopPost={python} -I {program} tighten
+ExecStopPost={python} {options} {program} tighten
 Restart=always
 RestartSec=5
 WatchdogSec=20
@@ -44,10 +46,26 @@ TimeoutStopSec=150
 # The mount and sync that it has begun are not ended by the signal that tells it to tighten.
 KillMode=mixed
 OOMScoreAdjust=-900
+# Many times what it needs; whoever makes it take more has barriers brought back.
+MemoryMax=512M
 MemorySwapMax=0
 UMask=0022
 Nice=-10
-# No mount namespace of its own: it remounts what the host has mounted.
+# It remounts, reads disks' caches and mount points of others, gives the fifo to the monitor's group, and sees all
+# processes where /proc hides them.
+CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SYS_RAWIO CAP_DAC_READ_SEARCH CAP_CHOWN CAP_SYS_PTRACE
+NoNewPrivileges=yes
+# The journal, systemd and name services; UPSes; addresses of this host, and udev.
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+SystemCallArchitectures=native
+SystemCallFilter=~@clock @cpu-emulation @debug @module @obsolete @raw-io @reboot @swap
+SystemCallErrorNumber=EPERM
+# No mount namespace of its own, which ProtectSystem= and its like make: it remounts what the host has mounted.
 
 [Install]
 WantedBy=multi-user.target
@@ -60,4 +78,4 @@ def render(licence: Licence, python: str) -> str:
     after = dict.fromkeys(("local-fs.target", *MONITORS, *mounts, *licence.units))
     # A percent sign would be read as a specifier.
     names = " ".join(after).replace("%", "%%")
-    return _TEXT.format(licence=LICENCE, after=names, python=python, program=PROGRAM)
+    return _TEXT.format(licence=LICENCE, after=names, python=python, options=OPTIONS, program=PROGRAM)

@@ -204,6 +204,19 @@ def test_gstat_is_never_run_as_root() -> None:
     assert not any("gstat" in argv for argv in host.asked)
 
 
+@pytest.mark.parametrize(("owner", "runs"), [(0, True), (150, True), (1000, False)])
+def test_a_gstat_that_others_may_change_is_not_run(owner: int, runs: bool) -> None:
+    tool = "/opt/firebird/bin/gstat"
+    host = machine(a=FakeDatabase(major=14))
+    host.files[tool] = ""
+    host.uids["/opt/firebird/bin"] = owner
+    host.commands[(*GSTAT[:5], tool, *GSTAT[6:])] = "\tAttributes\t\tforce write\n"
+    facts = told(host, "/data")
+    assert words(facts)["/data/a.fdb"][0] == ("on" if runs else "unknown")
+    assert ("may be changed by others" in str(facts["databases"][0]["reason"])) != runs
+    assert any(tool in argv for argv in host.asked if argv[0] == "setpriv") == runs
+
+
 def test_what_the_server_has_open_and_cannot_be_read_is_told() -> None:
     files = (("/log/a.fdb", RDWR | DSYNC, 32), ("/data/b.fdb", RDWR | DSYNC, 31), ("/data/gone", RDWR, 31))
     host = machine(FakeProcess(50, SERVER, files=files), b=FakeDatabase())

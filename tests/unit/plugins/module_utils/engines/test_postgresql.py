@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql_cluster import owed_path
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
 
-from ..fake_postgresql import AUTO, CONF, DATA, ETC, PID_FILE, REFUSED, UNIT, FakePostgresql
+from ..fake_postgresql import AUTO, BIN, CONF, DATA, ETC, PID_FILE, REFUSED, UNIT, FakePostgresql
 from ..fake_proc import OTHER, RDWR, FakeProcess
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures"
@@ -330,6 +330,21 @@ def test_a_relative_data_directory_is_where_it_works() -> None:
 
 def test_the_unit_is_known() -> None:
     assert told(FakePostgresql())["unit"] == UNIT
+
+
+@pytest.mark.parametrize("ending", ["", " (deleted)"])
+@pytest.mark.parametrize(("owner", "is_asked"), [(26, True), (1000, False)])
+def test_a_client_beside_it_that_others_may_change_is_not_run(
+    ending: str, owner: int, is_asked: bool
+) -> None:
+    """The directory of a server that was deleted may be somebody else's by now."""
+    host = FakePostgresql()
+    host.magic["/proc/50/exe"] = f"{BIN}/postgres{ending}"
+    host.uids[BIN] = owner
+    seen = told(host)["settings"]["fsync"]
+    assert bool(asked(host)) == is_asked
+    assert seen["running"] == ("on" if is_asked else "unknown")
+    assert is_asked or f"{BIN}/psql may be changed by others" in seen["reason"]
 
 
 def test_a_process_of_root_is_no_server_to_ask() -> None:

@@ -45,6 +45,22 @@ def test_nobody_else_writes_on_the_way(host: FakeHost, path: str, mode: int) -> 
         trust.expect_program(host, PROGRAM)
 
 
+def test_who_it_runs_as_may_change_it_too_and_nobody_else(host: FakeHost) -> None:
+    host.uids.update({"/opt/db/bin": 26, PROGRAM: 0})
+    trust.expect_program(host, PROGRAM, 26)
+    with pytest.raises(Unobservable, match="others than root and user 27, as whom it would run"):
+        trust.expect_program(host, PROGRAM, 27)
+
+
+def test_the_first_that_is_there_is_chosen_and_never_another_in_its_stead(host: FakeHost) -> None:
+    host.files["/usr/bin/db"] = ""
+    assert trust.choose(host, ["/none", PROGRAM, "/usr/bin/db"], "db") == PROGRAM
+    assert trust.choose(host, ["/none"], "db") == "db"
+    host.uids[PROGRAM] = 1000
+    with pytest.raises(Unobservable, match=PROGRAM):
+        trust.choose(host, ["/none", PROGRAM, "/usr/bin/db"], "db")
+
+
 @pytest.mark.parametrize("path", ["/usr/bin/db", "/home/me", "/home/me/hop", PROGRAM])
 def test_links_are_followed_one_by_one(host: FakeHost, path: str) -> None:
     host.links["/usr/bin/db"] = "/home/me/hop"

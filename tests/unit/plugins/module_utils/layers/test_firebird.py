@@ -34,6 +34,7 @@ from ..fake_firebird import (
 from ..fake_host import Killed
 from ..fake_proc import DSYNC, PRIVATE, RDWR, FakeProcess
 
+GFIX = "/opt/firebird/bin/gfix"
 A, B = "/data/a.fdb", "/data/b.fdb"
 OWNER = ["setpriv", "--reuid=150", "--regid=150", "--clear-groups", "--"]
 STRANGER = ["setpriv", "--reuid=60706", "--regid=60706", "--clear-groups", "--"]
@@ -223,6 +224,29 @@ def test_gfix_never_runs_as_root() -> None:
     host.server.answers = True
     assert run(host, A, password=PASSWORD) == [(A, "off", "on")]
     assert [argv[:5] for argv in commands(host) if "gfix" in argv] == [STRANGER]
+
+
+@pytest.mark.parametrize(("owner", "refused"), [(150, False), (1000, True)])
+def test_a_gfix_that_others_may_change_is_not_run(owner: int, refused: bool) -> None:
+    host = FirebirdHost(a=off())
+    host.files[GFIX], host.uids["/opt/firebird/bin"] = "", owner
+    if not refused:
+        run(host, A)
+        assert [*OWNER, GFIX, "-write", "sync", A] in commands(host)
+        return
+    host.server.answers = True
+    with pytest.raises(ChangeFailed, match=f"{GFIX} may be changed by others"):
+        run(host, A, password=PASSWORD)
+    assert not [argv for argv in commands(host) if GFIX in argv]
+
+
+def test_a_gfix_that_is_not_roots_alone_gets_no_password() -> None:
+    host = FirebirdHost(a=off(owner=1000))
+    host.files[GFIX], host.uids[GFIX] = "", 1000
+    host.server.answers = True
+    with pytest.raises(ChangeFailed, match=f"{GFIX} may be changed by others"):
+        run(host, A, password=PASSWORD)
+    assert all("ISC_PASSWORD" not in said[2] for said in host.server.said)
 
 
 def test_the_password_is_given_to_a_user_that_nobody_is() -> None:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layers.power_guard 
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import (
     installed,
     licence,
+    program,
     state,
     unit,
 )
@@ -44,6 +47,7 @@ TERMS: dict[str, Any] = {
     "test_ups": False,
     "units": ["postgresql@15-main.service"],
 }
+LICENSED = licence.Licence((licence.Licensed(PG, ""),), "2026-01-01", "9999-12-31", 300, {}, False, ())
 PID, START = 4711, 5
 
 
@@ -60,6 +64,7 @@ class GuardHost(SmallHost):
     def __init__(self) -> None:
         super().__init__()
         self.files["/proc/uptime"] = "1000.00 1.00\n"
+        self.files[program.interpreter()] = ""
 
     def runs(self) -> bool:
         return f"/proc/{PID}/stat" in self.files
@@ -356,6 +361,60 @@ def test_the_hook_stays_as_long_as_a_monitor_runs_it() -> None:
     apply_release(host, work)
     assert HOOK in host.files
     assert RUNTIME not in host.files
+
+
+@pytest.mark.parametrize(
+    ("path", "mode", "uid"),
+    [
+        (program.interpreter(), 0o100755, 1000),
+        (posixpath.dirname(program.interpreter()), 0o40777, 0),
+        ("/usr/local/lib", 0o42775, 0),
+        ("/etc", 0o40755, 1000),
+    ],
+)
+@pytest.mark.parametrize("is_installed", [False, True])
+def test_what_others_than_root_may_change_is_not_run_as_root(
+    path: str, mode: int, uid: int, is_installed: bool
+) -> None:
+    host = GuardHost()
+    host.files["/usr/local/lib/python3/x"] = ""
+    if is_installed:
+        run(host)
+    host.uids[path], host.modes[path] = uid, mode
+    before = list(host.mutations)
+    with pytest.raises(ChangeFailed, match="others than root") as error:
+        run(host)
+    assert path in str(error.value)
+    assert host.mutations == before
+
+
+#: Of systemd.exec(5): each gives the service a mount namespace of its own.
+NAMESPACED = re.compile(
+    r"(Protect(System|Home|Proc|Kernel|ControlGroups|Hostname)|ProcSubset|Private|Root(Directory|Image)|ReadOnlyPaths|ReadWritePaths"
+    r"|InaccessiblePaths|NoExecPaths|ExecPaths|Bind|TemporaryFileSystem|MountFlags|MountImages|Extension|DynamicUser|LoadCredential)"
+)
+
+
+def test_the_unit_takes_from_the_guard_what_it_does_not_need_but_not_the_hosts_mounts() -> None:
+    lines = unit.render(LICENSED, "/usr/bin/python3").split("\n")
+    for line in (
+        "NoNewPrivileges=yes",
+        "MemoryMax=512M",
+        "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",
+        "RestrictNamespaces=yes",
+        "SystemCallArchitectures=native",
+        "ExecStart=/usr/bin/python3 -I -S /usr/local/lib/durable-dbhost/guard.pyz run",
+        "ExecStopPost=/usr/bin/python3 -I -S /usr/local/lib/durable-dbhost/guard.pyz tighten",
+    ):
+        assert line in lines
+    # To remount; to read disks' caches (SG_IO, hdparm) and what is others'; to give the fifo to the monitor's
+    # group; to see processes where /proc is mounted with hidepid and gid.
+    kept = {"CAP_SYS_ADMIN", "CAP_SYS_RAWIO", "CAP_DAC_READ_SEARCH", "CAP_CHOWN", "CAP_SYS_PTRACE"}
+    (bounding,) = (line for line in lines if line.startswith("CapabilityBoundingSet="))
+    assert set(bounding.partition("=")[2].split()) == kept
+    assert not [line for line in lines if NAMESPACED.match(line)]
+    # It would allow no device but the clock's.
+    assert not [line for line in lines if line.startswith(("ProtectClock", "Device"))]
 
 
 def test_the_unit_stops_before_databases_mounts_and_monitor_and_cannot_be_ended_without_tightening() -> None:

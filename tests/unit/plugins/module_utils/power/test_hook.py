@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,21 @@ def test_the_guard_reads_the_event(here: Path) -> None:
 def test_without_a_guard_nobody_waits(here: Path) -> None:
     os.mkfifo(here / "fifo")
     assert call(here / "hook", "UPS on battery").returncode == 0
+
+
+def test_a_full_fifo_holds_up_neither_the_hook_nor_the_command_of_before(here: Path) -> None:
+    os.mkfifo(here / "fifo")
+    # A guard that was stopped holds it open, and reads nothing.
+    fifo = os.open(here / "fifo", os.O_RDWR | os.O_NONBLOCK)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(fifo, b"\n" * 4096)
+    (here / "kept").write_text("/bin/echo then\n", encoding="ascii")
+    began = time.monotonic()
+    done = call(here / "hook", "UPS on battery")
+    assert (done.stdout, done.returncode) == ("then UPS on battery\n", 0)
+    assert time.monotonic() - began < hook.LIMIT + 10
+    os.close(fifo)
 
 
 def test_where_no_fifo_is_no_file_comes_to_be(here: Path) -> None:

@@ -8,19 +8,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.power import conditions
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import eyes as module
+from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import monitors
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.eyes import Clock, Eyes
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import LICENCE
 
 from ...small_host import SmallHost
 
-UPSMON = 4242
+#: The process that keeps root's rights, which NUT 2.7's service does not call its main process; and that one.
+PARENT, UPSMON = 4241, 4242
+GROUP = "0::/system.slice/nut-monitor.service\n"
 TERMS = {
     "schema": 1,
     "mounts": [{"target": "/srv/pgdata", "uuid": "0b6e4d1a-55f3-4c1e-9a52-3f4c0a8e7d10"}],
@@ -41,25 +44,39 @@ class Noon(Clock):
         return "2026-06-01"
 
 
+class Power(NamedTuple):
+    """What is asked of the power besides its conditions."""
+
+    unit: str
+    pid: int
+
+
+POWER = Power("nut-monitor.service", UPSMON)
+
+
+def start(host: SmallHost, pid: int, began: int, comm: str = "upsmon", group: str = GROUP) -> None:
+    """Start a process; `began` in the kernel's ticks."""
+    host.files[f"/proc/{pid}/comm"] = f"{comm}\n"
+    host.files[f"/proc/{pid}/cgroup"] = group
+    host.files[f"/proc/{pid}/stat"] = f"{pid} ({comm}) S 1 {'0 ' * 17}{began} 0\n"
+    host.files[f"/proc/{pid}/status"] = f"Name:\t{comm}\nGid:\t{pid}\t{pid}\t{pid}\t{pid}\n"
+
+
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> SmallHost:
     """Return a host where all is well."""
     found = SmallHost()
     found.files[LICENCE] = json.dumps(TERMS)
-    found.files.update(
-        {
-            f"/proc/{UPSMON}/comm": "upsmon\n",
-            f"/proc/{UPSMON}/cgroup": "0::/system.slice/nut-monitor.service\n",
-            f"/proc/{UPSMON}/stat": f"{UPSMON} (upsmon) S 1 {'0 ' * 17}7 0\n",
-        }
-    )
+    found.files["/proc/uptime"] = "99.07 1.00\n"
+    start(found, PARENT, began=6)
+    start(found, UPSMON, began=7)
     found.asked_with = []  # type: ignore[attr-defined]
 
     def live(power: Any, needed: Any, test_ups: Any) -> Any:
         found.asked_with.append((power, needed, test_ups))  # type: ignore[attr-defined]
         return list(WELL)
 
-    monkeypatch.setattr(module, "look", lambda _host: "power")
+    monkeypatch.setattr(module, "look", lambda _host: POWER)
     monkeypatch.setattr(module, "live", live)
     return found
 
@@ -71,10 +88,10 @@ def problems(host: SmallHost, is_watched: bool = False) -> str:
 
 def test_when_all_is_well_nothing_is_wrong(host: SmallHost) -> None:
     seen = Eyes(host, Noon()).see(False)
-    assert (seen.problems, seen.processes) == ((), {UPSMON: 7})
+    assert (seen.problems, seen.processes) == ((), {PARENT: 6, UPSMON: 7})
     assert seen.licence is not None
     # The licence's own seconds, and its word on test drivers, are what conditions are held against.
-    assert host.asked_with == [("power", {"durability": 90.0, "clean_stop": 240.0}, True)]  # type: ignore[attr-defined]
+    assert host.asked_with == [(POWER, {"durability": 90.0, "clean_stop": 240.0}, True)]  # type: ignore[attr-defined]
 
 
 def test_processes_whose_end_will_be_heard_of_are_not_looked_for(host: SmallHost) -> None:
@@ -139,16 +156,61 @@ def test_a_licence_that_does_not_hold_is_a_problem(host: SmallHost, text: str | 
 
 
 @pytest.mark.parametrize(
-    "files",
+    ("comm", "group", "stat"),
     [
-        {f"/proc/{UPSMON}/comm": "sshd\n"},
-        {f"/proc/{UPSMON}/cgroup": "0::/user.slice/user-1000.slice/session-1.scope\n"},
-        {f"/proc/{UPSMON}/stat": f"{UPSMON} (upsmon) Z 1 {'0 ' * 17}7 0\n"},
+        ("sshd", GROUP, "S"),
+        ("upsmon", GROUP, "Z"),
+        # Every login may make groups below its own, and give its processes any name.
+        (
+            "upsmon",
+            "0::/user.slice/user-1000.slice/user@1000.service/system.slice/nut-monitor.service\n",
+            "S",
+        ),
+        ("upsmon", "0::/system.slice/nut-monitor.service/of-a-login\n", "S"),
+        ("upsmon", "0::/system.slice/ssh.service\n", "S"),
+        ("apcupsd", "0::/system.slice/system.slice/nut-monitor.service\n", "S"),
     ],
 )
-def test_what_only_looks_like_the_monitor_is_none(host: SmallHost, files: dict[str, str]) -> None:
-    host.files.update(files)
-    assert problems(host) == "no process of upsmon or apcupsd runs as a service"
+def test_only_the_services_own_processes_are_the_monitors(
+    host: SmallHost, comm: str, group: str, stat: str
+) -> None:
+    start(host, 6666, 5, comm, group)
+    host.files["/proc/6666/stat"] = f"6666 ({comm}) {stat} 1 {'0 ' * 17}5 0\n"
+    seen = Eyes(host, Noon()).see(False)
+    assert seen.processes == {PARENT: 6, UPSMON: 7}
+    # Nobody else's group may write into the fifo then.
+    assert monitors.group(host, seen.processes or {}) == UPSMON
+
+
+@pytest.mark.parametrize("pid", [0, 6666])
+def test_without_a_main_process_there_is_no_monitor(
+    host: SmallHost, monkeypatch: pytest.MonkeyPatch, pid: int
+) -> None:
+    monkeypatch.setattr(module, "look", lambda _host: POWER._replace(pid=pid))
+    assert problems(host) == "no process of upsmon or apcupsd runs as nut-monitor.service"
+
+
+def test_a_number_that_a_login_took_after_systemd_was_asked_is_not_the_monitor(
+    host: SmallHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(_host: Any) -> Power:
+        # It ends behind systemd's back, and its number goes to whoever has waited for it.
+        host.files["/proc/uptime"] = "99.09 1.00\n"
+        start(host, UPSMON, 9907, group="0::/user.slice/user-1000.slice/session-1.scope\n")
+        return POWER
+
+    monkeypatch.setattr(module, "look", look)
+    seen = Eyes(host, Noon()).see(False)
+    assert (seen.processes, seen.problems) == (
+        {},
+        ("no process of upsmon or apcupsd runs as nut-monitor.service",),
+    )
+
+
+def test_a_number_that_a_login_took_has_no_say_in_who_may_write(host: SmallHost) -> None:
+    found = Eyes(host, Noon()).see(False).processes or {}
+    start(host, UPSMON, 9910)
+    assert monitors.group(host, found) == PARENT
 
 
 def test_a_program_that_was_replaced_is_noticed(

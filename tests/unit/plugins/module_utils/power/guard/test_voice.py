@@ -146,8 +146,11 @@ def test_a_number_that_is_somebody_elses_by_now_is_an_end() -> None:
 
 def test_the_group_is_that_of_the_process_without_rights() -> None:
     host = SmallHost()
-    host.files["/proc/10/status"] = "Name:\tupsmon\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n"
-    host.files["/proc/11/status"] = "Name:\tupsmon\nUid:\t118\t118\t118\t118\nGid:\t125\t125\t125\t125\n"
+    for pid, gid in ((10, 0), (11, 125)):
+        host.files[f"/proc/{pid}/status"] = (
+            f"Name:\tupsmon\nUid:\t0\t0\t0\t0\nGid:\t{gid}\t{gid}\t{gid}\t{gid}\n"
+        )
+        host.files[f"/proc/{pid}/stat"] = f"{pid} (upsmon) S 1 {'0 ' * 17}1 0\n"
     assert group(host, {10: 1, 11: 1}) == 125
     assert group(host, {10: 1}) == 0
     assert group(host, {12: 1}) == 0
