@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Result
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Located, Part, Result, Status
 from fuzz import ROOT, limits
 
 CORPUS = ROOT / "fuzz/corpus"
@@ -125,6 +126,27 @@ class Says(Host):
 
     def run(self, argv: list[str], timeout: float = 0.0) -> Result:
         return Result(0, self._text, "")
+
+    def locate(self, path: str, root: str = "", timeout: float = 0.0) -> Located:
+        return Located(path, self._status())
+
+    def read_part(
+        self,
+        path: str,
+        root: str = "",
+        limit: int = bounds.SAID,
+        at_end: bool = False,
+        flush: bool = False,
+        timeout: float = 0.0,
+    ) -> Part | None:
+        content = self._text.encode("utf-8", "surrogateescape")
+        return Part(path, self._status(), content[-limit:] if at_end else content[:limit])
+
+    def list_names(self, path: str, root: str = "", timeout: float = 0.0) -> list[str] | None:
+        return self.names(path)
+
+    def _status(self) -> Status:
+        return Status(1, 1, 26, 26, 0o100644, len(self._text))
 
     def ask(self, *question: Any, **more: Any) -> list[bytes]:
         return [self._text.encode("utf-8", "surrogateescape")] * len(question[2])

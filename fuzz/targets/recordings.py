@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import shape
+from ansible_collections.durable.dbhost.plugins.module_utils.printable import is_plain, line, lines, printable
 from ansible_collections.durable.dbhost.plugins.module_utils.recordings import (
     capture,
     recording,
@@ -122,3 +123,14 @@ def redacted_text(text: str) -> None:
 @of_text(ValueError, seeds=['{"schema": 1, "calls": {}}', "[]"])
 def recording_file(text: str) -> None:
     recording.loads(text)
+
+
+@of_text(seeds=["db1: durable", "\x1b[2Ja\nb\r\tc", "\u202e\u200b\ufe0f\udc80\\n", "{{ x }}", "\"'$(x)"])
+def shown_text(text: str) -> None:
+    shown = line(text)
+    assert shown.isprintable()
+    assert line(shown) == shown
+    assert lines([text]).count("\n") == 1
+    assert not is_plain(text) or shown == text
+    assert bounds.size({text: [text]}) >= len(json.dumps(printable({text: [text]})))
+    assert len(bounds.short(text)) <= 310

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from .. import bounds
 from ..host import Host, Unobservable
 from . import bounded, trust
-from .places import look
 from .postgresql_cluster import WORDS
 from .processes import DELETED
 
