@@ -10,7 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from .. import bounds
-from ..host import ASK_TIMEOUT, CHANGE_TIMEOUT, READ_TIMEOUT, Host, Located, Part, Result, Unobservable
+from ..host import (
+    ASK_TIMEOUT,
+    CHANGE_TIMEOUT,
+    READ_TIMEOUT,
+    Host,
+    Located,
+    Part,
+    Result,
+    Unobservable,
+)
 
 #: The version of the format. A recording of another one is refused.
 SCHEMA = 1

@@ -71,8 +71,9 @@ class Server:
 
 
 class FirebirdHost(ProcHost):
-    """The machine. `databases`: path -> file; `locks`: (pid, path); `lie`: gfix says that it did, and did not; `opened_by`: a process that opens
-    a database while gfix changes it; `accounts`: numbers of users that have a name.
+    """The machine. `databases`: path -> file; `locks`: (pid, path); `lie`: gfix says that it did, and did not;
+    `opened_by`: a process that opens a database while gfix changes it; `accounts`: numbers of users that
+    have a name.
     """
 
     def __init__(self, *processes: FakeProcess, **databases: FakeDatabase) -> None:

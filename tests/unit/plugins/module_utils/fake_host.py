@@ -109,7 +109,8 @@ class FakeHost(Host):
     `files`: path -> content; `links`: path -> target, absolute; `commands`: argv -> output, or a
     whole Result; `modes`: path -> permission bits, where they are not 0644; `uids`: path -> owner, where
     that is not root; `block_devices`: paths; `pipes`: paths of `files` that are none; `hung`: paths on a
-    disk that does not answer; `owned`: path -> what the kernel tells of it, where it matters;
+    disk that does not answer; `unreadable`: path -> why what others own is not read there; `owned`: path ->
+    what the kernel tells of it, where it matters;
     `daemons`: (address, port) -> what is answered to a question;
     `environment`: what the last change was given; `stop`: what is raised at mutation number `stop_at`
     (from 1), instead of its effect.
@@ -132,6 +133,7 @@ class FakeHost(Host):
         self.block_devices: set[str] = set()
         self.pipes: set[str] = set()
         self.hung: tuple[str, ...] = ()
+        self.unreadable: dict[str, str] = {}
         self.owned: dict[str, Status] = {}
         self.daemons: dict[tuple[str, int], Callable[[bytes], bytes]] = {}
         self.mutations: list[Mutation] = []
@@ -247,6 +249,8 @@ class FakeHost(Host):
             return None
         if not stat.S_ISREG(self.status(root + inside).mode):
             raise Unobservable(f"{path}: not a regular file")
+        if root + inside in self.unreadable:
+            raise Unobservable(f"{path}: {self.unreadable[root + inside]}")
         content = self.content(root + inside)
         return Part(inside, self.status(root + inside), content[-limit:] if at_end else content[:limit])
 

@@ -18,6 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     READ_TIMEOUT,
     ChangeFailed,
     Result,
+    Status,
 )
 
 from .fake_proc import FakeProcess, ProcHost
@@ -65,7 +66,7 @@ class FakePostgresql(ProcHost):
             }
         )
         self.commands[("getent", "passwd", "26")] = "postgres:x:26:26::/var/lib/postgresql:/bin/bash\n"
-        self.uids[DATA] = 26
+        self.owner = 26
         self.state: dict[str, str] = {}
         self.busy = [0]
         self.dirty: set[str] = set()
@@ -113,6 +114,10 @@ class FakePostgresql(ProcHost):
             name: postgresql_cluster.word(name, said.get(name, default))
             for name, default in postgresql_cluster.DEFAULTS.items()
         }
+
+    def status(self, path: str) -> Status:
+        found = super().status(path)
+        return found._replace(user=self.owner) if path == DATA else found
 
     def exists(self, path: str) -> bool:
         return path in self.directories or super().exists(path)

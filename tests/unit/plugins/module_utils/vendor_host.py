@@ -24,7 +24,8 @@ MSSQL = 998
 AS_MSSQL = ["setpriv", f"--reuid={MSSQL}", f"--regid={MSSQL}", "--init-groups", "--"]
 TOOL = "/opt/mssql/bin/mssql-conf"
 SQLSERVR = "/opt/mssql/bin/sqlservr"
-CONF = "/var/opt/mssql/mssql.conf"
+HOME = "/var/opt/mssql"
+CONF = f"{HOME}/mssql.conf"
 ERRORLOG = "/var/opt/mssql/log/errorlog"
 MSSQL_UNIT, FAIRCOM_UNIT = "mssql-server.service", "faircom.service"
 FAIRCOM = "/opt/faircom/server/faircom"
@@ -69,8 +70,9 @@ class VendorHost(ProcHost):
                 self.end(50)
                 self.end(60)
             return Result(0, "", "")
-        if argv == ["getent", "passwd", "998"]:
-            return Result(0, "mssql:x:998:998::/var/opt/mssql:/bin/bash\n", "")
+        if argv[:2] == ["getent", "passwd"]:
+            known = argv[2] == str(MSSQL)
+            return Result(0, f"mssql:x:998:998::{HOME}:/bin/bash\n", "") if known else Result(2, "", "")
         return super().run(argv, timeout)
 
     def on_change(self, argv: list[str]) -> None:

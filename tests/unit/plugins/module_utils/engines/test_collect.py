@@ -184,17 +184,18 @@ def test_a_container_s_instance() -> None:
 
 def test_a_directory_that_does_not_answer_is_unknown_also_where_its_engine_looks_at_none() -> None:
     host = ProcHost(FakeProcess(90, "/opt/mssql/bin/sqlservr"))
-    host.commands[("test", "-e", "/var/opt/mssql")] = Unobservable("no answer within 10 s")
+    host.hung = ("/var/opt/mssql",)
     (found,) = engines(host)
     seen = found["evidence"]["directories"]
-    assert (seen["value"], seen["reason"]) == ("unknown", "no answer within 10 s")
+    assert (seen["value"], seen["reason"]) == ("unknown", "/var/opt/mssql: no answer within 10 s")
 
 
 def test_directories_are_told_with_their_links_followed() -> None:
     host = debian(MARIA)
     host.links["/var/lib/mysql"] = "/data/maria"
+    host.files["/data/maria/ibdata1"] = ""
     assert engines(host)[0]["directories"] == ["/data/maria"]
-    host.commands[("test", "-e", "/var/lib/mysql")] = Unobservable("no answer within 10 s")
+    host.hung = ("/var/lib/mysql",)
     found = engines(host)[0]
     assert found["directories"] == ["/var/lib/mysql"]
     assert "no answer" in found["evidence"]["directories"]["reason"]

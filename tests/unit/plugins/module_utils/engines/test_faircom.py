@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import faircom as engine
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 
 from ..fake_proc import DSYNC, OTHER, RDWR, SYNC
 from ..vendor_host import (
@@ -206,7 +205,7 @@ def test_what_cannot_be_understood_is_unknown(text: str, why: str) -> None:
 
 def test_a_file_on_a_disk_that_hangs() -> None:
     host = with_faircom()
-    host.commands[("head", "--bytes=1048577", "--", CFG)] = Unobservable("head: no answer within 10 s")
+    host.hung = (CFG,)
     facts = seen(host)
     assert set(words(facts).values()) == {"unknown"}
     assert facts["evidence"]["log_directories"]["value"] == "unknown"

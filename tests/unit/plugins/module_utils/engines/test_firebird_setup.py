@@ -8,9 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird_setup import Setup, read
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 
-from ..fake_firebird import FakeDatabase, FirebirdHost
+from ..fake_firebird import FirebirdHost
 from .texts import HOSTILE
 
 CONF = "/opt/firebird/firebird.conf"
@@ -159,9 +158,9 @@ def test_a_configuration_that_hangs_or_is_no_file() -> None:
     assert "no answer" in read(host, "", CONF).unread["/var/lib/firebird"]
     host = FirebirdHost()
     # Anybody can start a server of his own whose configuration is a pipe: nobody may wait for it.
-    host.add(**{CONF: FakeDatabase(kind=0o010644)})
-    host.files[CONF] = Unobservable("read a pipe")
-    assert read(host, "", CONF).unread == {CONF: f"{CONF}: not a file"}
+    host.pipes.add(CONF)
+    host.files[CONF] = ""
+    assert read(host, "", CONF).unread == {CONF: f"{CONF}: not a regular file"}
 
 
 def test_without_a_configuration_the_usual_place_is_left() -> None:

@@ -461,7 +461,7 @@ def test_in_a_container_nothing_is_run_and_files_are_read_where_they_are(version
     )
     # An absolute link inside leads to a file inside.
     host.files[f"{root}{MAIN}"] = f"[mariadb]\n{LOG} = 2\n"
-    host.magic[f"{root}/etc/mysql/my.cnf"] = MAIN
+    host.links[f"{root}/etc/mysql/my.cnf"] = MAIN
     host.files[MAIN] = f"[mariadb]\n{LOG} = 0\n"
     facts = collect(host, "2026-01-31T12:00:00Z")
     found = next(found for found in facts["engines"] if found["pids"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.instance import Instance
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.places import Place
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Result
 
 from ..fake_proc import DIRECT, DSYNC, OTHER, RDWR, SYNC
 from ..vendor_host import BOOT, CONF, ERRORLOG, MSSQL_UNIT, TOOL, VendorHost, errorlog, sqlservr, with_mssql
@@ -53,8 +56,8 @@ def test_what_is_told_as_persisted_is_on_the_disk() -> None:
     """mssql-conf does not flush its file; a run that was killed before it did must not find it done."""
     host = with_mssql("[control]\nalternatewritethrough = 0\n")
     seen(host)
-    assert ("sync", "--", CONF) in host.asked
-    host.commands[("sync", "--", CONF)] = Result(1, "", f"sync: error syncing '{CONF}': Input/output error\n")
+    assert ("read", CONF, "flush") in host.asked
+    host.unreadable[CONF] = "Input/output error"
     facts = seen(host)
     assert set(words(facts).values()) == {"unknown"}
     assert "Input/output error" in facts["settings"]["writethrough"]["reason"]
@@ -106,11 +109,10 @@ def test_of_a_stopped_server_no_open_files_are_told() -> None:
     assert "write_through" not in seen(host)["evidence"]
 
 
-def test_without_a_file_nothing_is_flushed() -> None:
+def test_without_a_file_all_is_default() -> None:
     host = with_mssql()
     del host.files[CONF]
     assert words(seen(host)) == DEFAULTS
-    assert ("sync", "--", CONF) not in host.asked
 
 
 @pytest.mark.parametrize("key", ["defaultdatadir", "errorlogfile"])
@@ -177,8 +179,7 @@ def test_what_cannot_be_understood_is_unknown(text: str, lost: set[str], reason:
 
 def test_a_directory_that_hangs_leaves_it_unknown_in_time() -> None:
     host = with_mssql()
-    for path in (CONF, ERRORLOG):
-        host.commands[("test", "-e", path)] = Unobservable("test: no answer within 10 s")
+    host.hung = (CONF, ERRORLOG)
     facts = seen(host)
     assert set(words(facts).values()) == {"unknown"}
     assert facts["version"] == "unknown"
@@ -307,6 +308,38 @@ def test_in_a_container_its_own_files_are_read() -> None:
     facts = seen(host)
     assert (facts["managed_by"], facts["version"]) == ("container", "16.0.4185.3")
     assert words(facts, "running")["writethrough"] == "0"
+
+
+UNSAFE = "[traceflag]\ntraceflag0 = 3979\n[control]\nwritethrough = 0\nalternatewritethrough = 0\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "word"),
+    [
+        ("/etc/mssql/..data/mssql.conf", "0"),
+        ("../../../../../etc/mssql/..data/mssql.conf", "0"),
+        ("/etc/mssql/none.conf", "unknown"),
+    ],
+)
+def test_in_a_container_a_link_leads_to_its_own_file_or_is_unknown(
+    tmp_path: Path, target: str, word: str
+) -> None:
+    """Kubernetes hands configurations out so. Followed on the host it leads to nothing: writethrough 1, the default."""
+    own = tmp_path / "etc/mssql/..data/mssql.conf"
+    link = tmp_path / CONF[1:]
+    for path in (own, link):
+        path.parent.mkdir(parents=True)
+    own.write_text(UNSAFE)
+    link.symlink_to(target)
+    place = Place("container", str(tmp_path), "/", "", "docker:1", None, {})
+    rows = mssql.observe(Host(), Instance(mssql.NAME, mssql.NAME), place).settings
+    flag = "on" if word == "0" else "unknown"
+    assert (rows["writethrough"]["persisted"], rows["traceflag3979"]["persisted"]) == (word, flag)
+    if word == "unknown":
+        assert "leads to what is not there" in str(rows["writethrough"]["reason"])
+    link.unlink()
+    rows = mssql.observe(Host(), Instance(mssql.NAME, mssql.NAME), place).settings
+    assert rows["writethrough"]["persisted"] == "1"
 
 
 @pytest.mark.fact(49)

@@ -256,12 +256,13 @@ def test_links_out_of_the_data_directory_are_followed() -> None:
     host.links[f"{DATA}/pg_wal"] = "/log/wal"
     host.links[f"{DATA}/pg_tblspc/16384"] = "/log/space"
     host.links["/log/space"] = "/log/other"
+    host.directories |= {"/log/wal", "/log/other"}
     host.files[f"{DATA}/pg_tblspc/16385/in_place"] = ""
     assert told(host)["directories"] == [DATA, "/log/wal", "/log/other"]
-    host.commands[("test", "-e", f"{DATA}/pg_tblspc")] = Unobservable("test: no answer within 10 s")
+    host.hung = (f"{DATA}/pg_tblspc",)
     facts = told(host)
     assert facts["directories"] == [DATA]
-    assert facts["evidence"]["directories"]["reason"] == "test: no answer within 10 s"
+    assert facts["evidence"]["directories"]["reason"] == f"{DATA}/pg_tblspc: no answer within 10 s"
 
 
 def test_a_stopped_cluster_of_debian() -> None:

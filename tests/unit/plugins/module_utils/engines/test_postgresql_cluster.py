@@ -143,7 +143,7 @@ def test_a_password_is_never_shown() -> None:
         assert "geheim" not in str(caught.value)
 
 
-def test_links_of_a_container_lead_into_it_and_only_a_part_is_read() -> None:
+def test_links_of_a_container_lead_into_it_and_each_file_is_read_once() -> None:
     host = FakePostgresql()
     root = "/proc/50/root"
     host.links[f"{root}/etc/pg.conf"] = "/etc/other.conf"
@@ -151,7 +151,6 @@ def test_links_of_a_container_lead_into_it_and_only_a_part_is_read() -> None:
     host.files[f"{root}/etc/other.conf"] = "fsync = off\n"
     files = Files(host, root)
     assert files.read("/etc/pg.conf") == "fsync = off\n"
-    assert ("head", f"--bytes={LIMIT + 1}", "--", f"{root}/etc/other.conf") in host.asked
     count = len(host.asked)
     files.read("/etc/pg.conf")
     assert len(host.asked) == count
@@ -159,11 +158,9 @@ def test_links_of_a_container_lead_into_it_and_only_a_part_is_read() -> None:
 
 def test_a_disk_that_hangs_is_not_read() -> None:
     host = FakePostgresql()
-    host.commands[("test", "-e", CONF)] = Unobservable("test: no answer within 10 s")
-    host.looked.clear()
+    host.hung = (CONF,)
     with pytest.raises(Unobservable, match="no answer within 10 s"):
         cluster(host)
-    assert not [argv for argv in host.asked if argv[0] == "head"]
 
 
 @pytest.mark.parametrize(

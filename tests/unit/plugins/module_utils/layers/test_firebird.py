@@ -134,7 +134,7 @@ def test_a_read_only_database_needs_nothing() -> None:
         (FakeDatabase(sequence=1), "a part or a shadow"),
         (FakeDatabase(content=b"x" * 1024), "does not begin as a Firebird database"),
         (off(major=14), "ODS 14"),
-        (FakeDatabase(kind=0o010660), "neither a file nor a disk"),
+        (FakeDatabase(kind=0o010660), "not a regular file"),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_the_others_are_done(database: FakeDatabase, why: str) -> None:

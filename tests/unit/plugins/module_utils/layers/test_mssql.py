@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +16,8 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import mssql as engine
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import startfile
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import _OBSERVERS, Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import mssql as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.layers import servers
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.mssql import (
     ORIGINALS,
@@ -26,7 +31,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layers.mssql import
 
 from ..fake_host import Killed
 from ..fake_proc import FakeProcess
-from ..vendor_host import CONF, MSSQL_CONF, MSSQL_UNIT, TOOL, VendorHost, with_mssql
+from ..vendor_host import AS_MSSQL, CONF, HOME, MSSQL_CONF, MSSQL_UNIT, TOOL, VendorHost, with_mssql
 
 FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}
 FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
@@ -44,9 +49,10 @@ def run(host: VendorHost, wanted: dict[str, str], restart: bool = False) -> list
 
 
 def commands(host: VendorHost) -> list[tuple[str, ...]]:
-    """Return what was run, without the program where it is mssql-conf."""
+    """Return what was run; of mssql-conf, as the owner of its file, only the arguments."""
     run = [mutation[1:] for mutation in host.mutations if mutation[0] == "change"]
-    return [argv[1:] if argv[0] == TOOL else argv for argv in run]
+    own = (*AS_MSSQL, TOOL)
+    return [argv[len(own) :] if argv[: len(own)] == own else argv for argv in run]
 
 
 def facts(host: VendorHost) -> dict[str, Any]:
@@ -335,6 +341,33 @@ def test_a_tool_that_others_may_change_is_not_run() -> None:
     assert commands(host) == []
 
 
+def test_in_root_s_own_directory_mssql_conf_runs_as_root() -> None:
+    host = with_mssql(WRONG, "3979")
+    host.owners.update({HOME: "0:0", CONF: "0:0"})
+    host.on_change = lambda argv: host._mssql_conf(argv[1:]) if argv[0] == TOOL else None  # type: ignore[method-assign]
+    run(host, FLUSH)
+    assert ("change", TOOL, "set", "control.writethrough", "1") in host.mutations
+
+
+@pytest.mark.parametrize(
+    ("owners", "modes", "message"),
+    [
+        ({HOME: "0:998"}, {HOME: 0o770}, "seen root's directory that others may change .*mode 0770"),
+        ({CONF: "0:0"}, {}, "seen a file of user 0 in a directory of user 998.*chown"),
+        ({HOME: "4711:0", CONF: "4711:0"}, {}, "user 4711 has no name"),
+    ],
+)
+def test_mssql_conf_runs_as_the_owner_of_its_file_or_not_at_all(
+    owners: dict[str, str], modes: dict[str, int], message: str
+) -> None:
+    host = with_mssql(WRONG, "3979")
+    host.owners.update(owners)
+    host.modes.update(modes)
+    with pytest.raises(ChangeFailed, match=message):
+        run(host, FLUSH)
+    assert commands(host) == []
+
+
 @pytest.mark.parametrize("seconds", [1, 3])
 def test_a_server_that_ends_after_its_restart_is_a_failure(seconds: int) -> None:
     host = with_mssql(WRONG, "3979")
@@ -382,7 +415,7 @@ def test_originals_are_kept_where_nobody_can_tell_whether_the_server_is_there(
 
 
 def test_mssql_conf_is_not_run_where_its_file_is_a_link() -> None:
-    """The directory is the server's user's, and the program writes as root where a link leads."""
+    """The program writes where a link leads."""
     host = with_mssql()
     host.files["/etc/x.conf"] = host.files.pop(CONF)
     host.links[CONF] = "/etc/x.conf"
@@ -397,3 +430,40 @@ def test_mssql_conf_is_not_run_where_its_file_is_a_link() -> None:
             },
         )
     assert commands(host) == []
+
+
+#: Reads its file, waits until somebody has put a link there, and writes.
+_SLOW = """#!/bin/sh
+text=$(cat {conf})
+rm {conf} && ln -s {secret} {conf}
+printf '%s\\n%s\\n' "$text" "$*" > {conf}
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as others")
+def test_a_link_that_comes_while_mssql_conf_writes_leads_nowhere_its_owner_may_not_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    user = pwd.getpwnam("daemon")
+    with tempfile.TemporaryDirectory(dir="/var") as name:
+        top, home = Path(name), Path(name) / "mssql"
+        top.chmod(0o755)
+        home.mkdir(mode=0o770)
+        conf, secret, tool = home / "mssql.conf", top / "secret", top / "mssql-conf"
+        conf.write_text("[control]\n")
+        secret.write_text("root's own\n")
+        secret.chmod(0o600)
+        tool.write_text(_SLOW.format(conf=conf, secret=secret))
+        tool.chmod(0o755)
+        for path in (home, conf):
+            os.chown(path, user.pw_uid, user.pw_gid)
+        monkeypatch.setattr(engine, "HOME", str(home))
+        monkeypatch.setattr(engine, "CONFIG", str(conf))
+        monkeypatch.setattr(layer, "TOOL", str(tool))
+        with pytest.raises(ChangeFailed, match="ermission denied"):
+            layer._write(Host(), {"writethrough": "1"})
+        assert secret.read_text() == "root's own\n"
+        conf.unlink()
+        tool.write_text(f"#!/bin/sh\nid -un > {conf}\n")
+        layer._write(Host(), {"writethrough": "1"})
+        assert conf.read_text() == "daemon\n"

@@ -601,7 +601,7 @@ def test_a_stopped_cluster_does_not_say_which_program_is_run(path: str, text: st
     host.stop_server()
     host.files["/usr/lib/postgresql/../../../tmp/x/bin/initdb"] = ""
     if path == "owner":
-        host.commands[("stat", "-c", "%u", "--", DATA)] = text
+        host.owner = 0
         host.commands[("getent", "passwd", "0")] = "root:x:0:0:root:/root:/bin/bash\n"
     else:
         host.files[path] = text

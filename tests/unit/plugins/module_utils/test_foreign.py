@@ -1,0 +1,474 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What others own is read with their rights, inside their root, and never waited for: real files, users, attacks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils import foreign, reader
+from ansible_collections.durable.dbhost.plugins.module_utils import host as seam
+from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    ChangeFailed,
+    Host,
+    NoAnswer,
+    Unobservable,
+)
+
+#: Users that are nobody here.
+EVE, BOB, DAEMON = 54321, 54322, 54323
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as others")
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    """A seam whose process is made in the test: what the test replaces is replaced there too."""
+    fresh = reader.Reader()
+    monkeypatch.setattr(seam, "_READER", fresh)
+    yield Host()
+    fresh._abandon()
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    """A directory of root's to which everybody can go."""
+    for path in [*tmp_path.parents][:-1]:
+        if path.stat().st_uid == os.geteuid() and not path.stat().st_mode & stat.S_ISVTX:
+            path.chmod(path.stat().st_mode | 0o011)
+    tmp_path.chmod(0o755)
+    return tmp_path
+
+
+def put(path: Path, text: str = "mine", user: int = 0, mode: int = 0o600) -> Path:
+    path.write_text(text)
+    os.chown(path, user, user)
+    path.chmod(mode)
+    return path
+
+
+def home(top: Path, user: int = EVE, mode: int = 0o755, name: str = "home") -> Path:
+    path = top / name
+    path.mkdir()
+    os.chown(path, user, user)
+    path.chmod(mode)
+    return path
+
+
+def link(path: Path, target: object, user: int = EVE) -> Path:
+    path.symlink_to(str(target))
+    os.lchown(path, user, user)
+    return path
+
+
+def text(host: Host, path: object, root: str = "", limit: int = 100) -> str | None:
+    part = host.read_part(str(path), root, limit)
+    return part.text if part else None
+
+
+def swapped(
+    monkeypatch: pytest.MonkeyPatch, at: Callable[[str, int], bool], swap: Callable[[], None]
+) -> None:
+    """Have somebody act just before the process opens something for the first time."""
+    real, done = os.open, []
+
+    def opening(path: str, flags: int, *mode: int, dir_fd: int | None = None) -> int:
+        if not done and at(str(path), flags):
+            done.append(path)
+            swap()
+        return real(path, flags, *mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(foreign.os, "open", opening)
+
+
+class TestReading:
+    def test_a_part_from_either_end(self, host: Host, top: Path) -> None:
+        path = put(top / "x", "abcdef")
+        part = host.read_part(str(path), limit=2)
+        assert part and (part.text, part.path, part.status.size) == ("ab", str(path), 6)
+        ended = host.read_part(str(path), limit=2, at_end=True)
+        assert ended and ended.text == "ef"
+        assert text(host, path, limit=99) == "abcdef"
+        whole = host.read_part(str(path), limit=99, at_end=True, flush=True)
+        assert whole and whole.text == "abcdef"
+
+    def test_what_is_not_there_is_none_and_a_file_is_no_directory(self, host: Host, top: Path) -> None:
+        put(top / "x")
+        for path in (top / "none", top / "none" / "below", top / "x" / "below"):
+            assert text(host, path) is None
+            assert host.locate(str(path)).status is None
+        assert host.list_names(f"{top}/none") is None
+        with pytest.raises(Unobservable, match="x: not a directory"):
+            host.list_names(f"{top}/x")
+
+    def test_names_in_a_directory(self, host: Host, top: Path) -> None:
+        for name in ("b", ".a", "c\n\udcff"):
+            put(top / name)
+        assert host.list_names(str(top)) == sorted([".a", "b", "c\n\udcff"])
+
+    def test_a_path_with_dots(self, host: Host, top: Path) -> None:
+        put(top / "x")
+        assert host.locate(f"/..{top}/./../{top.name}//x/").path == f"{top}/x"
+
+    def test_bytes_and_names_come_back_as_they_are(self, host: Host, top: Path) -> None:
+        path = top / "-n\n\udcff"
+        path.write_bytes(b"a\xff\0\r\n")
+        part = host.read_part(str(path))
+        assert part and (part.path, part.content, part.text) == (str(path), b"a\xff\0\r\n", "a\udcff\0\r\n")
+
+    @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "directory"])
+    def test_only_regular_files_are_opened(
+        self, kind: str, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = top / "x"
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "socket":
+            with socket.socket(socket.AF_UNIX) as server:
+                server.bind(os.path.relpath(path))
+        elif kind == "device":
+            # Whoever opens /dev/watchdog arms it. 10,130 is that one.
+            os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(10, 130))
+        else:
+            path.mkdir()
+        link(top / "errorlog", path)
+        swapped(monkeypatch, lambda path, _flags: path.startswith("/proc/self/fd"), lambda: os._exit(9))
+        for name in ("x", "errorlog"):
+            with pytest.raises(Unobservable, match="not a regular file"):
+                text(host, top / name)
+
+    def test_a_file_that_is_swapped_for_a_device_at_the_last_step_is_read_all_the_same(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = put(top / "errorlog", "the log")
+        os.mkfifo(top / "pipe")
+
+        def swap() -> None:
+            os.rename(top / "pipe", path)
+
+        swapped(monkeypatch, lambda path, _flags: path.startswith("/proc/self/fd"), swap)
+        assert text(host, path) == "the log"
+        with pytest.raises(Unobservable, match="not a regular file"):
+            text(host, path)
+
+    def test_somebody_who_flips_between_link_and_file_never_makes_a_read_fail(
+        self, host: Host, top: Path
+    ) -> None:
+        put(top / "one", "one", mode=0o644)
+        script = (
+            "import os,sys\nos.chdir(sys.argv[1])\n"
+            "while True:\n os.symlink('one','t'); os.rename('t','x')\n"
+            " open('t','w').write('two'); os.rename('t','x')\n"
+        )
+        link(top / "x", "one")
+        with subprocess.Popen([sys.executable, "-c", script, str(top)]) as flipper:
+            try:
+                found = {text(host, top / "x") for _read in range(500)}
+            finally:
+                flipper.kill()
+        assert found <= {"one", "two"}
+
+    def test_a_link_that_was_changed_counts_as_a_change(self, host: Host, top: Path) -> None:
+        old = put(top / "old")
+        before = host.locate(str(old)).status
+        time.sleep(0.02)
+        link(top / "conf", old)
+        after = host.locate(f"{top}/conf").status
+        assert before and after and before.changed < after.changed == (top / "conf").lstat().st_ctime
+        assert before.modified == after.modified
+
+
+class TestLinks:
+    @pytest.mark.parametrize("target", ["none", "/none", "../none/x", "x/below"])
+    def test_one_that_leads_to_nothing_is_unknown(self, target: str, host: Host, top: Path) -> None:
+        put(top / "x")
+        link(top / "conf", target)
+        for ask in (host.read_part, host.locate, host.list_names):
+            with pytest.raises(Unobservable, match="conf: a link on the way leads to what is not there"):
+                ask(f"{top}/conf")
+
+    def test_what_is_not_there_behind_one_is_not_there(self, host: Host, top: Path) -> None:
+        (top / "lib").mkdir()
+        link(top / "usr", "lib")
+        assert host.locate(f"{top}/usr/none/x") == (f"{top}/lib/none/x", None)
+
+    def test_round_and_round(self, host: Host, top: Path) -> None:
+        link(top / "a", "b")
+        link(top / "b", "a")
+        for number in range(foreign.MOST_LINKS + 1):
+            link(top / f"l{number}", f"l{number + 1}" if number < foreign.MOST_LINKS else "x")
+        put(top / "x", "far", mode=0o644)
+        for name in ("a", "a/x", "l0"):
+            with pytest.raises(Unobservable, match="too many levels of symbolic links"):
+                text(host, top / name)
+        assert text(host, top / "l1") == "far"
+
+    @pytest.mark.parametrize("target", ["/etc/secret", "../../../../../etc/secret", "up/../../etc/secret"])
+    def test_a_container_s_lead_into_it(self, target: str, host: Host, top: Path) -> None:
+        root = top / "root"
+        (root / "etc").mkdir(parents=True)
+        (root / "up").mkdir()
+        put(root / "etc" / "secret", "the container's")
+        link(root / "conf", target, user=0)
+        found = host.read_part("/conf", str(root), 100)
+        assert found and (found.text, found.path) == ("the container's", "/etc/secret")
+
+    def test_one_that_dangles_in_its_container_is_not_looked_for_here(self, host: Host, top: Path) -> None:
+        put(top / "secret", "the host's", mode=0o644)
+        root = top / "root"
+        root.mkdir()
+        link(root / "conf", top / "secret")
+        with pytest.raises(Unobservable, match="a link on the way leads to what is not there"):
+            text(host, "/conf", str(root))
+
+    def test_a_directory_that_is_moved_out_of_a_container_meanwhile(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """`..` of what was moved would be outside."""
+        root = top / "root"
+        (root / "a" / "b").mkdir(parents=True)
+        put(root / "x", "the container's")
+        put(top / "x", "the host's")
+        link(root / "conf", "a/b/../../x", user=0)
+        swapped(
+            monkeypatch,
+            lambda path, _flags: path == "x",
+            lambda: os.rename(root / "a" / "b", top / "b"),
+        )
+        assert text(host, "/conf", str(root)) == "the container's"
+
+
+@as_root
+class TestRights:
+    def test_root_reads_no_secret_through_another_s_link(self, host: Host, top: Path) -> None:
+        secret = put(top / "shadow", "root:$6$word")
+        eve = home(top)
+        link(eve / "my.cnf", secret)
+        with pytest.raises(Unobservable, match=rf"chosen by user {EVE}, who may not read it") as refused:
+            text(host, eve / "my.cnf")
+        assert "$6$" not in str(refused.value)
+        secret.chmod(0o644)
+        assert text(host, eve / "my.cnf") == "root:$6$word"
+
+    def test_nor_what_lies_in_a_directory_that_is_closed_to_that_user(self, host: Host, top: Path) -> None:
+        closed = top / "root"
+        closed.mkdir(mode=0o700)
+        put(closed / "x.cnf", mode=0o644)
+        eve = home(top)
+        link(eve / "my.cnf", closed / "x.cnf")
+        link(eve / "conf.d", closed)
+        for ask in (text, lambda host, path: host.locate(str(path))):
+            with pytest.raises(Unobservable, match="may not read it"):
+                ask(host, eve / "my.cnf")
+        with pytest.raises(Unobservable, match="may not read it"):
+            host.list_names(f"{eve}/conf.d")
+
+    def test_nor_through_a_second_name_of_it(self, host: Host, top: Path) -> None:
+        """Where fs.protected_hardlinks is 0, anybody can give any file a name of his own."""
+        eve = home(top)
+        os.link(put(top / "shadow"), eve / "my.cnf")
+        with pytest.raises(Unobservable, match="may not read it"):
+            text(host, eve / "my.cnf")
+
+    def test_what_a_user_may_read_is_read(self, host: Host, top: Path) -> None:
+        eve = home(top, mode=0o700)
+        put(eve / "own", user=EVE)
+        link(eve / "my.cnf", "own")
+        assert text(host, eve / "own") == text(host, eve / "my.cnf") == "mine"
+
+    def test_a_link_of_root_s_is_followed_with_root_s_rights(self, host: Host, top: Path) -> None:
+        put(top / "alternative")
+        link(top / "my.cnf", "alternative", user=0)
+        assert text(host, top / "my.cnf") == "mine"
+
+    def test_a_user_s_rights_stay_behind_a_link(self, host: Host, top: Path) -> None:
+        """Eve leads into Bob's directory, in which Bob keeps what she may not read."""
+        eve, bob = home(top), home(top, BOB, name="bob")
+        put(bob / "x", user=BOB)
+        link(eve / "my.cnf", bob / "x")
+        with pytest.raises(Unobservable, match=f"chosen by user {EVE}"):
+            text(host, eve / "my.cnf")
+
+    def test_a_directory_is_its_owner_s_wherever_it_lies(self, host: Host, top: Path) -> None:
+        """A database's files in a person's home."""
+        eve = home(top)
+        data = home(eve, DAEMON, 0o700, "db")
+        put(data / "x.fdb", user=DAEMON)
+        assert text(host, data / "x.fdb") == "mine"
+
+    @pytest.mark.parametrize(("mode", "readable"), [(0o1777, True), (0o777, False), (0o755, True)])
+    def test_where_everybody_may_write_anybody_may_have_put_it(
+        self, mode: int, readable: bool, host: Host, top: Path
+    ) -> None:
+        shared = home(top, 0, mode, "shared")
+        put(shared / "x")
+        link(shared / "of eve", top / "secret")
+        put(top / "secret")
+        if readable:
+            assert text(host, shared / "x") == "mine"
+        else:
+            with pytest.raises(Unobservable, match="may not read it"):
+                text(host, shared / "x")
+        if mode != 0o755:
+            with pytest.raises(Unobservable, match="may not read it"):
+                text(host, shared / "of eve")
+
+    def test_where_a_group_may_write_what_it_may_read_is_read(self, host: Host, top: Path) -> None:
+        shared = home(top, 0, 0o775, "shared")
+        os.chown(shared, 0, DAEMON)
+        path = put(shared / "x", mode=0o640)
+        with pytest.raises(Unobservable, match="may not read it"):
+            text(host, path)
+        os.chown(path, 0, DAEMON)
+        path.chmod(0o640)
+        assert text(host, path) == "mine"
+
+    def test_in_a_container_with_users_of_its_own_its_root_reads_what_is_its_users(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And nothing of this host's that its root may have mounted there."""
+        users = [(0, 100000, 65536)]
+        monkeypatch.setattr(foreign, "_users_of", lambda root: users if root else [])
+        monkeypatch.setattr(
+            foreign, "_identity", lambda _root, user: foreign.Identity(user, foreign._NOBODY, ())
+        )
+        root = home(top, 100000, 0o755, "root")
+        inner = home(root, 100999, 0o700, "data")
+        put(inner / "postgresql.conf", user=100999)
+        put(root / "of its root", user=100000)
+        put(root / "etc-shadow", user=0)
+        put(root / "of a person", user=BOB)
+        put(root / "for all", user=0, mode=0o644)
+        where = str(root)
+        assert text(host, "/data/postgresql.conf", where) == text(host, "/of its root", where) == "mine"
+        assert text(host, "/for all", where) == "mine"
+        for path in ("/etc-shadow", "/of a person"):
+            with pytest.raises(Unobservable, match="chosen by user 100000, who may not read it"):
+                text(host, path, where)
+
+    def test_a_process_that_reads_as_a_user_is_root_again_for_the_next(self, host: Host, top: Path) -> None:
+        eve = home(top)
+        put(eve / "x", user=EVE)
+        put(top / "own")
+        link(eve / "bad", top / "own")
+        assert text(host, eve / "x") == text(host, top / "own") == "mine"
+        with pytest.raises(Unobservable):
+            text(host, eve / "bad")
+        assert text(host, top / "own") == "mine"
+
+
+class TestTime:
+    def test_a_disk_that_hangs_is_given_up_and_the_next_question_is_answered(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        put(top / "hung")
+        put(top / "well")
+        swapped(monkeypatch, lambda path, _flags: path == "hung", lambda: time.sleep(60))
+        with pytest.raises(NoAnswer, match=r"hung: no answer within 0\.2 s"):
+            host.read_part(f"{top}/hung", timeout=0.2)
+        assert text(host, top / "well") == "mine"
+
+    def test_when_the_time_for_all_is_over_nothing_is_asked(self, host: Host) -> None:
+        host.until = time.monotonic() - 1
+        with pytest.raises(Unobservable, match="the time for all that is asked here was over"):
+            host.locate("/etc")
+
+    def test_a_process_that_was_ended_is_made_anew(self, host: Host, top: Path) -> None:
+        put(top / "x")
+        assert text(host, top / "x") == "mine"
+        os.kill(seam._READER._pid, signal.SIGKILL)
+        os.waitpid(seam._READER._pid, 0)
+        with pytest.raises(NoAnswer):
+            text(host, top / "x")
+        assert text(host, top / "x") == "mine"
+
+    def test_the_child_of_one_that_asks_has_a_process_of_its_own(self, host: Host, top: Path) -> None:
+        put(top / "x")
+        assert text(host, top / "x") == "mine"
+        before = seam._READER._pid
+        child = os.fork()
+        if child == 0:
+            fine = text(host, top / "x") == "mine" and seam._READER._pid != before
+            seam._READER._abandon()
+            os._exit(0 if fine else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert text(host, top / "x") == "mine"
+        assert seam._READER._pid == before
+
+    def test_many_threads_get_their_own_answers(self, host: Host, top: Path) -> None:
+        for number in range(4):
+            put(top / str(number), str(number))
+        wrong: list[object] = []
+
+        def ask(number: int) -> None:
+            wrong.extend(
+                found for _time in range(50) if (found := text(host, top / str(number))) != str(number)
+            )
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+
+    def test_it_ends_with_its_parent_and_keeps_no_output_open(self, top: Path) -> None:
+        """Whoever runs a module waits for the end of its output, also where a disk hangs."""
+        put(top / "x")
+        script = (
+            "import os,sys\n"
+            f"sys.path.insert(0, {str(Path(__file__).resolve().parents[3] / 'unit')!r})\n"
+            "import conftest\n"
+            "from ansible_collections.durable.dbhost.plugins.module_utils import host, foreign\n"
+            "import time\n"
+            "real = os.open\n"
+            "def hang(path, *rest, **more):\n"
+            "    time.sleep(60) if path == 'x' else None\n"
+            "    return real(path, *rest, **more)\n"
+            "foreign.os.open = hang\n"
+            "host._READER._abandon = lambda: None\n"
+            "try:\n"
+            f"    host.Host().locate({str(top / 'x')!r}, timeout=0.2)\n"
+            "except host.NoAnswer:\n"
+            "    print('given up', host._READER._pid)\n"
+        )
+        started = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True
+        )
+        assert done.stdout.startswith("given up")
+        assert time.monotonic() - started < 20
+        os.kill(int(done.stdout.split()[-1]), signal.SIGKILL)
+
+
+class TestSync:
+    def test_a_file_and_its_file_system(self, host: Host, top: Path) -> None:
+        put(top / "x")
+        link(top / "conf", "x")
+        host.sync(f"{top}/conf")
+        host.sync(f"{top}/conf", whole=True)
+        host.sync(str(top), whole=True)
+
+    @pytest.mark.parametrize("whole", [False, True])
+    def test_a_pipe_or_nothing_is_not_opened(self, whole: bool, host: Host, top: Path) -> None:
+        os.mkfifo(top / "pipe")
+        for name, why in (("pipe", "not a regular file"), ("none", "it is not there")):
+            with pytest.raises(ChangeFailed, match=why):
+                host.sync(f"{top}/{name}", whole=whole, timeout=5)
+
+    def test_it_has_a_time_limit(self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        put(top / "x")
+        monkeypatch.setattr(reader.os, "fsync", lambda _descriptor: time.sleep(60))
+        with pytest.raises(ChangeFailed, match=r"it was not synced within 0\.2 s"):
+            host.sync(f"{top}/x", timeout=0.2)
