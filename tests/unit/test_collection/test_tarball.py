@@ -20,6 +20,7 @@ TOP_LEVEL = {
     "LICENSES",
     "MANIFEST.json",
     "README.md",
+    "SECURITY.md",
     "changelogs",
     "docs",
     "examples",
