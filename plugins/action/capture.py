@@ -9,8 +9,7 @@ import os
 from typing import Any
 from urllib.parse import quote
 
-from ansible.plugins.action import ActionBase
-
+from ansible_collections.durable.dbhost.plugins.action.engine_facts import ActionModule as Bounded
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import (
     PRIVATE,
     keep,
@@ -25,7 +24,7 @@ NOTE = (
 )
 
 
-class ActionModule(ActionBase):
+class ActionModule(Bounded):
     """One execution on the host; the file is written by the controller's own process."""
 
     TRANSFERS_FILES = False

@@ -10,6 +10,7 @@ was seen of. All that is read on a host is so bounded that a module stays below 
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 MIB = 2**20
@@ -20,6 +21,8 @@ MIB = 2**20
 SAID = 4 * MIB
 #: Names in one directory: each link or file in it is looked at.
 NAMES = 20_000
+#: Files that a search tells: each is looked at.
+FOUND = 5000
 #: Bytes that a trace of a disk may write, which only a measurement takes.
 TRACE = 64 * MIB
 #: Bytes that a daemon may answer to one question.
@@ -67,14 +70,18 @@ INSTANCES = 256
 ALL_PROCESSES = 100_000
 #: Characters of the path of a program that runs, and of all longer ones together.
 PROGRAM, LONG_PROGRAMS = 256, 4 * MIB
-#: Mounts in all namespaces that are not this process's. A node of Kubernetes has some thousands.
-MOUNTS = 30_000
+#: Mounts in all namespaces, and characters of their tables. A node of Kubernetes has some thousands of mounts.
+MOUNTS, MOUNT_TABLES = 20_000, 8 * MIB
 #: Open files of a process that is no engine's, and rows of such processes.
 OPEN_FILES_OF_OTHERS, WRITERS = 1000, 200
 #: Directories to which links in a database's directory lead.
 LINKS = 1000
-#: Bytes of a module's answer. The facts of a host with 100 disks and 10 instances have 0.5 MiB.
-ANSWER = 4 * MIB
+#: Bytes of a module's answer, and values in it. The facts of a host with 100 disks and 10 instances have 0.5 MiB.
+ANSWER, VALUES = 4 * MIB, 150_000
+
+# The controller.
+#: Bytes of memory that a process of Ansible's may take for one answer of one host, above what it had before.
+ROOM = 64 * MIB
 
 #: Bytes of a letter at most: JSON writes one beyond 16 bits as two escapes.
 _ESCAPED = 12
@@ -94,11 +101,29 @@ def size(value: Any) -> int:
 
 
 def too_large(facts: dict[str, Any]) -> str | None:
-    """Return why facts are no answer, with what fills them, or None where they are within ANSWER."""
-    if size(facts) <= ANSWER:
+    """Return why facts are no answer, with what fills them, or None where a controller takes them."""
+    why = f"some {size(facts)} bytes" if size(facts) > _ESCAPED * ANSWER else too_much(json.dumps(facts))
+    if why is None:
         return None
     largest = max(facts, key=lambda name: size(facts[name]))
-    return f"it would answer more than {ANSWER // MIB} MiB, most of it {largest}"
+    return f"its answer would be too large ({why}, most of it {largest}); wanted {ANSWER // MIB} MiB and {VALUES} values"
+
+
+def too_much(*said: str) -> str | None:
+    """Return why what a host said is no answer, before it is understood, or None where it may be one."""
+    letters = sum(map(len, said))
+    if letters > ANSWER:
+        return f"seen {letters} bytes"
+    values = sum(text.count(sign) for text in said for sign in ",[{")
+    return f"seen {values} values" if values > VALUES else None
+
+
+def refused(why: str) -> str:
+    """Return what a host is told by whose answer was refused."""
+    return (
+        f"its answer was refused: {why}; wanted at most {ANSWER // MIB} MiB and {VALUES} values, more than modules give:"
+        " see what runs as root there, or in the name of the user who logs in"
+    )
 
 
 def short(text: str, most: int = 300) -> str:

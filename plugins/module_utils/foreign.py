@@ -59,7 +59,7 @@ class Walk:
         self._open: list[int] = []
         self._tree = _Tree(root)
         # Once a link was chosen by somebody, all that it leads to was.
-        self._is_bound = False
+        self._bound: Identity | None = None
         self._links = 0
         self._pending = [(name, False) for name in reversed(path.split("/"))]
         self.rest: list[str] = []
@@ -93,14 +93,36 @@ class Walk:
         """The status of what lies at the path, None where nothing does."""
         return None if self.rest else self.steps[-1].status
 
-    @contextlib.contextmanager
-    def opened(self, is_kind: Callable[[int], bool], kind: str) -> Iterator[int]:
+    def opened(self, is_kind: Callable[[int], bool], kind: str) -> contextlib.AbstractContextManager[int]:
         """Open for reading what was found, where it is of a kind. Raises OSError, Refused."""
-        last = self.steps[-1]
-        if not is_kind(last.status.st_mode):
+        if not is_kind(self.steps[-1].status.st_mode):
             raise Refused(f"not a {kind}")
-        with self._tree.acting(last.rights, last.status):
-            descriptor = os.open(f"/proc/self/fd/{last.descriptor}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+        return self._reopened(self.steps[-1])
+
+    def below(self, depth: int) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield path and status of the files in a directory that was found, and so many levels below it.
+
+        No link is followed. Raises OSError, Refused.
+        """
+        yield from self._below(self.steps[-1], "", depth)
+
+    def _below(self, step: Step, prefix: str, depth: int) -> Iterator[tuple[str, os.stat_result]]:
+        with self._reopened(step) as descriptor, os.scandir(descriptor) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    with contextlib.suppress(FileNotFoundError):
+                        yield prefix + entry.name, entry.stat(follow_symlinks=False)
+                elif depth > 1 and entry.is_dir(follow_symlinks=False):
+                    with contextlib.suppress(FileNotFoundError):
+                        inner = self._step(step, entry.name)
+                        if stat.S_ISDIR(inner.status.st_mode):
+                            yield from self._below(inner, f"{prefix}{entry.name}/", depth - 1)
+                        os.close(self._open.pop())
+
+    @contextlib.contextmanager
+    def _reopened(self, step: Step) -> Iterator[int]:
+        with self._acting(step):
+            descriptor = os.open(f"/proc/self/fd/{step.descriptor}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
         try:
             yield descriptor
         finally:
@@ -122,35 +144,38 @@ class Walk:
                     return
 
     def _enter(self, name: str) -> None:
-        above = self.steps[-1]
-        with self._tree.acting(above.rights, above.status):
+        step = self._step(self.steps[-1], name)
+        if stat.S_ISLNK(step.status.st_mode):
+            self._bound = self._bound or step.rights
+            self.changed = max(self.changed, step.status.st_ctime)
+            self._follow(os.readlink("", dir_fd=step.descriptor))
+        else:
+            self.steps.append(step)
+
+    def _step(self, above: Step, name: str) -> Step:
+        with self._acting(above):
             descriptor = self._keep(os.open(name, _PATH, dir_fd=above.descriptor))
         status = os.fstat(descriptor)
-        rights = above.rights if self._is_bound else self._rights(above, status)
-        if stat.S_ISLNK(status.st_mode):
-            self._is_bound = self._is_bound or rights is not None
-            self.changed = max(self.changed, status.st_ctime)
-            self._follow(os.readlink("", dir_fd=descriptor), rights)
-        else:
-            self.steps.append(Step(name, descriptor, status, rights))
+        return Step(name, descriptor, status, self._rights(above, status))
 
     def _rights(self, above: Step, status: os.stat_result) -> Identity | None:
         if not stat.S_ISDIR(status.st_mode):
             return above.rights or self._tree.chooser(above.status, status)
         if above.rights and status.st_dev != above.status.st_dev:
             # A user's own file system says of owners what he likes.
-            self._is_bound = True
-            return above.rights
+            self._bound = self._bound or above.rights
         # A directory can be brought here only from where its name could be changed: its owner chooses on.
         return self._tree.owner(status)
 
-    def _follow(self, target: str, rights: Identity | None) -> None:
+    def _acting(self, step: Step) -> contextlib.AbstractContextManager[None]:
+        return self._tree.acting(self._bound or step.rights, step.status)
+
+    def _follow(self, target: str) -> None:
         self._links += 1
         if self._links > MOST_LINKS:
             raise Refused("too many levels of symbolic links")
         if target.startswith("/"):
             self.steps = self.steps[:1]
-        self.steps[-1] = self.steps[-1]._replace(rights=rights if self._is_bound else self.steps[-1].rights)
         self._pending += [(name, True) for name in reversed(target.split("/"))]
 
     def _keep(self, descriptor: int) -> int:

@@ -200,7 +200,25 @@ class Host:
     def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
         """Return the sorted names in somebody else's directory, None where there is none. Raises Unobservable."""
         answer = self._asked(Question("names", path, root), timeout)
-        return [os.fsdecode(name) for name in answer.content.split(b"\0")[:-1]] if answer.status else None
+        return _paths_in(answer) if answer.status else None
+
+    def find_files(
+        self,
+        path: str,
+        root: str = "",
+        most: int = bounds.FOUND,
+        depth: int = 1,
+        smallest: int = 0,
+        ending: str = "",
+        timeout: float = READ_TIMEOUT,
+    ) -> list[str]:
+        """Return `most` of the files in somebody else's directory and `depth` levels of it, at most.
+
+        They are paths from there, of files that have `smallest` bytes at least and whose names end in
+        `ending`; no link below the directory is followed. Raises Unobservable.
+        """
+        question = Question("search", path, root, most, depth=depth, smallest=smallest, ending=ending)
+        return _paths_in(self._asked(question, timeout))
 
     def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
         """Bring somebody else's file to the disk, or the `whole` file system on which a path lies.
@@ -310,6 +328,10 @@ class Host:
                 _remove_durably(path)
         except OSError as error:
             raise ChangeFailed(f"{path}: {error.strerror}") from error
+
+
+def _paths_in(answer: Answer) -> list[str]:
+    return [os.fsdecode(name) for name in answer.content.split(b"\0")[:-1]]
 
 
 def _status_of(answer: Answer) -> Status | None:

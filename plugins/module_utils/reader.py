@@ -34,7 +34,8 @@ class Question(NamedTuple):
     """What is to be done with what lies at `path` inside `root`, links followed.
 
     `what`: status; content (`limit` bytes from the beginning, or the end, and `flush`: the file is on the
-    disk now); names in a directory; sync of the file, or with `flush` of its whole file system.
+    disk now); names in a directory; search for files in it and `depth` levels below, of `smallest` bytes at
+    least, whose names end in `ending`; sync of the file, or with `flush` of its whole file system.
     """
 
     what: str
@@ -43,6 +44,9 @@ class Question(NamedTuple):
     limit: int = 0
     at_end: bool = False
     flush: bool = False
+    depth: int = 1
+    smallest: int = 0
+    ending: str = ""
 
 
 class Answer(NamedTuple):
@@ -141,7 +145,10 @@ def answer_to(question: Question) -> Answer:
             if walk.status is None:
                 return Answer(walk.path)
             found = Answer(walk.path, _told(walk.status, walk.changed))
-            return found._replace(content=_ACTS[question.what](walk, question))
+            content = _ACTS[question.what](walk, question)
+            if len(content) > bounds.SAID:
+                raise foreign.Refused(f"names of more than {bounds.SAID} bytes in one directory")
+            return found._replace(content=content)
     except foreign.Refused as error:
         return Answer(error=str(error))
     except OSError as error:
@@ -190,6 +197,17 @@ def _names(walk: foreign.Walk, _question: Question) -> bytes:
     return b"".join(name + b"\0" for name in sorted(names))
 
 
+def _search(walk: foreign.Walk, question: Question) -> bytes:
+    if not stat.S_ISDIR(walk.steps[-1].status.st_mode):
+        raise foreign.Refused("not a directory")
+    wanted = (
+        os.fsencode(path) + b"\0"
+        for path, status in walk.below(question.depth)
+        if status.st_size >= question.smallest and path.endswith(question.ending)
+    )
+    return b"".join(sorted(itertools.islice(wanted, question.limit)))
+
+
 def _sync(walk: foreign.Walk, question: Question) -> bytes:
     kind = (lambda mode: stat.S_ISREG(mode) or stat.S_ISDIR(mode)) if question.flush else stat.S_ISREG
     with walk.opened(kind, "regular file") as descriptor:
@@ -207,7 +225,7 @@ def _sync_file_system(descriptor: int) -> None:
         raise OSError(errno.EIO, "")
 
 
-_ACTS = {"status": _status, "content": _content, "names": _names, "sync": _sync}
+_ACTS = {"status": _status, "content": _content, "names": _names, "search": _search, "sync": _sync}
 
 
 def _send(link: socket.socket, head: bytes, content: bytes, end: float | None) -> None:

@@ -15,7 +15,7 @@ from ..observation import Observation, unknown
 from . import firebird_databases, firebird_setup, trust
 from .firebird_files import Files
 from .instance import Instance, Observed, of_mains
-from .places import Place, Places, look, resolve
+from .places import Place, Places, look
 from .processes import Process, Processes
 
 NAME = "firebird"
@@ -98,10 +98,9 @@ def _search(host: Host, root: str, directories: Iterable[str], unread: dict[str,
     found: dict[str, list[str]] = {}
     for directory in dict.fromkeys(directories):
         try:
-            if look(host, directory, root):
-                real = resolve(host, root, directory)
-                if not any(real.startswith(f"{known}/") for known in found):
-                    found[real] = Files(host, root).search(real)
+            where = host.locate(directory, root)
+            if where.status and not any(where.path.startswith(f"{known}/") for known in found):
+                found[where.path] = Files(host, root).search(where.path)
         except Unobservable as error:
             unread[directory] = str(error)
     return [path for paths in found.values() for path in paths]

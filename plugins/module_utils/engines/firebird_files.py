@@ -23,8 +23,8 @@ from .firebird_header import LENGTH
 
 #: How far below a directory databases are looked for, and how many files are looked into there.
 DEPTH, MOST_FILES = 8, bounds.DATABASES
-#: KiB. A new database of Firebird 3 with the smallest pages has more than 800.
-_SMALLEST = 256
+#: Bytes. A new database of Firebird 3 with the smallest pages has more than 800 KiB.
+_SMALLEST = 256 * 1024
 #: Reasons for which what was found is no database: opening a pipe or a watchdog does things.
 GONE, NO_FILE = "it is not there", "it is not a regular file"
 _LOCKS = "/proc/locks"
@@ -85,17 +85,13 @@ class Files:
 
         Raises Unobservable when it takes too long, or when there are too many.
         """
-        argv = ["find", "-H", self.root + directory, "-maxdepth", str(DEPTH)]
-        result = self.host.run([*argv, "-type", "f", "-size", f"+{_SMALLEST - 1}k", "-print0"])
-        if result.rc != 0:
-            raise Unobservable(_last_line(result.stderr) or f"find: exit {result.rc}")
-        paths = [normal(path[len(self.root) :]) for path in result.stdout.split("\0")[:-1]]
-        if len(paths) > MOST_FILES:
+        found = self.host.find_files(directory, self.root, MOST_FILES + 1, DEPTH, _SMALLEST)
+        if len(found) > MOST_FILES:
             raise Unobservable(
-                f"{directory}: seen {len(paths)} files; wanted at most {MOST_FILES}: name a directory closer to"
-                " the databases"
+                f"{directory}: seen more than {MOST_FILES} files; wanted fewer: name a directory closer to the"
+                " databases"
             )
-        return sorted(paths)
+        return sorted(normal(posixpath.join(directory, path)) for path in found)
 
     def holders(self, path: str, status: Status) -> list[int]:
         """Return the processes that hold a lock on a file: Firebird locks each database that it opens.
@@ -149,8 +145,3 @@ def parse_locks(text: str) -> Iterator[Lock]:
     for found in _LOCK.finditer(text):
         device = os.makedev(int(found["major"], 16), int(found["minor"], 16))
         yield Lock(int(found["pid"]), device, int(found["inode"]))
-
-
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else ""

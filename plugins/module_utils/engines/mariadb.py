@@ -9,6 +9,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
+from .. import bounds
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
 from ..paths import normal
@@ -17,8 +18,8 @@ from . import mariadb_options as options
 from . import mariadb_words as words
 from .instance import Instance, Observed, of_mains, setting
 from .mariadb_sight import BINARIES, DATA, Sight, examine
-from .places import Place, Places, look, resolve
-from .processes import Process, Processes, output
+from .places import Place, Places, look
+from .processes import Process, Processes
 
 NAME = "mariadb"
 #: mysqld_safe and mariadbd-safe start a server, and are none.
@@ -44,6 +45,8 @@ _DIRECTORIES = (
     "innodb_doublewrite_dir",
     "aria_log_dir_path",
 )
+#: Bytes of a path, as the kernel takes it.
+_LONGEST_PATH = 4096
 
 
 def find(host: Host, processes: Processes) -> list[Instance]:
@@ -228,13 +231,15 @@ def _tables_elsewhere(host: Host, root: str, data: str) -> tuple[list[str], str 
     A file NAME.isl beside a database's tables names such a one: "InnoDB Tablespaces".
     """
     try:
-        where = root + resolve(host, root, data)
-        if not look(host, where):
-            return [], None
-        argv = ["find", f"{where}/", "-mindepth", "2", "-maxdepth", "2", "-type", "f", "-name", "*.isl"]
-        paths = output(host, [*argv, "-exec", "grep", "-ham1", "^", "{}", "+"]).splitlines()
+        found = host.find_files(data, root, bounds.FOUND, depth=2, ending=".isl")
+        parts = [
+            host.read_part(posixpath.join(data, path), root, _LONGEST_PATH) for path in found if "/" in path
+        ]
     except Unobservable as error:
         return [], str(error)
+    if len(found) == bounds.FOUND:
+        return [], f"{data}: {bounds.FOUND} tables or more that lie elsewhere"
+    paths = (part.text.split("\n")[0] for part in parts if part)
     tables = (normal(posixpath.join(data, path)) for path in paths if path)
     # What CREATE TABLE named is above a directory with the database's name.
     return list(dict.fromkeys(map(posixpath.dirname, tables))), None

@@ -60,6 +60,7 @@ class Places:
         self.host = host
         # Many processes see the same: by what stands for its text.
         self._read: dict[bytes, dict[str, Mount]] = {}
+        self._left = bounds.MOUNT_TABLES
         self.mounts = self._mounts("self")
         self._ours = {self._link("self", "ns/mnt"), self._link("1", "ns/mnt")} - {""}
 
@@ -99,10 +100,12 @@ class Places:
         text = self.host.read(path)
         key = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
         if key not in self._read:
-            if text.count("\n") + sum(map(len, self._read.values())) > bounds.MOUNTS:
+            seen = text.count("\n") + sum(map(len, self._read.values()))
+            if seen > bounds.MOUNTS or len(text) > self._left:
                 raise Unobservable(
                     f"{path}: more is mounted in all namespaces than the {bounds.MOUNTS} that are looked at"
                 )
+            self._left -= len(text)
             try:
                 self._read[key] = by_id(text)
             except ValueError as error:

@@ -31,7 +31,7 @@ def others(host: Host) -> list[Namespace]:
     except Unobservable:
         return []
     found = []
-    left = bounds.MOUNTS
+    left, letters = bounds.MOUNTS, bounds.MOUNT_TABLES
     for pid in sorted(int(name) for name in host.names("/proc") if name.isdigit()):
         try:
             namespace = _namespace(host, str(pid))
@@ -39,9 +39,9 @@ def others(host: Host) -> list[Namespace]:
                 continue
             text = host.read(f"/proc/{pid}/mountinfo")
             # What lies in one that is passed over is a file system that nobody knows, to whoever asks for it.
-            if text.count("\n") > left:
+            if text.count("\n") > left or len(text) > letters:
                 continue
-            left -= text.count("\n")
+            left, letters = left - text.count("\n"), letters - len(text)
             mounts = visible(parse_mountinfo(text))
             command = host.read(f"/proc/{pid}/comm").strip()
         except (Unobservable, ValueError):

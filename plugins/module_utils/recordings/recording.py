@@ -77,6 +77,18 @@ class _LooksOnly(Host):
     def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
         raise NotRecorded(f"list_names {path}")
 
+    def find_files(
+        self,
+        path: str,
+        root: str = "",
+        most: int = bounds.FOUND,
+        depth: int = 1,
+        smallest: int = 0,
+        ending: str = "",
+        timeout: float = READ_TIMEOUT,
+    ) -> list[str]:
+        raise NotRecorded(f"find_files {path}")
+
     def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
         raise LooksOnly(f"sync {path}")
 

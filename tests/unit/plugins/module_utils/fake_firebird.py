@@ -116,10 +116,6 @@ class FirebirdHost(ProcHost):
         if any(path == hung or path.startswith(f"{hung}/") for path in paths for hung in self.hung):
             self.asked.append(tuple(argv))
             raise Unobservable(f"{' '.join(argv)}: no answer within {timeout:g} s")
-        if argv[0] == "find" and "-print0" in argv:
-            self.asked.append(tuple(argv))
-            found = [path for path in self.databases if path.startswith(f"{argv[2].rstrip('/')}/")]
-            return Result(0, "".join(f"{path}\0" for path in found), "")
         if argv[:2] == ["getent", "passwd"]:
             self.asked.append(tuple(argv))
             return Result(0 if argv[2] in self.accounts else 2, "", "")
@@ -168,6 +164,9 @@ class FirebirdHost(ProcHost):
         if database is None:
             return found
         return found._replace(inode=database.inode, user=database.owner, group=150, mode=database.kind)
+
+    def size(self, path: str) -> int:
+        return 2**20 if path in self.databases else 0
 
     def content(self, path: str) -> bytes:
         return self.databases[path].page() if path in self.databases else super().content(path)

@@ -110,13 +110,14 @@ class FakeHost(Host):
     whole Result; `modes`: path -> permission bits, where they are not 0644; `uids`: path -> owner, where
     that is not root; `block_devices`: paths; `pipes`: paths of `files` that are none; `hung`: paths on a
     disk that does not answer; `unreadable`: path -> why what others own is not read there; `owned`: path ->
-    what the kernel tells of it, where it matters;
-    `daemons`: (address, port) -> what is answered to a question;
+    what the kernel tells of it, where it matters; `asked`: commands, `questions`: what was looked at or read
+    of what others own; `daemons`: (address, port) -> what is answered to a question;
     `environment`: what the last change was given; `stop`: what is raised at mutation number `stop_at`
     (from 1), instead of its effect.
     """
 
     until = float("inf")
+    whose = "nobody"
     #: As whom the process acts.
     acts_as = 0
 
@@ -139,6 +140,7 @@ class FakeHost(Host):
         self.mutations: list[Mutation] = []
         self.environment: dict[str, str] = {}
         self.asked: list[tuple[str, ...]] = []
+        self.questions: list[tuple[str, ...]] = []
         self.stop_at = 0
         self.stop: type[BaseException] = Killed
         self.after_mutation: Callable[[], None] = lambda: None
@@ -216,11 +218,6 @@ class FakeHost(Host):
         try:
             if argv[6:] == ["-type", "l", "-xtype", "d", "-print0"]:
                 return Result(0, "".join(f"{path}\0" for path in self._links_to_directories(argv[1])), "")
-            if "*.isl" in argv:
-                top = self.resolve(argv[1].rstrip("/"))
-                paths = [path for path in self.files if path.startswith(f"{top}/") and path.endswith(".isl")]
-                paths = [path for path in paths if path.count("/") == top.count("/") + 2]
-                return Result(0, "".join(f"{self.read(path)}\n" for path in paths), "")
             raise AssertionError(argv)
         except Unobservable as error:
             return Result(1, "", f"{argv[0]}: {error}\n")
@@ -230,7 +227,7 @@ class FakeHost(Host):
         return [path for path in paths if path in self.links and self._children(self.resolve(path))]
 
     def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
-        self.asked.append(("locate", root + path))
+        self.questions.append(("locate", root + path))
         inside = self._inside(root, path)
         return Located(inside, self.status(root + inside) if self._is_there(root + inside) else None)
 
@@ -243,7 +240,7 @@ class FakeHost(Host):
         flush: bool = False,
         timeout: float = READ_TIMEOUT,
     ) -> Part | None:
-        self.asked.append(("read", root + path, *(["flush"] if flush else [])))
+        self.questions.append(("read", root + path, *(["flush"] if flush else [])))
         inside = self._inside(root, path)
         if not self._is_there(root + inside):
             return None
@@ -255,13 +252,35 @@ class FakeHost(Host):
         return Part(inside, self.status(root + inside), content[-limit:] if at_end else content[:limit])
 
     def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
-        self.asked.append(("names", root + path))
+        self.questions.append(("names", root + path))
         inside = self._inside(root, path)
         if not self._is_there(root + inside):
             return None
         if not stat.S_ISDIR(self.status(root + inside).mode):
             raise Unobservable(f"{path}: not a directory")
         return sorted(self._children(root + inside))
+
+    def find_files(
+        self,
+        path: str,
+        root: str = "",
+        most: int = bounds.FOUND,
+        depth: int = 1,
+        smallest: int = 0,
+        ending: str = "",
+        timeout: float = READ_TIMEOUT,
+    ) -> list[str]:
+        top = root + self._inside(root, path)
+        found = [name[len(top) + 1 :] for name in self.files if name.startswith(f"{top}/")]
+        return [
+            name
+            for name in found
+            if name.count("/") < depth and name.endswith(ending) and self.size(f"{top}/{name}") >= smallest
+        ][:most]
+
+    def size(self, path: str) -> int:
+        """Return how large a file is."""
+        return len(self.content(path))
 
     def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
         argv = ["sync", *(["--file-system"] if whole else []), path]

@@ -36,39 +36,35 @@ def start(
     arguments: tuple[str, ...] = (),
     files: tuple[int, ...] = (),
     environment: dict[str, str] | None = None,
-) -> int:
-    """Start a process that is called so, in a directory, and does nothing."""
-    path = where / program
-    if not path.exists():
-        shutil.copy(shutil.which("sleep") or "/bin/sleep", path)
-
-    def become() -> None:
-        os.setresgid(user, user, user)
-        os.setresuid(user, user, user)
-
-    argv = [str(path), "600", *arguments]
+) -> None:
+    """Start a process that is called so, in a directory, with files open, and does nothing for ten minutes."""
+    path, argv = where / program, ["600"]
+    # sleep(1) takes no words but numbers; a shell that waits for what never comes takes any.
     if arguments:
-        # sleep(1) refuses words that are no numbers: a shell that waits for ever takes any.
-        shutil.copy(shutil.which("dash") or "/bin/sh", path)
-        argv = [str(path), "-c", "read never <&3", *arguments]
-        files = (*files, STILL)
-    child = subprocess.Popen(
-        argv, cwd=where, preexec_fn=become, pass_fds=files, env=environment or {}, start_new_session=True
+        argv, files = ["-c", "read never <&3", *arguments], (*files, STILL)
+    if not path.exists():
+        shutil.copy(shutil.which("sh" if arguments else "sleep") or "", path)
+    os.set_inheritable(STILL, bool(arguments))
+    subprocess.Popen(
+        [str(path), *argv],
+        cwd=where,
+        user=user,
+        group=user,
+        extra_groups=[],
+        pass_fds=files,
+        env=environment or {},
+        start_new_session=True,
     )
-    return child.pid
 
 
-STILL = -1
+#: Where a pipe is open that never says anything.
+STILL = 3
 
 
 def open_still() -> None:
-    """Make descriptor 3 a pipe that never says anything."""
-    global STILL
-    reader, writer = os.pipe()
-    os.dup2(reader, 3)
-    os.set_inheritable(3, True)
-    os.set_inheritable(writer, False)
-    STILL = 3
+    """Open that pipe."""
+    reader, _writer = os.pipe()
+    os.dup2(reader, STILL)
 
 
 def home(name: str, user: int = PERSON) -> Path:
@@ -92,6 +88,17 @@ def includes(line: str, names: str) -> None:
         start(names, data)
 
 
+def below() -> None:
+    """Eight servers whose configuration is as large as it may be."""
+    for number in range(8):
+        data = home(f"data{number}")
+        (data / "postgresql.conf").write_text(f"include '{data}/part0.conf'\ninclude '{data}/part1.conf'\n")
+        for part in range(2):
+            lines = (f"ab{part}{row:06} = '\u20ac\U0001f600{row:06}'\n" for row in range(24_990))
+            (data / f"part{part}.conf").write_text("".join(lines))
+        start("postgres", data)
+
+
 def deep(base: Path, length: int) -> Path:
     """Return a directory whose path has about so many characters."""
     path = base
@@ -113,10 +120,10 @@ def tablespaces() -> None:
 
 
 def crowd() -> None:
-    """Three thousand servers of one user, and one of the system's."""
+    """Fifteen hundred servers of one user, and one of the system's."""
     data = home("crowd")
     (data / "postgresql.conf").write_text("")
-    for _number in range(3000):
+    for _number in range(1500):
         start("postgres", data)
     own = home("own", 26)
     (own / "postgresql.conf").write_text("")
@@ -189,6 +196,7 @@ ATTACKS: dict[str, Callable[[], None]] = {
     "settings": lambda: includes("a=b\n", "postgres"),
     "lines": lambda: includes("\n", "postgres"),
     "words": lambda: includes("a = '" + "\u20ac" * 50 + "\U0001f600'\n", "postgres"),
+    "below": below,
     "tablespaces": tablespaces,
     "crowd": crowd,
     "opened": opened,
@@ -204,12 +212,15 @@ def collect(file: str) -> None:
     """Collect the facts as the module does, and print what that took."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
     import tests.unit.conftest  # noqa: F401
+    from ansible_collections.durable.dbhost.plugins.module_utils import bounds
     from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
     from ansible_collections.durable.dbhost.plugins.module_utils.host import Host
     from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 
     # Not of the machine that tests: without bounds it would all be taken.
     resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
+    # Nobody waits here for what only takes time.
+    bounds.PATIENCE = 5.0
     began = time.monotonic()
     facts = printable(collect(Host(), NOW))
     text = json.dumps(facts)

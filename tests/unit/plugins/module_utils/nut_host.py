@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Status
 
 from .fake_host import FakeHost
 
@@ -47,9 +47,10 @@ class MonitorHost(FakeHost):
         if argv[:2] == ["systemctl", "show"]:
             names = argv[argv.index("--") + 1 :]
             return Result(0, "\n".join(self._shown(name) for name in names), "")
-        if argv[:3] == ["stat", "--dereference", "--format=%.Z"]:
-            return Result(0, f"{self.changed.get(argv[-1], 0)}.0\n", "")
         return super().run(argv, timeout)
+
+    def status(self, path: str) -> Status:
+        return super().status(path)._replace(changed=float(self.changed.get(path, 0)))
 
     def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         if path not in self.files:

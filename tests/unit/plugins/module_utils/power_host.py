@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Result
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Status
 from ansible_collections.durable.dbhost.plugins.module_utils.power import apcupsd
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import HOOK
 
@@ -116,11 +116,9 @@ class PowerHost(ProcHost):
         self.files["/proc/uptime"] = "1000.00 1.00\n"
         self.commands[("date", "+%s.%N")] = "5000.0\n"
 
-    def run(self, argv: list[str], timeout: float = 10.0) -> Result:
-        """Answer also when a file was changed."""
-        if argv[:3] == ["stat", "--dereference", "--format=%.Z"]:
-            return Result(0, f"{5000 - self.changed.get(argv[-1], 999)}\n", "")
-        return super().run(argv, timeout)
+    def status(self, path: str) -> Status:
+        """Tell also when a file was changed."""
+        return super().status(path)._replace(changed=5000 - self.changed.get(path, 999))
 
     def program(self, path: str, text: str = "#!/bin/sh\n") -> None:
         """Put a program there."""

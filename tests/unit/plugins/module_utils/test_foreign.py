@@ -117,6 +117,24 @@ class TestReading:
             put(top / name)
         assert host.list_names(str(top)) == sorted([".a", "b", "c\n\udcff"])
 
+    def test_files_below_a_directory(self, host: Host, top: Path) -> None:
+        (top / "a" / "b" / "c").mkdir(parents=True)
+        for name in ("one.isl", "a/two.isl", "a/b/three.isl", "a/b/c/four.isl", "a/other"):
+            put(top / name, "x" * len(name))
+        link(top / "linked", top / "a")
+        link(top / "linked.isl", "one.isl")
+        assert host.find_files(str(top)) == ["one.isl"]
+        assert host.find_files(str(top), depth=2, ending=".isl") == ["a/two.isl", "one.isl"]
+        assert host.find_files(f"{top}/linked", depth=9, smallest=8) == [
+            "b/c/four.isl",
+            "b/three.isl",
+            "two.isl",
+        ]
+        assert len(host.find_files(str(top), most=2, depth=9)) == 2
+        assert host.find_files(f"{top}/none") == []
+        with pytest.raises(Unobservable, match="not a directory"):
+            host.find_files(f"{top}/a/other")
+
     def test_a_path_with_dots(self, host: Host, top: Path) -> None:
         put(top / "x")
         assert host.locate(f"/..{top}/./../{top.name}//x/").path == f"{top}/x"
@@ -254,10 +272,11 @@ class TestRights:
     def test_root_reads_no_secret_through_another_s_link(self, host: Host, top: Path) -> None:
         secret = put(top / "shadow", "root:$6$word")
         eve = home(top)
-        link(eve / "my.cnf", secret)
-        with pytest.raises(Unobservable, match=rf"chosen by user {EVE}, who may not read it") as refused:
-            text(host, eve / "my.cnf")
-        assert "$6$" not in str(refused.value)
+        for name, target in (("my.cnf", secret), ("up.cnf", "../shadow"), ("round.cnf", "../home/../shadow")):
+            link(eve / name, target)
+            with pytest.raises(Unobservable, match=rf"chosen by user {EVE}, who may not read it") as refused:
+                text(host, eve / name)
+            assert "$6$" not in str(refused.value)
         secret.chmod(0o644)
         assert text(host, eve / "my.cnf") == "root:$6$word"
 
@@ -268,11 +287,15 @@ class TestRights:
         eve = home(top)
         link(eve / "my.cnf", closed / "x.cnf")
         link(eve / "conf.d", closed)
+        link(eve / "up", "../root/..")
         for ask in (text, lambda host, path: host.locate(str(path))):
             with pytest.raises(Unobservable, match="may not read it"):
                 ask(host, eve / "my.cnf")
         with pytest.raises(Unobservable, match="may not read it"):
             host.list_names(f"{eve}/conf.d")
+        top.chmod(0o700)
+        with pytest.raises(Unobservable, match="may not read it"):
+            host.list_names(f"{eve}/up")
 
     def test_nor_through_a_second_name_of_it(self, host: Host, top: Path) -> None:
         """Where fs.protected_hardlinks is 0, anybody can give any file a name of his own."""
@@ -280,6 +303,17 @@ class TestRights:
         os.link(put(top / "shadow"), eve / "my.cnf")
         with pytest.raises(Unobservable, match="may not read it"):
             text(host, eve / "my.cnf")
+
+    def test_below_a_directory_each_is_read_as_its_owner(self, host: Host, top: Path) -> None:
+        eve = home(top)
+        put(home(eve, DAEMON, 0o700, "db") / "x", user=DAEMON)
+        put(home(eve, 0, 0o700, "of root") / "x")
+        assert host.find_files(str(eve), depth=2) == ["db/x", "of root/x"]
+        link(top / "to eve", "home")
+        closed = home(top, 0, 0o700, "closed")
+        link(eve / "away", closed)
+        with pytest.raises(Unobservable, match=f"chosen by user {EVE}"):
+            host.find_files(f"{top}/to eve/away")
 
     def test_what_a_user_may_read_is_read(self, host: Host, top: Path) -> None:
         eve = home(top, mode=0o700)

@@ -22,7 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird_fi
     Lock,
     parse_locks,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Result, Status, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Status, Unobservable
 
 from ..fake_firebird import DEVICE, FakeDatabase, FirebirdHost
 
@@ -46,7 +46,9 @@ def test_a_disk_that_hangs_keeps_no_other_back() -> None:
     for path in ("/log/b", "/log/c"):
         assert "no answer within 10 s" in str(files.beginning(path).reason)
     # It was waited for once.
-    assert [question for question in host.asked if question[1].startswith("/log")] == [("locate", "/log/b")]
+    assert [question for question in host.questions if question[1].startswith("/log")] == [
+        ("locate", "/log/b")
+    ]
     assert files.beginning("/data/a.fdb").page == host.databases["/data/a.fdb"].page()
     status = files.beginning("/data/a.fdb").status
     assert status and status[:5] == (DEVICE, 4711, 150, 150, 0o100660)
@@ -63,17 +65,18 @@ def test_of_a_container_paths_are_those_that_it_sees() -> None:
 
 def test_the_search_is_bounded() -> None:
     host = FirebirdHost()
-    argv = ("find", "-H", "/data", "-maxdepth", "8", "-type", "f", "-size", "+255k", "-print0")
-    host.commands[argv] = "".join(f"/data/{number}\0" for number in range(MOST_FILES + 1))
+    host.add(**{f"/data/{number}": FakeDatabase() for number in range(MOST_FILES + 1)})
     with pytest.raises(Unobservable, match="name a directory closer"):
         Files(host).search("/data")
-    host.commands[argv] = Result(1, "/data/1\0", "find: '/data/x': Permission denied\n")
-    with pytest.raises(Unobservable, match="Permission denied"):
+    del host.files["/data/1"]
+    assert len(Files(host).search("/data")) == MOST_FILES
+    host.hung = ("/data",)
+    with pytest.raises(Unobservable, match="no answer within 10 s"):
         Files(host).search("/data")
 
 
 def test_a_real_directory(tmp_path: Path) -> None:
-    """With the real tools: find, and what opens files."""
+    """With what really opens files."""
     big, small, odd = tmp_path / "below" / "a.fdb", tmp_path / "small.fdb", tmp_path / "b\n==> x <==\n"
     big.parent.mkdir()
     for path in (big, odd):

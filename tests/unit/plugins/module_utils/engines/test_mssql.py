@@ -56,7 +56,7 @@ def test_what_is_told_as_persisted_is_on_the_disk() -> None:
     """mssql-conf does not flush its file; a run that was killed before it did must not find it done."""
     host = with_mssql("[control]\nalternatewritethrough = 0\n")
     seen(host)
-    assert ("read", CONF, "flush") in host.asked
+    assert ("read", CONF, "flush") in host.questions
     host.unreadable[CONF] = "Input/output error"
     facts = seen(host)
     assert set(words(facts).values()) == {"unknown"}

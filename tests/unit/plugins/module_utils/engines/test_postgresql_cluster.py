@@ -151,9 +151,9 @@ def test_links_of_a_container_lead_into_it_and_each_file_is_read_once() -> None:
     host.files[f"{root}/etc/other.conf"] = "fsync = off\n"
     files = Files(host, root)
     assert files.read("/etc/pg.conf") == "fsync = off\n"
-    count = len(host.asked)
+    count = len(host.questions)
     files.read("/etc/pg.conf")
-    assert len(host.asked) == count
+    assert len(host.questions) == count
 
 
 def test_a_disk_that_hangs_is_not_read() -> None:

@@ -1,0 +1,71 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run a module on a host, and take no larger answer from it than the modules of this collection give.
+
+meta/runtime.yml has every module that runs on a host run so. A host that answers more fails its own task, and is
+`unknown` by name: the process that Ansible makes for one task of one host gives up, and the others go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+from collections.abc import Iterator
+from typing import Any
+
+from ansible.plugins.action.normal import ActionModule as Normal
+
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
+
+
+class _Refused(Exception):
+    """A host says more than modules do, and how much."""
+
+
+class ActionModule(Normal):  # type: ignore[misc]
+    """The module, bounded; nothing else is done here."""
+
+    def _execute_module(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return what the module returns, or that it failed, for a larger answer."""
+        try:
+            with _bounded_memory():
+                result: dict[str, Any] = super()._execute_module(*args, **kwargs)
+        except MemoryError:
+            return {"failed": True, "msg": bounds.refused("it took more memory than that")}
+        except _Refused as error:
+            return {"failed": True, "msg": bounds.refused(str(error))}
+        return result
+
+    def _low_level_execute_command(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return what a command on the host says. Raises _Refused for too much, before it is understood."""
+        result: dict[str, Any] = super()._low_level_execute_command(*args, **kwargs)
+        why = bounds.too_much(result["stdout"], result["stderr"])
+        if why:
+            raise _Refused(why)
+        return result
+
+
+@contextlib.contextmanager
+def _bounded_memory() -> Iterator[None]:
+    """Have this process get no more memory than an answer needs: a connection keeps all that a host says.
+
+    It is the process of one task on one host. Where the system does not tell how much it has, nothing is bounded.
+    """
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        with open("/proc/self/statm", encoding="ascii") as handle:
+            taken = int(handle.read().split()[0]) * resource.getpagesize()
+        most = (
+            taken + bounds.ROOM
+            if before[0] == resource.RLIM_INFINITY
+            else min(before[0], taken + bounds.ROOM)
+        )
+        resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    except (OSError, ValueError):
+        pass
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_AS, before)
