@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import pwd
 import stat
@@ -24,6 +25,7 @@ from typing import NamedTuple
 #: As many as the kernel follows: path_resolution(7).
 MOST_LINKS = 40
 _NOBODY = 65534
+_PROC = "/proc/"
 _PATH = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -66,7 +68,8 @@ class Walk:
         self.changed = 0.0
         try:
             top = self._keep(os.open(root or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
-            self.steps = [Step("", top, os.fstat(top), None)]
+            status = os.fstat(top)
+            self.steps = [Step("", top, status, self._tree.owner(status))]
             self._go()
         except BaseException:
             self.close()
@@ -189,7 +192,8 @@ class _Tree:
     def __init__(self, root: str) -> None:
         self._root = root
         self._users = _users_of(root)
-        self._chief = next((there for inside, there, _count in self._users if inside == 0), 0)
+        # Without a root of its own, whoever made it: the first of its users.
+        self._chief = min(self._users)[1] if self._users else 0
         self._known: dict[int, Identity] = {}
 
     def owner(self, status: os.stat_result) -> Identity | None:
@@ -242,27 +246,42 @@ class _Tree:
 
 def _users_of(root: str) -> list[tuple[int, int, int]]:
     """Return which users a container has, as user_namespaces(7) tells: number inside, number here, count."""
-    if not root.startswith("/proc/"):
+    if not root.startswith(_PROC):
         return []
-    with open(f"{os.path.dirname(root)}/uid_map", encoding="ascii") as handle:
-        lines = [line.split() for line in handle]
-    return [(int(inside), int(there), int(count)) for inside, there, count in lines]
+    found = [tuple(map(int, line.split())) for line in _said(root, "uid_map")]
+    if not found:
+        raise Refused("which users its container has is not known")
+    return [(inside, there, count) for inside, there, count in found]
 
 
 def _identity(root: str, user: int) -> Identity:
     """Return the rights of a user: of this host's as its files tell, in a container as its process has them."""
-    if not root:
-        try:
-            entry = pwd.getpwuid(user)
-        except KeyError:
-            return Identity(user, _NOBODY, ())
-        return Identity(user, entry.pw_gid, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
-    with open(f"{os.path.dirname(root)}/status", encoding="utf-8", errors="replace") as handle:
-        said = dict(line.rstrip("\n").split(":", 1) for line in handle if ":" in line)
+    if not root.startswith(_PROC):
+        return _account(user)
+    said = dict(line.split(":", 1) for line in _said(root, "status") if ":" in line)
     users, groups = said["Uid"].split(), said["Gid"].split()
     if int(users[1]) != user:
         return Identity(user, _NOBODY, ())
-    return Identity(user, int(groups[1]), tuple(int(group) for group in said["Groups"].split()))
+    return Identity(user, int(groups[1]), tuple(map(int, said["Groups"].split())))
+
+
+def _said(root: str, name: str) -> list[str]:
+    """Return the lines of what the kernel tells of the process whose root directory this is. Raises Refused."""
+    try:
+        with open(f"{os.path.dirname(root)}/{name}", encoding="utf-8", errors="replace") as handle:
+            return handle.read().split("\n")[:-1]
+    except OSError as error:
+        # It must not be taken for a file of the container's that is not there.
+        raise Refused(f"its process cannot be read: {error.strerror}") from error
+
+
+@functools.cache
+def _account(user: int) -> Identity:
+    try:
+        entry = pwd.getpwuid(user)
+    except KeyError:
+        return Identity(user, _NOBODY, ())
+    return Identity(user, entry.pw_gid, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
 
 
 def reason(error: OSError) -> str:

@@ -337,8 +337,8 @@ def _paths_in(answer: Answer) -> list[str]:
 def _status_of(answer: Answer) -> Status | None:
     if answer.status is None:
         return None
-    *numbers, modified, changed = answer.status
-    return Status(*map(int, numbers), modified, changed)
+    device, inode, user, group, mode, size = map(int, answer.status[:6])
+    return Status(device, inode, user, group, mode, size, *answer.status[6:8])
 
 
 def _ask(

@@ -50,10 +50,8 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """`path`: inside the root, links followed. `status`: see `_FIELDS`, None where nothing is there.
-
-    `error`: why there is nothing to tell.
-    """
+    """`path`: inside the root, links followed. `status`: as `_told` makes it, None where nothing is there.
+    `error`: why there is nothing to tell."""
 
     path: str = ""
     status: list[float] | None = None
@@ -130,8 +128,8 @@ def _leave(keep: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDWR)
-    for number in range(3):
-        os.dup2(null, number)
+    for descriptor in range(3):
+        os.dup2(null, descriptor)
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) != keep:
             with contextlib.suppress(OSError):
@@ -153,8 +151,8 @@ def answer_to(question: Question) -> Answer:
         return Answer(error=str(error))
     except OSError as error:
         return Answer(error=foreign.reason(error))
-    except (KeyError, ValueError) as error:
-        return Answer(error=f"{type(error).__name__}: its process cannot be read")
+    except ValueError:
+        return Answer(error="it is no path")
 
 
 def _told(status: os.stat_result, links: float) -> list[float]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import configparser
+import grp
 import os
 import re
 import shutil
@@ -45,6 +46,7 @@ RESTART = (
 def main() -> None:
     """Run the command."""
     given = _arguments()
+    _expect_member()
     commands = {
         "get": lambda: _get(given.setting),
         "list": _list,
@@ -69,6 +71,14 @@ def _arguments() -> argparse.Namespace:
     flags.add_argument("flags", nargs="+")
     flags.add_argument("state", choices=["on", "off"])
     return parser.parse_args()
+
+
+def _expect_member() -> None:
+    """End where neither root nor a member of the group mssql runs it, on a machine that has this group."""
+    members = [group.gr_gid for group in grp.getgrall() if group.gr_name == "mssql"]
+    if os.geteuid() != 0 and members and not {os.getegid(), *os.getgroups()} & set(members):
+        print(f"This program must be run as superuser or as a member of the group mssql. {STAND_IN}")
+        sys.exit(1)
 
 
 def _set(name: str, value: str) -> None:

@@ -15,7 +15,7 @@ from ..observation import UNKNOWN, Observation, unknown
 from ..paths import normal
 from . import bounded, postgresql_cluster, postgresql_server
 from .instance import Instance, Observed, of_mains, setting
-from .places import Place, resolve
+from .places import Place, look, resolve
 from .postgresql_cluster import DEBIAN, WORDS, Cluster, Files, Won
 from .processes import Process, Processes, argv_of
 from .textfile import Malformed, without_content
@@ -61,11 +61,11 @@ def installed(host: Host, units: list[str]) -> list[Instance]:
 def clusters(host: Host) -> dict[str, str]:
     """Return {`version/cluster`: unit} of the clusters that Debian's tools know."""
     found = {}
-    for version in host.names(_ETC) if host.exists(_ETC) else ():
+    for version in host.list_names(_ETC) or ():
         if not host.exists(f"/usr/lib/postgresql/{version}/bin/postgres"):
             continue  # The package is gone, its configuration was left.
-        for name in host.names(f"{_ETC}/{version}"):
-            if host.exists(f"{_ETC}/{version}/{name}/{_CONFIG}"):
+        for name in host.list_names(f"{_ETC}/{version}") or ():
+            if look(host, f"{_ETC}/{version}/{name}/{_CONFIG}"):
                 found[f"{version}/{name}"] = f"postgresql@{version}-{name}.service"
     return found
 

@@ -117,6 +117,10 @@ class TestReading:
             put(top / name)
         assert host.list_names(str(top)) == sorted([".a", "b", "c\n\udcff"])
 
+    def test_what_is_no_path(self, host: Host) -> None:
+        with pytest.raises(Unobservable, match="it is no path"):
+            host.locate("/etc/\0")
+
     def test_files_below_a_directory(self, host: Host, top: Path) -> None:
         (top / "a" / "b" / "c").mkdir(parents=True)
         for name in ("one.isl", "a/two.isl", "a/b/three.isl", "a/b/c/four.isl", "a/other"):
@@ -390,6 +394,55 @@ class TestRights:
         for path in ("/etc-shadow", "/of a person"):
             with pytest.raises(Unobservable, match="chosen by user 100000, who may not read it"):
                 text(host, path, where)
+
+    @pytest.mark.parametrize("users", ["0 1000 1", "1000 1000 1", "0 1000 1\n1 100000 65536"])
+    def test_whoever_makes_a_namespace_is_its_root(self, users: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Any user can make one, and mount there what he may not read."""
+        monkeypatch.setattr(foreign, "_said", lambda _root, _name: users.split("\n"))
+        tree = foreign._Tree("/proc/7/root")
+        assert (tree._chief, tree._has(1000), tree._has(0)) == (1000, True, False)
+
+    def test_what_is_in_a_namespace_that_a_user_made(self, host: Host, top: Path) -> None:
+        """A real one: Eve has put a file of root's at the place of her configuration."""
+        eve = home(top)
+        put(top / "shadow", "root:$6$word")
+        put(eve / "my.cnf", user=EVE)
+        put(eve / "own.cnf", user=EVE)
+        script = f"mount --bind {top}/shadow {eve}/my.cnf && echo ready && exec sleep 60"
+        argv = ["setpriv", f"--reuid={EVE}", f"--regid={EVE}", "--clear-groups", "--"]
+        with subprocess.Popen(
+            [*argv, "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as child:
+            try:
+                assert child.stdout
+                if child.stdout.readline() != b"ready\n":
+                    pytest.skip("no user namespaces here")
+                root = f"/proc/{child.pid}/root"
+                assert Path(f"{root}{eve}/my.cnf").read_text() == "root:$6$word"
+                assert text(host, eve / "own.cnf", root) == "mine"
+                with pytest.raises(Unobservable, match=f"chosen by user {EVE}, who may not read it"):
+                    text(host, eve / "my.cnf", root)
+            finally:
+                child.kill()
+
+    def test_a_container_that_ends_meanwhile_is_unknown(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(foreign, "_PROC", str(top))
+        with pytest.raises(Unobservable, match="its process cannot be read: No such file"):
+            text(host, "/etc/passwd", f"{top}/4711/root")
+        root = home(top, EVE, name="root")
+        put(root / "x", user=EVE)
+        (top / "uid_map").write_text("0 0 4294967295\n")
+        with pytest.raises(Unobservable, match="its process cannot be read: No such file"):
+            text(host, "/x", str(root))
+        (top / "status").write_text(f"Uid:\t0\t{EVE}\t0\t0\nGid:\t0\t7\t0\t0\nGroups:\t8 9 \n")
+        assert text(host, "/x", str(root)) == "mine"
+        os.chown(root / "x", 0, 9)
+        (root / "x").chmod(0o640)
+        assert text(host, "/x", str(root)) == "mine"
 
     def test_a_process_that_reads_as_a_user_is_root_again_for_the_next(self, host: Host, top: Path) -> None:
         eve = home(top)
