@@ -97,7 +97,7 @@ ansible_facts:
               type: str
               returned: always
             options:
-              description: The options that it does not know.
+              description: The options that it does not know, without what may be a password.
               type: list
               elements: str
               returned: always
@@ -379,7 +379,9 @@ ansible_facts:
               type: str
               returned: always
             options_running:
-              description: Options of the mount and of its superblock.
+              description:
+                - Options of the mount and of its superblock. Here and below, an option that may hold a password, or a path of
+                  one, has the value V(hidden).
               type: list
               elements: str
               returned: always

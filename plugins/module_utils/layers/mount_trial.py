@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..facts import ext4
+from ..facts.shown_options import shown
 from ..host import ChangeFailed, Host
 
 #: Ours alone; made and removed by each trial.
@@ -70,10 +71,11 @@ def try_options(host: Host, image: Image, options: tuple[str, ...]) -> None:
             replay = [*_NAMESPACE, "sh", "-c", _REPLAY, "sh", _IMAGE, image.fstype, first, _POINT, then]
             host.change(replay)
     except ChangeFailed as error:
+        said = ",".join(shown(options))
         raise ChangeFailed(
-            f"options {','.join(options)} for {image.fstype}{_with_defaults(image)}: the running kernel did not"
+            f"options {said} for {image.fstype}{_with_defaults(image)}: the running kernel did not"
             " mount a test image with them, so fstab, mount units and superblock stay as they are; take out"
-            f" what it refuses: {error}"
+            f" what it refuses: {str(error).replace(','.join(_of_image(options)), ','.join(shown(_of_image(options))))}"
         ) from error
     finally:
         host.change(["rm", "-rf", DIRECTORY])
