@@ -53,6 +53,14 @@ class ChangeFailed(Exception):
     """A change was refused, or did not take effect. The message: target, seen, wanted, remedy."""
 
 
+class CommandFailed(ChangeFailed):
+    """A command that changes the host has ended badly. `said` is what it printed, in one line."""
+
+    def __init__(self, argv: Sequence[str], rc: int, said: str) -> None:
+        super().__init__(f"{' '.join(argv)}: exit {rc}: {said}")
+        self.said = said
+
+
 class Result(NamedTuple):
     """What a finished command said: its exit code, standard output and standard error."""
 
@@ -281,7 +289,7 @@ class Host:
         timeout: float = CHANGE_TIMEOUT,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Run a command that changes the host. Raises ChangeFailed with what it said.
+        """Run a command that changes the host. Raises ChangeFailed: CommandFailed with what it said.
 
         `environment` is added to its variables: no list of processes shows a password there.
         """
@@ -291,7 +299,7 @@ class Host:
             raise ChangeFailed(str(error)) from error
         if result.rc != 0:
             said = (result.stderr.strip() or result.stdout.strip()).splitlines()
-            raise ChangeFailed(f"{' '.join(argv)}: exit {result.rc}: {' '.join(said)}")
+            raise CommandFailed(argv, result.rc, " ".join(said))
 
     def write_attribute(self, path: str, value: str) -> None:
         """Write a kernel attribute in one write(2). Raises ChangeFailed."""

@@ -129,6 +129,12 @@ ansible_facts:
           description: Mount points of file systems that hold no data or hold it in memory, with their type.
           type: dict
           returned: always
+        covered:
+          description:
+            - For each file system that no path leads to, because another was mounted over its mount point or over a directory
+              above it, its mount point and that of the other one.
+          type: dict
+          returned: always
         tuned:
           description: TuneD, which may set I/O schedulers and readahead itself.
           type: dict

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
@@ -76,29 +77,63 @@ def _parse_line(line: str) -> Mount:
 
 
 def visible(mounts: list[Mount]) -> list[Mount]:
-    """Drop the mounts that no path leads to: others were mounted over them, or over a directory above.
+    """Drop the mounts that no path leads to: others were mounted over them, or over a directory above."""
+    over = _Covers(mounts)
+    return [mount for mount in mounts if over.of(mount) is None]
+
+
+def covered(mounts: list[Mount]) -> list[tuple[Mount, Mount]]:
+    """Return the mounts that no path leads to, each with the mount that hides it."""
+    over = _Covers(mounts)
+    found = ((mount, over.of(mount)) for mount in mounts)
+    return [(mount, cover) for mount, cover in found if cover is not None]
+
+
+def why_absent(target: str, hidden: Mapping[str, str], types: Mapping[str, str]) -> str:
+    """Return in words why no file system that could hold data is at a path.
+
+    `hidden`: {mount point: mount point of what hides it}; `types`: {mount point: type} of all that paths lead to.
+    """
+    if target in hidden:
+        cover = hidden[target]
+        return f"what is mounted there is hidden by {types.get(cover, 'a file system')} mounted over {cover}: unmount that"
+    if target in types:
+        return f"{types[target]} is mounted there, which holds nothing over a power cut"
+    return "nothing is mounted there"
+
+
+class _Covers:
+    """Finds what hides mounts of one table.
 
     A mount over a directory has the same parent as what it hides below; one over a mount's own root
     has that mount as its parent.
     """
-    by_number = {mount.number: mount for mount in mounts}
-    topmost = {_place(mount): mount for mount in mounts}
 
-    def is_entered(mount: Mount) -> bool:
-        over = (topmost.get((_place(mount)[0], above)) for above in _above(mount.target))
-        return not any(over) and topmost[_place(mount)] is mount
+    def __init__(self, mounts: list[Mount]) -> None:
+        self._by_number = {mount.number: mount for mount in mounts}
+        self._topmost = {_place(mount): mount for mount in mounts}
 
-    def is_reached(mount: Mount) -> bool:
-        seen: set[str] = set()
-        while mount.number not in seen and is_entered(mount):
-            seen.add(mount.number)
-            parent = by_number.get(_place(mount)[0])
+    def of(self, mount: Mount) -> Mount | None:
+        """Return what was mounted over a mount, or over something on the way to it, None where nothing was."""
+        cover = self._topmost.get((mount.number, mount.target))
+        passed: set[str] = set()
+        while cover is None:
+            if mount.number in passed:
+                return mount  # A table that leads in a circle leads nowhere.
+            passed.add(mount.number)
+            cover = self._before(mount)
+            parent = self._by_number.get(_place(mount)[0])
             if parent is None:
-                return True
+                break
             mount = parent
-        return False
+        return cover
 
-    return [mount for mount in mounts if (mount.number, mount.target) not in topmost and is_reached(mount)]
+    def _before(self, mount: Mount) -> Mount | None:
+        """Return what was mounted over a mount's place, or a directory above it, in the mount that it lies on."""
+        parent, target = _place(mount)
+        over = (self._topmost.get((parent, above)) for above in _above(target))
+        top = self._topmost[parent, target]
+        return next(filter(None, over), None if top is mount else top)
 
 
 def _place(mount: Mount) -> tuple[str, str]:

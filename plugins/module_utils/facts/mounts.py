@@ -14,7 +14,7 @@ from . import ext4, fstab, known_options, mount_units, mountwords, namespaces
 from .blockstack import Blocks
 from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
 from .mount_units import MountUnit
-from .mountinfo import Mount, parse_mountinfo, unescape, visible
+from .mountinfo import Mount, covered, parse_mountinfo, unescape, visible, why_absent
 from .shown_options import shown, without_login
 
 _ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
@@ -67,7 +67,7 @@ class Mounts:
         """
         here: dict[str, list[Mount]] = {}
         for mount in self._visible():
-            if mount.fstype not in self._nodev or mount.fstype in DEVICELESS:
+            if self._may_hold_data(mount):
                 here.setdefault(mount.device, []).append(mount)
         views: dict[str, list[dict[str, Any]]] = {}
         hidden: dict[str, Superblock] = {}
@@ -94,8 +94,18 @@ class Mounts:
 
     def elsewhere(self) -> dict[str, str]:
         """Return {mount point: type} of the file systems that hold no data, or hold it in memory."""
-        passed = (m for m in self._visible() if m.fstype in self._nodev and m.fstype not in DEVICELESS)
+        passed = (mount for mount in self._visible() if not self._may_hold_data(mount))
         return {mount.target: mount.fstype for mount in passed}
+
+    def covered(self) -> dict[str, str]:
+        """Return {mount point: mount point of what was mounted over it, or over a directory above} of the file
+        systems that could hold data and that no path leads to. Raises ValueError and Unobservable."""
+        pairs = covered(self._table())
+        return {mount.target: cover.target for mount, cover in pairs if self._may_hold_data(mount)}
+
+    def absent(self, target: str) -> str:
+        """Return why no file system that could hold data is at a path, in words."""
+        return why_absent(target, self.covered(), {mount.target: mount.fstype for mount in self._visible()})
 
     def collect(self, superblock: Superblock) -> dict[str, Any]:
         """Return the facts of one superblock. Nothing here raises."""
@@ -206,7 +216,13 @@ class Mounts:
         return Persisted("rootflags", "/", "/proc/cmdline of this boot", flags) if target == "/" else None
 
     def _visible(self) -> list[Mount]:
-        return visible(parse_mountinfo(self.host.read("/proc/self/mountinfo")))
+        return visible(self._table())
+
+    def _table(self) -> list[Mount]:
+        return parse_mountinfo(self.host.read("/proc/self/mountinfo"))
+
+    def _may_hold_data(self, mount: Mount) -> bool:
+        return mount.fstype not in self._nodev or mount.fstype in DEVICELESS
 
     def _carrier(self, mount: Mount) -> str | None:
         """Return the kernel name of the one whole device below a file system."""

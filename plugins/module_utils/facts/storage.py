@@ -66,6 +66,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "mounts": [_tied(mount, disks, by_name, kernel, distribution) for mount in read],
         "tuned": tuned.read(host),
         "elsewhere": mounts.elsewhere(),
+        "covered": mounts.covered(),
         "resolved": resolved,
         "unresolved": {path: place.reason for path, place in placed.items() if place.reason},
         "links": {path: list(place.links) for path, place in placed.items() if place.links},

@@ -92,7 +92,9 @@ def plan(host: Host, targets: list[Target]) -> Work:
     for target in targets:
         found = superblocks.get(line(target.target))
         if found is None:
-            raise ChangeFailed(f"{target.target}: nothing is mounted there; wanted a mounted file system")
+            raise ChangeFailed(
+                f"{target.target}: {reader.absent(target.target)}; wanted a mounted file system"
+            )
         work = _plan_one(work, target, found, reader)
     return work
 

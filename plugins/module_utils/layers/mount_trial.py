@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..facts import ext4
 from ..facts.shown_options import shown
-from ..host import ChangeFailed, Host
+from ..host import ChangeFailed, CommandFailed, Host
 
 #: Ours alone; made and removed by each trial.
 DIRECTORY = "/var/lib/durable-dbhost/trial"
@@ -25,12 +25,21 @@ _OF_OTHER_DEVICES = ("journal_path=", "journal_dev=", "logdev=", "rtdev=", "devi
 _NAMESPACE = ("unshare", "--mount", "--propagation", "private")
 #: Image, type, options of the initramfs, mount point, options of the remount. mount(8) would make a
 #: loop device of its own read-only for a read-only mount, and the remount fail. Detached while it is
-#: mounted, a loop device goes with its mount.
+#: mounted, a loop device goes with its mount. Why a mount was refused, the kernel says in its log alone.
 _REPLAY = """set -e
 device=$(losetup --find --show "$1")
 trap 'losetup --detach "$device"' EXIT
-mount -t "$2" -o "$3" "$device" "$4"
-mount -o "$5" --options-source=disable "$device" "$4"
+log() { dmesg | grep -F "(${device##*/}): " | grep -v -e 'mounted filesystem' -e 'unmounting filesystem' | tail -n 1; }
+before=$(log)
+try() {
+    if said=$("$@" 2>&1); then return; fi
+    why=$(log)
+    [ "$why" != "$before" ] || why=$said
+    printf '%s\n' "${why##*): }" >&2
+    exit 1
+}
+try mount -t "$2" -o "$3" "$device" "$4"
+try mount -o "$5" --options-source=disable "$device" "$4"
 """
 
 
@@ -72,10 +81,11 @@ def try_options(host: Host, image: Image, options: tuple[str, ...]) -> None:
             host.change(replay)
     except ChangeFailed as error:
         said = ",".join(shown(options))
+        why = error.said if isinstance(error, CommandFailed) else str(error)
         raise ChangeFailed(
             f"options {said} for {image.fstype}{_with_defaults(image)}: the running kernel did not"
             " mount a test image with them, so fstab, mount units and superblock stay as they are; take out"
-            f" what it refuses: {str(error).replace(','.join(_of_image(options)), ','.join(shown(_of_image(options))))}"
+            f" what it refuses: {why.replace(','.join(_of_image(options)), ','.join(shown(_of_image(options))))}"
         ) from error
     finally:
         host.change(["rm", "-rf", DIRECTORY])

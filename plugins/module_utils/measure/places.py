@@ -35,7 +35,7 @@ def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
     places = []
     for target in dict.fromkeys(targets):
         if target not in by_target:
-            raise Refused(f"{target}: nothing is mounted there; wanted one of {', '.join(sorted(by_target))}")
+            raise Refused(f"{target}: {reader.absent(target)}; wanted one of {', '.join(sorted(by_target))}")
         facts = reader.collect(by_target[target])
         if facts["disks"] == UNKNOWN or not facts["disks"]:
             why = facts["evidence"]["disks"]["reason"] or "no disk lies below it"

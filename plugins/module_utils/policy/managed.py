@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..facts.mountinfo import why_absent
 from ..paths import normal
 from .placement import at_and_below, holder, place
 from .profiles import BadInput
@@ -28,9 +29,11 @@ def mounts_of(
     chosen: dict[str, dict[str, Any]] = {}
     for target in paths_in("durable_mounts", [] if mounts is None else mounts):
         if target not in by_target:
+            types = {**storage["elsewhere"], **{path: mount["fstype"] for path, mount in by_target.items()}}
+            why = why_absent(target, storage["covered"], types)
             raise BadInput(
-                f"durable_mounts: seen {target}, where nothing is mounted; wanted one of"
-                f" {', '.join(sorted(by_target))}; mount it, or correct the path"
+                f"durable_mounts: seen {target}: {why}; wanted one of {', '.join(sorted(by_target))}; mount it, or"
+                " correct the path"
             )
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}

@@ -164,6 +164,7 @@ _STORAGE = {
     "mounts": [_MOUNT],
     "virtualization": _WORD,
     "elsewhere": _MAPPING,
+    "covered": _MAPPING,
     "resolved": _MAPPING,
     "unresolved": _MAPPING,
     "links": Leaf(

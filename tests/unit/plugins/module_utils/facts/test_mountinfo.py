@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.mountinfo import (
     Mount,
+    covered,
     parse_mountinfo,
     unescape,
     visible,
+    why_absent,
 )
 
 from ..captured import captured
@@ -129,3 +131,24 @@ def test_a_table_that_begins_within_a_directory_hides_as_well() -> None:
 
 def test_a_table_that_leads_in_a_circle_comes_to_an_end() -> None:
     assert table((1, 1, "/"), (2, 3, "/a"), (3, 2, "/b"), (4, 1, "/srv")) == ["1", "4"]
+
+
+def test_what_hides_a_mount_is_named() -> None:
+    rows = [
+        (1, 0, "/", "ext4"),
+        (2, 1, "/srv/pgdata", "ext4"),
+        (3, 2, "/srv/pgdata/wal", "xfs"),
+        (4, 1, "/data", "xfs"),
+        (5, 1, "/srv", "tmpfs"),
+        (6, 4, "/data", "tmpfs"),
+    ]
+    text = "".join(f"{n} {parent} 8:{n} / {target} rw - {kind} x rw\n" for n, parent, target, kind in rows)
+    pairs = {mount.target: cover.target for mount, cover in covered(parse_mountinfo(text))}
+    assert pairs == {"/srv/pgdata": "/srv", "/srv/pgdata/wal": "/srv", "/data": "/data"}
+    types = {mount.target: mount.fstype for mount in visible(parse_mountinfo(text))}
+    assert [why_absent(path, pairs, types) for path in ("/srv/pgdata", "/data", "/srv", "/nothing")] == [
+        "what is mounted there is hidden by tmpfs mounted over /srv: unmount that",
+        "what is mounted there is hidden by tmpfs mounted over /data: unmount that",
+        "tmpfs is mounted there, which holds nothing over a power cut",
+        "nothing is mounted there",
+    ]

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
+from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Host
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import mount_trial
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.mount_trial import (
     DIRECTORY,
     Image,
@@ -68,6 +71,42 @@ def test_what_the_kernel_refuses_is_refused_and_tidied_up() -> None:
     ):
         try_options(host, Image("ext4"), ("noatime", "bogus"))
     assert host.mutations[-1] == RM
+
+
+def can_mount() -> bool:
+    """Tell whether this machine lets a test make a loop device and mount it."""
+    if os.geteuid() != 0 or not all(map(shutil.which, ("mkfs.ext4", "losetup", "unshare"))):
+        return False
+    argv = ["unshare", "--mount", "--propagation", "private", "losetup", "--find"]
+    return subprocess.run(argv, capture_output=True, check=False, timeout=10).returncode == 0
+
+
+@pytest.mark.fact(54)
+@pytest.mark.skipif(not can_mount(), reason="needs root, loop devices and mkfs.ext4")
+@pytest.mark.parametrize(
+    ("defaults", "options", "why"),
+    [
+        ((), ("journal_async_commit",), "can't mount with journal_async_commit in data=ordered mode"),
+        (("data=journal",), ("delalloc",), "can't mount with both data=journal and delalloc"),
+    ],
+)
+def test_a_refused_boot_of_the_root_is_told_in_one_line_by_the_kernels_reason(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    defaults: tuple[str, ...],
+    options: tuple[str, ...],
+    why: str,
+) -> None:
+    for name, value in (("DIRECTORY", ""), ("_IMAGE", "/image"), ("_POINT", "/mnt")):
+        monkeypatch.setattr(mount_trial, name, f"{tmp_path}/trial{value}")
+    with pytest.raises(ChangeFailed) as error:
+        try_options(Host(), Image("ext4", defaults=defaults, rootflags=()), options)
+    said = str(error.value)
+    assert said.endswith(f"take out what it refuses: {why}")
+    assert "\n" not in said
+    assert "losetup" not in said
+    # And one that it takes is not refused.
+    try_options(Host(), Image("ext4", defaults=defaults, rootflags=()), ("noatime",))
 
 
 @pytest.mark.parametrize("stop_at", [1, 2, 3, 4])

@@ -327,7 +327,7 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"attestations": [attested("trust_me")]}, "wanted one of power_loss_protection"),
         (
             {"mounts": ["/srv/nothing"]},
-            "durable_mounts: seen /srv/nothing, where nothing is mounted; wanted one of /, /srv",
+            "durable_mounts: seen /srv/nothing: nothing is mounted there; wanted one of /, /srv",
         ),
         (
             {"mounts": ["srv/pgdata"]},
@@ -366,6 +366,27 @@ def test_bad_input_blocks_the_host_and_nothing_is_planned(
     assert len(found["why"]) == 1
     assert re.search(message, found["why"][0]), found["why"]
     assert (found["plan"], found["changes"]) == (NO_PLAN, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (
+            "99 30 0:77 / /srv rw - tmpfs tmpfs rw",
+            "what is mounted there is hidden by tmpfs mounted over /srv: unmount that",
+        ),
+        (
+            "99 31 0:77 / /srv/pgdata rw - tmpfs tmpfs rw",
+            "what is mounted there is hidden by tmpfs mounted over /srv/pgdata: unmount that",
+        ),
+    ],
+)
+def test_a_mount_that_another_hides_is_refused_with_its_name(line: str, why: str) -> None:
+    host = SmallHost()
+    host.files["/proc/self/mountinfo"] = f"{host.read('/proc/self/mountinfo')}{line}\n"
+    found = look(host, mounts=["/srv/pgdata"])
+    assert found["verdict"] == "blocked"
+    assert found["why"][0].startswith(f"durable_mounts: seen /srv/pgdata: {why}; wanted one of /")
 
 
 @pytest.mark.parametrize("own", [["x"], {"ours": "x"}, {"ours": {}}, {1: {}}, "x"])
