@@ -281,7 +281,6 @@ def firebird_page(page: bytes) -> None:
 )
 def locks(text: str) -> None:
     list(firebird_files.parse_locks(text))
-    firebird_files._last_line(text)
 
 
 @of_text(
