@@ -14,9 +14,9 @@ from typing import Any
 from fuzz.parsers import SOURCES
 from fuzz.target import Target
 
-#: Bytes of one input, and how many a target keeps, at the most.
+#: Bytes of one input, and how many a target keeps, at the most; and how many are looked at for that.
 LONGEST = 2048
-MOST = 24
+MOST, LOOKED_AT = 24, 300
 
 #: A step from one line of a file to another.
 Step = tuple[str, int, int]
@@ -61,4 +61,5 @@ def steps(target: Target, data: bytes) -> set[Step]:
 
 
 def _short(inputs: Iterable[bytes]) -> Sequence[bytes]:
-    return sorted({data for data in inputs if len(data) <= LONGEST}, key=lambda data: (len(data), data))
+    short = {data for data in inputs if len(data) <= LONGEST}
+    return sorted(short, key=lambda data: (len(data), data))[:LOOKED_AT]

@@ -23,8 +23,10 @@ from fuzz.target import TARGETS, Target, keep
 
 assert fuzz.targets
 OUTPUT = ROOT / "tests/output/fuzz"
-#: Bytes of an input: enough for what grows with the square of a length to show within the second.
-LONGEST = 64 * 1024
+#: Bytes of an input, and of a long one: enough for what grows with the square of a length to show within a second.
+_MOST, LONGEST = 4096, 64 * 1024
+#: How the file of an input begins that brought a target down.
+FOUND = "found-"
 #: Behind the bounds of one input, for a call into C that never comes back, or takes all memory.
 _HANGS, _MOST_MIB = 60, 2048
 _RUNS = re.compile(r"stat::number_of_executed_units: (\d+)")
@@ -77,14 +79,14 @@ def main(argv: Sequence[str]) -> int:
 
 def fuzz_one(target: Target, seconds: float) -> Outcome:
     """Run one target for some seconds, or until an input brings it down."""
-    directory = OUTPUT / target.name
+    directory = directory_of(target)
     shutil.rmtree(directory, ignore_errors=True)
     corpus = _corpus_of(target)
     corpus.mkdir(parents=True)
     for number, data in enumerate(target.corpus()):
         (corpus / f"seed-{number}").write_bytes(data)
     options = [
-        *(f"-max_total_time={seconds:.0f}", f"-max_len={LONGEST}", f"-artifact_prefix={directory}/found-"),
+        *(f"-max_total_time={seconds:.0f}", f"-max_len={_MOST}", f"-artifact_prefix={directory}/{FOUND}"),
         *(f"-timeout={_HANGS}", f"-rss_limit_mb={_MOST_MIB}", "-print_final_stats=1"),
     ]
     with _log_of(target).open("wb") as file:
@@ -99,18 +101,23 @@ def fuzz_one(target: Target, seconds: float) -> Outcome:
         )
     said = _log_of(target).read_text(errors="replace")
     runs, branches = _RUNS.search(said), _COVERED.findall(said)
-    found = sorted(directory.glob("found-*"))
+    found = sorted(directory.glob(f"{FOUND}*"))
     return Outcome(
         target, int(runs[1]) if runs else 0, int(branches[-1]) if branches else 0, found[0] if found else None
     )
 
 
+def directory_of(target: Target) -> Path:
+    """Return where the log, the corpus and the input lie that a run of a target leaves."""
+    return OUTPUT / target.name
+
+
 def _log_of(target: Target) -> Path:
-    return OUTPUT / target.name / "log"
+    return directory_of(target) / "log"
 
 
 def _corpus_of(target: Target) -> Path:
-    return OUTPUT / target.name / "corpus"
+    return directory_of(target) / "corpus"
 
 
 def _parser() -> argparse.ArgumentParser:
