@@ -67,6 +67,12 @@ class Machine:
         """Whether `save` keeps the memory too; else `load` boots, and what was only running is gone."""
         return self._kind.freezes(self.record().hardware.layout)
 
+    @property
+    def is_emulated(self) -> bool:
+        """Whether its processor is emulated: some ten times slower than this host's own."""
+        hardware = self.record().hardware
+        return hardware.kind == "qemu" and hardware.accel == "tcg"
+
     # Life
 
     def up(self, layout: Layout, release: str = "bookworm") -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import sys
 import time
@@ -29,6 +30,7 @@ from lab.layout import Layout
 from lab.machine import Machine
 from lab.paths import Lab
 from lab.progress import say
+from lab.recipe import RELEASES
 from proof import accounting, log
 from proof.cells import COMMITS, DEFAULTS, DISPOSABLE, NBD, NVME, PLANTS, UNSAFE_WORKLOADS, Cell, Setting
 from proof.checks import SBIN
@@ -581,7 +583,8 @@ def booted(setting: Setting, directory: Path, disk: VolatileDisk) -> Iterator[Ri
         stack.callback(machine.down)
         machine.down()
         say(f"{setting.name}: a fresh machine")
-        machine.up(layout_of(setting))
+        # another release brings an emulated machine another kernel
+        machine.up(layout_of(setting), os.environ.get("DBHOST_PROOF_RELEASE", RELEASES[0]))
         machine.power_off()
         # the guest's NBD client is served by nbdkit, whatever the machine
         stack.enter_context(disk if setting.device == NBD else disk.served_for(machine))

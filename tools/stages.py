@@ -23,7 +23,7 @@ GROUPS = {
 LONGEST = ("kernels", "default", "engines", "buses", "measure", "power")
 COLLECTIONS = ROOT / "playbooks/collections"
 ANSIBLES = ("ansible-2.19", "ansible-latest")
-PLUGINS = ("module_utils", "modules", "plugin_utils", "action")
+PLUGINS = ("module_utils", "modules", "plugin_utils", "action", "lookup")
 HOST_PYTHON = "python-3.9"
 #: The scenario for every day: one machine, all layers of storage, few runs.
 FAST = "stacked"
@@ -143,6 +143,7 @@ def ansible_test_stages(scratch: Path) -> Iterator[Stage]:
     units = (*ansible_test, "units", "--target-python")
     old_python = f"3.9@{venvs.VENVS / HOST_PYTHON}/bin/python3.9"
     modules, action = "tests/unit/plugins/modules/", "tests/unit/plugins/action/"
+    lookup = "tests/unit/plugins/lookup/"
     # Both have the same settings for these two, which only look at the text; the newer pylint knows more.
     style = ("--skip-test", "pylint", "--skip-test", "pep8")
     old, new = ANSIBLES
@@ -156,7 +157,7 @@ def ansible_test_stages(scratch: Path) -> Iterator[Stage]:
         },
         old: {
             f"ansible-test sanity, {old}": (*sanity, *style),
-            f"ansible-test units, {old}": (*units, "default", modules, action),
+            f"ansible-test units, {old}": (*units, "default", modules, action, lookup),
         },
     }
     for venv, named in commands.items():

@@ -12,8 +12,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts import (
     caches,
     disks,
     ext4,
-    filesystems,
     fstab,
+    kernels,
     mount_units,
     mountinfo,
     mountwords,
@@ -127,7 +127,7 @@ def rule_files(text: str) -> None:
 )
 def os_release_file(text: str) -> None:
     os_release.parse(text)
-    filesystems.kernel(text)
+    kernels.version(text)
 
 
 @of_text(

@@ -113,7 +113,13 @@ def redacted_text(text: str) -> None:
             redact_mounts.mountinfo,
             redact_mounts.fstab,
         ),
-        *(redact_mounts.options, redact_mounts.option_lines, redact_mounts.command_line, redact_mounts.unit),
+        *(
+            redact_mounts.options,
+            redact_mounts.option_lines,
+            redact_mounts.command_line,
+            redact_mounts.unit,
+            redact_mounts.boot_loader,
+        ),
         *(redaction._text, redaction._identity, redaction._mapped, redaction._unit),
     ):
         assert isinstance(redact(text, names), str)

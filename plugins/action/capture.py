@@ -9,7 +9,7 @@ import os
 from typing import Any
 from urllib.parse import quote
 
-from ansible_collections.durable.dbhost.plugins.action.engine_facts import ActionModule as Bounded
+from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import (
     PRIVATE,
     keep,

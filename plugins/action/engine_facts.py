@@ -14,6 +14,7 @@ import resource
 from collections.abc import Iterator
 from typing import Any
 
+from ansible.plugins.action import ActionBase
 from ansible.plugins.action.normal import ActionModule as Normal
 
 from ansible_collections.durable.dbhost.plugins.module_utils import bounds
@@ -23,8 +24,8 @@ class _Refused(Exception):
     """A host says more than modules do, and how much."""
 
 
-class ActionModule(Normal):  # type: ignore[misc]
-    """The module, bounded; nothing else is done here."""
+class Bounded(ActionBase):  # type: ignore[misc]
+    """An action whose module's answer is bounded."""
 
     def _execute_module(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Return what the module returns, or that it failed, for a larger answer."""
@@ -44,6 +45,10 @@ class ActionModule(Normal):  # type: ignore[misc]
         if why:
             raise _Refused(why)
         return result
+
+
+class ActionModule(Bounded, Normal):  # type: ignore[misc]
+    """The module; nothing else is done here."""
 
 
 @contextlib.contextmanager

@@ -80,6 +80,10 @@ LINKS = 1000
 ANSWER, VALUES = 4 * MIB, 150_000
 
 # The controller.
+#: Disks, and mounts, of one host: each is held against others. The largest have some thousands.
+DEVICES = 10_000
+#: Faults of facts that are told, of which people read the first.
+FAULTS = 100
 #: Bytes of memory that a process of Ansible's may take for one answer of one host, above what it had before.
 ROOM = 64 * MIB
 

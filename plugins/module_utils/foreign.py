@@ -27,6 +27,7 @@ MOST_LINKS = 40
 _NOBODY = 65534
 _PROC = "/proc/"
 _PATH = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Refused(Exception):
@@ -59,7 +60,6 @@ class Walk:
 
     def __init__(self, root: str, path: str) -> None:
         self._open: list[int] = []
-        self._tree = _Tree(root)
         # Once a link was chosen by somebody, all that it leads to was.
         self._bound: Identity | None = None
         self._links = 0
@@ -67,7 +67,11 @@ class Walk:
         self.rest: list[str] = []
         self.changed = 0.0
         try:
-            top = self._keep(os.open(root or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+            # By one descriptor, the directory and what is told of its users are of one process. First the
+            # directory: whoever takes users of his own meanwhile has mounted nothing in it before.
+            process = self._keep(os.open(os.path.dirname(root) or "/", _DIRECTORY))
+            top = self._keep(os.open(os.path.basename(root) or ".", _DIRECTORY, dir_fd=process))
+            self._tree = _Tree(process if root.startswith(_PROC) else None)
             status = os.fstat(top)
             self.steps = [Step("", top, status, self._tree.owner(status))]
             self._go()
@@ -187,11 +191,14 @@ class Walk:
 
 
 class _Tree:
-    """Who is trusted below a root directory: root, and in a container with users of its own the root there."""
+    """Who is trusted below a root directory: root, and in a container with users of its own the root there.
 
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self._users = _users_of(root)
+    `process`: the directory of a container's process in /proc, None for this host's own tree.
+    """
+
+    def __init__(self, process: int | None) -> None:
+        self._process = process
+        self._users = _users_of(process) if process is not None else []
         # Without a root of its own, whoever made it: the first of its users.
         self._chief = min(self._users)[1] if self._users else 0
         self._known: dict[int, Identity] = {}
@@ -208,7 +215,7 @@ class _Tree:
             return None
         if status.st_uid not in (0, self._chief):
             return self._of(status.st_uid)
-        if above.st_mode & stat.S_ISVTX:
+        if above.st_mode & stat.S_ISVTX and _are_links_protected():
             return None  # Only its owner can have named it so.
         return Identity(_NOBODY, _NOBODY if by_all else above.st_gid, ())
 
@@ -240,35 +247,33 @@ class _Tree:
 
     def _of(self, user: int) -> Identity:
         if user not in self._known:
-            self._known[user] = _identity(self._root, user)
+            self._known[user] = _account(user) if self._process is None else _inside(self._process, user)
         return self._known[user]
 
 
-def _users_of(root: str) -> list[tuple[int, int, int]]:
+def _users_of(process: int) -> list[tuple[int, int, int]]:
     """Return which users a container has, as user_namespaces(7) tells: number inside, number here, count."""
-    if not root.startswith(_PROC):
-        return []
-    found = [tuple(map(int, line.split())) for line in _said(root, "uid_map")]
+    found = [tuple(map(int, line.split())) for line in _said(process, "uid_map")]
     if not found:
         raise Refused("which users its container has is not known")
     return [(inside, there, count) for inside, there, count in found]
 
 
-def _identity(root: str, user: int) -> Identity:
-    """Return the rights of a user: of this host's as its files tell, in a container as its process has them."""
-    if not root.startswith(_PROC):
-        return _account(user)
-    said = dict(line.split(":", 1) for line in _said(root, "status") if ":" in line)
+def _inside(process: int, user: int) -> Identity:
+    """Return the rights of a container's user, as its process has them."""
+    said = dict(line.split(":", 1) for line in _said(process, "status") if ":" in line)
     users, groups = said["Uid"].split(), said["Gid"].split()
     if int(users[1]) != user:
         return Identity(user, _NOBODY, ())
     return Identity(user, int(groups[1]), tuple(map(int, said["Groups"].split())))
 
 
-def _said(root: str, name: str) -> list[str]:
-    """Return the lines of what the kernel tells of the process whose root directory this is. Raises Refused."""
+def _said(process: int, name: str) -> list[str]:
+    """Return the lines of what the kernel tells of a process. Raises Refused."""
     try:
-        with open(f"{os.path.dirname(root)}/{name}", encoding="utf-8", errors="replace") as handle:
+        with open(
+            os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=process), encoding="utf-8", errors="replace"
+        ) as handle:
             return handle.read().split("\n")[:-1]
     except OSError as error:
         # It must not be taken for a file of the container's that is not there.
@@ -282,6 +287,16 @@ def _account(user: int) -> Identity:
     except KeyError:
         return Identity(user, _NOBODY, ())
     return Identity(user, entry.pw_gid, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
+
+
+@functools.cache
+def _are_links_protected() -> bool:
+    """Tell whether a user may give a second name only to files of his own: fs.protected_hardlinks."""
+    try:
+        with open("/proc/sys/fs/protected_hardlinks", encoding="ascii") as handle:
+            return handle.read().strip() == "1"
+    except OSError:
+        return False
 
 
 def reason(error: OSError) -> str:

@@ -74,19 +74,26 @@ class Reader:
     def ask(self, question: Question, timeout: float) -> Answer:
         """Return the answer. Raises TimedOut, and OSError where no process can be made."""
         end = time.monotonic() + timeout
-        with self._lock:
-            link = self._ready()
-            try:
-                _send(link, json.dumps(question).encode("ascii"), b"", end)
-                head, content = _receive(link, end)
-            except (OSError, EOFError, TimedOut) as error:
-                self._abandon()
-                raise TimedOut from error
-            except BaseException:
-                # Whoever asked is being ended: half an answer must not be taken for the next one.
-                self._abandon()
-                raise
+        if not self._lock.acquire(timeout=timeout):
+            raise TimedOut
+        try:
+            head, content = self._exchange(question, end)
+        finally:
+            self._lock.release()
         return Answer(*json.loads(head))._replace(content=content)
+
+    def _exchange(self, question: Question, end: float) -> tuple[bytes, bytes]:
+        link = self._ready()
+        try:
+            _send(link, json.dumps(question).encode("ascii"), b"", end)
+            return _receive(link, end)
+        except (OSError, EOFError, TimedOut) as error:
+            self._abandon()
+            raise TimedOut from error
+        except BaseException:
+            # Whoever asked is being ended: half an answer must not be taken for the next one.
+            self._abandon()
+            raise
 
     def _ready(self) -> socket.socket:
         if self._link is None or self._parent != os.getpid():
@@ -218,8 +225,12 @@ def _sync(walk: foreign.Walk, question: Question) -> bytes:
 
 def _sync_file_system(descriptor: int) -> None:
     """Do as syncfs(2), which Python has not: sync(1) opens what this has opened. Raises OSError."""
-    argv = ["/usr/bin/env", "sync", "--file-system", f"/proc/self/fd/{descriptor}"]
-    if subprocess.run(argv, pass_fds=[descriptor], check=False).returncode != 0:
+    argv = ["sync", "--file-system", f"/proc/self/fd/{descriptor}"]
+    # Not run_command of AnsibleModule: this process has none.
+    code = subprocess.call(  # pylint: disable=ansible-bad-function
+        argv, pass_fds=[descriptor], env={"PATH": "/usr/bin:/bin"}
+    )
+    if code != 0:
         raise OSError(errno.EIO, "")
 
 

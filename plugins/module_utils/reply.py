@@ -9,12 +9,22 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from . import bounds
 from .printable import line, printable
 
 
 def finish(module: AnsibleModule, changed: bool = False, **result: Any) -> None:
     """End a module with its result. Never returns."""
     module.exit_json(changed=changed, **printable(result))
+
+
+def observed(module: AnsibleModule, name: str, facts: dict[str, Any]) -> None:
+    """End a module with facts, or with why they are more than a controller takes. Never returns."""
+    shown = printable(facts)
+    refused = bounds.too_large(shown)
+    if refused:
+        fail(module, f"This machine cannot be observed: {refused}")
+    module.exit_json(changed=False, ansible_facts={name: shown})
 
 
 def fail(module: AnsibleModule, why: object, changed: bool = False) -> None:

@@ -67,6 +67,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host
 from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
 from ansible_collections.durable.dbhost.plugins.module_utils.printable import lines
@@ -85,10 +86,14 @@ def main() -> None:
         recording = capture(Host(), now, of_databases(module.params["databases"]))
     except ValueError as error:
         fail(module, f"This host cannot be captured: {error}")
+    # As text: JSON of another writer may lose bytes that are no UTF-8.
+    text = lines(dumps(recording).splitlines())
+    refused = bounds.too_large({"recording": text})
+    if refused:
+        fail(module, f"This host cannot be captured: {refused}")
     finish(
         module,
-        # As text: JSON of another writer may lose bytes that are no UTF-8.
-        recording=lines(dumps(recording).splitlines()),
+        recording=text,
         failed_at=recording["failed"],
         differs=recording["differs"],
     )

@@ -326,7 +326,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Unobservable,
     expect_root,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, observed
 
 
 def main() -> None:
@@ -339,7 +339,7 @@ def main() -> None:
         facts = collect(host, now, module.params["databases"])
     except Unobservable as error:
         fail(module, f"This machine cannot be observed: {error}")
-    finish(module, ansible_facts={"durable_engines": facts})
+    observed(module, "durable_engines", facts)
 
 
 if __name__ == "__main__":

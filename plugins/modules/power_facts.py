@@ -296,7 +296,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import installed
 from ansible_collections.durable.dbhost.plugins.module_utils.power.look import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, observed
 
 
 def main() -> None:
@@ -318,7 +318,7 @@ def main() -> None:
     except ValueError as error:
         fail(module, error)
     facts["guard"]["installed"] = installed.read(host)
-    finish(module, ansible_facts={"durable_power": facts})
+    observed(module, "durable_power", facts)
 
 
 if __name__ == "__main__":

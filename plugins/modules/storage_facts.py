@@ -503,7 +503,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     expect_root,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
-from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, observed
 
 
 def main() -> None:
@@ -518,7 +518,7 @@ def main() -> None:
         facts = collect(host, now, paths)
     except Unobservable as error:
         fail(module, f"This machine cannot be observed: {error}")
-    finish(module, ansible_facts={"durable_storage": facts})
+    observed(module, "durable_storage", facts)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,12 @@
 """Killed before any single change, on the way from any profile to any other, a machine is at
 least as safe as the weaker of where it came from and where it goes.
 
-All ordered pairs of the five shipped profiles. Policy, layers, kernel, disks and the guard's files, unit, licence and
-end are real. Stand-ins, in support/kill_points.py and support/kill_state.py: the facts of a UPS that is well (there is
-none), and at the start of each way from `ups` the process of a guard that has barriers off; on the way to `ups` the
-real guard begins, finds no UPS, and leaves them on. That it takes them off, and what it does at each event of a UPS, is
-scenario `power`. Not part of it: steps of engines (there are none here) and of the UPS monitor's configuration.
+All ordered pairs of the five shipped profiles (of three of them where the processor is emulated).
+Policy, layers, kernel, disks and the guard's files, unit, licence and end are real. Stand-ins, in
+support/kill_points.py and support/kill_state.py: the facts of a UPS that is well (there is none), and at the start of
+each way from `ups` the process of a guard that has barriers off; on the way to `ups` the real guard begins, finds no
+UPS, and leaves them on. That it takes them off, and what it does at each event of a UPS, is scenario `power`. Not
+part of it: steps of engines (there are none here) and of the UPS monitor's configuration.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ PROFILES = ("strict", "flush", "protected", "ups", "disposable")
 MANAGED = {target: TARGETS[target] for target in ("/srv/pgdata", "/srv/faircom")}
 #: Pairs that differ in nothing that is on a host: they are told apart by what they rest on.
 ALIKE = {frozenset({"flush", "protected"})}
-#: Fewer deaths than this between all pairs, and the harness has lost some.
+#: Where the processor is emulated a way takes four minutes: these then, which touch every disk, mount and file.
+SHORT = ("strict", "flush", "disposable")
+#: Fewer deaths than this between all pairs, and than this between the short ones, and the harness has lost some.
 LEAST = 200
+LEAST_SHORT = 60
 #: data= waits for a mount where these are left or reached.
 REMOUNTED = {"disposable"}
 
@@ -92,6 +96,8 @@ def test_killed_at_any_step_it_is_as_safe_as_the_weaker_end(
     start: str,
     goal: str,
 ) -> None:
+    if deaths.machine.is_emulated and not {start, goal} <= set(SHORT):
+        pytest.skip(f"emulated processor: only the ways between {', '.join(SHORT)} are gone")
     way = deaths.way(start, goal)
     counted[start, goal] = len(way.points)
     print(f"{start} -> {goal}: {len(way.points)} deaths")
@@ -155,11 +161,12 @@ def unflushed(point: dict[str, Any], start: str) -> list[str]:
     return found
 
 
-def test_no_death_was_left_out(counted: dict[tuple[str, str], int]) -> None:
+def test_no_death_was_left_out(machine: Machine, counted: dict[tuple[str, str], int]) -> None:
+    profiles, least = (SHORT, LEAST_SHORT) if machine.is_emulated else (PROFILES, LEAST)
     total = sum(counted.values())
-    print(f"{total} deaths between {len(counted)} ordered pairs of {len(PROFILES)} profiles")
-    assert set(counted) == set(permutations(PROFILES, 2))
-    assert total >= LEAST
+    print(f"{total} deaths between {len(counted)} ordered pairs of {len(profiles)} profiles")
+    assert set(counted) == set(permutations(profiles, 2))
+    assert total >= least
 
 
 def test_a_power_cut_in_the_middle_of_tightening_boots_and_the_next_run_ends_it(

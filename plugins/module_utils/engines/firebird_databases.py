@@ -165,7 +165,7 @@ def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
     tool = "gstat"
     try:
         tool = trust.choose(host, _GSTAT, tool, status.user)
-        result = host.run([*as_owner(status), tool, "-h", path])
+        result = host.run([*trust.as_user(host, status.user), tool, "-h", path])
     except Unobservable as error:
         return UNKNOWN, str(error)
     said = _ATTRIBUTES.search(result.stdout)
@@ -173,9 +173,3 @@ def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
         words = " ".join(result.stderr.split())[:300] or "it tells no attributes"
         return UNKNOWN, f"{tool} -h: exit {result.rc}: {words}"
     return "on" if "force write" in said["words"].split(", ") else "off", None
-
-
-def as_owner(status: Status) -> list[str]:
-    """Return what to put before a command so that it acts as a file's owner, and as nobody else."""
-    ids = [f"--reuid={status.user}", f"--regid={status.group}"]
-    return ["setpriv", *ids, "--clear-groups", "--"]

@@ -149,15 +149,19 @@ class Files:
 
     def _read(self, path: str) -> str | None:
         status = self.host.locate(path, self.root).status
-        if status is None or stat.S_ISDIR(status.mode):
+        if status is None or stat.S_ISDIR(status.mode) or not self._is_read(path, status):
             return None
         part = self.host.read_part(path, self.root, LIMIT + 1)
-        if part is None or part.status.mode & 0o002:
-            return None
-        return part.text if part.status.mode & 0o004 or self._may_read(path, part.status) else None
+        return part.text if part and self._is_read(path, part.status) else None
+
+    def _is_read(self, path: str, status: Status) -> bool:
+        """Tell whether the server reads a file: others it passes over. Raises Unobservable."""
+        if status.mode & 0o002:
+            return False
+        return bool(status.mode & 0o004) or self._may_read(path, status)
 
     def _may_read(self, path: str, status: Status) -> bool:
-        """Tell whether the server may read a file that is not for everyone: others it passes over."""
+        """Tell whether the server may read a file that is not for everyone. Raises Unobservable."""
         if not self.user:
             raise Unobservable(f"{path}: not for everyone to read, and as whom the server reads is not known")
         if self.user[0] == "0":

@@ -1,7 +1,10 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may change a path: a program is run as root, or trusted with a password, only where root alone may."""
+"""Who may change a path: a program is run as root, or trusted with a password, only where root alone may.
+
+In a directory of somebody else's it runs as that user.
+"""
 
 from __future__ import annotations
 
@@ -76,6 +79,18 @@ def choose(host: Host, paths: Iterable[str], name: str, user: int = 0) -> str:
     if path:
         expect_program(host, path, user)
     return path or name
+
+
+def as_user(host: Host, uid: int) -> list[str]:
+    """Return what to put before a command so that it runs as a user, with that user's groups.
+
+    Raises Unobservable for one without a name.
+    """
+    result = host.run(["getent", "passwd", str(uid)])
+    fields = result.stdout.rstrip("\n").split(":")
+    if result.rc != 0 or len(fields) < 4 or not fields[3].isdigit():
+        raise Unobservable(f"user {uid} has no name: getent passwd finds none")
+    return ["setpriv", f"--reuid={uid}", f"--regid={fields[3]}", "--init-groups", "--"]
 
 
 def _ways(host: Host, path: str) -> list[str]:

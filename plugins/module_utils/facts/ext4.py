@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from .kernels import version
 from .mountwords import fold
 
 #: tune2fs -o NAME -> the mount option that it stands for (tune2fs(8)).
@@ -23,6 +24,10 @@ _REFUSED_WITH = {
     "ordered": ("journal_async_commit",),
     "journal": ("delalloc", "dioread_nolock"),
 }
+
+
+#: From this kernel on a remount does not turn delayed allocation off; some older ones have that by an update.
+_KEEPS_DELALLOC = (6, 13)
 
 
 class Superblock(NamedTuple):
@@ -76,6 +81,23 @@ def persisted(superblock: Superblock, options: tuple[str, ...]) -> dict[str, str
 def refused_with(mode: str, options: Iterable[str]) -> list[str]:
     """Return the options that the kernel refuses together with a data mode."""
     return [option for option in options if option in _REFUSED_WITH.get(mode, ())]
+
+
+def refused_at_boot(mode: str, first: Iterable[str], line: Iterable[str], release: str) -> list[str]:
+    """Return the options of the root's line that the kernel refuses in the remount that makes the root writable.
+
+    `mode` is the data mode of that boot, `first` the options with which the initramfs mounts the root, `release`
+    the kernel's. With data=journal there is no delayed allocation to be turned off.
+    """
+    if mode == "journal" or version(release) < _KEEPS_DELALLOC or _delays(first) == "nodelalloc":
+        return []
+    return ["nodelalloc"] if _delays(line) == "nodelalloc" else []
+
+
+def _delays(options: Iterable[str]) -> str:
+    """Return the last word on delayed allocation."""
+    words = [option for option in options if option in ("delalloc", "nodelalloc")]
+    return words[-1] if words else "delalloc"
 
 
 def tune2fs_name(option: str) -> str | None:

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import re
-
 from ..host import Host, Unobservable
 from ..observation import Observation, unknown
-from . import ext4, mountwords
+from . import ext4, kernels, mountwords
 from .blockstack import Blocks
 from .mountinfo import Mount
 
@@ -147,7 +145,7 @@ class FileSystems:
         if said:
             return Observation(said, "/proc/self/mountinfo")
         release = self.host.read("/proc/sys/kernel/osrelease").strip()
-        if kernel(release) >= (4, 19):
+        if kernels.version(release) >= (4, 19):
             return Observation("on", f"kernel {release}: XFS flushes always since 4.19")
         return Observation("on", "/proc/self/mountinfo names no nobarrier")
 
@@ -167,12 +165,6 @@ class FileSystems:
         except Unobservable:
             return None
         return next((path for path in candidates if self.host.exists(f"{path}/devices/{name}")), None)
-
-
-def kernel(release: str) -> tuple[int, int]:
-    """Return a kernel release's first two numbers; (0, 0) for text that has none."""
-    numbers = re.match(r"(\d{1,9})\.(\d{1,9})(?!\d)", release, re.ASCII)
-    return (int(numbers.group(1)), int(numbers.group(2))) if numbers else (0, 0)
 
 
 def no_data_mode(name: str) -> Observation:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..observation import UNKNOWN, Observation, unknown
 from . import deaf
-from .filesystems import kernel as version
+from .kernels import version
 
 #: File system -> first kernel whose direct I/O sends FUA. ext4's came with 5.5 and is supported
 #: by database vendors from 5.6.

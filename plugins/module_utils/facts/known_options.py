@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from .kernels import version
+
 #: Forms of an option: `word`, `word=N` (a number), `word=S` (a text), `word=a|b` (one of these).
 _GENERIC = (
     "defaults auto noauto user user=S nouser users nousers owner noowner group nogroup rw ro suid nosuid dev nodev"
@@ -67,6 +69,8 @@ _TMPFS = (
 )
 #: The kernel reads numbers in base 8, 10 or 16.
 NUMBER = r"(?:0[xX][0-9a-fA-F]{1,8}|0[0-7]{0,11}|[1-9][0-9]{0,9})"
+#: From this kernel on the ext4 driver takes a plus sign before a number: fs_param_is_u32 in place of match_int.
+_SIGNS, _SIGNED = (5, 17), ("ext2", "ext3", "ext4")
 #: For mount(8), systemd and udisks alone; no file system sees them.
 FOR_PROGRAMS = ("x-", "X-")
 #: A comma within quotes is part of a value (libmount).
@@ -99,20 +103,23 @@ KNOWN = {
 }
 
 
-def unknown_to(fstype: str, options: Iterable[str]) -> list[str]:
+def unknown_to(fstype: str, options: Iterable[str], release: str) -> list[str]:
     """Return the options that a file system does not know, or of which it does not know the value.
 
-    `fstype` as fstab has it: one of several, or `auto`, knows what any of them knows. Empty for a file
-    system without a table here.
+    `fstype` as fstab has it: one of several, or `auto`, knows what any of them knows. `release` is the kernel's,
+    as uname(2) has it. Empty for a file system without a table here.
     """
     types = list(KNOWN) if fstype == "auto" else fstype.split(",")
     if not set(types) <= set(KNOWN):
         return []
     split = _OPTION.findall(",".join(options))
-    return [option for option in split if not any(_knows(name, option) for name in types)]
+    may_be_signed = version(release) >= _SIGNS
+    return [option for option in split if not any(_knows(name, option, may_be_signed) for name in types)]
 
 
-def _knows(fstype: str, option: str) -> bool:
+def _knows(fstype: str, option: str, may_be_signed: bool) -> bool:
     name, _equals, _value = option.partition("=")
     form = KNOWN[fstype].get(name)
+    if may_be_signed and fstype in _SIGNED:
+        option = re.sub(r"=\+(?=[0-9])", "=", option)
     return option.startswith(FOR_PROGRAMS) or bool(form and form.fullmatch(option[len(name) :]))

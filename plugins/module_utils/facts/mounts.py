@@ -5,19 +5,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, observe, unknown
-from . import ext4, fstab, known_options, mount_units, mountwords, namespaces
+from . import boot_loader, ext4, fstab, known_options, mount_units, mountwords, namespaces
 from .blockstack import Blocks
+from .boot_loader import Rootflags
 from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
 from .mount_units import MountUnit
 from .mountinfo import Mount, covered, parse_mountinfo, unescape, visible, why_absent
 from .shown_options import shown, without_login
 
-_ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
 #: Options of lines that a boot goes on without.
 _MAY_FAIL = {"noauto", "nofail", "x-systemd.automount"}
 _PERSISTED = ("barrier", "data_mode", "atime")
@@ -154,8 +153,9 @@ class Mounts:
         the first access).
         """
         found = []
+        release = self.host.read("/proc/sys/kernel/osrelease").strip()
         for entry in self.fstab:
-            words = known_options.unknown_to(entry.fstype, _meant(entry.options))
+            words = known_options.unknown_to(entry.fstype, _meant(entry.options), release)
             if words:
                 found.append(
                     {
@@ -194,11 +194,6 @@ class Mounts:
         found = [way for way in (self._way(target, group[0]) for target in targets) if way]
         return found if any(way.target in here for way in found) else []
 
-    def rootflags(self) -> tuple[str, ...]:
-        """Return the options with which the initramfs mounted the root at this boot."""
-        found = _ROOTFLAGS.findall(self.host.read("/proc/cmdline"))
-        return tuple(found[-1].split(",")) if found else ()
-
     def _way(self, target: str, mount: Mount) -> Persisted | None:
         """Return what mounts the superblock of a mount at a target at the next boot, if anything does."""
         lines = fstab.find(self.fstab, target)
@@ -209,11 +204,11 @@ class Mounts:
         if len(lines) > 1:
             rows = " and ".join(str(line.row + 1) for line in lines)
             raise Unobservable(f"/etc/fstab: lines {rows} both mount {target}: leave one")
-        flags = self.rootflags() if target == "/" else ()
+        flags = boot_loader.of_the_next(self.host) if target == "/" else None
         if lines and self._names(lines[0], mount):
             return _of_line(lines[0], flags)
         # Without a line the root is still mounted: by the kernel's command line.
-        return Persisted("rootflags", "/", "/proc/cmdline of this boot", flags) if target == "/" else None
+        return Persisted("rootflags", "/", flags.source, flags.options) if flags else None
 
     def _visible(self) -> list[Mount]:
         return visible(self._table())
@@ -312,15 +307,17 @@ class Mounts:
         return shown(found[0].options) if found else None
 
 
-def _of_line(line: fstab.Entry, flags: tuple[str, ...]) -> Persisted:
+def _of_line(line: fstab.Entry, flags: Rootflags | None) -> Persisted:
     """Return what a line mounts. Raises Unobservable for words of ours that are written as escapes."""
     said = _meant(line.options)
     if mountwords.fold(said) != mountwords.fold(line.options):
         why = f"{','.join(shown(line.options))} stands for {','.join(shown(said))}: write it so"
         raise Unobservable(f"{_source(line)}: {why}")
-    # What the boot loader gives the kernel next may be another thing than what it gave this time.
-    source = f"{_source(line)}, rootflags of this boot" if flags else _source(line)
-    return Persisted("fstab", line.target, source, (*flags, *line.options))
+    if flags is None or not flags.options:
+        return Persisted("fstab", line.target, _source(line), line.options)
+    return Persisted(
+        "fstab", line.target, f"{_source(line)}, {flags.source}", (*flags.options, *line.options)
+    )
 
 
 def _source(line: fstab.Entry) -> str:

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
+from .. import bounds
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN
 from ..power.guard.paths import LICENCE
@@ -46,7 +48,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     paths = tuple(paths)
     with ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
         # All at once: what hangs may be asked for paths, superblock and cache, and costs its limit once.
-        places = pool.map(partial(_place, host), paths)
+        places = pool.map(partial(_place, host, time.monotonic() + bounds.PATIENCE_FOR_ALL), paths)
         mounted = pool.map(mounts.collect, superblocks)
         found = list(pool.map(disks.collect, names))
         placed = dict(zip(paths, places))
@@ -86,12 +88,14 @@ class _Place(NamedTuple):
     reason: str | None = None
 
 
-def _place(host: Host, path: str) -> _Place:
-    """Return where a path lies. Never raises Unobservable.
+def _place(host: Host, until: float, path: str) -> _Place:
+    """Return where a path lies; none is looked at after a time.monotonic(). Never raises Unobservable.
 
     Whoever looks at a path on a disk that hangs cannot be ended any more, and Ansible would wait for
     this process for ever. So a command with a time limit looks first; then the kernel knows the way.
     """
+    if time.monotonic() > until:
+        return _Place(reason=f"{path}: not looked at: the time for all paths of databases was over")
     try:
         host.run(["test", "-e", path])
         if not host.exists(path):
@@ -113,8 +117,13 @@ def _links(host: Host, directory: str) -> tuple[str, ...]:
     found = host.run(argv)
     if found.rc != 0:
         raise Unobservable(" ".join(found.stderr.split()) or f"find {directory}: exit {found.rc}")
+    links = found.stdout.split("\0")[:-1]
+    if len(links) > bounds.LINKS:
+        raise Unobservable(
+            f"{directory}: seen {len(links)} links to directories in it; wanted at most {bounds.LINKS}"
+        )
     # The command has followed each of them.
-    return tuple(dict.fromkeys(map(host.resolve, sorted(found.stdout.split("\0")[:-1]))))
+    return tuple(dict.fromkeys(map(host.resolve, sorted(links))))
 
 
 def _superblocks(mounts: Mounts) -> list[Superblock]:

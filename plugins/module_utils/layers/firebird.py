@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Optional
 
 from ..engines import trust
 from ..engines.firebird import PROGRAMS
-from ..engines.firebird_databases import Database, as_owner, look_at
+from ..engines.firebird_databases import Database, look_at
 from ..engines.firebird_files import Files
 from ..engines.firebird_header import Header, next_file
 from ..engines.processes import Processes
@@ -285,7 +285,7 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
             raise ChangeFailed(f"{database.path}: {_ROOTS}")
         own = {**environment, **_lock(locks.get(str(status.user), {None}), database.path)}
         tool = _tool(host, status.user)
-        host.change([*as_owner(status), tool, *argv, database.path], environment=own)
+        host.change([*_as_user(host, status.user), tool, *argv, database.path], environment=own)
     except ChangeFailed as error:
         if not access.password:
             raise ChangeFailed(
@@ -299,6 +299,13 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
             host.change(remote, environment=environment)
         except ChangeFailed as second:
             raise ChangeFailed(f"{error}; and by the server: {second}") from second
+
+
+def _as_user(host: Host, user: int) -> list[str]:
+    try:
+        return trust.as_user(host, user)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
 
 
 def _tool(host: Host, user: int = 0) -> str:

@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..facts import fstab, mount_units, mountwords
+from ..facts import boot_loader, fstab, mount_units, mountwords
 from ..facts.mountinfo import Mount
 from ..facts.mounts import Mounts, Persisted, Superblock
 from ..facts.shown_options import shown
@@ -253,7 +253,7 @@ def _image(reader: Mounts, group: list[Mount], fstype: str) -> Image:
         fstype,
         found is None or found.journal != "none",
         found.options if found else (),
-        reader.rootflags() if is_root else None,
+        boot_loader.of_this_boot(reader.host) if is_root else None,
     )
 
 

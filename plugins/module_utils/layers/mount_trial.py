@@ -81,11 +81,10 @@ def try_options(host: Host, image: Image, options: tuple[str, ...]) -> None:
             host.change(replay)
     except ChangeFailed as error:
         said = ",".join(shown(options))
-        why = error.said if isinstance(error, CommandFailed) else str(error)
         raise ChangeFailed(
             f"options {said} for {image.fstype}{_with_defaults(image)}: the running kernel did not"
             " mount a test image with them, so fstab, mount units and superblock stay as they are; take out"
-            f" what it refuses: {why.replace(','.join(_of_image(options)), ','.join(shown(_of_image(options))))}"
+            f" what it refuses: {_refusal(error, options)}"
         ) from error
     finally:
         host.change(["rm", "-rf", DIRECTORY])
@@ -109,3 +108,11 @@ def _mkfs(host: Host, fstype: str, journal: bool) -> list[str]:
     features = [] if journal or fstype == "ext2" else ["-O", "^has_journal"]
     # The kernel mounts no image with ext4's own features as ext3 or ext2.
     return [f"mkfs.{fstype}", "-q", "-F", *features, _IMAGE, "16M"]
+
+
+def _refusal(error: ChangeFailed, options: tuple[str, ...]) -> str:
+    """Return what the kernel or a command said of a trial, without passwords among its options."""
+    if isinstance(error, CommandFailed):
+        return error.said
+    tried = _of_image(options)
+    return str(error).replace(",".join(tried), ",".join(shown(tried)))

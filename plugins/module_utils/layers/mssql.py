@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..engines import mssql, trust
 from ..host import ChangeFailed, Host, Unobservable
-from . import originals, ownership, servers
+from . import originals, servers
 from .layer import Change, verify
 from .servers import Target
 
@@ -214,7 +214,7 @@ def _runner(host: Host) -> list[str]:
             raise Unobservable(f"{mssql.HOME}: it is not there")
         if home.status.user:
             _expect_owner(host, home.status.user)
-            return ownership.as_user(host, home.status.user)
+            return trust.as_user(host, home.status.user)
         why = trust.weakness(host, mssql.HOME)
     except Unobservable as error:
         raise ChangeFailed(f"as whom {TOOL} is to run cannot be told: {error}") from error

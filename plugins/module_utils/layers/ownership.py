@@ -32,18 +32,6 @@ def user_of(host: Host, pids: Collection[int], path: str) -> int:
     return trust.statuses(host, [path])[path].owner
 
 
-def as_user(host: Host, uid: int) -> list[str]:
-    """Return what to put before a command so that it runs as a user, with that user's groups.
-
-    Raises Unobservable for one without a name.
-    """
-    result = host.run(["getent", "passwd", str(uid)])
-    fields = result.stdout.rstrip("\n").split(":")
-    if result.rc != 0 or len(fields) < 4 or not fields[3].isdigit():
-        raise Unobservable(f"user {uid} has no name: getent passwd finds none")
-    return ["setpriv", f"--reuid={uid}", f"--regid={fields[3]}", "--init-groups", "--"]
-
-
 def writer(host: Host, path: str, uid: int, inside: Iterable[str], names: Collection[str]) -> int:
     """Return the user as whom a file is written: 0, or `uid`, as whom its server runs.
 
@@ -55,6 +43,23 @@ def writer(host: Host, path: str, uid: int, inside: Iterable[str], names: Collec
         return _writer(host, path, uid, inside, names)
     except Unobservable as error:
         raise ChangeFailed(f"{path}: {error}; run again when that can be told") from error
+
+
+def expect_roots(host: Host, path: str) -> None:
+    """Raise ChangeFailed where others than root may change what runs as root: a path, or as much of the way to it
+    as is there."""
+    there = normal(path)
+    while not host.exists(there):
+        there = posixpath.dirname(there)
+    try:
+        why = trust.weakness(host, there)
+    except Unobservable as error:
+        raise ChangeFailed(f"{path}: {error}; run again when that can be told") from error
+    if why:
+        raise ChangeFailed(
+            f"{path}: seen that others than root may change it ({why}), wanted root alone: what lies there runs as"
+            " root; chown and chmod it, then run again"
+        )
 
 
 def is_inside(host: Host, directory: str, inside: Iterable[str]) -> bool:

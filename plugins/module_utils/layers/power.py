@@ -225,6 +225,8 @@ def _plan_apcupsd(host: Host, monitor: Monitor, settings: Target) -> Work:
     kept: dict[str, str] = {}
     command = str(settings.get("notify_command", HOOK))
     edits = _hook(host, {"notify_command": command}, changes)
+    for path in (command, power_apcupsd.KEPT):
+        ownership.expect_roots(host, path)  # apcupsd runs what is there as root.
     for event in power_apcupsd.EVENTS:
         path = f"{directory}/{event}"
         theirs, ours = _text(host, path), power_apcupsd.script(event, command)
@@ -283,6 +285,9 @@ def _chain(host: Host, before_us: str | None, changes: list[Change]) -> list[Edi
 def _hook(host: Host, settings: Target, changes: list[Change]) -> list[Edit]:
     """Return the edit that puts our hook there before anything runs it."""
     command = settings.get("notify_command")
+    if command == HOOK:
+        ownership.expect_roots(host, HOOK)
+        ownership.expect_roots(host, CHAINED)
     if command is None or host.exists(str(command)):
         return []
     if command != HOOK:

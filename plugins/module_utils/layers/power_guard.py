@@ -19,6 +19,7 @@ from ..power.guard.eyes import Clock
 from ..power.guard.installed import ABSENT, CURRENT, MODES, files, seen
 from ..power.guard.licence import Licence
 from ..power.guard.together import together
+from . import ownership
 from .layer import Change, verify
 
 #: A guard that runs, whatever it does with the barriers.
@@ -156,18 +157,7 @@ def _expect_roots(host: Host) -> None:
             " /usr/bin/python3 is"
         ) from error
     for path in _WAY:
-        there = path
-        while not host.exists(there):
-            there = posixpath.dirname(there)
-        try:
-            why = trust.weakness(host, there)
-        except Unobservable as error:
-            raise ChangeFailed(f"{path}: {error}; run again when that can be told") from error
-        if why:
-            raise ChangeFailed(
-                f"{path}: seen that others than root may change it ({why}), wanted root alone: what lies there runs as"
-                " root; chown and chmod it, then run again"
-            )
+        ownership.expect_roots(host, path)
 
 
 def _licence(host: Host) -> tuple[Licence | None, str]:

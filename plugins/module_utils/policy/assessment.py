@@ -280,8 +280,8 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         guarded = guarded.withheld(storage["licensed"])
     rows = list(guarded.rows)
     for mount in mounts:
-        rows += [guarded.seen(row, mount) for row in settings.of_mount(mount, profile)]
-    rows += settings.of_fstab(storage["fstab_refused"], mounts)
+        rows += [guarded.seen(row, mount) for row in settings.of_mount(mount, profile, storage["kernel"])]
+    rows += settings.of_fstab(storage["fstab_refused"], mounts, storage["kernel"])
     for disk in disks:
         word = requirements.vouches(profile, disk, words)
         rows += settings.of_disk(disk, profile, word.sentence if word else None)

@@ -262,7 +262,7 @@ def _why(verdict: str, name: str, running: str, persisted: str, rule: Rule, seen
     if verdict == "drift_running":
         return f"{name} is {running}: {rule.meaning(running)}"
     if verdict == "pending":
-        return f"the server runs with {running} until it is restarted: {rule.means}"
+        return f"the server runs with {running} until it is restarted: {rule.meaning(running)}"
     place = f" ({seen['from']})" if seen.get("from") else ""
     return f"at its next start {name} will be {persisted}{place}: {rule.meaning(persisted)}"
 
@@ -306,7 +306,7 @@ def _override(instance: dict[str, Any], override: dict[str, Any], rule: Rule) ->
         verdict="drift_running",
         phase=None,
         evidence={"running": said, "persisted": said},
-        why=f"{override['setting']} is {value} for {override['scope']}: {rule.means}",
+        why=f"{override['setting']} is {value} for {override['scope']}: {rule.meaning(value)}",
         remedy=f"take it away where it was set: {override['remedy']}",
     )
 

@@ -58,15 +58,17 @@ def rules(
         return {}
     against = against_fua(instance, storage, honoured)
     wanted = _FLUSH if against else _FUA
+    why = f"forced flush is right here ({against[0]})" if against else "every disk below takes FUA"
     return {
         name: Rule(
             (word,),
             word,
-            _means(name, word, against),
+            f"it is neither of the two that are safe; {why}",
             loses=False,
             live=False,
             phase="loosen" if _loosens(instance, name, word) else "tighten",
             klass="performance" if _loosens(instance, name, word) else "safety",
+            meanings=tuple((other, f"{means}; {why}") for other, means in _MEANS[name].items()),
         )
         for name, word in wanted.items()
     }
@@ -212,10 +214,3 @@ def parse_version(text: str) -> tuple[int, ...] | None:
     """Return the numbers of a version like 16.0.4185.3, None for anything else."""
     found = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})+", text)
     return tuple(map(int, found[0].split("."))) if found else None
-
-
-def _means(name: str, wanted: str, against: list[str]) -> str:
-    other = {word: means for word, means in _MEANS[name].items() if word != wanted}
-    means = next(iter(other.values()), "it is neither of the two that are safe")
-    why = f"forced flush is right here ({against[0]})" if against else "every disk below takes FUA"
-    return f"{means}; {why}"

@@ -54,13 +54,13 @@ class Setting(NamedTuple):
         return row
 
 
-def of_mount(mount: dict[str, Any], profile: Profile) -> list[Setting]:
-    """Return the rows of one managed file system."""
-    rows = [_barrier(mount, profile)]
+def of_mount(mount: dict[str, Any], profile: Profile, release: str) -> list[Setting]:
+    """Return the rows of one managed file system; `release` is the kernel's."""
+    rows = [_barrier(mount, profile, release)]
     if mount["fstype"] not in ("xfs", "btrfs"):
-        rows.append(_data_mode(mount, profile))
+        rows.append(_data_mode(mount, profile, release))
     if profile.atime != "keep" and mount["fstype"] != "raw":
-        rows.append(_atime(mount, profile))
+        rows.append(_atime(mount, profile, release))
     return rows
 
 
@@ -76,11 +76,11 @@ def of_disk(disk: dict[str, Any], profile: Profile, vouched: str | None = None) 
     return [*owed, cache, _kernel_belief(disk, profile, cache.phase)]
 
 
-def of_fstab(lines: list[dict[str, Any]], mounts: list[dict[str, Any]]) -> list[Setting]:
+def of_fstab(lines: list[dict[str, Any]], mounts: list[dict[str, Any]], release: str) -> list[Setting]:
     """Return a row for each line or unit whose options keep the boot or a managed mount from coming up.
 
     `lines` are the facts of fstab's lines with options that no file system of their type knows; `mounts`
-    are the managed ones.
+    are the managed ones; `release` is the kernel's.
     """
     managed = {target: mount for mount in mounts for target in mount["targets"]}
     found = [
@@ -92,7 +92,7 @@ def of_fstab(lines: list[dict[str, Any]], mounts: list[dict[str, Any]]) -> list[
     ]
     for mount in mounts:
         source = _place(mount)
-        words = known_options.unknown_to(mount["fstype"], mount["options_boot"] or ())
+        words = known_options.unknown_to(mount["fstype"], mount["options_boot"] or (), release)
         if "/systemd/" in source and words and not _is_mended(mount, words):
             found.append(_refused(source, mount["target"], mount["fstype"], words, False))
     return found
@@ -246,7 +246,7 @@ def satisfies(setting: str, seen: str, wanted: str) -> bool:
     return seen == wanted or (setting == "data_mode" and (seen, wanted) == ("journal", "ordered"))
 
 
-def _barrier(mount: dict[str, Any], profile: Profile) -> Setting:
+def _barrier(mount: dict[str, Any], profile: Profile, release: str) -> Setting:
     can_be_off = "barrier" in mountwords.SETTINGS_OF.get(mount["fstype"], ())
     wanted = profile.barrier if can_be_off else "on"
     why = {
@@ -254,15 +254,15 @@ def _barrier(mount: dict[str, Any], profile: Profile) -> Setting:
         "on": f"{mount['target']} flushes the disk at each commit",
         "refused": f"the next boot cannot mount {mount['target']}: its options are not known to XFS",
     }
-    return _mount_row(mount, "barrier", wanted, why)
+    return _mount_row(mount, "barrier", wanted, why, release)
 
 
-def _data_mode(mount: dict[str, Any], profile: Profile) -> Setting:
+def _data_mode(mount: dict[str, Any], profile: Profile, release: str) -> Setting:
     why = {
         "writeback": f"after a crash, files on {mount['target']} may show old blocks' content",
         "none": f"{mount['target']} has no journal: nothing is known to bring it back after a crash",
     }
-    row = _mount_row(mount, "data_mode", profile.data_mode, why, live=False)
+    row = _mount_row(mount, "data_mode", profile.data_mode, why, release, live=False)
     named = mountwords.fold(mount["options_boot"] or ()).get("data_mode")
     if "/" in mount["targets"] and row.phase and named:
         # Changed there, it would fail the remount at boot and leave the root read-only.
@@ -272,20 +272,35 @@ def _data_mode(mount: dict[str, Any], profile: Profile) -> Setting:
         )
         return row._replace(phase=None, remedy=remedy)
     mode = profile.data_mode if row.phase else row.persisted
-    conflict = ext4.refused_with(mode, mount["options_boot"] or ())
+    kernel, conflict = _conflict(mount, mode, release)
     if conflict:
-        return _conflicting(row, mount, mode, conflict)
+        return _conflicting(row, mount, kernel, conflict)
     if "none" in (row.running, row.persisted):
         # data= cannot be set without a journal, and no rule here calls that safe.
         return row._replace(verdict=UNKNOWN, phase=None, why=why["none"], remedy="add a journal: tune2fs -j")
     return row
 
 
-def _conflicting(row: Setting, mount: dict[str, Any], mode: str, options: list[str]) -> Setting:
-    """A mode that the kernel refuses in company: the next boot leaves / read-only, others unmounted."""
+def _conflict(mount: dict[str, Any], mode: str, release: str) -> tuple[str, list[str]]:
+    """Return what the kernel does not do at the next boot, in words, and the options that ask for it."""
+    options = mount["options_boot"] or []
+    refused = ext4.refused_with(mode, options)
+    if refused:
+        return f"refuses data={mode} together with", refused
+    if "/" not in mount["targets"] or mode == UNKNOWN:
+        return "", []
+    # What the line says comes last. Of one about another place of the root nothing is known to come first.
+    line = mount["options_fstab"] or []
+    count = len(options) - len(line)
+    first, line = (options[:count], line) if options[count:] == line else ([], options)
+    return "makes / writable only without", ext4.refused_at_boot(mode, first, line, release)
+
+
+def _conflicting(row: Setting, mount: dict[str, Any], kernel: str, options: list[str]) -> Setting:
+    """What the kernel refuses: the next boot leaves / read-only, others unmounted. `kernel`: what it does."""
     said = ", ".join(options)
     source = _place(mount)
-    why = f"the kernel refuses data={mode} together with {said}, which {source} names for {mount['target']}"
+    why = f"the kernel {kernel} {said}, which {source} names for {mount['target']}"
     remedy = f"take {said} out of {source}, then run again"
     if row.phase:
         return row._replace(phase=None, why=f"{row.why}; {why}", remedy=remedy)
@@ -293,9 +308,9 @@ def _conflicting(row: Setting, mount: dict[str, Any], mode: str, options: list[s
     return row._replace(verdict="drift_persisted", why=why, remedy=remedy)
 
 
-def _atime(mount: dict[str, Any], profile: Profile) -> Setting:
+def _atime(mount: dict[str, Any], profile: Profile, release: str) -> Setting:
     why = {"relatime": f"reading a file on {mount['target']} can write to the disk"}
-    return _mount_row(mount, "atime", profile.atime, why, klass="performance")
+    return _mount_row(mount, "atime", profile.atime, why, release, klass="performance")
 
 
 def _mount_row(
@@ -303,6 +318,7 @@ def _mount_row(
     setting: str,
     wanted: str,
     why: dict[str, str],
+    release: str,
     live: bool = True,
     klass: str = "safety",
 ) -> Setting:
@@ -334,19 +350,19 @@ def _mount_row(
         why=reason(verdict, setting, (running, persisted), why, evidence),
         remedy=_mount_remedy(mount, verdict, phase, persisted),
     )
-    stuck = _refused_still(mount, setting, wanted) if phase and verdict == "drift_persisted" else []
+    stuck = _refused_still(mount, setting, wanted, release) if phase and verdict == "drift_persisted" else []
     if stuck:
         said = f"correct or take out {', '.join(stuck)} in {_place(mount)}"
         return row._replace(phase=None, remedy=said)
     return row
 
 
-def _refused_still(mount: dict[str, Any], setting: str, wanted: str) -> list[str]:
+def _refused_still(mount: dict[str, Any], setting: str, wanted: str, release: str) -> list[str]:
     """Return the options that the kernel would refuse in what a run would write for a setting."""
     fstype = mount["fstype"]
     kept = mountwords.drop(tuple(mount["options_boot"] or ()), mountwords.REFUSED_BY.get(fstype, ()))
     words = {setting: wanted} if setting in mountwords.SETTINGS_OF[fstype] else {}
-    return known_options.unknown_to(fstype, mountwords.replace(kept, words, fstype))
+    return known_options.unknown_to(fstype, mountwords.replace(kept, words, fstype), release)
 
 
 def _place(mount: dict[str, Any]) -> str:

@@ -10,10 +10,14 @@ What is not read by the policy, and facts that are new, are left alone.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Iterator
+import reprlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Union
 
+from .. import bounds
 from ..facts import mountwords
 from ..facts.caches import CONTROLS
 from ..facts.kinds import KINDS
@@ -138,6 +142,7 @@ _MOUNT = {
     },
     "options_running": _each(_TEXT, "a list of text"),
     "options_boot": _OPTIONS,
+    "options_fstab": _OPTIONS,
     "hidden_in": _or_none(_NAME),
     "disks": Leaf(lambda value: value == UNKNOWN or _NAMES.fits(value), f"a list of names, or {UNKNOWN}"),
     "disks_seen": _NAMES,
@@ -160,6 +165,7 @@ _MOUNT = {
 }
 _STORAGE = {
     "time": _TEXT,
+    "kernel": _pattern(r"\d+\.\d+.*", "a release of the kernel"),
     "disks": [_DISK],
     "mounts": [_MOUNT],
     "virtualization": _WORD,
@@ -300,15 +306,37 @@ def faults(storage: Any, engines: Any, power: Any = None) -> list[str]:
     `storage` is `durable_storage`, `engines` is `durable_engines`, `power` is `durable_power`, None where nobody
     asked for it.
     """
-    found = [*_misfits("durable_storage", storage, _STORAGE), *_misfits("durable_engines", engines, _ENGINES)]
+    told = _misfits("durable_storage", storage, _STORAGE), _misfits("durable_engines", engines, _ENGINES)
+    found = _first(*told, _misfits("durable_power", power, _POWER) if power is not None else ())
+    return found or _first(_too_many(storage, engines)) or _first(_of_what_fits(storage, engines, power))
+
+
+def _first(*faults: Iterable[str]) -> list[str]:
+    """Return as many faults as anybody reads: a host may tell millions of things that are wrong."""
+    return list(itertools.islice(itertools.chain(*faults), bounds.FAULTS))
+
+
+def _too_many(storage: dict[str, Any], engines: dict[str, Any]) -> Iterator[str]:
+    """Yield what there is more of than a host can have: each is held against the others."""
+    for where, rows, most in (
+        ("durable_storage.disks", storage["disks"], bounds.DEVICES),
+        ("durable_storage.mounts", storage["mounts"], bounds.DEVICES),
+        # Stopped ones come on top.
+        ("durable_engines.engines", engines["engines"], 2 * bounds.INSTANCES),
+    ):
+        if len(rows) > most:
+            yield f"{where}: seen {len(rows)}; wanted at most {most}"
+
+
+def _of_what_fits(
+    storage: dict[str, Any], engines: dict[str, Any], power: dict[str, Any] | None
+) -> Iterator[str]:
+    """Yield what is wrong with facts whose fields have their shape."""
+    yield from _contradictions(storage)
+    for number, instance in enumerate(engines["engines"]):
+        yield from _of_instance(f"durable_engines.engines[{number}]", instance)
     if power is not None:
-        found += _misfits("durable_power", power, _POWER)
-    if not found:
-        found += _contradictions(storage)
-        for number, instance in enumerate(engines["engines"]):
-            found += _of_instance(f"durable_engines.engines[{number}]", instance)
-        found += _of_power(power) if power is not None else ()
-    return found
+        yield from _of_power(power)
 
 
 def _of_instance(where: str, instance: dict[str, Any]) -> Iterator[str]:
@@ -361,15 +389,15 @@ def _is_met(budget: dict[str, Any]) -> bool:
 def _misfits(where: str, value: Any, shape: Shape) -> Iterator[str]:
     if isinstance(shape, Leaf):
         if not shape.fits(value):
-            yield f"{where}: seen {value!r}; wanted {shape.wanted}"
+            yield f"{where}: seen {_shown(value)}; wanted {shape.wanted}"
     elif isinstance(shape, list):
         if not isinstance(value, list):
-            yield f"{where}: seen {value!r}; wanted a list"
+            yield f"{where}: seen {_shown(value)}; wanted a list"
             return
         for number, item in enumerate(value):
             yield from _misfits(f"{where}[{number}]", item, shape[0])
     elif not isinstance(value, dict):
-        yield f"{where}: seen {value!r}; wanted a mapping"
+        yield f"{where}: seen {_shown(value)}; wanted a mapping"
     else:
         for name, inner in shape.items():
             if name in value:
@@ -378,9 +406,17 @@ def _misfits(where: str, value: Any, shape: Shape) -> Iterator[str]:
                 yield f"{where}.{name}: seen nothing; wanted it"
 
 
+def _shown(value: Any) -> str:
+    """Return a value as Python writes it, the middle left out of what is very long."""
+    shown = reprlib.Repr()
+    shown.maxstring = shown.maxother = 300
+    shown.maxlist = shown.maxdict = 20
+    return shown.repr(value)
+
+
 def _contradictions(storage: dict[str, Any]) -> Iterator[str]:
-    names = [disk["name"] for disk in storage["disks"]]
-    for name in sorted({name for name in names if names.count(name) > 1}):
+    names = Counter(disk["name"] for disk in storage["disks"])
+    for name in sorted(name for name, count in names.items() if count > 1):
         yield f"disk {name}: seen twice"
     for mount in storage["mounts"]:
         yield from (f"{mount['target']}: {fault}" for fault in _contradicted(mount))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from ..facts import boot_loader as boot_loader_file
 from ..facts import fstab as fstab_file
 from ..facts import known_options
 from ..facts.shown_options import HIDDEN, KEYS, OPTIONS, PATHS, PLAIN, PRIVATE, is_flag
@@ -159,9 +160,23 @@ def command_line(text: str, names: Identities) -> str:
             kept.append(f"rootflags={options(value, names)}")
         elif key == "rootfstype":
             kept.append(f"rootfstype={_fstypes(value, [], names)}")
-        elif word in ("ro", "rw"):
+        elif word in ("ro", "rw", *boot_loader_file.REPAIR) or word in ("$kernelopts", "${kernelopts}"):
             kept.append(word)
     return " ".join(kept) + "\n"
+
+
+def boot_loader(text: str, names: Identities) -> str:
+    """Return a boot loader's configuration: what its kernels are told about the root, and variables that hold that."""
+    kept = []
+    for line in text.split("\n"):
+        command, said = [*line.split(None, 1), "", ""][:2]
+        variable = re.fullmatch(r"""\s*(?:set\s+)?(kernelopts|default_kernelopts)=["']?(.*?)["']?""", line)
+        if variable:
+            kept.append(f'{variable[1]}="{command_line(variable[2], names).rstrip()}"')
+        else:
+            known = re.fullmatch(r"linux(?:16|efi)?|module2?|options", command)
+            kept.append(f"{command} {command_line(said, names)}".rstrip() if known else "")
+    return "\n".join(kept)
 
 
 def unit(text: str, names: Identities) -> str:

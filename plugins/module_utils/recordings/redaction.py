@@ -30,6 +30,7 @@ _WORDS = """
 /proc/self/mountinfo /proc/filesystems /proc/cmdline /proc/mdstat /proc/swaps /proc/fs/ext4/options /proc/comm
 /proc/sys/kernel/random/boot_id osrelease ns/mnt /sys/block /sys/dev/block /sys/class/block /sys/devices/virtual
 /sys/module/parameters /dev/disk/by-id /dev/disk/by-uuid by-partuuid by-partlabel by-label by-path by-diskseq azure cloud
+/boot/grub/grub.cfg /boot/grub2/grubenv /boot/efi/loader/entries kernelopts
 /dev/mapper /dev/md /dev/block /dev/null /etc/fstab /etc/udev/rules.d/99-durable-dbhost-write-cache.rules io-scheduler
 /etc/systemd/system.control/ /etc/systemd/system/ multi-user.target.wants requires local-fs.target remote-fs.target
 /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system /lib/systemd/system
@@ -70,6 +71,7 @@ def _unit(text: str, names: Identities) -> str:
 
 _BLOCK = r"/sys/(?:block|class/block|dev/block|devices)/.*"
 _SYSTEMD = r"(?:/etc|/run|/usr/local/lib|/usr/lib|/lib)/systemd/system(?:\.control)?"
+_ENTRIES = r"/(?:boot|efi|boot/efi)/loader/entries"
 _TUNED = r"(?:/etc|/usr/lib)/tuned"
 #: Path -> what is kept of the file. The first that matches the whole path counts.
 _FILES: tuple[tuple[str, _Rule], ...] = (
@@ -78,6 +80,7 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (r"/proc/(?:filesystems|mdstat)|/proc/sys/kernel/osrelease", _as_is),
     (r"/proc/sys/kernel/random/boot_id|/etc/machine-id|/proc/sys/kernel/hostname", _identity),
     (r"/proc/cmdline", mounts.command_line),
+    (rf"/boot/grub2?/(?:grub\.cfg|grubenv)|{_ENTRIES}/.*\.conf", mounts.boot_loader),
     (r"/proc/fs/(?:ext4|ext3|jbd2)/.*/options", mounts.option_lines),
     (r"/etc/fstab|/proc/(?:self/)?mounts", mounts.fstab),
     (rf"{_BLOCK}/dm/uuid", _mapped),
@@ -106,7 +109,7 @@ _DIRECTORIES = (
     (r"/sys/class/(?:nvme|nvme-subsystem|scsi_host|scsi_disk)(?:/.*)?", r".*"),
     (r"/dev/(?:disk|mapper|md|block)(?:/.*)?", r".*"),
     (_SYSTEMD, r".*\.(?:mount|mount\.d|wants|requires)|.*durable-dbhost.*"),
-    (rf"{_SYSTEMD}/.*\.mount\.d", r".*\.conf"),
+    (rf"{_SYSTEMD}/.*\.mount\.d|{_ENTRIES}", r".*\.conf"),
     (rf"{_SYSTEMD}/.*\.(?:wants|requires)", r".*\.mount|.*durable-dbhost.*"),
     (r"/(?:run|var/lib)/durable-dbhost(?:/.*)?", r".*"),
 )

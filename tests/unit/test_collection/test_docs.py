@@ -17,6 +17,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
 
 ROOT = Path(__file__).resolve().parents[3]
+#: Pages that people read.
+PAGES = (
+    *ROOT.glob("*.md"),
+    *(path for room in ("docs", "roles", "tests", "lab") for path in (ROOT / room).rglob("*.md")),
+)
 
 
 def table(path: str, first: str) -> list[list[str]]:
@@ -141,3 +146,29 @@ def test_every_test_that_the_trust_page_names_is_there() -> None:
 def test_the_readme_and_the_security_policy_lead_to_the_trust_page() -> None:
     for path in ("README.md", "SECURITY.md"):
         assert "(docs/trust.md)" in (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_the_readme_is_short_and_needs_no_checkout() -> None:
+    """Galaxy shows it to people who have the tarball alone."""
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 900
+    assert not re.findall(r"^make |`make ", text, re.M)
+
+
+@pytest.mark.parametrize("page", sorted(str(path.relative_to(ROOT)) for path in PAGES))
+def test_each_link_of_a_page_leads_somewhere(page: str) -> None:
+    path = ROOT / page
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if not re.match(r"https?:", target):
+            file, _hash, heading = target.partition("#")
+            found = path if not file else path.parent / file
+            assert found.exists(), target
+            assert not heading or heading in anchors(found), target
+
+
+def anchors(path: Path) -> set[str]:
+    """Return what can be linked to in a page: its headings as forges spell them, and anchors that are written out."""
+    text = path.read_text()
+    headings = re.findall(r"^#+ +(.+)$", text, re.M)
+    spelled = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return spelled | set(re.findall(r'<a (?:id|name)="([^"]+)"', text))

@@ -299,3 +299,12 @@ def test_a_role_that_was_given_nothing_to_do_is_refused(role: str) -> None:
     cases = [([], "present", False), ([{}], "present", True), ([], "released", True)]
     for targets, state, fine in cases:
         assert holds(**{f"{role}_targets": targets, f"{role}_state": state}) is fine
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "playbooks").glob("*.yml")), ids=lambda path: path.stem)
+def test_no_playbook_passes_by_looking_at_no_host(path: Path) -> None:
+    for play in tasks(str(path.relative_to(ROOT))):
+        if "ansible.builtin.import_playbook" not in play:
+            assert play["hosts"].startswith(
+                "{{ lookup('durable.dbhost.hosts', durable_hosts | default('all')) }}"
+            )

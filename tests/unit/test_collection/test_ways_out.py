@@ -94,6 +94,19 @@ def test_nobody_writes_to_a_standard_stream_by_its_number(path: Path) -> None:
             assert "write" in DOORS.get(str(path.relative_to(ROOT)), set())
 
 
+@pytest.mark.parametrize(
+    "path",
+    files("modules", "module_utils", "action", "plugin_utils"),
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_nobody_calls_a_text_laid_out_by_himself(path: Path) -> None:
+    calls = (
+        node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)
+    )
+    named = {getattr(node.func, "id", getattr(node.func, "attr", "")) for node in calls}
+    assert "Lines" not in named or path.name == "printable.py"
+
+
 def test_the_doors_are_there() -> None:
     for name in DOORS:
         assert (ROOT / name).exists(), name

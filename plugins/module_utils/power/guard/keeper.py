@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from ...facts.blockstack import Blocks
 from ...facts.ext4 import Superblock
 from ...facts.filesystems import EXT, FileSystems
-from ...facts.mountinfo import Mount, parse_mountinfo, visible
+from ...facts.mountinfo import Mount, covered, parse_mountinfo, visible, why_absent
 from ...flush import flush_disk, is_owed, owe, takes_flushes
 from ...host import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
 from ...remount import expect_nothing_cached, set_barrier
@@ -37,9 +37,12 @@ def find(host: Host, systems: FileSystems, target: str) -> tuple[Mount, Superblo
 
     Raises ChangeFailed with the reason where it cannot.
     """
-    mount = next((mount for mount in _mounted(host) if mount.target == target), None)
+    table = _table(host)
+    types = {mount.target: mount.fstype for mount in visible(table)}
+    mount = next((mount for mount in visible(table) if mount.target == target), None)
     if mount is None:
-        raise ChangeFailed(f"{target}: nothing is mounted there; wanted a mounted file system")
+        hidden = {mount.target: cover.target for mount, cover in covered(table)}
+        raise ChangeFailed(f"{target}: {why_absent(target, hidden, types)}; wanted a mounted file system")
     if mount.fstype not in LOOSENED:
         raise ChangeFailed(f"{target}: seen {mount.fstype}, wanted {' or '.join(LOOSENED)}")
     if "ro" in (*mount.options, *mount.super_options):
@@ -53,8 +56,12 @@ def find(host: Host, systems: FileSystems, target: str) -> tuple[Mount, Superblo
 
 
 def _mounted(host: Host) -> list[Mount]:
+    return visible(_table(host))
+
+
+def _table(host: Host) -> list[Mount]:
     try:
-        return visible(parse_mountinfo(host.read("/proc/self/mountinfo")))
+        return parse_mountinfo(host.read("/proc/self/mountinfo"))
     except (Unobservable, ValueError) as error:
         raise ChangeFailed(f"/proc/self/mountinfo: {error}") from error
 

@@ -28,7 +28,7 @@ from .fake_proc import DSYNC, RDWR, FakeProcess, ProcHost
 
 #: The device of the disk that fake_proc has mounted on /data.
 DEVICE = os.makedev(8, 17)
-OWNER = 150
+OWNER, PERSON = 150, 1000
 PASSWORD = "secret word"
 FORCED, READ_ONLY, SHADOW, BACKUP, SHUT = 0x2, 0x20, 0x1, 0x400, 0x1000
 
@@ -73,7 +73,7 @@ class Server:
 class FirebirdHost(ProcHost):
     """The machine. `databases`: path -> file; `locks`: (pid, path); `lie`: gfix says that it did, and did not;
     `opened_by`: a process that opens a database while gfix changes it; `accounts`: numbers of users that
-    have a name.
+    have a name, beside those up to 1000.
     """
 
     def __init__(self, *processes: FakeProcess, **databases: FakeDatabase) -> None:
@@ -118,7 +118,8 @@ class FirebirdHost(ProcHost):
             raise Unobservable(f"{' '.join(argv)}: no answer within {timeout:g} s")
         if argv[:2] == ["getent", "passwd"]:
             self.asked.append(tuple(argv))
-            return Result(0 if argv[2] in self.accounts else 2, "", "")
+            known = argv[2] in self.accounts or int(argv[2]) <= PERSON
+            return Result(0, f"u:x:{argv[2]}:{argv[2]}::/:\n", "") if known else Result(2, "", "")
         if argv[0] == "setpriv" or argv[-1] == "-z":
             self.asked.append(tuple(argv))
             raise Unobservable(f"{argv[0]}: No such file or directory")
@@ -148,7 +149,7 @@ class FirebirdHost(ProcHost):
     def _gfix(self, database: FakeDatabase, ids: list[str], word: str, remote: str) -> None:
         if database.flags & SHUT or database.flags & READ_ONLY:
             raise ChangeFailed("gfix: exit 1: attempted update on read-only database")
-        if not remote and ids != [f"--reuid={OWNER}", "--regid=150", "--clear-groups"]:
+        if not remote and ids != [f"--reuid={OWNER}", f"--regid={OWNER}", "--init-groups"]:
             raise ChangeFailed("gfix: exit 1: Permission denied -/tmp/firebird/")
         if remote and not self.server.answers:
             raise ChangeFailed("gfix: exit 1: Failed to establish a connection.")

@@ -347,8 +347,9 @@ class TestRights:
 
     @pytest.mark.parametrize(("mode", "readable"), [(0o1777, True), (0o777, False), (0o755, True)])
     def test_where_everybody_may_write_anybody_may_have_put_it(
-        self, mode: int, readable: bool, host: Host, top: Path
+        self, mode: int, readable: bool, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(foreign, "_are_links_protected", lambda: True)
         shared = home(top, 0, mode, "shared")
         put(shared / "x")
         link(shared / "of eve", top / "secret")
@@ -361,6 +362,15 @@ class TestRights:
         if mode != 0o755:
             with pytest.raises(Unobservable, match="may not read it"):
                 text(host, shared / "of eve")
+
+    def test_where_links_are_not_protected_a_sticky_directory_is_like_any_other(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shared = home(top, 0, 0o1777, "shared")
+        put(shared / "x")
+        monkeypatch.setattr(foreign, "_are_links_protected", lambda: False)
+        with pytest.raises(Unobservable, match="may not read it"):
+            text(host, shared / "x")
 
     def test_where_a_group_may_write_what_it_may_read_is_read(self, host: Host, top: Path) -> None:
         shared = home(top, 0, 0o775, "shared")
@@ -377,9 +387,10 @@ class TestRights:
     ) -> None:
         """And nothing of this host's that its root may have mounted there."""
         users = [(0, 100000, 65536)]
-        monkeypatch.setattr(foreign, "_users_of", lambda root: users if root else [])
+        monkeypatch.setattr(foreign, "_PROC", str(top))
+        monkeypatch.setattr(foreign, "_users_of", lambda _process: users)
         monkeypatch.setattr(
-            foreign, "_identity", lambda _root, user: foreign.Identity(user, foreign._NOBODY, ())
+            foreign, "_inside", lambda _process, user: foreign.Identity(user, foreign._NOBODY, ())
         )
         root = home(top, 100000, 0o755, "root")
         inner = home(root, 100999, 0o700, "data")
@@ -395,11 +406,31 @@ class TestRights:
             with pytest.raises(Unobservable, match="chosen by user 100000, who may not read it"):
                 text(host, path, where)
 
+    def test_users_and_directory_are_of_one_process_and_the_directory_is_opened_first(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its number may be another's by then, and a process can take users of its own at any moment."""
+        monkeypatch.setattr(foreign, "_PROC", str(top))
+        for name, users in (("7", f"0 {EVE} 1\n"), ("of another", "0 0 4294967295\n")):
+            process = home(top, EVE, name=name)
+            root = home(process, EVE, name="root")
+            put(root / "my.cnf", "root's own")
+            (process / "uid_map").write_text(users)
+            (process / "status").write_text(f"Uid:\t0\t{EVE}\t0\t0\nGid:\t0\t7\t0\t0\nGroups:\t \n")
+
+        def swap() -> None:
+            os.rename(top / "7", top / "gone")
+            os.rename(top / "of another", top / "7")
+
+        swapped(monkeypatch, lambda path, _flags: path == "uid_map", swap)
+        with pytest.raises(Unobservable, match=f"chosen by user {EVE}, who may not read it"):
+            text(host, "/my.cnf", f"{top}/7/root")
+
     @pytest.mark.parametrize("users", ["0 1000 1", "1000 1000 1", "0 1000 1\n1 100000 65536"])
     def test_whoever_makes_a_namespace_is_its_root(self, users: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """Any user can make one, and mount there what he may not read."""
-        monkeypatch.setattr(foreign, "_said", lambda _root, _name: users.split("\n"))
-        tree = foreign._Tree("/proc/7/root")
+        monkeypatch.setattr(foreign, "_said", lambda _process, _name: users.split("\n"))
+        tree = foreign._Tree(7)
         assert (tree._chief, tree._has(1000), tree._has(0)) == (1000, True, False)
 
     def test_what_is_in_a_namespace_that_a_user_made(self, host: Host, top: Path) -> None:
@@ -431,7 +462,7 @@ class TestRights:
         self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(foreign, "_PROC", str(top))
-        with pytest.raises(Unobservable, match="its process cannot be read: No such file"):
+        with pytest.raises(Unobservable, match="No such file"):
             text(host, "/etc/passwd", f"{top}/4711/root")
         root = home(top, EVE, name="root")
         put(root / "x", user=EVE)
@@ -509,6 +540,10 @@ class TestTime:
         for thread in threads:
             thread.join()
         assert wrong == []
+
+    def test_nobody_waits_longer_for_another_s_question(self, host: Host, top: Path) -> None:
+        with seam._READER._lock, pytest.raises(NoAnswer, match=r"no answer within 0\.1 s"):
+            host.locate(str(top), timeout=0.1)
 
     def test_it_ends_with_its_parent_and_keeps_no_output_open(self, top: Path) -> None:
         """Whoever runs a module waits for the end of its output, also where a disk hangs."""

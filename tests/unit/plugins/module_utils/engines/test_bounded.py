@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import bounded, mariadb_options
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
+    bounded,
+    mariadb_options,
+    mariadb_words,
+    mssql,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import _OBSERVERS, collect
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird_setup import read as setup
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.instance import Instance
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.places import Place
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import LIMIT
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
 
@@ -146,8 +154,83 @@ def test_no_report_shows_what_stands_in_a_file_that_is_no_configuration() -> Non
     maria = MariaHost()
     maria.files["/etc/mysql/conf.d/x.cnf"] = SHADOW
     faircom = with_faircom(SHADOW)
-    mssql = with_mssql(SHADOW)
-    for host in (postgresql, firebird, maria, faircom, mssql):
+    for host in (postgresql, firebird, maria, faircom, with_mssql(SHADOW)):
         facts = json.dumps(collect(host, "now"))
         assert "secret" not in facts
         assert "wanted" in facts
+
+
+#: Engine -> the path of its configuration, one that is unsafe, and a setting of it with that word.
+CONFIGURATIONS = {
+    "mssql": (mssql.CONFIG, "[control]\nwritethrough = 0\n", "writethrough", "0"),
+    "faircom": ("/opt/faircom/config/ctsrvr.cfg", "COMMIT_DELAY 9\n", "COMMIT_DELAY", "9"),
+    "firebird": ("/opt/firebird/firebird.conf", "ServerMode = Classic\n", "ServerMode", "Classic"),
+    "postgresql": ("/srv/pg/postgresql.conf", "fsync = off\n", "fsync", "off"),
+}
+
+
+def persisted(root: Path, engine: str) -> tuple[str | None, str]:
+    """Return what a real container's file says of a setting, and why not."""
+    path, _text, name, _word = CONFIGURATIONS[engine]
+    place = Place("container", str(root), "/", "", "docker:1", None, {})
+    found = Instance(engine, engine, config=path, directories=(os.path.dirname(path),), begins=())
+    row = _OBSERVERS[engine](Host(), found, place).settings[name]
+    return row["persisted"], str(row["reason"])
+
+
+def spoilt(root: Path, engine: str, way: str) -> None:
+    """Put something else in the place of a container's configuration."""
+    path, text, _name, _word = CONFIGURATIONS[engine]
+    config = root / path[1:]
+    config.parent.mkdir(parents=True)
+    (root / "etc").mkdir()
+    (root / "etc/own.conf").write_text(text)
+    if way == "file":
+        config.write_text(text)
+    elif way == "pipe":
+        os.mkfifo(config)
+    elif way == "watchdog":
+        os.mknod(root / "etc/watchdog", 0o600 | stat.S_IFCHR, os.makedev(10, 130))
+        config.symlink_to("/etc/watchdog")
+    elif way == "secret":
+        (root / "etc/own.conf").chmod(0o600)
+        os.chown(config.parent, 54321, 54321)
+        config.symlink_to("/etc/own.conf")
+    else:
+        config.symlink_to({"link": "/etc/own.conf", "dangling": "/etc/none.conf", "out": str(root)}[way])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as others, and make devices")
+@pytest.mark.parametrize("engine", CONFIGURATIONS)
+@pytest.mark.parametrize(
+    ("way", "why"),
+    [
+        ("file", ""),
+        ("link", ""),
+        ("dangling", "a link on the way leads to what is not there"),
+        ("out", "a link on the way leads to what is not there"),
+        ("pipe", "not a regular file"),
+        ("watchdog", "not a regular file"),
+        ("secret", "chosen by user 54321, who may not read it"),
+    ],
+)
+def test_what_lies_at_the_place_of_a_configuration(tmp_path: Path, engine: str, way: str, why: str) -> None:
+    spoilt(tmp_path, engine, way)
+    word, reason = persisted(tmp_path, engine)
+    assert word == ("unknown" if why else CONFIGURATIONS[engine][3])
+    assert why in reason
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as others, and make devices")
+@pytest.mark.parametrize("way", ["file", "link", "dangling", "pipe", "watchdog", "secret"])
+def test_what_lies_at_the_place_of_option_files(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CONFIGURATIONS, "mariadb", ("/srv/db/my.cnf", "[mariadb]\nsync_binlog=7\n", "", ""))
+    spoilt(tmp_path, "mariadb", way)
+    files = mariadb_options.Files(Host(), str(tmp_path), ("0",))
+    begun = mariadb_options.Start(("/srv/db/my.cnf",))
+    kept = mariadb_options.persisted(
+        ["sync_binlog"], mariadb_words.release("10.11.19-MariaDB"), begun, files, "/srv/db"
+    )["sync_binlog"]
+    assert kept.word == ("7" if way in ("file", "link") else "unknown")

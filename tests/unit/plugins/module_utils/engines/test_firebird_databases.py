@@ -169,7 +169,7 @@ def test_what_an_alias_names_and_is_none_is_told() -> None:
     assert ("read", "/data/pipe.fdb") not in host.questions
 
 
-GSTAT = ("setpriv", "--reuid=150", "--regid=150", "--clear-groups", "--", "gstat", "-h", "/data/a.fdb")
+GSTAT = ("setpriv", "--reuid=150", "--regid=150", "--init-groups", "--", "gstat", "-h", "/data/a.fdb")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts.ext4 import (
     parse_running,
     parse_superblock,
     persisted,
+    refused_at_boot,
     refused_with,
 )
 
@@ -91,3 +92,28 @@ def test_mount_options_win_over_superblock_and_kernel(
 def test_what_the_kernel_refuses_together_with_a_data_mode(mode: str, refused: list[str]) -> None:
     options = ["rw", "delalloc", "journal_async_commit", "dioread_nolock", "nodelalloc"]
     assert sorted(refused_with(mode, options)) == refused
+
+
+@pytest.mark.fact(7)
+@pytest.mark.parametrize(
+    ("mode", "first", "line", "release", "refused"),
+    [
+        ("ordered", "", "noatime,nodelalloc", "6.18.4", True),
+        ("writeback", "", "nodelalloc", "6.13.0", True),
+        ("none", "", "nodelalloc", "6.13.0", True),
+        # With data=journal nothing is delayed.
+        ("journal", "", "nodelalloc", "6.18.4", False),
+        # It is off from the beginning.
+        ("ordered", "nodelalloc", "nodelalloc", "6.18.4", False),
+        ("ordered", "nodelalloc,delalloc", "nodelalloc", "6.18.4", True),
+        ("ordered", "", "nodelalloc,delalloc", "6.18.4", False),
+        ("ordered", "nodelalloc", "", "6.18.4", False),
+        ("ordered", "", "nodelalloc", "6.12.9", False),
+    ],
+)
+def test_what_the_remount_of_the_root_is_refused_for(
+    mode: str, first: str, line: str, release: str, refused: bool
+) -> None:
+    """As measured on 6.18; since 6.13: "ext4: prevent delalloc to nodelalloc on remount"."""
+    found = refused_at_boot(mode, first.split(","), line.split(","), release)
+    assert found == (["nodelalloc"] if refused else [])

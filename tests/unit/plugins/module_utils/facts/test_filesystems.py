@@ -11,7 +11,8 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.blockstack import Blocks
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.ext4 import Superblock
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.filesystems import FileSystems, kernel
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.filesystems import FileSystems
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.kernels import version
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.mountinfo import Mount, parse_mountinfo
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.mounts import Mounts
 
@@ -213,4 +214,4 @@ def test_a_journal_in_its_place_adds_no_device(journal: str) -> None:
     ],
 )
 def test_kernel_releases(release: str, expected: tuple[int, int]) -> None:
-    assert kernel(release) == expected
+    assert version(release) == expected

@@ -12,6 +12,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.facts.mountwords im
 
 from ..captured import captured
 
+OLD = "5.10.0-30-amd64"
+
 
 @pytest.mark.parametrize(
     ("fstype", "options"),
@@ -40,7 +42,7 @@ from ..captured import captured
     ],
 )
 def test_what_a_file_system_knows_is_not_named(fstype: str, options: str) -> None:
-    assert unknown_to(fstype, options.split(",")) == []
+    assert unknown_to(fstype, options.split(","), OLD) == []
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_what_a_file_system_knows_is_not_named(fstype: str, options: str) -> Non
     ],
 )
 def test_what_it_does_not_know_is_named(fstype: str, option: str) -> None:
-    assert unknown_to(fstype, ("rw", option, "relatime")) == [option]
+    assert unknown_to(fstype, ("rw", option, "relatime"), OLD) == [option]
 
 
 @pytest.mark.parametrize("fstype", ["ext2", "ext3", "ext4", "btrfs"])
@@ -82,7 +84,7 @@ def test_what_this_collection_writes_is_known(fstype: str) -> None:
     values = [("barrier", "on"), ("barrier", "off"), ("atime", "noatime"), ("atime", "strictatime")]
     if fstype in ("ext3", "ext4"):
         values += [("data_mode", mode) for mode in ("journal", "ordered", "writeback")]
-    assert unknown_to(fstype, [spell(*value, fstype) for value in values]) == []
+    assert unknown_to(fstype, [spell(*value, fstype) for value in values], OLD) == []
 
 
 @pytest.mark.parametrize("name", ["mountinfo_bookworm.txt"])
@@ -91,6 +93,24 @@ def test_what_a_kernel_prints_is_known(name: str) -> None:
     lines = [line.split(" - ") for line in captured(name).split("\n") if line]
     seen = [(right.split()[0], left.split()[5].split(",")) for left, right in lines]
     seen += [(right.split()[0], right.split()[2].split(",")) for _left, right in lines]
-    assert [unknown_to(fstype, options) for fstype, options in seen if fstype in KNOWN] == [
+    assert [unknown_to(fstype, options, OLD) for fstype, options in seen if fstype in KNOWN] == [
         [] for fstype, _options in seen if fstype in KNOWN
     ]
+
+
+@pytest.mark.fact(55)
+@pytest.mark.parametrize(
+    ("release", "known"),
+    [("5.10.0-30-amd64", False), ("5.16.20", False), ("5.17.0", True), ("6.18.4-arch1-1", True)],
+)
+@pytest.mark.parametrize("option", ["barrier=+0", "barrier=+1", "commit=+5", "barrier=+0x0"])
+def test_a_plus_sign_is_taken_since_5_17(option: str, release: str, known: bool) -> None:
+    assert unknown_to("ext4", (option,), release) == ([] if known else [option])
+
+
+@pytest.mark.parametrize(
+    "option", ["barrier=-1", "barrier=+", "barrier=++1", "barrier=+08", "errors=+continue"]
+)
+def test_other_signs_never_are(option: str) -> None:
+    assert unknown_to("ext4", (option,), "6.18.4") == [option]
+    assert unknown_to("xfs", ("logbufs=+8",), "6.18.4") == ["logbufs=+8"]

@@ -177,13 +177,22 @@ def test_the_line_of_the_root_goes_over_rootflags(flag: str, option: str, barrie
     ("line", "source"),
     [
         ("UUID=root / ext4 noatime 0 1\n", "/etc/fstab line 1, rootflags of this boot"),
-        ("", "/proc/cmdline of this boot"),
+        ("", "rootflags of this boot"),
     ],
 )
 def test_rootflags_are_called_those_of_this_boot(line: str, source: str) -> None:
     host = SmallHost()
     host.files.update({"/proc/cmdline": "rootflags=commit=9 ro\n", "/etc/fstab": line})
     assert facts(host, "/")["evidence"]["persisted.atime"]["source"] == source
+
+
+def test_an_entry_of_the_boot_loader_with_other_rootflags_leaves_the_root_unknown_alone() -> None:
+    host = SmallHost()
+    host.files["/boot/grub/grub.cfg"] = "\tlinux /vmlinuz root=/dev/vda1 ro rootflags=barrier=0\n"
+    found = facts(host, "/")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert "seen rootflags=barrier=0" in found["evidence"]["persisted.barrier"]["reason"]
+    assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "on"
 
 
 @pytest.mark.parametrize("options", ["nobarrier", "barrier=1", "data=ordered", "rw,nobarrier,noatime"])

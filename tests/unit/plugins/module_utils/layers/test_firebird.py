@@ -36,7 +36,7 @@ from ..fake_proc import DSYNC, PRIVATE, RDWR, FakeProcess
 
 GFIX = "/opt/firebird/bin/gfix"
 A, B = "/data/a.fdb", "/data/b.fdb"
-OWNER = ["setpriv", "--reuid=150", "--regid=150", "--clear-groups", "--"]
+OWNER = ["setpriv", "--reuid=150", "--regid=150", "--init-groups", "--"]
 STRANGER = ["setpriv", "--reuid=60706", "--regid=60706", "--clear-groups", "--"]
 
 
@@ -209,13 +209,20 @@ def test_a_password_is_for_databases_that_their_owner_cannot_change() -> None:
     assert run(host, A, password=PASSWORD, server="localhost/3051", user="ADMIN") == [(A, "off", "on")]
     gfix = ["gfix", "-write", "sync"]
     assert [argv for argv in commands(host) if "gfix" in argv] == [
-        ["setpriv", "--reuid=1000", "--regid=150", "--clear-groups", "--", *gfix, A],
+        ["setpriv", "--reuid=1000", "--regid=1000", "--init-groups", "--", *gfix, A],
         [*STRANGER, *gfix, f"localhost/3051:{A}"],
     ]
     # It is nowhere but in the environment, and there only when it is needed.
     environments = [said[2] for said in host.server.said]
     assert environments == [{"ISC_USER": "ADMIN"}, {"ISC_USER": "ADMIN", "ISC_PASSWORD": PASSWORD}]
     assert PASSWORD not in str(host.mutations)
+
+
+def test_gfix_does_not_run_as_a_user_without_a_name() -> None:
+    host = FirebirdHost(a=off(owner=4711))
+    with pytest.raises(ChangeFailed, match=r"user 4711 has no name.*give the password of SYSDBA"):
+        run(host, A)
+    assert host.server.said == []
 
 
 def test_gfix_never_runs_as_root() -> None:

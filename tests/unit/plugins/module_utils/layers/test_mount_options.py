@@ -228,6 +228,15 @@ def test_a_mount_that_is_not_ours_to_persist_is_changed_live_alone() -> None:
             Target("/srv/nothing", {"barrier": "on"}),
             "/srv/nothing: nothing is mounted there",
         ),
+        (
+            lambda host: host.files.update(
+                {
+                    "/proc/self/mountinfo": f"{host.read('/proc/self/mountinfo')}99 30 0:77 / /srv rw - tmpfs x rw\n"
+                }
+            ),
+            TIGHT,
+            "/srv/pgdata: what is mounted there is hidden by tmpfs mounted over /srv",
+        ),
         (lambda host: None, Target(MS, {"barrier": "off"}), r"/srv/mssql: seen xfs, wanted .*takes atime"),
         (lambda host: None, Target(MS, {"data_mode": "ordered"}), "/srv/mssql: seen xfs"),
         (lambda host: host.files.update({FSTAB: "UUID=x /srv/pgdata"}), TIGHT, "/etc/fstab line 1: seen"),
@@ -545,6 +554,13 @@ class TestRoot:
         host.files["/proc/cmdline"] = "rootflags=data=writeback ro\n"
         with pytest.raises(ChangeFailed, match="rootflags= or fstab's line of / names data="):
             run(host, self.TARGET)
+        assert host.mutations == []
+
+    def test_where_the_boot_loader_gives_it_other_options_next_nothing_is_done(self) -> None:
+        host = self.drifting()
+        host.files["/boot/grub/grub.cfg"] = "\tlinux /vmlinuz root=/dev/vda1 ro rootflags=nobarrier\n"
+        assert plan(host, [self.TARGET]).facts["/"]["persisted"]["data_mode"] == "unknown"
+        run(host, self.TARGET)
         assert host.mutations == []
 
 

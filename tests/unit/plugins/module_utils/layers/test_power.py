@@ -86,6 +86,23 @@ def test_a_second_run_finds_nothing_to_do() -> None:
     assert power.plan(host, targets(GUARD)) == power.Work()._replace(warnings=())
 
 
+@pytest.mark.parametrize("made", [NutHost, ApcHost])
+@pytest.mark.parametrize(
+    ("path", "mode", "uid"), [("/usr/local/lib", 0o42775, 0), ("/etc", 0o40755, 1000), (HOOK, 0o100755, 1000)]
+)
+def test_a_hook_that_others_than_root_may_change_is_not_given_to_the_monitor(
+    made: type[MonitorHost], path: str, mode: int, uid: int
+) -> None:
+    host = made()
+    host.files["/usr/local/lib/python3/x"] = ""
+    if path == HOOK:
+        host.files[HOOK] = hook.TEXT
+    host.modes[path], host.uids[path] = mode, uid
+    with pytest.raises(ChangeFailed, match="others than root"):
+        power.plan(host, targets({"notify_command": HOOK}))
+    assert host.mutations == []
+
+
 def test_the_hook_is_there_before_its_caller_and_the_original_before_all() -> None:
     host = NutHost(TEXT + "NOTIFYCMD /usr/sbin/upssched\n")
     run(host, GUARD)

@@ -401,7 +401,7 @@ def test_a_malformed_fstab_blocks_by_line() -> None:
     host.files["/etc/fstab"] = "UUID=x /srv/pgdata\n"
     found = look(host)
     assert (found["verdict"], found["plan"]) == ("blocked", NO_PLAN)
-    assert "/etc/fstab line 1: seen 'UUID=x /srv/pgdata'; wanted" in found["why"][0]
+    assert "/etc/fstab line 1: seen 2 fields; wanted" in found["why"][0]
 
 
 @pytest.mark.parametrize(
@@ -787,6 +787,37 @@ class TestFstabThatStopsTheBoot:
         assert "the next boot cannot mount" in row["why"]
         assert "take journal_async_commit out of /etc/fstab line" in row["remedy"]
         assert found["pending"] == []
+
+    @pytest.mark.fact(7)
+    @pytest.mark.parametrize(
+        ("target", "release", "flags", "refused"),
+        [
+            ("/", "6.18.4", "", True),
+            ("/", "6.18.4", "rootflags=nodelalloc", False),
+            ("/", "6.1.0-26-amd64", "", False),
+            # It is not remounted at boot.
+            ("/srv/pgdata", "6.18.4", "", False),
+        ],
+    )
+    def test_delayed_allocation_that_the_boots_remount_would_turn_off_is_not_green(
+        self, target: str, release: str, flags: str, refused: bool
+    ) -> None:
+        host = settled("strict", mounts=(target,))
+        host.files["/proc/sys/kernel/osrelease"] = f"{release}\n"
+        host.files["/proc/cmdline"] = f"root=/dev/vda1 ro {flags}\n"
+        host.files["/etc/fstab"] = re.sub(
+            rf"(?m)(\s{target}\s+ext4\s+)", r"\1nodelalloc,", host.read("/etc/fstab")
+        )
+        found = look(host, "strict", mounts=(target,))
+        (row,) = [row for row in found["settings"] if row["setting"] == "data_mode"]
+        assert row["verdict"] == ("drift_persisted" if refused else "ok")
+        if refused:
+            assert row["why"] == (
+                "the next boot cannot mount / for writing: the kernel makes / writable only without nodelalloc, which"
+                " /etc/fstab line 3 names for /"
+            )
+            assert row["remedy"].startswith("take nodelalloc out of /etc/fstab line 3")
+            assert (row["phase"], found["pending"]) == (None, [])
 
     @pytest.mark.fact(54)
     def test_a_mode_that_would_be_refused_is_not_planned(self) -> None:

@@ -532,3 +532,20 @@ def test_every_combination_ends_in_one_of_the_two_safe_ways(
     flush = words("off", before["traceflag3982"], "1", "1")
     assert after == (words("on", "off", "1", "0") if fua else flush)
     assert planned(judged(server(after), machine(fua), attestations=[FUA_OF_HOST])) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "means"),
+    [
+        ("alternatewritethrough", "0", "nothing is flushed after a write that is no FUA write"),
+        ("alternatewritethrough", "2", "it is neither of the two that are safe"),
+        ("writethrough", "0", "writes are not sent on to the disk, by any way"),
+        ("traceflag3979", "on", "the server leaves flushing to FUA writes"),
+    ],
+)
+@pytest.mark.parametrize("kept", [False, True], ids=["until a restart", "and kept"])
+def test_each_word_says_what_it_means(kept: bool, name: str, word: str, means: str) -> None:
+    seen = {**DEFAULT, name: word}
+    found = judged(server(seen, seen if kept else DEFAULT))
+    (row,) = [row for row in found["settings"] if row["setting"] == name]
+    assert f"{means}; forced flush is right here (" in row["why"]

@@ -50,7 +50,6 @@ INSTEAD: tuple[Any, ...] = ("unknown", ABSENT, None, [], "garbage", 17, {})
 NO_BEARING = {
     "*.evidence.*": "for people; where a change goes, never whether a value is safe",
     "boot_id": "not compared by the policy yet",
-    "kernel": "not read by the policy: what follows from it is in fua_path and barrier",
     "virtualization": "only a UPS rests on it; what it says of disks is in their kind",
     "tuned.*": "scheduler and readahead, performance",
     "elsewhere.*": "names the kind of a file system that holds no managed mount, for a message",

@@ -31,7 +31,7 @@ def row(kind: str, name: str, setting: str, profile: str = "strict", **changes: 
         group, _dot, key = path.rpartition("__")
         (facts[group] if group else facts)[key] = word
     chosen, _pinned = choose(profile, shipped(), {}, {})
-    rows = of_disk(facts, chosen) if kind == "disks" else of_mount(facts, chosen)
+    rows = of_disk(facts, chosen) if kind == "disks" else of_mount(facts, chosen, "6.1.0-26-amd64")
     return next(row for row in rows if row.setting == setting)
 
 

@@ -144,7 +144,7 @@ def test_an_option_that_a_file_system_knows_is_one_that_it_knows_afterwards(
     fstype: str, options: str
 ) -> None:
     def unknown(text: str) -> int:
-        return len(known_options.unknown_to(fstype, text.split(",")))
+        return len(known_options.unknown_to(fstype, text.split(","), "6.1.0"))
 
     found = redact.options(options, names())
     assert unknown(found) == unknown(options)
@@ -193,6 +193,24 @@ def test_what_the_kernel_was_told_of_other_things_goes() -> None:
     assert found.startswith(f"root=UUID={stand_in} ro rootflags=data=journal,pass=")
     assert "pass=hidden" in found
     assert len(found.split()) == 3
+
+
+def test_a_boot_loader_keeps_what_its_kernels_are_told_of_the_root() -> None:
+    text = (
+        "set superusers=\"hunter2\"\npassword_pbkdf2 hunter2 grub.pbkdf2.sha512.0123\nmenuentry 'hunter2' {\n"
+        f"\tlinux\t/vmlinuz-hunter2 root=UUID={UUID} ro single rootflags=barrier=0 $kernelopts key=hunter2\n}}\n"
+        f'kernelopts="root=UUID={UUID} ro rootflags=commit=9 key=hunter2"\noptions ro rootflags=nobarrier\n'
+    )
+    known = names()
+    stand_in = known.of(UUID)
+    found = redact.boot_loader(text, known)
+    assert "hunter2" not in found
+    assert len(found.split("\n")) == len(text.split("\n"))
+    assert [line for line in found.split("\n") if line] == [
+        f"linux root=UUID={stand_in} ro single rootflags=barrier=0 $kernelopts",
+        f'kernelopts="root=UUID={stand_in} ro rootflags=commit=9"',
+        "options ro rootflags=nobarrier",
+    ]
 
 
 def test_a_unit_keeps_what_it_says_of_the_mount() -> None:

@@ -156,6 +156,11 @@ def _gone(host: SmallHost) -> None:
     del host.mounts[PG]
 
 
+def _hidden(host: SmallHost) -> None:
+    table = host.read("/proc/self/mountinfo")
+    host.files["/proc/self/mountinfo"] = f"{table}99 30 0:77 / /srv rw - tmpfs tmpfs rw\n"
+
+
 def _silent(host: SmallHost) -> None:
     del host.commands[("dumpe2fs", "-h", "/dev/block/8:1")]
 
@@ -170,6 +175,7 @@ def _silent(host: SmallHost) -> None:
         (_off, "barriers: seen off, wanted on before they go"),
         (_owed, "owed a flush"),
         (_gone, "nothing is mounted there"),
+        (_hidden, "what is mounted there is hidden by tmpfs mounted over /srv"),
         (_silent, "UUID of its file system is not known: dumpe2fs"),
     ],
 )

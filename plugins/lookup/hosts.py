@@ -1,0 +1,81 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pattern of a play's hosts, refused where it matches none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible import context
+from ansible.errors import AnsibleLookupError
+from ansible.inventory.manager import InventoryManager
+from ansible.plugins.lookup import LookupBase
+
+DOCUMENTATION = r"""
+name: hosts
+short_description: A pattern of hosts that matches one at least
+version_added: 0.1.0
+author:
+  - durable.dbhost contributors (@durable-db)
+description:
+  - Gives back the pattern that it is given, for C(hosts) of a play.
+  - Fails where no host of the inventory matches, or none of those that C(--limit) leaves. Ansible itself only warns and
+    ends with exit code 0, so a check that looked at nothing would pass.
+  - Where nothing is run (C(--syntax-check), C(--list-hosts), C(--list-tasks), C(--list-tags)) no host is needed.
+options:
+  _terms:
+    description: The pattern, one.
+    type: raw
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Look at the database hosts
+  hosts: "{{ lookup('durable.dbhost.hosts', durable_hosts | default('all')) }}"
+"""
+
+RETURN = r"""
+_raw:
+  description: The pattern, as it was given.
+  type: list
+  elements: raw
+"""
+
+#: Options of ansible-playbook with which it runs nothing, and needs no host.
+_RUNS_NOTHING = ("syntax", "listhosts", "listtags", "listtasks")
+
+
+class LookupModule(LookupBase):
+    """The lookup plugin."""
+
+    def run(self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any) -> list[Any]:
+        """Return the pattern. Raises AnsibleLookupError where it matches no host."""
+        self.set_options(var_options=variables, direct=kwargs)
+        (pattern,) = terms
+        known = variables or {}
+        limit = known.get("ansible_limit")
+        if any(context.CLIARGS.get(option) for option in _RUNS_NOTHING):
+            return [pattern]
+        found = self._matching(pattern, known["groups"], None)
+        if not found:
+            raise AnsibleLookupError(
+                f"durable_hosts: seen {pattern!r}, which matches no host; wanted hosts or groups of the inventory: look"
+                " for a slip in it, and whether -i names the inventory that was meant"
+            )
+        if limit and not self._matching(pattern, known["groups"], limit):
+            raise AnsibleLookupError(
+                f"--limit: seen {limit!r}, which leaves none of the hosts of {pattern!r}; wanted one of"
+                f" {', '.join(found[:5])}{', ...' if len(found) > 5 else ''}"
+            )
+        return [pattern]
+
+    def _matching(self, pattern: Any, groups: dict[str, list[str]], limit: str | None) -> list[str]:
+        """Return the names of the hosts of an inventory that match a pattern, and a limit if there is one."""
+        inventory = InventoryManager(self._loader, parse=False)
+        for group, hosts in groups.items():
+            inventory.add_group(group)
+            for host in hosts:
+                inventory.add_host(host, group=group)
+        inventory.subset(limit)
+        return [host.name for host in inventory.get_hosts(pattern)]

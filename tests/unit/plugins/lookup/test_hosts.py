@@ -1,0 +1,65 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A check of no host is no check that passed: a pattern or a limit that leaves none is an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible import context
+from ansible.errors import AnsibleLookupError
+from ansible.parsing.dataloader import DataLoader
+
+from ansible_collections.durable.dbhost.plugins.lookup.hosts import LookupModule
+
+GROUPS = {"all": ["db1", "db2", "web1"], "databases": ["db1", "db2"], "web": ["web1"], "ungrouped": []}
+
+
+def pattern(given: Any, limit: str | None = None, groups: dict[str, list[str]] | None = None) -> Any:
+    """Return what the lookup gives back for a pattern."""
+    variables: dict[str, Any] = {"groups": GROUPS if groups is None else groups}
+    if limit:
+        variables["ansible_limit"] = limit
+    (found,) = LookupModule(loader=DataLoader()).run([given], variables)
+    return found
+
+
+@pytest.mark.parametrize(
+    "given", ["all", "databases", "db1,web1", "databases:!db1", ["db1", "db2"], "db*", "~db[12]"]
+)
+def test_a_pattern_that_matches_is_given_back(given: Any) -> None:
+    assert pattern(given) == given
+
+
+@pytest.mark.parametrize("given", ["database", "databases:!all", "ungrouped", [], 5, None])
+def test_a_pattern_that_matches_none_is_an_error(given: Any) -> None:
+    with pytest.raises(
+        AnsibleLookupError, match="which matches no host; wanted hosts or groups of the inventory"
+    ):
+        pattern(given)
+
+
+@pytest.mark.parametrize("option", ["syntax", "listhosts", "listtags", "listtasks"])
+def test_where_nothing_is_run_no_host_is_needed(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "CLIARGS", {option: True})
+    assert pattern("all", groups={"all": []}) == "all"
+
+
+def test_an_empty_inventory_is_an_error() -> None:
+    with pytest.raises(AnsibleLookupError, match="durable_hosts: seen 'all', which matches no host"):
+        pattern("all", groups={"all": [], "ungrouped": []})
+
+
+@pytest.mark.parametrize("limit", ["db1", "all", "web:db2", "!db1"])
+def test_a_limit_may_leave_some(limit: str) -> None:
+    assert pattern("databases", limit) == "databases"
+
+
+@pytest.mark.parametrize("limit", ["web", "!databases", "web1"])
+def test_a_limit_that_leaves_none_is_an_error(limit: str) -> None:
+    with pytest.raises(
+        AnsibleLookupError, match=r"--limit: seen .* which leaves none .* wanted one of db1, db2$"
+    ):
+        pattern("databases", limit)
