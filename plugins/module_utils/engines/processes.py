@@ -84,9 +84,11 @@ class Processes:
         children: dict[int, list[Process]] = {}
         for process in self.running(programs):
             children.setdefault(process.ppid, []).append(process)
-        found = [main]
+        found, seen = [main], {main.pid}
         for process in found:
-            found += [child for child in children.get(process.pid, ()) if child not in found]
+            new = [child for child in children.get(process.pid, ()) if child.pid not in seen]
+            seen.update(child.pid for child in new)
+            found += new
         return tuple(found)
 
     def ancestors(self, process: Process) -> list[Process]:

@@ -18,6 +18,7 @@ from ..host import (
     Located,
     Part,
     Result,
+    Status,
     Unobservable,
 )
 
@@ -62,6 +63,9 @@ class _LooksOnly(Host):
 
     def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
         raise NotRecorded(f"locate {path}")
+
+    def way(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> dict[str, Status]:
+        raise NotRecorded(f"way {path}")
 
     def read_part(
         self,
