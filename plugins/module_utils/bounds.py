@@ -94,14 +94,16 @@ FAULTS = 100
 #: Bytes of memory that a process of Ansible's may take for one answer of one host, above what it had before.
 ROOM = 64 * MIB
 
-#: The same of a letter that JSON writes as an escape.
-_ESCAPED = 6
+#: Bytes of a letter at most: JSON writes one beyond 16 bits as two escapes.
+_ESCAPED = 12
 
 
 def size(value: Any) -> int:
     """Return how many bytes facts take as JSON, at most; nothing is built for it."""
     if isinstance(value, str):
-        return 2 + len(value) * (1 if value.isascii() and value.isprintable() else _ESCAPED)
+        if value.isascii() and value.isprintable():
+            return 2 + len(value) + value.count('"') + value.count("\\")
+        return 2 + len(value) * _ESCAPED
     if isinstance(value, dict):
         return 2 + sum(size(key) + size(inner) + 4 for key, inner in value.items())
     if isinstance(value, (list, tuple)):

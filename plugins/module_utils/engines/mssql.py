@@ -156,13 +156,13 @@ def parse_log(text: str) -> tuple[str | None, str, frozenset[int] | None]:
     listing = False
     for line in text.splitlines():
         if _PARAMETERS.search(line):
-            flags, listing = flags or set(), True
+            flags, listing = set() if flags is None else flags, True
             continue
         parameter = _PARAMETER.fullmatch(line.rstrip())
-        if listing and parameter:
+        if listing and parameter and flags is not None:
             number = parameter["value"].strip('"')
             if parameter["option"] == "T" and re.fullmatch(r"[0-9]{1,9}", number):
-                flags = {*(flags or ()), int(number)}
+                flags.add(int(number))
         elif line.strip():
             listing = False
     number, name = (versions[-1]["number"], versions[-1]["name"]) if versions else (None, "")

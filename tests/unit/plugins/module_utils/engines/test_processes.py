@@ -89,9 +89,12 @@ def test_one_that_ends_is_no_error(damage: str) -> None:
     assert list(Processes(host).all) == [1]
 
 
-def test_what_is_not_understood_is_said() -> None:
+@pytest.mark.parametrize(
+    "text", ["77 (mysqld) S", f"77 (mysqld) S x{' 0' * 20}", f"77 (mysqld) S 1{' x' * 20}"]
+)
+def test_what_is_not_understood_is_said(text: str) -> None:
     host = ProcHost(FakeProcess(77, "/usr/sbin/mysqld"))
-    host.files["/proc/77/stat"] = "77 (mysqld) S"
+    host.files["/proc/77/stat"] = text
     with pytest.raises(Unobservable, match="/proc/77/stat: not as"):
         Processes(host)
 
