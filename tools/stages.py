@@ -23,7 +23,7 @@ GROUPS = {
 LONGEST = ("kernels", "default", "engines", "buses", "measure", "power")
 COLLECTIONS = ROOT / "playbooks/collections"
 ANSIBLES = ("ansible-2.19", "ansible-latest")
-PLUGINS = ("module_utils", "modules", "action", "lookup")
+PLUGINS = ("module_utils", "modules", "plugin_utils", "action", "lookup")
 HOST_PYTHON = "python-3.9"
 #: The scenario for every day: one machine, all layers of storage, few runs.
 FAST = "stacked"

@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.results impo
     assess_results,
     not_assessed,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.printable import printable
 
 _RESULTS = ("storage", "engines", "power")
 
@@ -40,5 +41,5 @@ class ActionModule(ActionBase):
         else:
             now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             found = assess_results(inputs, now, storage, engines, power)
-        result.update(changed=False, assessment=found)
+        result.update(changed=False, assessment=printable(found))
         return result

@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import Any
 from urllib.parse import quote
 
-from ansible.errors import AnsibleActionFail
-from ansible.utils.display import Display
-
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
+from ansible_collections.durable.dbhost.plugins.plugin_utils.output import (
+    PRIVATE,
+    keep,
+    refused,
+    show,
+)
 
 #: What people must know of the file before they pass it on.
 NOTE = (
@@ -40,7 +42,7 @@ class ActionModule(Bounded):
             return result
         host = (task_vars or {})["inventory_hostname"]
         result["path"] = _write(os.path.abspath(directory), host, result.pop("recording"))
-        Display().display("\n".join([f"\n{host}: {result['path']}", NOTE, *_doubts(result)]))
+        show([f"{host}: {result['path']}", NOTE, *_doubts(result)])
         return result
 
 
@@ -57,19 +59,9 @@ def _doubts(result: dict[str, Any]) -> list[str]:
 
 def _write(directory: str, host: str, text: str) -> str:
     """Write the file, for its owner alone, and return its path. An old one is replaced whole."""
-    path = os.path.join(directory, f"capture-{quote(host, safe='')}.json")
     try:
-        os.makedirs(directory, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=".capture-", dir=directory)
-        try:
-            with os.fdopen(descriptor, "w", encoding="ascii") as handle:
-                handle.write(text)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        return keep(directory, f"capture-{quote(host, safe='')}.json", text, PRIVATE)
     except OSError as error:
-        raise AnsibleActionFail(
+        raise refused(
             f"dir (durable_report_dir): {directory}: {error.strerror}; name a directory that this user may write"
         ) from error
-    return path

@@ -9,9 +9,15 @@ import os
 from typing import Any
 from urllib.parse import quote
 
-from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
+
+from ansible_collections.durable.dbhost.plugins.plugin_utils.output import (
+    keep,
+    laid_out,
+    refused,
+    remove,
+    show,
+)
 
 
 class ActionModule(ActionBase):
@@ -28,39 +34,33 @@ class ActionModule(ActionBase):
         host = (task_vars or {})["inventory_hostname"]
         paths = []
         if given.get("dir"):
-            stem = f"{given['name']}-{quote(host, safe='')}"
+            directory = os.path.abspath(given["dir"])
             for suffix, text in given["files"].items():
-                path = os.path.join(os.path.abspath(given["dir"]), f"{stem}.{suffix}")
+                name = f"{given['name']}-{quote(host, safe='')}.{suffix}"
                 if text:
-                    _write(path, str(text))
-                    paths.append(path)
+                    paths.append(_keep(directory, name, str(text)))
                 else:
-                    _remove(path)
-        kept = f"\nkept in {', '.join(paths)}" if paths else ""
-        Display().display(f"\n{host}\n{given['show']}{kept}\n")
+                    _remove(directory, name)
+        kept = [f"kept in {', '.join(paths)}"] if paths else []
+        show([host, *laid_out(str(given["show"])).splitlines(), *kept])
         result.update(changed=False, paths=paths)
         return result
 
 
-def _remove(path: str) -> None:
+def _remove(directory: str, name: str) -> None:
     """Take an earlier run's file away: it would be taken for what this one has found."""
     try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
+        remove(directory, name)
     except OSError as error:
-        raise AnsibleActionFail(f"{path}: {error.strerror}; it is of an earlier run: remove it") from error
+        path = os.path.join(directory, name)
+        raise refused(f"{path}: {error.strerror}; it is of an earlier run: remove it") from error
 
 
-def _write(path: str, text: str) -> None:
-    """Write a file whole, or leave the one that was there."""
+def _keep(directory: str, name: str, text: str) -> str:
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(f"{path}.new", "w", encoding="utf-8", errors="backslashreplace") as handle:
-            handle.write(text)
-        os.replace(f"{path}.new", path)
+        return keep(directory, name, laid_out(text))
     except OSError as error:
-        raise AnsibleActionFail(
-            f"dir (durable_report_dir): {path}: {error.strerror}; name a directory that this user may write,"
-            " or '' for none"
+        raise refused(
+            f"dir (durable_report_dir): {os.path.join(directory, name)}: {error.strerror}; name a directory that this"
+            " user may write, or '' for none"
         ) from error

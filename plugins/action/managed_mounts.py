@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import BadInput, choose
+from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
 
 
 class ActionModule(ActionBase):
@@ -37,10 +37,10 @@ class ActionModule(ActionBase):
                     given["profile"], given["shipped"], given.get("profiles"), given.get("overrides")
                 )
         except BadInput as error:
-            raise AnsibleActionFail(f"{error}. Nothing was written.") from error
+            raise refused(f"{error}. Nothing was written.") from error
         targets = [mount["target"] for mount in found if mount["fstype"] != "raw"]
         if not targets:
-            raise AnsibleActionFail(
+            raise refused(
                 "no managed mount: seen no database engine with files on one, and none listed; wanted durable_mounts,"
                 " or durable_databases with paths on a file system. Nothing was written."
             )
@@ -51,5 +51,5 @@ class ActionModule(ActionBase):
 def _facts(result: dict[str, Any], name: str) -> dict[str, Any]:
     found: dict[str, Any] | None = result.get("ansible_facts", {}).get(name)
     if found is None:
-        raise AnsibleActionFail(f"{name}: not collected: {result.get('msg', 'no reason given')}")
+        raise refused(f"{name}: not collected: {result.get('msg', 'no reason given')}")
     return found

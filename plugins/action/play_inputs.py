@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
+
+from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
 
 _SKIP_STEPS = ("all", "tagged", "untagged")
 
@@ -31,7 +32,7 @@ class ActionModule(ActionBase):
         for name in unread:
             hosts = [host for host in self._task.args["hosts"] if name in hostvars[host]]
             if hosts:
-                raise AnsibleActionFail(
+                raise refused(
                     f"{name}: seen in the inventory (for {', '.join(hosts[:3])}), where a play cannot read it;"
                     f" wanted -e {name}=... on the command line, or vars of import_playbook."
                     " Nothing was changed."
@@ -48,7 +49,7 @@ def _check_tags(variables: dict[str, Any]) -> None:
     if only not in ([], ["all"]) or without:
         seen = [f"--tags {','.join(only)}"] if only not in ([], ["all"]) else []
         seen += [f"--skip-tags {','.join(without)}"] if without else []
-        raise AnsibleActionFail(
+        raise refused(
             f"seen {' '.join(seen)}; wanted neither: the steps of this playbook are one order, and with a part of them"
             " it would end well and have done nothing. --limit and durable_hosts choose hosts. Nothing was changed."
         )

@@ -10,15 +10,14 @@ import os
 from typing import Any
 from urllib.parse import quote
 
-from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import (
     render,
     with_outcomes,
     worst_first,
 )
+from ansible_collections.durable.dbhost.plugins.plugin_utils.output import keep, refused, show
 
 
 class ActionModule(ActionBase):
@@ -43,7 +42,7 @@ class ActionModule(ActionBase):
         directory = self._task.args["dir"]
         if directory:
             _write(os.path.abspath(directory), reports)
-        Display().display(f"\n{render(reports, missing)}\n")
+        show(render(reports, missing).splitlines())
         result.update(
             changed=False, missing=missing, verdicts={r["host"]: r["verdict"] for r in worst_first(reports)}
         )
@@ -52,15 +51,11 @@ class ActionModule(ActionBase):
 
 def _write(directory: str, reports: list[dict[str, Any]]) -> None:
     try:
-        os.makedirs(directory, exist_ok=True)
         for report in reports:
-            path = os.path.join(directory, f"{quote(report['host'], safe='')}.json")
-            with open(f"{path}.new", "w", encoding="utf-8") as handle:
-                json.dump(report, handle, indent=2, sort_keys=True, default=str)
-                handle.write("\n")
-            os.replace(f"{path}.new", path)
+            text = json.dumps(report, indent=2, sort_keys=True, default=str)
+            keep(directory, f"{quote(report['host'], safe='')}.json", f"{text}\n")
     except OSError as error:
-        raise AnsibleActionFail(
-            f"durable_report_dir: {directory}: {error.strerror}; name a directory that this user"
-            " may write, or '' for none"
+        raise refused(
+            f"durable_report_dir: {directory}: {error.strerror}; name a directory that this user may write, or '' for"
+            " none"
         ) from error

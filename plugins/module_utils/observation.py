@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .host import Unobservable
 
@@ -36,12 +36,3 @@ def observe(source: str, read: Callable[[], str]) -> Observation:
         return Observation(read(), source)
     except (Unobservable, ValueError) as error:
         return unknown(source, str(error))
-
-
-def printable(value: Any) -> Any:
-    """Return facts with bytes that are no UTF-8 written out: JSON cannot carry them."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    if isinstance(value, dict):
-        return {printable(key): printable(inner) for key, inner in value.items()}
-    return [printable(inner) for inner in value] if isinstance(value, list) else value

@@ -159,7 +159,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeF
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import benchmark, fio, variants
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.scratch import Ended
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish, warn
 
 SPEC = {
     "mount": {"type": "str", "required": True},
@@ -190,13 +190,13 @@ def main() -> None:
         if not module.check_mode:
             rows = benchmark.run(host, made, module.params["busy"])
     except (Refused, ChangeFailed, Unobservable, Ended) as error:
-        module.fail_json(msg=str(error))
+        fail(module, error)
     except OSError as error:
-        module.fail_json(msg=f"writing the scratch files: {error}; they have been taken away")
-    result = printable(benchmark.result_of(made, rows, module.params["profile"] or None))
+        fail(module, f"writing the scratch files: {error}; they have been taken away")
+    result = benchmark.result_of(made, rows, module.params["profile"] or None)
     for doubt in result["doubts"]:
-        module.warn(doubt)
-    module.exit_json(changed=False, **result)
+        warn(module, doubt)
+    finish(module, **result)
 
 
 if __name__ == "__main__":

@@ -70,8 +70,10 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host
 from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
+from ansible_collections.durable.dbhost.plugins.module_utils.printable import lines
 from ansible_collections.durable.dbhost.plugins.module_utils.recordings.capture import capture
 from ansible_collections.durable.dbhost.plugins.module_utils.recordings.recording import dumps
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
 
 
 def main() -> None:
@@ -83,14 +85,14 @@ def main() -> None:
     try:
         recording = capture(Host(), now, of_databases(module.params["databases"]))
     except ValueError as error:
-        module.fail_json(msg=f"This host cannot be captured: {error}")
+        fail(module, f"This host cannot be captured: {error}")
     # As text: JSON of another writer may lose bytes that are no UTF-8.
-    text = dumps(recording)
+    text = lines(dumps(recording).splitlines())
     refused = bounds.too_large({"recording": text})
     if refused:
-        module.fail_json(msg=f"This host cannot be captured: {refused}")
-    module.exit_json(
-        changed=False,
+        fail(module, f"This host cannot be captured: {refused}")
+    finish(
+        module,
         recording=text,
         failed_at=recording["failed"],
         differs=recording["differs"],

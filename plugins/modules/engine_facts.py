@@ -321,14 +321,13 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Host,
     Unobservable,
     expect_root,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, observed
 
 
 def main() -> None:
@@ -340,12 +339,8 @@ def main() -> None:
         expect_root(host)
         facts = collect(host, now, module.params["databases"])
     except Unobservable as error:
-        module.fail_json(msg=f"This machine cannot be observed: {error}")
-    facts = printable(facts)
-    refused = bounds.too_large(facts)
-    if refused:
-        module.fail_json(msg=f"This machine cannot be observed: {refused}")
-    module.exit_json(changed=False, ansible_facts={"durable_engines": facts})
+        fail(module, f"This machine cannot be observed: {error}")
+    observed(module, "durable_engines", facts)
 
 
 if __name__ == "__main__":

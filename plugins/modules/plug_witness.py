@@ -82,6 +82,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import plug_host, plug_job, plug_keeper
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused, number
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
 
 SPEC = {
     "state": {"type": "str", "required": True, "choices": ["started", "read", "absent"]},
@@ -132,10 +133,10 @@ def main() -> None:
     try:
         result = STATES[module.params["state"]](module.params, module.check_mode)
     except (Refused, Unobservable) as error:
-        module.fail_json(msg=str(error))
+        fail(module, error)
     except OSError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**{"changed": False, **result})
+        fail(module, error)
+    finish(module, **result)
 
 
 if __name__ == "__main__":

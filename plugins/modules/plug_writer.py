@@ -143,7 +143,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import plug
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused, number
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.patterns import PATTERNS
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.scratch import Ended, signals_end
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
 
 SPEC = {
     "state": {"type": "str", "required": True, "choices": ["planned", "started", "verified", "cleaned"]},
@@ -224,10 +224,10 @@ def main() -> None:
     try:
         result = STATES[module.params["state"]](Host(), module.params, module.check_mode)
     except (Refused, Unobservable, Ended, ValueError) as error:
-        module.fail_json(msg=str(error))
+        fail(module, error)
     except OSError as error:
-        module.fail_json(msg=f"{error}: nothing goes on, and what this run made was taken away")
-    module.exit_json(**{"changed": False, **printable(result)})
+        fail(module, f"{error}: nothing goes on, and what this run made was taken away")
+    finish(module, **result)
 
 
 if __name__ == "__main__":

@@ -289,15 +289,14 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Host,
     Unobservable,
     expect_root,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import installed
 from ansible_collections.durable.dbhost.plugins.module_utils.power.look import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, observed
 
 
 def main() -> None:
@@ -309,21 +308,17 @@ def main() -> None:
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if module.params["margin"] < 0:
-        module.fail_json(msg=f"margin: seen {module.params['margin']}, wanted seconds, 0 or more")
+        fail(module, f"margin: seen {module.params['margin']}, wanted seconds, 0 or more")
     host = Host()
     try:
         expect_root(host)
         facts = collect(host, now, module.params["stop_timeouts"], module.params["margin"])
     except Unobservable as error:
-        module.fail_json(msg=f"This machine cannot be observed: {error}")
+        fail(module, f"This machine cannot be observed: {error}")
     except ValueError as error:
-        module.fail_json(msg=str(error))
+        fail(module, error)
     facts["guard"]["installed"] = installed.read(host)
-    facts = printable(facts)
-    refused = bounds.too_large(facts)
-    if refused:
-        module.fail_json(msg=f"This machine cannot be observed: {refused}")
-    module.exit_json(changed=False, ansible_facts={"durable_power": facts})
+    observed(module, "durable_power", facts)
 
 
 if __name__ == "__main__":

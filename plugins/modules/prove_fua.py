@@ -122,7 +122,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import prov
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.patterns import PATTERNS
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.scratch import Ended
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
 
 SPEC = {
     "mounts": {"type": "list", "elements": "str", "required": True},
@@ -142,12 +142,12 @@ def main() -> None:
         limits = prove.limits_of(module.params)
         places, patterns = prove.plan(host, module.params["mounts"], module.params["patterns"])
         if not module.check_mode:
-            rows = printable(prove.run(host, places, patterns, limits))
+            rows = prove.run(host, places, patterns, limits)
     except (Refused, Unobservable, Ended) as error:
-        module.fail_json(msg=str(error))
+        fail(module, error)
     except OSError as error:
-        module.fail_json(msg=f"writing the scratch file: {error}; it has been taken away")
-    module.exit_json(changed=False, rows=rows, table=prove.table(rows))
+        fail(module, f"writing the scratch file: {error}; it has been taken away")
+    finish(module, rows=rows, table=prove.table(rows))
 
 
 if __name__ == "__main__":

@@ -116,8 +116,8 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.power import rehearsal, rehearsal_host
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
 
 SPEC = {
     "state": {"type": "str", "required": True, "choices": ["planned", "read"]},
@@ -169,8 +169,8 @@ def main() -> None:
     try:
         result = STATES[module.params["state"]](Host(), module.params)
     except (Unobservable, ValueError) as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**{"changed": False, **printable(result)})
+        fail(module, error)
+    finish(module, **result)
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ ansible_facts:
               type: str
               returned: always
             options:
-              description: The options that it does not know.
+              description: The options that it does not know, without what may be a password.
               type: list
               elements: str
               returned: always
@@ -385,7 +385,9 @@ ansible_facts:
               type: str
               returned: always
             options_running:
-              description: Options of the mount and of its superblock.
+              description:
+                - Options of the mount and of its superblock. Here and below, an option that may hold a password, or a path of
+                  one, has the value V(hidden).
               type: list
               elements: str
               returned: always
@@ -494,15 +496,14 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Host,
     Unobservable,
     expect_root,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
+from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, observed
 
 
 def main() -> None:
@@ -516,12 +517,8 @@ def main() -> None:
         paths = dict.fromkeys((*of_databases(module.params["databases"]), *module.params["paths"]))
         facts = collect(host, now, paths)
     except Unobservable as error:
-        module.fail_json(msg=f"This machine cannot be observed: {error}")
-    facts = printable(facts)
-    refused = bounds.too_large(facts)
-    if refused:
-        module.fail_json(msg=f"This machine cannot be observed: {refused}")
-    module.exit_json(changed=False, ansible_facts={"durable_storage": facts})
+        fail(module, f"This machine cannot be observed: {error}")
+    observed(module, "durable_storage", facts)
 
 
 if __name__ == "__main__":

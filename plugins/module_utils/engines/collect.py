@@ -18,6 +18,7 @@ from .. import bounds
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
 from ..paths import of_databases
+from ..printable import line
 from . import faircom, firebird, mariadb, mssql, postgresql, units
 from .instance import Instance, Observed
 from .managers import Managers
@@ -486,13 +487,13 @@ def _is_same(stopped: Instance, unit: units.Unit | None, told: dict[str, Any]) -
 
 
 def _name_apart(told: list[dict[str, Any]]) -> None:
-    """Add something to names that several instances of one engine have."""
+    """Add something to names that several instances of one engine have. They are told, and asked for, as lines."""
     seen: set[tuple[str, str]] = set()
     for facts in told:
-        name = facts["name"]
+        name = line(facts["name"])
         apart = [
             name,
-            *(f"{name} ({more})" for more in (facts["config"], facts["unit"], *facts["pids"]) if more),
+            *(line(f"{name} ({more})") for more in (facts["config"], facts["unit"], *facts["pids"]) if more),
         ]
         facts["name"] = next((text for text in apart if (facts["engine"], text) not in seen), name)
         seen.add((facts["engine"], facts["name"]))

@@ -25,16 +25,11 @@ from .textfile import (
     Read,
     Setting,
     byte_order,
-    insert,
-    plain,
     refusal,
-    remove,
-    replace,
     settled,
     split,
 )
 
-SIGN = "#"
 _BLANKS = " \t\r\n"
 _INCLUDE = re.compile(r"include[ \t]+(?P<value>.*)", re.I | re.S)
 _PAIR = re.compile(r"(?P<name>[^=#\"]*)=")
@@ -176,38 +171,8 @@ def integer(value: str) -> int:
     return int(match[1]) * _UNITS[match[2].lower()]
 
 
-def set_value(text: str, key: str, wanted: str, note: str) -> str:
-    """Return the text with a key at a value: its first line changed, or a line appended.
-
-    Text that already says so is returned as it is.
-    """
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", key):
-        raise ValueError(f"key: seen {key!r}; wanted letters and digits")
-    lines = parse(text)
-    found = _of(lines, key)
-    written = _written(wanted)
-    if not found:
-        return insert(lines, len(lines), f"{key} = {written}", SIGN, note)
-    if found[0].value == wanted:
-        return text
-    return replace(lines, [(found[0], found[0].start, found[0].end, written)], SIGN, note)
-
-
-def unset_value(text: str, key: str) -> str:
-    """Return the text without a key: its default counts."""
-    lines = parse(text)
-    return remove(lines, _of(lines, key), SIGN)
-
-
 def _of(lines: Sequence[Line], key: str) -> list[Line]:
     return [line for line in lines if line.kind == "setting" and line.name == key.lower()]
-
-
-def _written(wanted: str) -> str:
-    words = plain(wanted, "value")
-    if re.search(r'["{}]', words) or words != words.strip():
-        raise ValueError(f"value: seen {words!r}; wanted text without quotes, braces and outer white space")
-    return words if re.fullmatch(r"[^# ]+", words) else f'"{words}"'
 
 
 def _line(number: int, raw: str, file: str, blocks: bool) -> Line:

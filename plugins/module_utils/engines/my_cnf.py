@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""my.cnf of MariaDB and MySQL with its includes, edited byte by byte.
+"""my.cnf of MariaDB and MySQL with its includes, read only.
 
 "Configuring MariaDB with Option Files" and MySQL's manual, 6.2.2.2 "Using Option Files"; where they
 say nothing, what mysys does when it reads such a file. All options of all groups that a server
@@ -23,16 +23,11 @@ from .textfile import (
     Read,
     Setting,
     byte_order,
-    insert,
-    plain,
     refusal,
-    remove,
-    replace,
     settled,
     split,
 )
 
-SIGN = "#"
 #: What servers are built to read, in this order; those that are not there are passed over.
 MAINS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 _BLANKS = " \t\n\v\f\r"
@@ -161,57 +156,6 @@ def boolean(value: str | None) -> str:
     if word in ("0", "off", "false"):
         return "off"
     raise ValueError(f"seen {word[:80]!r}; wanted ON or OFF")
-
-
-def set_option(text: str, group: str, name: str, wanted: str, note: str) -> str:
-    """Return the text with an option of a group at a value: its last line changed, or a line added.
-
-    Text that already says so is returned as it is. Other groups and files may have a later word:
-    only `effective` knows.
-    """
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) or not re.fullmatch(r"[A-Za-z0-9._-]+", group):
-        raise ValueError(
-            f"seen [{group[:80]}] {name[:80]!r}; wanted a group and an option of letters and digits"
-        )
-    lines = parse(text)
-    found = _of(lines, group, name)
-    written = _written(wanted)
-    if found:
-        last = found[-1]
-        if option(last.name, last.value)[1] == wanted:
-            return text
-        if last.value is not None and option(last.name, "as it is")[1] == "as it is":
-            return replace(lines, [(last, last.start, last.end, written)], SIGN, note)
-        start = len(last.raw) - len(last.raw.lstrip(_BLANKS))
-        return replace(lines, [(last, start, last.end, f"{name}={written}")], SIGN, note)
-    members = [
-        line.number for line in lines if line.section == group.lower() and line.kind in ("group", "setting")
-    ]
-    if members:
-        return insert(lines, members[-1], f"{name}={written}", SIGN, note)
-    return insert(lines, len(lines), f"{name}={written}", SIGN, note, f"[{group}]")
-
-
-def unset_option(text: str, group: str, name: str) -> str:
-    """Return the text without an option of a group."""
-    lines = parse(text)
-    return remove(lines, _of(lines, group, name), SIGN)
-
-
-def _of(lines: Sequence[Line], group: str, name: str) -> list[Line]:
-    wanted = option(name, None)[0]
-    return [
-        line
-        for line in lines
-        if line.kind == "setting" and line.section == group.lower() and option(line.name, None)[0] == wanted
-    ]
-
-
-def _written(wanted: str) -> str:
-    words = plain(wanted, "value")
-    if re.fullmatch(r"[A-Za-z0-9_.:/+-]+", words):
-        return words
-    return '"' + words.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _line(number: int, raw: str, file: str) -> Line:

@@ -31,6 +31,8 @@ _DEBIAN_TOOL = "/usr/bin/pg_ctlcluster"
 _NO_WORDS = {UNKNOWN, postgresql_cluster.UNFLUSHED}
 #: How a server says that its command line has fixed a setting: no file and no reload changes it.
 _COMMAND_LINE = "pg_settings: command line"
+#: A name that is one word to a shell and to SQL alike, once it stands in double quotes.
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,62}")
 #: How a server that serves one client, or has one duty, calls itself: its postmaster is gone where
 #: such a one has no parent of its kind.
 _CHILD = re.compile(r"(?:edb-)?postgres: ")
@@ -259,12 +261,28 @@ def _overrides(answer: dict[str, Any]) -> Iterator[dict[str, str]]:
             except ValueError:
                 pass  # As it stands: what it means is for its reader to say.
             yield {
-                "scope": row["scope"],
+                "scope": _scope(row["role"], row["database"]),
                 "setting": name,
                 "value": value,
                 "source": "pg_db_role_setting",
-                "remedy": f"{row['alter']} RESET {name}",
+                "remedy": _reset(name, row["role"], row["database"]),
             }
+
+
+def _scope(role: str | None, database: str | None) -> str:
+    who = [f"role {role}"] if role is not None else [] if database is not None else ["all roles"]
+    return " in ".join([*who, *([f"database {database}"] if database is not None else [])])
+
+
+def _reset(name: str, role: str | None, database: str | None) -> str:
+    """Return what takes a setting away. The server names roles and databases: no statement repeats more than a word."""
+    if not all(_PLAIN.fullmatch(said) for said in (role, database) if said is not None):
+        return f"ALTER ROLE or ALTER DATABASE ... RESET {name}; its name is to be quoted with care"
+    if role is None and database is not None:
+        return f'ALTER DATABASE "{database}" RESET {name}'
+    who = "ALL" if role is None else f'"{role}"'
+    where = f' IN DATABASE "{database}"' if database is not None else ""
+    return f"ALTER ROLE {who}{where} RESET {name}"
 
 
 def _of_unit(host: Host, unit: str) -> Instance:

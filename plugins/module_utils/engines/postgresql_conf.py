@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""postgresql.conf with its includes and postgresql.auto.conf, edited byte by byte.
+"""postgresql.conf with its includes and postgresql.auto.conf, read only.
 
 PostgreSQL's manual, 20.1 "Setting Parameters"; the words of a line are those of its scanner: the
 longest that fits at each place. The last setting of a name counts, postgresql.auto.conf's after all.
@@ -22,16 +22,11 @@ from .textfile import (
     Read,
     Setting,
     byte_order,
-    insert,
-    plain,
     refusal,
-    remove,
-    replace,
     settled,
     split,
 )
 
-SIGN = "#"
 _INCLUDES = ("include", "include_if_exists", "include_dir")
 #: Includes within includes; PostgreSQL stops with an error beyond.
 _DEEPEST = 10
@@ -117,39 +112,8 @@ def choice(value: str, words: Iterable[str]) -> str:
     raise ValueError(f"seen {value[:80]!r}; wanted one of {', '.join(allowed)}")
 
 
-def set_value(text: str, name: str, wanted: str, note: str) -> str:
-    """Return the text with a name at a value: its last line changed, or a line appended.
-
-    Text that already says so is returned as it is. Whether the file has the last word, only
-    `effective` knows.
-    """
-    if not re.fullmatch(rf"{_ID}(?:\.{_ID})?", name) or name.lower() in _INCLUDES:
-        raise ValueError(f"name: seen {name!r}; wanted the name of a parameter")
-    lines = parse(text)
-    found = _of(lines, name)
-    written = _written(wanted)
-    if not found:
-        return insert(lines, len(lines), f"{name} = {written}", SIGN, note)
-    if found[-1].value == wanted:
-        return text
-    return replace(lines, [(found[-1], found[-1].start, found[-1].end, written)], SIGN, note)
-
-
-def unset_value(text: str, name: str) -> str:
-    """Return the text without a name."""
-    lines = parse(text)
-    return remove(lines, _of(lines, name), SIGN)
-
-
 def _of(lines: Sequence[Line], name: str) -> list[Line]:
     return [line for line in lines if line.kind == "setting" and line.name == name.lower()]
-
-
-def _written(wanted: str) -> str:
-    words = plain(wanted, "value")
-    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*|-?[0-9]+[A-Za-z]*", words):
-        return words
-    return "'" + words.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def _line(number: int, raw: str, file: str) -> Line:

@@ -38,13 +38,8 @@ SELECT json_build_object(
     FROM pg_settings WHERE name IN ({_NAMES})),
   'pending', (SELECT coalesce(json_agg(name ORDER BY name), '[]') FROM pg_settings WHERE pending_restart),
   'overrides', (SELECT coalesce(json_agg(json_build_object(
-      'scope', concat_ws(' in ',
-        CASE WHEN setrole <> 0 THEN format('role %s', rolname) WHEN setdatabase = 0 THEN 'all roles' END,
-        CASE WHEN setdatabase <> 0 THEN format('database %s', datname) END),
-      'alter', CASE WHEN setrole = 0 AND setdatabase <> 0 THEN format('ALTER DATABASE %I', datname)
-        ELSE concat_ws(' IN DATABASE ',
-          CASE WHEN setrole <> 0 THEN format('ALTER ROLE %I', rolname) ELSE 'ALTER ROLE ALL' END,
-          CASE WHEN setdatabase <> 0 THEN quote_ident(datname) END) END,
+      'role', CASE WHEN setrole <> 0 THEN coalesce(rolname, setrole::text) END,
+      'database', CASE WHEN setdatabase <> 0 THEN coalesce(datname, setdatabase::text) END,
       'config', setconfig) ORDER BY setdatabase, setrole), '[]')
     FROM pg_db_role_setting LEFT JOIN pg_roles ON pg_roles.oid = setrole
       LEFT JOIN pg_database ON pg_database.oid = setdatabase),
@@ -129,7 +124,7 @@ def _is_answer(found: dict[str, Any]) -> bool:
         and isinstance(overrides, list)
         and all(
             isinstance(row, dict)
-            and _are_texts([row.get("scope"), row.get("alter")])
+            and all(isinstance(row.get(name, 0), (str, type(None))) for name in ("role", "database"))
             and _are_texts(row.get("config"))
             for row in overrides
         )

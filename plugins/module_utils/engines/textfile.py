@@ -189,13 +189,13 @@ def insert(
 ) -> str:
     """Return the text with a new line before a row (counted from 0), marked by a comment above it.
 
-    A heading stands above both.
+    A heading stands above both. Raises ValueError for a line that would be several.
     """
     newline = _newline(lines)
     raws = [line.raw for line in lines]
     if row and not raws[row - 1].endswith("\n"):
         raws[row - 1] += newline
-    added = [_mark(sign, note), body]
+    added = [_mark(sign, note), plain(body, "line")]
     raws[row:row] = [words + newline for words in ([heading, *added] if heading else added)]
     return "".join(raws)
 

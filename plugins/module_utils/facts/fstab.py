@@ -56,8 +56,9 @@ def parse(text: str) -> list[Entry]:
             fields = fields[:_MOST_FIELDS]
         numbers_are_numbers = all(field.isascii() and field.isdigit() for field in fields[4:])
         if not 3 <= len(fields) <= _MOST_FIELDS or not numbers_are_numbers or _STRANGE.search(line):
+            # Never the line itself: a password with a blank in it makes one that is malformed.
             raise MalformedFstab(
-                f"/etc/fstab line {row + 1}: seen {line!r}; wanted 'device target type options"
+                f"/etc/fstab line {row + 1}: seen {_what_is_wrong(line, fields)}; wanted 'device target type options"
                 " [dump] [pass]', and a comment behind all six only; mend that line, then run again"
             )
         entries.append(
@@ -70,6 +71,14 @@ def parse(text: str) -> list[Entry]:
             )
         )
     return entries
+
+
+def _what_is_wrong(line: str, fields: list[str]) -> str:
+    if _STRANGE.search(line):
+        return "a carriage return or a NUL"
+    if 3 <= len(fields) <= _MOST_FIELDS:
+        return "a fifth or sixth field that is no number"
+    return f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
 
 
 def unquoted(spec: str) -> str:

@@ -119,7 +119,7 @@ def parse_options(text: str) -> tuple[str, ...] | None:
     if value is None:
         return None
     if "%" in value.replace("%%", ""):
-        raise ValueError(f"Options={value}: only systemd can expand its specifier")
+        raise ValueError("Options=: only systemd can expand the specifier in it")
     return tuple(word.strip() for word in value.replace("%%", "%").split(",") if word.strip())
 
 

@@ -16,6 +16,7 @@ from .boot_loader import Rootflags
 from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
 from .mount_units import MountUnit
 from .mountinfo import Mount, covered, parse_mountinfo, unescape, visible, why_absent
+from .shown_options import shown, without_login
 
 #: Options of lines that a boot goes on without.
 _MAY_FAIL = {"noauto", "nofail", "x-systemd.automount"}
@@ -133,8 +134,8 @@ class Mounts:
             "data_mode": running["data_mode"].value,
             "atime": running["atime"].value,
             "sync": "yes" if "sync" in first.super_options or "sync" in first.options else "no",
-            "options_running": [*first.options, *first.super_options],
-            "options_fstab": list(entry.options) if entry else None,
+            "options_running": shown([*first.options, *first.super_options]),
+            "options_fstab": shown(entry.options) if entry else None,
             "options_boot": self._options_boot(superblock),
             "persisted": {name: value.value for name, value in persisted.items()},
             "stack": stack.as_list(),
@@ -161,7 +162,7 @@ class Mounts:
                         "source": _source(entry),
                         "target": entry.target,
                         "fstype": entry.fstype,
-                        "options": words,
+                        "options": shown(words),
                         "boot": "optional" if _MAY_FAIL & set(entry.options) else "required",
                     }
                 )
@@ -233,7 +234,8 @@ class Mounts:
         if unit.fstype == "none" or {"bind", "rbind"} & set(unit.options):
             return False
         if unit.what and not self._is_device(unit.what, unit.fstype or "auto", mount):
-            raise Unobservable(f"{unit.source} mounts {unit.what} at {target}, not {mount.source}")
+            what = without_login(unit.what)
+            raise Unobservable(f"{unit.source} mounts {what} at {target}, not {mount.source}")
         return True
 
     def _names(self, entry: fstab.Entry, mount: Mount) -> bool:
@@ -302,14 +304,14 @@ class Mounts:
             found = [] if superblock.hidden_in else self.boot(superblock.mounts)
         except Unobservable:
             return None
-        return list(found[0].options) if found else None
+        return shown(found[0].options) if found else None
 
 
 def _of_line(line: fstab.Entry, flags: Rootflags | None) -> Persisted:
     """Return what a line mounts. Raises Unobservable for words of ours that are written as escapes."""
     said = _meant(line.options)
     if mountwords.fold(said) != mountwords.fold(line.options):
-        why = f"{','.join(line.options)} stands for {','.join(said)}: write it so"
+        why = f"{','.join(shown(line.options))} stands for {','.join(shown(said))}: write it so"
         raise Unobservable(f"{_source(line)}: {why}")
     if flags is None or not flags.options:
         return Persisted("fstab", line.target, _source(line), line.options)

@@ -20,6 +20,7 @@ from ..engines.firebird_header import Header, next_file
 from ..engines.processes import Processes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
+from ..printable import command
 from . import originals
 from .layer import Change, each, expect_some, verify
 
@@ -228,7 +229,9 @@ def _is_to_change(database: Database, word: str, has_password: bool) -> bool:
 
 def _why(database: Database) -> str:
     if database.mode == "shutdown":
-        return f"it is shut down; bring it online (gfix -online {database.path}), and run again"
+        return (
+            f"it is shut down; bring it online ({command('gfix', '-online', database.path)}), and run again"
+        )
     if database.mode == "read_only":
         return "it is read-only: nothing writes to it, and its header cannot be changed"
     if database.in_use == "yes" and database.mode != "backup":

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..host import ChangeFailed, Unobservable
+from ..printable import Lines, lines
 
 
 class Change(NamedTuple):
@@ -65,10 +66,10 @@ def verify(left: Iterable[Change]) -> None:
         raise ChangeFailed("; ".join(missed))
 
 
-def as_diff(changes: Iterable[Change]) -> dict[str, str]:
+def as_diff(changes: Iterable[Change]) -> dict[str, Lines]:
     """Return the before and after texts that `--diff` shows, one line a setting."""
     rows = list(changes)
     return {
-        side: "".join(f"{row.target} {row.setting} ({row.when}): {getattr(row, side)}\n" for row in rows)
+        side: lines(f"{row.target} {row.setting} ({row.when}): {getattr(row, side)}" for row in rows)
         for side in ("before", "after")
     }

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 from ..facts import boot_loader, fstab, mount_units, mountwords
 from ..facts.mountinfo import Mount
 from ..facts.mounts import Mounts, Persisted, Superblock
+from ..facts.shown_options import shown
 from ..flush import flush_mount, owe, takes_flushes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
 from ..policy.settings import satisfies
+from ..printable import line
 from ..remount import expect_nothing_cached, expect_whole, set_atime, set_barrier
 from . import mount_trial, originals
 from .layer import Change, each, verify
@@ -83,11 +85,12 @@ def plan(host: Host, targets: list[Target]) -> Work:
     if reader.fstab_error:
         raise ChangeFailed(reader.fstab_error)
     here = [found for found in reader.superblocks() if found.hidden_in is None]
-    superblocks = {mount.target: found for found in here for mount in found.mounts}
+    # As facts have told them.
+    superblocks = {line(mount.target): found for found in here for mount in found.mounts}
     text = host.read(FSTAB) if host.exists(FSTAB) else ""
     work = Work((), {}, {}, text, text, {}, {}, {})
     for target in targets:
-        found = superblocks.get(target.target)
+        found = superblocks.get(line(target.target))
         if found is None:
             raise ChangeFailed(
                 f"{target.target}: {reader.absent(target.target)}; wanted a mounted file system"
@@ -132,12 +135,12 @@ def plan_release(host: Host) -> Release:
             raise ChangeFailed(str(error)) from error
         entry = next((entry for entry in found if fstab.is_marked(text, entry)), None)
         if entry is None:
-            changes.append(Change(target, "originals", "persisted", before, "forgotten"))
+            changes.append(Change(target, "originals", "persisted", _said(before.split(",")), "forgotten"))
             continue
         restored = mountwords.restore(entry.options, tuple(before.split(",")))
         restored = mountwords.drop(restored, mountwords.REFUSED_BY.get(entry.fstype, ()))
         text = fstab.set_options(text, entry, restored, None)
-        changes.append(Change(target, "options", "persisted", ",".join(entry.options), ",".join(restored)))
+        changes.append(Change(target, "options", "persisted", _said(entry.options), _said(restored)))
     drop_ins = tuple(mount_units.ours(host))
     changes += [Change(path, "drop_in", "persisted", "present", "absent") for path in drop_ins]
     return Release(tuple(changes), text, drop_ins, root_mode)
@@ -277,6 +280,10 @@ def _root_device(host: Host) -> str:
     if not roots:
         raise ChangeFailed("/: not in the mount table")
     return f"/dev/block/{roots[0].device}"
+
+
+def _said(options: Iterable[str]) -> str:
+    return ",".join(shown(options))
 
 
 def _changed(options: tuple[str, ...], words: dict[str, str], fstype: str) -> tuple[str, ...]:

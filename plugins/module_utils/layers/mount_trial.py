@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..facts import ext4
+from ..facts.shown_options import shown
 from ..host import ChangeFailed, CommandFailed, Host
 
 #: Ours alone; made and removed by each trial.
@@ -79,10 +80,11 @@ def try_options(host: Host, image: Image, options: tuple[str, ...]) -> None:
             replay = [*_NAMESPACE, "sh", "-c", _REPLAY, "sh", _IMAGE, image.fstype, first, _POINT, then]
             host.change(replay)
     except ChangeFailed as error:
+        said = ",".join(shown(options))
         raise ChangeFailed(
-            f"options {','.join(options)} for {image.fstype}{_with_defaults(image)}: the running kernel did not"
+            f"options {said} for {image.fstype}{_with_defaults(image)}: the running kernel did not"
             " mount a test image with them, so fstab, mount units and superblock stay as they are; take out"
-            f" what it refuses: {error.said if isinstance(error, CommandFailed) else error}"
+            f" what it refuses: {_refusal(error, options)}"
         ) from error
     finally:
         host.change(["rm", "-rf", DIRECTORY])
@@ -106,3 +108,11 @@ def _mkfs(host: Host, fstype: str, journal: bool) -> list[str]:
     features = [] if journal or fstype == "ext2" else ["-O", "^has_journal"]
     # The kernel mounts no image with ext4's own features as ext3 or ext2.
     return [f"mkfs.{fstype}", "-q", "-F", *features, _IMAGE, "16M"]
+
+
+def _refusal(error: ChangeFailed, options: tuple[str, ...]) -> str:
+    """Return what the kernel or a command said of a trial, without passwords among its options."""
+    if isinstance(error, CommandFailed):
+        return error.said
+    tried = _of_image(options)
+    return str(error).replace(",".join(tried), ",".join(shown(tried)))

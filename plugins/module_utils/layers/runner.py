@@ -12,6 +12,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..host import ChangeFailed, Host, Unobservable, expect_root
+from ..reply import fail, finish, warn
 from .layer import as_diff
 
 
@@ -47,7 +48,7 @@ def run(
         )
         work = plan()
     except (ChangeFailed, Unobservable) as error:
-        module.fail_json(msg=str(error))
+        fail(module, error)
     failures = list(getattr(work, "failures", {}).values())
     try:
         if work.changes and not module.check_mode:
@@ -58,10 +59,11 @@ def run(
     except (ChangeFailed, Unobservable) as error:
         failures.insert(0, str(error))
     for warning in getattr(work, "warnings", ()):
-        module.warn(warning)
+        warn(module, warning)
     if failures:
-        module.fail_json(changed=not module.check_mode and _has_changed(work, plan), msg="; ".join(failures))
-    module.exit_json(
+        fail(module, "; ".join(failures), changed=not module.check_mode and _has_changed(work, plan))
+    finish(
+        module,
         changed=bool(work.changes),
         changes=[change._asdict() for change in work.changes],
         diff=as_diff(work.changes),

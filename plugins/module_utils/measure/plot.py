@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
+from ..printable import Lines, line, lines
+
 _BAR, _LINE, _LABEL, _WIDTH = 16, 22, 400, 420
 
 
@@ -17,21 +19,21 @@ def label(row: dict[str, Any]) -> str:
     return f"{row['pattern']}, {row['clients']} client(s), {row['variant']}"
 
 
-def table(mount: str, rows: Sequence[dict[str, Any]], notes: Sequence[str]) -> str:
+def table(mount: str, rows: Sequence[dict[str, Any]], notes: Sequence[str]) -> Lines:
     """Return the rows as text, and the notes below."""
     head = (
-        f"{mount}\n{'pattern':<17} {'clients':>7} {'setting':<24} {'commits/s':>10} {'mean ms':>9}"
+        f"{'pattern':<17} {'clients':>7} {'setting':<24} {'commits/s':>10} {'mean ms':>9}"
         f" {'p99 ms':>9} {'flushes':>8}"
     )
-    lines = [
+    body = [
         f"{row['pattern']:<17} {row['clients']:>7} {row['variant']:<24} {row['rate']:>10} {row['mean']:>9}"
         f" {row['p99']:>9} {row['flushes_per_commit']:>8}"
         for row in rows
     ]
-    return "\n".join([head, *lines, *(f"- {note}" for note in notes)]) + "\n"
+    return lines([mount, head, *body, *(f"- {note}" for note in notes)])
 
 
-def svg(title: str, rows: Sequence[dict[str, Any]]) -> str:
+def svg(title: str, rows: Sequence[dict[str, Any]]) -> Lines:
     """Return a bar chart of the mean commit latency, one bar for each row."""
     longest = max((row["mean"] for row in rows), default=0.0) or 1.0
     height = _LINE * (len(rows) + 2)
@@ -49,9 +51,9 @@ def svg(title: str, rows: Sequence[dict[str, Any]]) -> str:
             f'<rect x="{_LABEL}" y="{top}" width="{width}" height="{_BAR}" fill="#4477aa"/>',
             f'<text x="{_LABEL + width + 6}" y="{top + 12}">{row["mean"]} ms</text>',
         ]
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    return lines([*parts, "</svg>"])
 
 
 def _text(text: str) -> str:
-    """Return a text as XML takes it: a mount point may hold any byte."""
-    return escape("".join(letter if letter.isprintable() else "?" for letter in text))
+    """Return a text as XML takes it."""
+    return escape(line(text))

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ..host import Host
+from ..policy import attestations
 from . import daemon, plug_job, scratch
 from .limits import MIB, Refused, expect_space
 from .patterns import PATTERNS
@@ -31,6 +32,7 @@ _PATIENCE = 60.0
 def plan(host: Host, run: str, row: Mapping[str, Any]) -> Job:
     """Return the job that the module's options ask for; reads only. Raises Refused or Unobservable."""
     places = find(host, row["mounts"])
+    attestations.expect_plain(place["target"] for place in places)
     job = plug_job.make(run, boot_id(host), places, row)
     for mount, place in enumerate(places):
         with scratch.directory(place["target"], place["device"]) as opened:

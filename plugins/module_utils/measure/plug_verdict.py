@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..policy.attestations import CLAIMS, HOST
+from ..policy.attestations import HEAD, written
+from ..printable import Lines, lines
 from .limits import Refused
 from .plug_job import Job, Losses
 
@@ -46,8 +46,8 @@ def judge(job: Job, losses: Losses, ended: Mapping[int, str]) -> Verdict:
     return Verdict("kept", f"every one of the {losses.checked} commits that could be looked for is there")
 
 
-def attestation(job: Job, losses: Losses, by: str, today: str, virtualization: str) -> str:
-    """Return the YAML for the host's variables. `today` is an ISO 8601 date. Raises Refused."""
+def attestation(job: Job, losses: Losses, by: str, today: str, virtualization: str) -> Lines:
+    """Return the YAML for the host's variables. `today` is an ISO 8601 date. Raises Refused or BadInput."""
     if not by.strip():
         raise Refused("by: seen nothing; wanted who vouches that the plug was pulled")
     try:
@@ -58,31 +58,26 @@ def attestation(job: Job, losses: Losses, by: str, today: str, virtualization: s
         f"plug pulled, verified on {today}, {losses.acknowledged} commits acknowledged by {job.clients} clients"
         f" ({', '.join(job.patterns)}) on {', '.join(job.mounts)}, {losses.checked} looked for, none lost; run {job.run}"
     )
-    text = _entry("plug_pulled", by, reason, begin, "")
-    note = (
+    notes = [
         "# Below: only if what was cut is the power of the machine that holds the disks, with its own caches"
-        " (not a reset, not the end of a virtual machine), and these mounts lie on all disks of the host.\n"
-    )
-    if virtualization not in ("none", ""):
-        note += f"# This host is a virtual machine ({virtualization}): it was its hypervisor's power that counts.\n"
-    return f"durable_attestations_host:\n{text}{note}{_entry('host_honours_flush', by, reason, begin, '# ')}"
-
-
-def _entry(claim: str, by: str, reason: str, begin: datetime.date, mark: str) -> str:
-    expires = begin + datetime.timedelta(days=CLAIMS[claim])
-    fields: dict[str, Any] = {"target": HOST, "by": by, "reason": reason, "expires": expires.isoformat()}
-    # A JSON string is a YAML string, whatever is in it.
-    lines = [f"  - claim: {claim}", *(f"    {name}: {json.dumps(value)}" for name, value in fields.items())]
-    return "".join(f"{mark}{line}\n" for line in lines)
-
-
-def table(job: Job, losses: Losses, verdict: Verdict) -> str:
-    """Return all of it as text."""
-    lines = [
-        f"pull-the-plug {job.run}: {verdict.word}",
-        f"  {verdict.why}",
-        f"  mounts: {', '.join(job.mounts)}; patterns: {', '.join(job.patterns)}; clients: {job.clients}",
-        f"  acknowledged: {losses.acknowledged}, looked for: {losses.checked}, lost: {losses.lost}",
-        *(f"  lost: {line}" for line in losses.named),
+        " (not a reset, not the end of a virtual machine), and these mounts lie on all disks of the host."
     ]
-    return "\n".join(lines) + "\n"
+    if virtualization not in ("none", ""):
+        notes.append(
+            f"# This host is a virtual machine ({virtualization}): it was its hypervisor's power that counts."
+        )
+    further = written("host_honours_flush", by, reason, begin)
+    return lines([HEAD, *written("plug_pulled", by, reason, begin), *notes, *(f"# {row}" for row in further)])
+
+
+def table(job: Job, losses: Losses, verdict: Verdict) -> Lines:
+    """Return all of it as text."""
+    return lines(
+        (
+            f"pull-the-plug {job.run}: {verdict.word}",
+            f"  {verdict.why}",
+            f"  mounts: {', '.join(job.mounts)}; patterns: {', '.join(job.patterns)}; clients: {job.clients}",
+            f"  acknowledged: {losses.acknowledged}, looked for: {losses.checked}, lost: {losses.lost}",
+            *(f"  lost: {name}" for name in losses.named),
+        )
+    )

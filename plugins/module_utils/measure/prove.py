@@ -13,6 +13,7 @@ from typing import Any, Callable, NamedTuple
 from ..flush import flushes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
+from ..printable import Lines, lines
 from . import scratch
 from .limits import MIB, chosen, number
 from .patterns import BLOCK, PATTERNS, Log
@@ -253,17 +254,18 @@ def _each(seen: Seen, count: int) -> float | None:
     return round(count / seen.commits, 3) if seen.commits else None
 
 
-def table(rows: Sequence[dict[str, Any]]) -> str:
+def table(rows: Sequence[dict[str, Any]]) -> Lines:
     """Return the rows as the text that a run shows."""
-    lines = []
+    found = []
     for row in rows:
         flushed = _figures(row["flushes_per_commit"])
         fua = _figures(row["fua_per_commit"]) or "unknown"
-        lines.append(
+        found += [
             f"{row['mount']}  {row['pattern']:<17} {row['found']:<8} {row['safety']:<8}"
-            f" flushes per commit: {flushed}; FUA: {fua}\n    {row['why']}"
-        )
-    return "\n".join(lines) + "\n"
+            f" flushes per commit: {flushed}; FUA: {fua}",
+            f"    {row['why']}",
+        ]
+    return lines(found)
 
 
 def _figures(shares: dict[str, float | None]) -> str:

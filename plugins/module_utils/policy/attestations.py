@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import datetime
+import json
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from ..printable import is_plain, line
 from .profiles import BadInput
 
 #: Claim -> the longest that one attestation of it may last, in days.
@@ -25,6 +28,8 @@ _OF_A_DISK = ("power_loss_protection",)
 _FIELDS = ("claim", "target", "by", "reason", "expires")
 #: The target of a claim about the whole machine, rather than one disk's id.
 HOST = "host"
+#: The line above attestations that are written for a host's variables.
+HEAD = "durable_attestations_host:"
 
 
 class Attestation(NamedTuple):
@@ -78,6 +83,30 @@ def find(attestations: list[Attestation], claims: tuple[str, ...], disk: str | N
     targets = (HOST, disk)
     found = [word for word in attestations if word.claim in claims and word.target in targets]
     return max(found, key=lambda word: word.expires, default=None)
+
+
+def written(claim: str, by: str, reason: str, begin: datetime.date) -> Iterator[str]:
+    """Yield the YAML of an attestation about a host, for people to copy. Raises BadInput for what is not plain.
+
+    `reason` names what is on the host: whatever it says, Ansible is not to evaluate it.
+    """
+    expect_plain((by, reason))
+    yield f"  - claim: {claim}"
+    yield f'    target: "{HOST}"'
+    # A JSON string is a YAML string.
+    yield f"    by: {json.dumps(by)}"
+    yield f"    reason: !unsafe {json.dumps(reason)}"
+    yield f'    expires: "{begin + datetime.timedelta(days=CLAIMS[claim])}"'
+
+
+def expect_plain(names: Iterable[str]) -> None:
+    """Raise BadInput for a text that would be more than text in a file of variables."""
+    for name in names:
+        if not is_plain(name):
+            raise BadInput(
+                f"{line(name)}: seen control characters, or what Ansible evaluates, in a name; wanted a plain one:"
+                " an attestation of it is written for people to copy; rename it, then run again"
+            )
 
 
 def _read(where: str, entry: Any, today: str) -> Attestation:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..observation import UNKNOWN
+from ..printable import command
 from . import faircom, mssql
 from .engine_rules import CHECKS, FULL, RELAXED, Rule
 from .profiles import Profile
@@ -115,7 +116,8 @@ def _unknowns(instance: dict[str, Any]) -> Iterator[str]:
     elif not instance["settings"] and not instance.get("databases"):
         yield f"{label}: nothing is known of its settings"
     if instance["state"] == UNKNOWN:
-        yield f"{label}: whether it runs is not known; see systemctl status {instance['unit'] or ''}".rstrip()
+        status = command("systemctl", "status", *filter(None, [instance["unit"]]))
+        yield f"{label}: whether it runs is not known; see {status}"
     if instance.get("flavour") == UNKNOWN:
         yield f"{label}: whether it is MariaDB or MySQL is not known, and their settings differ; start it once"
     if instance["engine"] == "firebird" and not instance["databases"]:
@@ -358,17 +360,16 @@ def _gfix(instance: dict[str, Any], database: dict[str, Any], verdict: str) -> s
     if manager in _OWNERS:
         return _OWNERS[manager]
     if instance["namespace"] != "host":
-        return f"run gfix -write sync {path} in the server's own mount namespace: nsenter"
+        return f"run {command('gfix', '-write', 'sync', path)} in the server's own mount namespace: nsenter"
     if database["mode"] == "shutdown":
-        return f"it is shut down: bring it online (gfix -online {path}), and run again"
+        return f"it is shut down: bring it online ({command('gfix', '-online', path)}), and run again"
     if database["owner"] == "0":
-        return f"root owns it: chown {path} to the server's user, as whom gfix has to run"
+        return f"root owns {path}: give it to the server's user (chown), as whom gfix has to run"
     if database["in_use"] == "yes":
         mode = instance["settings"].get("ServerMode", {}).get("persisted", "")
         if mode.lower() in ("super", "threadeddedicated"):
-            return (
-                f"somebody has it open: run again when nobody has, or gfix -write sync localhost:{path} now"
-            )
+            by_server = command("gfix", "-write", "sync", f"localhost:{path}")
+            return f"somebody has it open: run again when nobody has, or {by_server} now"
         return "somebody has it open: run again when nobody has; who has it open keeps his way of writing"
     return MEND
 

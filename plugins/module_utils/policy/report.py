@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..printable import Lines, line, lines
 from . import plan
 from .assessment import VERDICTS
 
@@ -62,20 +63,20 @@ def worst_first(reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(reports, key=lambda report: (VERDICTS.index(report["verdict"]), report["host"]))
 
 
-def render(reports: Iterable[dict[str, Any]], missing: Iterable[str] = ()) -> str:
+def render(reports: Iterable[dict[str, Any]], missing: Iterable[str] = ()) -> Lines:
     """Return the text table, one line a host, worst first, then each host's reasons.
 
     `missing` are hosts of the play without a report: a later batch, or one that was given up.
     """
     ordered = worst_first(reports)
-    rows = [_COLUMNS, *(_row(report) for report in ordered)]
+    rows = [_COLUMNS, *(tuple(map(line, _row(report))) for report in ordered)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    found = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     away = ", ".join(missing)
-    lines += [f"not looked at, or not yet: {away}"] if away else []
+    found += [f"not looked at, or not yet: {away}"] if away else []
     for report in ordered:
-        lines += _details(report)
-    return "\n".join(lines)
+        found += _details(report)
+    return lines(found)
 
 
 def _row(report: dict[str, Any]) -> tuple[str, ...]:
@@ -89,23 +90,23 @@ def _row(report: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _details(report: dict[str, Any]) -> list[str]:
-    lines = []
+    found = []
     if report["error"]:
-        lines += ["  failed:", f"  - {report['error']}"]
+        found += ["  failed:", f"  - {report['error']}"]
     for state, heading in _STATES.items():
         chosen = [change for change in report["changes"] if change["state"] == state]
         if chosen:
-            lines += [f"  {heading}:", *(f"  - {change_line(change)}" for change in chosen)]
+            found += [f"  {heading}:", *(f"  - {change_line(change)}" for change in chosen)]
     if report["why"]:
-        lines += ["  why:", *(f"  - {reason}" for reason in report["why"])]
+        found += ["  why:", *(f"  - {reason}" for reason in report["why"])]
     if report["power"] and _shows_power(report):
-        lines += ["  power:", *(f"  - {line}" for line in power_lines(report["power"]))]
+        found += ["  power:", *(f"  - {each}" for each in power_lines(report["power"]))]
     notes = [*report["warnings"], *report["exposed"]]
     if notes:
-        lines += ["  note:", *(f"  - {note}" for note in notes)]
+        found += ["  note:", *(f"  - {note}" for note in notes)]
     for name, rating in report["ratings"].items():
-        lines += [f"  {name}: {rating['verdict']}", *(f"    - {what}" for what in _takes(rating))]
-    return ["", f"{report['host']}: {report['verdict']}", *lines] if lines else []
+        found += [f"  {name}: {rating['verdict']}", *(f"    - {what}" for what in _takes(rating))]
+    return ["", f"{report['host']}: {report['verdict']}", *found] if found else []
 
 
 def _shows_power(report: dict[str, Any]) -> bool:
@@ -118,12 +119,12 @@ def _shows_power(report: dict[str, Any]) -> bool:
 
 def power_lines(power: dict[str, Any]) -> list[str]:
     """Return what is known of the UPS, the budgets and the guard, one thing a line."""
-    lines = [_ups(ups) for ups in power["upses"]]
-    lines += [f"{name}: {b['state']}: {b['arithmetic']}" for name, b in power["budget"].items()]
+    found = [_ups(ups) for ups in power["upses"]]
+    found += [f"{name}: {b['state']}: {b['arithmetic']}" for name, b in power["budget"].items()]
     guard = power["guard"]
     since = f" since {guard['since']}" if guard["since"] else ""
-    lines.append(f"guard: {guard['state']}{since}: {guard['reason'] or 'it says no more'}")
-    return lines + [f"{mount['target']}: barrier {mount['barrier']}" for mount in guard["mounts"]]
+    found.append(f"guard: {guard['state']}{since}: {guard['reason'] or 'it says no more'}")
+    return found + [f"{mount['target']}: barrier {mount['barrier']}" for mount in guard["mounts"]]
 
 
 def _ups(ups: dict[str, Any]) -> str:

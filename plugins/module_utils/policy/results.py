@@ -75,7 +75,7 @@ def assess_results(
     """
     lost = next((each for each in (storage, found_engines, power) if each and each.get("unreachable")), None)
     if lost:
-        return unobserved(inputs, "unreachable", f"unreachable: {lost.get('msg', '')}")
+        return unobserved(inputs, "unreachable", f"unreachable: {' '.join(str(lost.get('msg', '')).split())}")
     facts = _facts(storage or {}, "durable_storage")
     if facts is None:
         return unobserved(inputs, "unknown", f"no facts: {cause(storage or {}) or 'none collected'}")

@@ -12,7 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..policy.attestations import CLAIMS, HOST
+from ..policy.attestations import HEAD, written
+from ..printable import Lines, lines
 from . import journal
 from .journal import Entry
 
@@ -165,7 +166,7 @@ def judge(job: Job, ended: Sequence[Entry], now: Sequence[Entry], up: Mapping[st
     return Seen(verdict, why, tuple(rows), unclean, recovered, states, seconds)
 
 
-def attestation(job: Job, seen: Seen, by: str, today: str) -> str:
+def attestation(job: Job, seen: Seen, by: str, today: str) -> Lines:
     """Return the YAML for the host's variables. `today` is an ISO 8601 date. Raises ValueError."""
     if not by.strip():
         raise ValueError("by: seen nothing; wanted who vouches for the rehearsal")
@@ -178,11 +179,7 @@ def attestation(job: Job, seen: Seen, by: str, today: str) -> str:
         f"shut down by {job.monitor} ({how}) on {today}: {', '.join(engine.label for engine in job.engines)} stopped"
         f" cleanly within {seen.seconds or 0:.1f} s, every file system was unmounted{_of_recovery(seen)}"
     )
-    expires = begin + datetime.timedelta(days=CLAIMS[CLAIM])
-    fields = {"target": HOST, "by": by, "reason": reason, "expires": expires.isoformat()}
-    # A JSON string is a YAML string, whatever is in it.
-    lines = [f"  - claim: {CLAIM}", *(f"    {name}: {json.dumps(value)}" for name, value in fields.items())]
-    return "durable_attestations_host:\n" + "".join(f"{line}\n" for line in lines)
+    return lines([HEAD, *written(CLAIM, by, reason, begin)])
 
 
 def _of_recovery(seen: Seen) -> str:
@@ -195,16 +192,16 @@ def _of_recovery(seen: Seen) -> str:
     )
 
 
-def table(seen: Seen) -> str:
+def table(seen: Seen) -> Lines:
     """Return all of it as text."""
-    lines = [f"test-shutdown: {seen.verdict}", f"  {seen.why}", f"  {'FROM':>8}  {'TO':>8}  STEP (seconds)"]
+    rows = [f"test-shutdown: {seen.verdict}", f"  {seen.why}", f"  {'FROM':>8}  {'TO':>8}  STEP (seconds)"]
     for row in seen.rows:
         fault = f": {row.fault}" if row.fault else ""
-        lines.append(f"  {_seconds(row.began):>8}  {_seconds(row.ended):>8}  {row.step}{fault}")
-    lines += [f"  not unmounted: {name}" for name in seen.unclean]
+        rows.append(f"  {_seconds(row.began):>8}  {_seconds(row.ended):>8}  {row.step}{fault}")
+    rows += [f"  not unmounted: {name}" for name in seen.unclean]
     for label, word in seen.recovered.items():
-        lines.append(f"  {label}: had to recover: {word}; is up again: {seen.up[label]}")
-    return "\n".join(lines) + "\n"
+        rows.append(f"  {label}: had to recover: {word}; is up again: {seen.up[label]}")
+    return lines(rows)
 
 
 _SILENT = "nothing in its journal says that it did; something else ended this boot, or its words were lost"

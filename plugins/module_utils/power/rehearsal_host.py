@@ -11,6 +11,7 @@ from typing import Any
 
 from ..engines import units
 from ..host import Host, Unobservable
+from ..policy import attestations
 from . import journal, nut, rehearsal, services, upsmon_conf
 from .guard.paths import SERVICE
 from .journal import Entry
@@ -52,6 +53,7 @@ def plan(host: Host, engines: Iterable[Mapping[str, Any]], by: str) -> Job:
         raise Refused(
             "engines: seen none that runs, wanted those that a power cut would meet; start them first"
         )
+    attestations.expect_plain(engine.label for engine in running)
     shown, why = units.show(host, [SERVICE])
     if why:
         raise Unobservable(why)

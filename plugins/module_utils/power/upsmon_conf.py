@@ -18,7 +18,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..engines.textfile import Line, Malformed, Setting, insert, plain, remove, replace, split
+from ..engines.textfile import Line, Malformed, Setting, insert, line_ends, plain, remove, replace, split
 
 SIGN = "#"
 FILE = "upsmon.conf"
@@ -211,8 +211,8 @@ def set_value(text: str, name: str, wanted: str, note: str) -> str:
     directives = parse(text)
     found = _of(directives, name)
     if not found:
-        return insert(_lines(directives), len(directives), f"{name} {encode(wanted)}", SIGN, note)
-    wrong = [(each.line, *each.spans[1], encode(wanted)) for each in found if each.words[1] != wanted]
+        return _added(text, f"{name} {encode(wanted)}", note)
+    wrong = [_spaced(each.line, *each.spans[1], encode(wanted)) for each in found if each.words[1] != wanted]
     return replace(_lines(directives), wrong, SIGN, note)
 
 
@@ -236,8 +236,8 @@ def set_flags(text: str, event: str, wanted: Sequence[str], note: str) -> str:
     said = "+".join(wanted)
     written = encode(said)
     if not found:
-        return insert(_lines(directives), len(directives), f"NOTIFYFLAG {event} {written}", SIGN, note)
-    wrong = [(each.line, *each.spans[2], written) for each in found if each.words[2] != said]
+        return _added(text, f"NOTIFYFLAG {event} {written}", note)
+    wrong = [_spaced(each.line, *each.spans[2], written) for each in found if each.words[2] != said]
     return replace(_lines(directives), wrong, SIGN, note)
 
 
@@ -265,9 +265,9 @@ def set_monitor(text: str, words: Sequence[str], note: str) -> str:
     directives = parse(text)
     found = [each for each in _of(directives, "MONITOR") if each.words[1] == words[0]]
     if not found:
-        return insert(_lines(directives), len(directives), body, SIGN, note)
+        return _added(text, body, note)
     wrong = [
-        (each.line, each.spans[0][0], each.spans[5][1], body)
+        _spaced(each.line, each.spans[0][0], each.spans[5][1], body)
         for each in found
         if each.words[1:6] != tuple(words)
     ]
@@ -307,6 +307,23 @@ def _of(directives: Sequence[Directive], name: str) -> list[Directive]:
 
 def _lines(directives: Sequence[Directive]) -> list[Line]:
     return [each.line for each in directives]
+
+
+def _added(text: str, body: str, note: str) -> str:
+    """Return the text with a line at its end. A backslash there would take our line end for its own."""
+    if text and not text.endswith("\n"):
+        text += "\r\n" if line_ends(text) == "dos" else "\n"
+    lines = _lines(parse(text))
+    if len(parse(f"{text}{SIGN}")) == len(lines) > 0:
+        lines = _lines(parse(f"{text}\n"))
+    return insert(lines, len(lines), body, SIGN, note)
+
+
+def _spaced(line: Line, start: int, end: int, written: str) -> tuple[Line, int, int, str]:
+    """Return a change of a part of a line: words need no white space between them, what is written does."""
+    before = "" if start == 0 or line.raw[start - 1] in _WHITE else " "
+    behind = "" if line.raw[end : end + 1] in ("", SIGN, *_WHITE) else " "
+    return line, start, end, f"{before}{written}{behind}"
 
 
 def _logical_line(

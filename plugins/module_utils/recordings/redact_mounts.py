@@ -14,6 +14,7 @@ import re
 from ..facts import boot_loader as boot_loader_file
 from ..facts import fstab as fstab_file
 from ..facts import known_options
+from ..facts.shown_options import HIDDEN, KEYS, OPTIONS, PATHS, PLAIN, PRIVATE, is_flag
 from .identities import Identities
 
 FSTYPES = frozenset(
@@ -22,53 +23,9 @@ FSTYPES = frozenset(
     " nsfs ntfs ntfs3 ocfs2 overlay proc pstore ramfs reiserfs securityfs selinuxfs smb3 squashfs swap sysfs tmpfs"
     " tracefs udf vfat virtiofs xfs zfs".split()
 )
-#: Mount options without a value that fstab may hold.
-FLAGS = frozenset(
-    "defaults rw ro auto noauto user nouser users owner group suid nosuid dev nodev exec noexec sync async dirsync"
-    " atime noatime relatime norelatime strictatime nostrictatime diratime nodiratime lazytime nolazytime silent"
-    " loud iversion noiversion mand nomand remount bind rbind nofail _netdev _rnetdev barrier nobarrier delalloc"
-    " nodelalloc discard nodiscard acl noacl user_xattr nouser_xattr journal_checksum nojournal_checksum"
-    " journal_async_commit noload norecovery dioread_nolock dioread_lock auto_da_alloc noauto_da_alloc usrquota"
-    " grpquota prjquota quota noquota uquota gquota pquota usrjquota grpjquota minixdf bsddf inode32 inode64"
-    " largeio nolargeio wsync attr2 noattr2 ikeep noikeep nouuid filestreams swalloc dax nodatacow datacow"
-    " nodatasum datasum autodefrag noautodefrag degraded flushoncommit noflushoncommit notreelog treelog ssd nossd"
-    " ssd_spread compress compress-force space_cache nospace_cache clear_cache enospc_debug skip_balance"
-    " user_subvol_rm_allowed hard soft intr nointr tcp udp bg fg lock nolock cto nocto ac noac sharecache"
-    " nosharecache rdirplus nordirplus posix noposix seal nounix guest sw swap volatile x-systemd.automount"
-    " x-initrd.mount x-systemd.growfs x-systemd.makefs x-systemd.rw-only".split()
-)
-#: Mount options whose value is a number or a word of the file system's own.
-KEYS = frozenset(
-    "access actimeo acdirmax acdirmin acregmax acregmin allocsize atgc barrier cache commit compress"
-    " compress-force data data_err discard dax errors fatal_errors fsync_mode gid huge i_version"
-    " init_itable inode_readahead_blks journal_ioprio jqfmt logbsize logbufs max_batch_time max_inline max_read"
-    " metacopy min_batch_time mode nfsvers nr_inodes nconnect norecovery port pri proto redirect_dir resuid resgid"
-    " retrans retry rsize wsize sb sec size space_cache stripe sunit swidth thread_pool timeo trans uid umask"
-    " version vers xino dmask fmask index local_lock lookupcache metadata_ratio minorversion mountvers"
-    " debug_want_extra_isize rescue background_gc active_logs alloc_mode subvolid ptmxmode fd pgrp minproto maxproto"
-    " pipe_ino timeout nr_blocks pagesize file_mode dir_mode blksize user_id group_id"
-    " x-systemd.device-timeout x-systemd.mount-timeout x-systemd.idle-timeout allow_utime blocksize"
-    " check_int_print_mask codepage fat journal_dev nfs shortname time_offset tz".split()
-)
-#: Mount options whose value is a path, or several.
-PATHS = frozenset(
-    "journal_path logdev lowerdir rtdev subvol upperdir usrjquota workdir x-systemd.requires"
-    " x-systemd.requires-mounts-for x-systemd.after x-systemd.before device".split()
-)
-#: Mount options whose value is somebody's own.
-PRIVATE = frozenset(
-    "addr backupuid backupgid clientaddr context cred credentials cruid defcontext domain fscontext ip iocharset"
-    " mon_addr mountaddr name netbiosname pass password password2 prefixpath rootcontext secret secretfile servern"
-    " source user username workgroup".split()
-)
-HIDDEN = "hidden"
 #: What a mount without a device is called in the mount table.
 SOURCES = frozenset("none udev dev run shm systemd-1 cgroup cgroup2 rootfs host sys nodev".split())
 
-#: The names of all options that file systems know.
-_OPTIONS = frozenset(name for known in known_options.KNOWN.values() for name in known)
-
-_PLAIN = re.compile(r"[\w.+:-]{1,40}")
 #: What the kernel itself prints as an option is a word of its own.
 _KERNEL_TYPE = re.compile(r"[a-z][a-z0-9_]{0,30}")
 _KERNEL_FLAG = re.compile(r"[a-z][a-z0-9_.]{0,30}")
@@ -171,12 +128,12 @@ def option(word: str, names: Identities, by_kernel: bool = False) -> str:
     key, equals, value = word.partition("=")
     known = by_kernel and _KERNEL_FLAG.fullmatch(key)
     if not equals:
-        return word if known or not word or key in FLAGS or key in _OPTIONS else _hidden(key)
-    if (key in KEYS and _PLAIN.fullmatch(value)) or (known and re.fullmatch(r"\d{1,7}", value)):
+        return word if known or not word or is_flag(key) else _hidden(key)
+    if (key in KEYS and PLAIN.fullmatch(value)) or (known and re.fullmatch(r"\d{1,7}", value)):
         return word
     if key in PATHS:
         return f"{key}={names.text(value)}"
-    shown = key if known or key in PRIVATE or key in _OPTIONS else _hidden(key)
+    shown = key if known or key in PRIVATE or key in OPTIONS else _hidden(key)
     return f"{shown}={HIDDEN}"
 
 
@@ -249,7 +206,7 @@ def _setting(name: str, value: str, names: Identities) -> str:
 
 def _fstype(word: str, names: Identities) -> str:
     base = word.partition(".")[0]
-    return word if word in FSTYPES or (base == "fuse" and _PLAIN.fullmatch(word)) else names.of(word)
+    return word if word in FSTYPES or (base == "fuse" and PLAIN.fullmatch(word)) else names.of(word)
 
 
 def _number(word: str, names: Identities) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from ..facts import cache_rules
+from ..facts import cache_rules, shown_options
 from . import redact_devices as devices
 from . import redact_mounts as mounts
 from .identities import Identities
@@ -284,8 +284,8 @@ def _words_of(recording: Recording) -> str:
             *(path.rpartition("/")[2] for path in paths),
             *(text for text in said if isinstance(text, str)),
             *mounts.FSTYPES,
-            *mounts.FLAGS,
-            *mounts.KEYS,
-            *mounts.PATHS,
+            *shown_options.FLAGS,
+            *shown_options.KEYS,
+            *shown_options.PATHS,
         ]
     )

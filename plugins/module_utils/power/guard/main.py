@@ -12,7 +12,7 @@ import sys
 import time
 
 from ...host import Host
-from ...observation import printable
+from ...printable import printable
 from . import state
 from .paths import RUNTIME
 from .service import Service, tighten

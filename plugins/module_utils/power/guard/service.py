@@ -122,7 +122,7 @@ class Service:
 
     def end(self) -> int:
         """Tighten and flush whatever is not known to be tight, say so, and return the exit code."""
-        tell_manager(f"STOPPING=1\nSTATUS={self.stopping}")
+        tell_manager("STOPPING=1", f"STATUS={self.stopping}")
         now = self.clock.steady()
         deadline = now + STOP_LIMIT
         if self.machine.under_way != TIGHTEN and not self._is_tight():

@@ -10,6 +10,7 @@ import re
 import socket
 import stat
 
+from ... import printable
 from .paths import FIFO, RUNTIME
 
 _WORD = re.compile(r"[A-Z_]{1,32}", re.ASCII)
@@ -72,9 +73,8 @@ class Fifo:
 def say(line: str, level: int = 6) -> None:
     """Write a line for the journal, with its level: standard error is the journal's, and waits for nobody
     (`never_wait`)."""
-    text = " ".join(line.split())
     try:
-        os.write(2, f"<{level}>{text}\n".encode("utf-8", "backslashreplace"))
+        os.write(2, f"<{level}>{printable.line(line)}\n".encode())
     except OSError:
         pass
 
@@ -84,14 +84,14 @@ def never_wait() -> None:
     os.set_blocking(2, False)
 
 
-def tell_manager(words: str) -> None:
-    """Tell systemd, by sd_notify(3)'s protocol, where it has asked for it."""
+def tell_manager(*words: str) -> None:
+    """Tell systemd assignments, by sd_notify(3)'s protocol, where it has asked for it."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as messages:
             messages.setblocking(False)
-            messages.sendto(words.encode("utf-8", "backslashreplace"), address.replace("@", "\0", 1))
+            messages.sendto("\n".join(map(printable.line, words)).encode(), address.replace("@", "\0", 1))
     except OSError:
         pass  # It hears nothing of us, and will end us: whoever ends us tightens.

@@ -18,6 +18,7 @@ pytest.importorskip("ansible")
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.durable.dbhost.plugins.action import capture as action
+from ansible_collections.durable.dbhost.plugins.plugin_utils import output
 
 TEXT = '{\n "schema": 1\n}\n'
 FOUND = {"changed": False, "recording": TEXT, "failed_at": None, "differs": []}
@@ -130,7 +131,7 @@ def test_people_are_told_where_it_is_and_what_it_holds(
     answer: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = MagicMock()
-    monkeypatch.setattr(action, "Display", lambda: shown)
+    monkeypatch.setattr(output, "Display", lambda: shown)
     run("db1", {**answer}, dir=str(tmp_path))
     (text,) = shown.display.call_args.args
     assert f"db1: {tmp_path}/capture-db1.json\n" in text

@@ -80,7 +80,7 @@ def test_files_are_written_below_the_directory_and_stale_ones_removed(tmp_path: 
     assert first["paths"] == [f"{tmp_path}/report/proof-..%2Fdb1.{suffix}" for suffix in ("txt", "yml")]
     second = run(keep_report, "../db1", files={"txt": "caf\udce9", "yml": ""}, **given)
     assert os.listdir(tmp_path / "report") == ["proof-..%2Fdb1.txt"]
-    assert Path(second["paths"][0]).read_text() == "caf\\udce9"
+    assert Path(second["paths"][0]).read_text() == "caf\\xe9\n"
 
 
 def test_without_a_directory_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

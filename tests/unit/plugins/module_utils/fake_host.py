@@ -309,7 +309,11 @@ class FakeHost(Host):
         if path not in self.files:
             kind = stat.S_IFDIR
         mode = self.modes.get(path, 0o755 if kind == stat.S_IFDIR else 0o644)
-        return Status(1, abs(hash(path)), self.uids.get(path, 0), 0, kind | mode)
+        return Status(1, abs(hash(path)), self.owner_of(path), 0, kind | mode)
+
+    def owner_of(self, path: str) -> int:
+        """Return the number of who owns what lies at a path."""
+        return self.uids.get(path, 0)
 
     def content(self, path: str) -> bytes:
         """Return what is in a file."""
@@ -399,7 +403,7 @@ class FakeHost(Host):
             mode = stat.S_IFMT(usual) | self.modes.get(path, stat.S_IMODE(usual))
             if path in self.links:
                 mode = stat.S_IFLNK | 0o777
-            lines.append(f"{self.uids.get(path, 0)} {mode:x}\n")
+            lines.append(f"{self.owner_of(path)} {mode:x}\n")
         return Result(0, "".join(lines), "")
 
     def _children(self, path: str) -> set[str]:

@@ -17,7 +17,12 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
     places,
     postgresql,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import ENGINES, Engines, collect
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import (
+    ENGINES,
+    Engines,
+    _name_apart,
+    collect,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.processes import Processes
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
 
@@ -489,3 +494,18 @@ def test_who_else_writes_is_told() -> None:
     (row,) = collect(host, "2026-01-31T12:00:00Z")["writers"]
     assert (row["pid"], row["name"], row["example"]) == (90, "app", "/data/a")
     assert row["device"] == "8:17"
+
+
+def test_names_are_lines_and_apart() -> None:
+    """Two that look alike once they are shown are not taken for one."""
+    odd = "/srv/x\ndb1: durable"
+    told = [
+        {"engine": "postgresql", "name": name, "config": None, "unit": None, "pids": [pid]}
+        for pid, name in enumerate((odd, odd.replace("\n", "\\n"), odd))
+    ]
+    _name_apart(told)
+    assert [facts["name"] for facts in told] == [
+        "/srv/x\\ndb1: durable",
+        "/srv/x\\ndb1: durable (1)",
+        "/srv/x\\ndb1: durable (2)",
+    ]

@@ -168,11 +168,11 @@ def test_the_answer_of_a_real_server() -> None:
     # Others set work_mem alone, which is nobody's business here.
     assert [(row["scope"], row["value"], row["remedy"]) for row in facts["overrides"]] == [
         ("role a b", "off", 'ALTER ROLE "a b" RESET synchronous_commit'),
-        ("database template1", "off", "ALTER DATABASE template1 RESET synchronous_commit"),
+        ("database template1", "off", 'ALTER DATABASE "template1" RESET synchronous_commit'),
         (
             "role a b in database postgres",
             "off",
-            'ALTER ROLE "a b" IN DATABASE postgres RESET synchronous_commit',
+            'ALTER ROLE "a b" IN DATABASE "postgres" RESET synchronous_commit',
         ),
     ]
 
@@ -363,8 +363,9 @@ def test_a_process_of_root_is_no_server_to_ask() -> None:
     [
         {"pending": [["fsync"]]},
         {"pending": {"fsync": 1}},
-        {"overrides": [{"scope": {}, "alter": "", "config": []}]},
-        {"overrides": [{"scope": "", "alter": "", "config": [1]}]},
+        {"overrides": [{"role": {}, "database": None, "config": []}]},
+        {"overrides": [{"role": "", "database": "", "config": [1]}]},
+        {"overrides": [{"role": "", "config": []}]},
         {"overrides": ["x"]},
         {"settings": {"fsync": []}},
         {"settings": {"fsync": {"value": "on"}}},
@@ -391,3 +392,22 @@ def test_a_client_may_answer_anything(harm: dict[str, Any] | str) -> None:
     host.run = answer  # type: ignore[method-assign]
     with pytest.raises(Unobservable, match="its answer is not what was asked for"):
         postgresql_server.ask(host, login, 50)
+
+
+@pytest.mark.parametrize(
+    "name", ['a"; DROP TABLE x; --', "$(touch /tmp/x)", "`id`", "a\n\\! id", "é", "", "a" * 64, "x\x1b", "'"]
+)
+def test_no_remedy_repeats_what_a_server_names_but_a_plain_word(name: str) -> None:
+    host = FakePostgresql()
+    answer = json.loads((FIXTURES / "postgresql_15_answer.json").read_text())
+    set_for = [
+        {"role": name, "database": None},
+        {"role": None, "database": name},
+        {"role": name, "database": "a"},
+    ]
+    overrides = [
+        {**who, "config": ["fsync=off"], "alter": "ALTER SYSTEM SET fsync = off; --"} for who in set_for
+    ]
+    host.says = {**answer, "config": CONF, "overrides": overrides}
+    remedies = {row["remedy"] for row in told(host)["overrides"]}
+    assert remedies == {"ALTER ROLE or ALTER DATABASE ... RESET fsync; its name is to be quoted with care"}

@@ -35,8 +35,8 @@ def mssql(text: str) -> object:
 
 
 def firebird(text: str) -> object:
-    """Read and change."""
-    return firebird_conf.set_value(text, "A", "2", "n")
+    """Read."""
+    return firebird_conf.parse(text)
 
 
 def databases(text: str) -> object:
@@ -46,13 +46,13 @@ def databases(text: str) -> object:
 
 
 def postgresql(text: str) -> object:
-    """Read and change."""
-    return postgresql_conf.set_value(text, "a", "2", "n")
+    """Read."""
+    return postgresql_conf.parse(text)
 
 
 def mysql(text: str) -> object:
-    """Read and change."""
-    return my_cnf.set_option(f"[mysqld]\n{text}", "mysqld", "a", "2", "n")
+    """Read."""
+    return my_cnf.parse(f"[mysqld]\n{text}")
 
 
 @pytest.mark.parametrize("parser", [ctsrvr_cfg, mssql, firebird, databases, postgresql, mysql])

@@ -23,6 +23,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.layers.mount_option
     plan_release,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.layers.mount_trial import DIRECTORY
+from ansible_collections.durable.dbhost.plugins.module_utils.printable import line
 
 from ..fake_host import Killed
 from ..small_host import UNITS, BigHost, SmallHost
@@ -695,3 +696,14 @@ class TestRelease:
         host.files[FSTAB] = "one two\n"
         with pytest.raises(ChangeFailed, match="/etc/fstab line 1"):
             plan_release(host)
+
+
+@pytest.mark.parametrize("name", ["/srv/a\x1b[2J", "/srv/a\u200cb", "/srv/caf\udce9"])
+def test_a_mount_is_found_by_the_name_that_facts_tell(name: str) -> None:
+    """Else whoever names one keeps the others of its host from becoming safer."""
+    host = bare()
+    host.mounts[name] = host.mounts.pop(PG)
+    host.mounts[name].target = name
+    told = Target(line(name), {"barrier": "on"}, persist=False)
+    assert run(host, told) == [("barrier", "running", "off", "on")]
+    assert ("change", "sync", "--file-system", name) in host.mutations

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import Any
 
 import pytest
@@ -141,3 +143,18 @@ def test_a_server_of_which_nothing_was_observed_is_not_safe() -> None:
     assert any("nothing is known of its settings" in why for why in silent["why"])
     for known in (found(database()), found(settings=settings(ServerMode="Super"))):
         assert not any("nothing is known" in why for why in known["why"])
+
+
+@pytest.mark.parametrize("change", [{"mode": "shutdown"}, {"in_use": "yes"}, {"owner": "0"}])
+def test_a_command_to_copy_has_a_path_as_one_word(change: dict[str, str]) -> None:
+    path = "/srv/x'; touch /tmp/ran; '$(id).fdb"
+    seen = found(database(path=path, forced_writes="off", **change), settings=settings(ServerMode="Super"))
+    remedy = row(seen, "forced_writes")["remedy"]
+    commands = re.findall(r"gfix (?:'[^']*'|[^,)'])*", remedy)
+    assert (
+        commands
+        or remedy == f"root owns {path}: give it to the server's user (chown), as whom gfix has to run"
+    )
+    for said in commands if change.get("owner") != "0" else ():
+        words = shlex.split(said.removesuffix(" now"))
+        assert words[-1] in (path, f"localhost:{path}"), words

@@ -72,7 +72,7 @@ def test_the_table() -> None:
         ]
     )
     line = "  - /srv barrier: now off -> on"
-    assert text.split("\n") == [
+    assert text.splitlines() == [
         "HOST         PROFILE  VERDICT  WAS      CHANGES",
         "db2          -        at_risk  at_risk  1",
         "a-long-name  strict   durable  durable  0",
@@ -96,7 +96,7 @@ def test_ratings_say_what_it_would_take() -> None:
     rating = {"verdict": "blocked", "changes": [CHANGE, other], "why": ["no UPS"]}
     text = render([report("db1", "not_managed", ratings={"ups": rating})])
     assert text.endswith(
-        "db1: not_managed\n  ups: blocked\n    - no UPS\n    - set /srv: barrier on, atime noatime"
+        "db1: not_managed\n  ups: blocked\n    - no UPS\n    - set /srv: barrier on, atime noatime\n"
     )
 
 
@@ -106,7 +106,7 @@ def test_what_failed_is_not_called_changed() -> None:
 
 
 def test_no_hosts_is_a_table_without_rows() -> None:
-    assert render([]) == "HOST  PROFILE  VERDICT  WAS  CHANGES"
+    assert render([]) == "HOST  PROFILE  VERDICT  WAS  CHANGES\n"
 
 
 def test_one_change_in_one_line() -> None:
@@ -129,7 +129,7 @@ def test_a_ups_is_shown_with_its_sums_and_its_guard() -> None:
         "  - durability: met: 5 (poll) + 1 (notify) + 60 (margin) = 66 s needed, of 3600 s\n"
         "  - clean_stop: met: 90 (stop of postgresql.service) + 60 (margin) = 150 s needed, of 300 s\n"
         "  - guard: tight since 2026-01-31T11:00:00Z: ONBATT\n"
-        "  - /srv/pgdata: barrier on"
+        "  - /srv/pgdata: barrier on\n"
     )
 
 
@@ -182,4 +182,4 @@ def test_a_change_of_what_is_in_force_alone_is_judged_and_told_by_that(running: 
     given = {"begun": [["tighten", "mount_options"]], "changes": [change]}
     found = with_outcomes(report("db1", "unknown", error="", settings=[{**row, "running": running}], **given))
     assert [change["state"] for change in found["changes"]] == [state]
-    assert "  - /srv barrier: now off -> on\n" in render([found]) + "\n"
+    assert "  - /srv barrier: now off -> on\n" in render([found])

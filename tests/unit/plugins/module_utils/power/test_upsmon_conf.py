@@ -9,7 +9,7 @@ The texts are written after upsmon.conf(5) and the source of NUT 2.7 and 2.8.
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Malformed, Setting
@@ -192,3 +192,56 @@ def test_every_text_is_rendered_as_it_was(text: str) -> None:
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=40))
 def test_what_is_encoded_is_read_again(word: str) -> None:
     assert words(f"NOTIFYCMD {upsmon_conf.encode(word)} next\n") == [("NOTIFYCMD", word, "next")]
+
+
+#: Pieces of lines that stand where nobody puts them: no white space between words, escaped line ends.
+PIECES = ["NOTIFYCMD", "MONITOR", "NOTIFYFLAG", "ONBATT", "EXEC", "rack", "other", "1", "u", "master"]
+ODD = st.lists(
+    st.sampled_from(
+        [*PIECES, '"NOTIFYCMD"', '"a b"', "=", " ", " ", " ", "\t", "\\", "\n", "\n", "\r\n", "#"]
+    ),
+    max_size=24,
+).map("".join)
+ROW = ("rack", "1", "u", "p w", "master")
+EDITS = {
+    "set_value": (lambda text: upsmon_conf.set_value(text, "NOTIFYCMD", "/x", NOTE), ("NOTIFYCMD",)),
+    "unset": (lambda text: upsmon_conf.unset(text, "NOTIFYCMD"), ("NOTIFYCMD",)),
+    "set_flags": (
+        lambda text: upsmon_conf.set_flags(text, "ONBATT", ("EXEC",), NOTE),
+        ("NOTIFYFLAG", "ONBATT"),
+    ),
+    "unset_flags": (lambda text: upsmon_conf.unset_flags(text, "ONBATT"), ("NOTIFYFLAG", "ONBATT")),
+    "set_monitor": (lambda text: upsmon_conf.set_monitor(text, ROW, NOTE), ("MONITOR", "rack")),
+    "remove_monitor": (lambda text: upsmon_conf.remove_monitor(text, "rack"), ("MONITOR", "rack")),
+}
+
+
+def others(text: str, about: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the directives that an edit is not about."""
+    needed = {"NOTIFYFLAG": 3, "MONITOR": 6}.get(about[0], 2)
+    return [found for found in words(text) if len(found) < needed or found[: len(about)] != about]
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@settings(max_examples=200)
+@given(ODD)
+@example("NOTIFYCMD=a\n")
+@example('NOTIFYCMD "a"b\n')
+@example("other a\\")
+@example("other a\\\n")
+@example("MONITOR rack 1 u p master\\")
+def test_an_edit_changes_what_it_is_about_and_nothing_else(edit: str, text: str) -> None:
+    act, about = EDITS[edit]
+    try:
+        before = others(text, about)
+        after = act(text)
+    except Malformed:
+        return
+    assert others(after, about) == before
+    if edit == "set_value":
+        assert upsmon_conf.value(upsmon_conf.parse(after), "NOTIFYCMD").value == "/x"
+    elif edit == "set_flags":
+        assert upsmon_conf.flags(upsmon_conf.parse(after), "ONBATT") == ("EXEC",)
+    elif edit == "set_monitor":
+        assert upsmon_conf.monitor_words(after, "rack") == ROW
+    assert act(after) == after

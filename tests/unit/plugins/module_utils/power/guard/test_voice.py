@@ -22,7 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.power import hook
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import state
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.monitors import Watch, group
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import CHAINED, FIFO
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.voice import Fifo, tell_manager
+from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.voice import Fifo, say, tell_manager
 
 from ...small_host import SmallHost
 
@@ -119,6 +119,21 @@ def test_the_manager_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     tell_manager("WATCHDOG=1")
     monkeypatch.setenv("NOTIFY_SOCKET", "vsock:1:2")
     tell_manager("WATCHDOG=1")
+
+
+def test_no_name_makes_another_line_of_the_journal_or_another_word_to_the_manager(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    name = "/srv/x\n<0>kernel: panic\x1b[2J\u202e\udcff\nMAINPID=1"
+    say(f"{name}: barriers are on")
+    written = "/srv/x\\n<0>kernel: panic\\x1b[2J\\u202e\\xff\\nMAINPID=1"
+    assert capfd.readouterr().err == f"<6>{written}: barriers are on\n"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "s"))
+        manager.settimeout(5)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "s"))
+        tell_manager("STOPPING=1", f"STATUS={name}")
+        assert manager.recv(200).decode().split("\n") == ["STOPPING=1", f"STATUS={written}"]
 
 
 def test_the_end_of_a_process_is_heard_at_once() -> None:

@@ -1,0 +1,37 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The only way from a module to the controller: results, failures and warnings, made printable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from . import bounds
+from .printable import line, printable
+
+
+def finish(module: AnsibleModule, changed: bool = False, **result: Any) -> None:
+    """End a module with its result. Never returns."""
+    module.exit_json(changed=changed, **printable(result))
+
+
+def observed(module: AnsibleModule, name: str, facts: dict[str, Any]) -> None:
+    """End a module with facts, or with why they are more than a controller takes. Never returns."""
+    shown = printable(facts)
+    refused = bounds.too_large(shown)
+    if refused:
+        fail(module, f"This machine cannot be observed: {refused}")
+    module.exit_json(changed=False, ansible_facts={name: shown})
+
+
+def fail(module: AnsibleModule, why: object, changed: bool = False) -> None:
+    """End a module with a reason, an exception or a text. Never returns."""
+    module.fail_json(msg=line(str(why)), changed=changed)
+
+
+def warn(module: AnsibleModule, text: str) -> None:
+    """Have the controller show a warning."""
+    module.warn(line(text))
