@@ -152,7 +152,7 @@ def ansible_test_stages(scratch: Path) -> Iterator[Stage]:
     old, new = ANSIBLES
     # It runs each test in a process of its own, so only those of code that calls ansible-core: once as a controller,
     # once as a host sees it. Of all others it only shows that they are found, and import what they test.
-    commands = {
+    commands: dict[str, dict[str, tuple[str, ...]]] = {
         new: {
             f"ansible-test sanity, {new}": sanity,
             f"ansible-test units, {new}, hosts with Python 3.9": (*units, old_python, modules),

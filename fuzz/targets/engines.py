@@ -92,7 +92,8 @@ def option_file(text: str) -> None:
     lines = my_cnf.parse(text)
     _kept(text, lines)
     found = my_cnf.effective(_tree(text), _names, ["/c/main"], "mariadb", "10.11.6-MariaDB", "x")
-    my_cnf.abbreviations(found, "innodb_doublewrite")
+    for name in found:
+        my_cnf.may_mean(name, "innodb_doublewrite")
 
 
 @of_text(

@@ -59,8 +59,7 @@ def fstab_file(text: str) -> None:
 )
 def mount_unit(text: str) -> None:
     mount_units.unit_name(text)
-    mount_units.parse(text)
-    mount_units.parse_options(text)
+    mount_units.split_options(mount_units.parse(text).get("Options", ""))
 
 
 @of_text(ValueError, seeds=[*fixtures("dumpe2fs_*.txt"), *fixtures("ext4_options_*.txt")])

@@ -94,16 +94,14 @@ FAULTS = 100
 #: Bytes of memory that a process of Ansible's may take for one answer of one host, above what it had before.
 ROOM = 64 * MIB
 
-#: Bytes of a letter at most: JSON writes one beyond 16 bits as two escapes.
-_ESCAPED = 12
-
 
 def size(value: Any) -> int:
-    """Return how many bytes facts take as JSON, at most; nothing is built for it."""
+    """Return how many bytes facts take as JSON, at most, also once they were made printable."""
     if isinstance(value, str):
         if value.isascii() and value.isprintable():
-            return 2 + len(value) + value.count('"') + value.count("\\")
-        return 2 + len(value) * _ESCAPED
+            return 2 + len(value) + value.count("\\") + value.count('"')
+        # What is written out for people has up to seven letters where JSON has six.
+        return 2 + len(json.dumps(value)) * 7 // 6
     if isinstance(value, dict):
         return 2 + sum(size(key) + size(inner) + 4 for key, inner in value.items())
     if isinstance(value, (list, tuple)):
@@ -113,7 +111,8 @@ def size(value: Any) -> int:
 
 def too_large(facts: dict[str, Any]) -> str | None:
     """Return why facts are no answer, with what fills them, or None where a controller takes them."""
-    why = f"some {size(facts)} bytes" if size(facts) > _ESCAPED * ANSWER else too_much(json.dumps(facts))
+    taken = size(facts)
+    why = f"some {taken} bytes" if taken > 2 * ANSWER else too_much(json.dumps(facts))
     if why is None:
         return None
     largest = max(facts, key=lambda name: size(facts[name]))

@@ -26,10 +26,10 @@ from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import collect as engines
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import storage
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import render, with_outcomes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_results
+from ansible_collections.durable.dbhost.plugins.module_utils.printable import printable
 
 from .runs import NOW, shipped
 

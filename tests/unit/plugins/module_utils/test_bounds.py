@@ -14,6 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.budget import within
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Malformed, split
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.printable import printable
 
 from .captured import COLLECTION
 from .fake_host import FakeHost
@@ -46,11 +47,23 @@ def test_a_file_of_very_many_lines_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["", "text", "\u20ac\x00", {"a": [1, None, 2.5], "b": {"c": True}}, ["\ud800" * 9], 10**20]
+    "value",
+    [
+        "",
+        "text",
+        'a"b\\',
+        "\U0001f600\U000e0100",
+        "\u200b" * 9,
+        "\u20ac\x00",
+        {"a": [1, None, 2.5], "b": {"c": True}},
+        ["\ud800" * 9],
+        10**20,
+    ],
 )
 def test_a_size_is_never_told_too_small(value: object) -> None:
 
     assert bounds.size(value) >= len(json.dumps(value))
+    assert bounds.size(value) >= len(json.dumps(printable(value)))
 
 
 @pytest.mark.parametrize(
