@@ -14,7 +14,7 @@ import re
 from .. import json_text
 from ..host import ChangeFailed, Host, Result, Unobservable
 
-_HDPARM = re.compile(r"^\s*write-caching\s*=\s*(?:(1)\s*\(on\)|0\s*\(off\))\s*$", re.M)
+_HDPARM = re.compile(r"^[ \t]*write-caching[ \t]*=[ \t]*(?:(1)[ \t]*\(on\)|0[ \t]*\(off\))[ \t]*$", re.M)
 #: `sdparm --quiet --get WCE=1 -H`: the current value alone.
 _SDPARM = re.compile(r"^0x0([01])\s*$")
 #: `sdparm --quiet --get WCE -H`: current, changeable, default and saved value, each "-" where there is none.

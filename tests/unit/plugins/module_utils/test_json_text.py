@@ -28,7 +28,7 @@ STRANGE = {
     "digits": '{"vwc": %s}' % ("9" * 5000),
 }
 #: Who reads JSON of itself: of its own process, or of a file that root wrote a moment ago.
-OWN = {"json_text.py", "reader.py", "power_nut.py", "redaction.py"}
+OWN = {"json_text.py", "host.py", "reader.py", "power_nut.py", "redaction.py"}
 
 
 @pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)

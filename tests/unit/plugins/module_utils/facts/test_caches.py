@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -320,3 +321,10 @@ def test_raising_the_belief_touches_no_device(control: str, name: str) -> None:
     vars(host.disk(name)).update(cache="disabled", belief="write through")
     CONTROLS[control].believe(host, name)
     assert (host.disk(name).cache, host.disk(name).belief) == ("disabled", "write back")
+
+
+def test_many_empty_lines_are_soon_no_answer() -> None:
+    began = time.process_time()
+    with pytest.raises(ValueError, match="no write-caching state"):
+        parse_hdparm("\n" * 2**16)
+    assert time.process_time() - began < 0.5
