@@ -82,7 +82,9 @@ def test_options_that_file_systems_know_stay(name: str, data: st.DataObject) -> 
     kept = shown([word])[0]
     assert kept in (word, f"{key}=hidden")
     # What the policy says of it is the same.
-    assert bool(known_options.unknown_to(name, [kept], "6.1")) == bool(known_options.unknown_to(name, [word], "6.1"))
+    assert bool(known_options.unknown_to(name, [kept], "6.1")) == bool(
+        known_options.unknown_to(name, [word], "6.1")
+    )
 
 
 @pytest.mark.parametrize(
