@@ -34,6 +34,10 @@ class Refused(Exception):
     """A path is not followed to its end. The message is the reason that the report shows."""
 
 
+class Dangling(Refused):
+    """A link on the way leads to what is not there, or round and round."""
+
+
 class Identity(NamedTuple):
     """With whose rights a file is opened."""
 
@@ -148,7 +152,7 @@ class Walk:
                     self._enter(name)
                 except (FileNotFoundError, NotADirectoryError) as error:
                     if of_link:
-                        raise Refused("a link on the way leads to what is not there") from error
+                        raise Dangling("a link on the way leads to what is not there") from error
                     self.rest = [name, *(name for name, _linked in reversed(self._pending))]
                     return
 
@@ -183,7 +187,7 @@ class Walk:
     def _follow(self, target: str) -> None:
         self._links += 1
         if self._links > MOST_LINKS:
-            raise Refused("too many levels of symbolic links")
+            raise Dangling("too many levels of symbolic links")
         if target.startswith("/"):
             self.steps = self.steps[:1]
         self._pending += [(name, True) for name in reversed(target.split("/"))]

@@ -221,6 +221,15 @@ class Host:
         answer = self._asked(Question("names", path, root), timeout)
         return _paths_in(answer) if answer.status else None
 
+    def linked_directories(
+        self, path: str, most: int = bounds.FOUND, timeout: float = READ_TIMEOUT
+    ) -> list[str]:
+        """Return `most` of the directories to which links in somebody else's directory lead, at most.
+
+        Links that lead to nothing are left out. Raises Unobservable.
+        """
+        return _paths_in(self._asked(Question("links", path, limit=most), timeout))
+
     def find_files(
         self,
         path: str,

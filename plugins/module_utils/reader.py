@@ -35,7 +35,8 @@ class Question(NamedTuple):
 
     `what`: status; content (`limit` bytes from the beginning, or the end, and `flush`: the file is on the
     disk now); way, everything that is passed; names in a directory; search for files in it and `depth`
-    levels below, of `smallest` bytes at least, whose names end in `ending`; sync of the file, or with
+    levels below, of `smallest` bytes at least, whose names end in `ending`; links, the directories to which
+    links in it lead; sync of the file, or with
     `flush` of its whole file system.
     """
 
@@ -218,6 +219,26 @@ def _search(walk: foreign.Walk, question: Question) -> bytes:
     return b"".join(sorted(itertools.islice(wanted, question.limit)))
 
 
+def _links(walk: foreign.Walk, question: Question) -> bytes:
+    with walk.opened(stat.S_ISDIR, "directory") as descriptor, os.scandir(descriptor) as entries:
+        links = (entry.name for entry in entries if entry.is_symlink())
+        names = sorted(itertools.islice(links, bounds.NAMES + 1))
+    if len(names) > bounds.NAMES:
+        raise foreign.Refused(f"more than {bounds.NAMES} links in one directory")
+    led = (_directory_at(question.root, os.path.join(walk.path, name)) for name in names)
+    found = dict.fromkeys(path for path in led if path)
+    return b"".join(os.fsencode(path) + b"\0" for path in itertools.islice(found, question.limit))
+
+
+def _directory_at(root: str, path: str) -> str:
+    """Return to which directory a link leads, '' for anything else and for one that leads to nothing."""
+    try:
+        with foreign.Walk(root, path) as walk:
+            return walk.path if walk.status and stat.S_ISDIR(walk.status.st_mode) else ""
+    except foreign.Dangling:
+        return ""
+
+
 def _sync(walk: foreign.Walk, question: Question) -> bytes:
     kind = (lambda mode: stat.S_ISREG(mode) or stat.S_ISDIR(mode)) if question.flush else stat.S_ISREG
     with walk.opened(kind, "regular file") as descriptor:
@@ -240,6 +261,7 @@ def _sync_file_system(descriptor: int) -> None:
 
 
 _ACTS = {
+    "links": _links,
     "status": _status,
     "content": _content,
     "names": _names,

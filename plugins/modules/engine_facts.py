@@ -27,7 +27,7 @@ options:
       - Files of Firebird's are looked for in and below the paths of its entries, and wherever its configuration leads.
     type: raw
 requirements:
-  - Root, to see other users' processes. cat, date, grep, stat, test and uname; systemctl for units.
+  - Root, to see other users' processes. cat, date, grep, stat and uname; systemctl for units.
   - Of PostgreSQL, psql, runuser and getent, and that a server lets its own operating system user in through its unix socket.
   - Of MariaDB and MySQL, their client (mariadb or mysql), and that a server lets root in through its unix socket; else
     what runs is not known. Their server program is asked with C(--help --verbose), by setpriv and env, as the server's user.

@@ -59,7 +59,7 @@ options:
     choices: [present, released]
     default: present
 requirements:
-  - Root. gfix of Firebird 3, 4 or 5; setpriv, cat, grep, stat, test, uname and getent.
+  - Root. gfix of Firebird 3, 4 or 5; setpriv, cat, grep, stat, uname and getent.
 author:
   - durable.dbhost contributors (@durable-db)
 """

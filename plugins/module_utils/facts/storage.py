@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import stat
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -91,39 +92,28 @@ class _Place(NamedTuple):
 def _place(host: Host, until: float, path: str) -> _Place:
     """Return where a path lies; none is looked at after a time.monotonic(). Never raises Unobservable.
 
-    Whoever looks at a path on a disk that hangs cannot be ended any more, and Ansible would wait for
-    this process for ever. So a command with a time limit looks first; then the kernel knows the way.
+    Others choose where it leads, and its disk may hang.
     """
     if time.monotonic() > until:
         return _Place(reason=f"{path}: not looked at: the time for all paths of databases was over")
     try:
-        host.run(["test", "-e", path])
-        if not host.exists(path):
+        where = host.locate(path)
+        if where.status is None:
             return _Place()
-        real = host.resolve(path)
-        return _Place(real, _links(host, real))
+        is_directory = stat.S_ISDIR(where.status.mode)
+        return _Place(where.path, _links(host, where.path) if is_directory else ())
     except Unobservable as error:
         return _Place(reason=str(error))
 
 
 def _links(host: Host, directory: str) -> tuple[str, ...]:
-    """Return the directories to which links in a directory lead; none for what is no directory.
-
-    Raises Unobservable.
-    """
+    """Return the directories to which links in a directory lead. Raises Unobservable."""
     if directory == "/":
         return ()  # Nobody keeps a database in the links that a distribution has there.
-    argv = ["find", directory, "-mindepth", "1", "-maxdepth", "1", "-type", "l", "-xtype", "d", "-print0"]
-    found = host.run(argv)
-    if found.rc != 0:
-        raise Unobservable(" ".join(found.stderr.split()) or f"find {directory}: exit {found.rc}")
-    links = found.stdout.split("\0")[:-1]
+    links = host.linked_directories(directory, bounds.LINKS + 1)
     if len(links) > bounds.LINKS:
-        raise Unobservable(
-            f"{directory}: seen {len(links)} links to directories in it; wanted at most {bounds.LINKS}"
-        )
-    # The command has followed each of them.
-    return tuple(dict.fromkeys(map(host.resolve, sorted(links))))
+        raise Unobservable(f"{directory}: links to more than {bounds.LINKS} directories in it; wanted fewer")
+    return tuple(links)
 
 
 def _superblocks(mounts: Mounts) -> list[Superblock]:

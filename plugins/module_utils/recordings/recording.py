@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -25,7 +26,18 @@ from ..host import (
 #: The version of the format. A recording of another one is refused.
 SCHEMA = 1
 #: The calls of the seam that only look.
-CALLS = ("exists", "is_block_device", "link", "mode", "names", "read", "resolve", "run")
+CALLS = (
+    "exists",
+    "is_block_device",
+    "link",
+    "linked_directories",
+    "locate",
+    "mode",
+    "names",
+    "read",
+    "resolve",
+    "run",
+)
 
 #: A recording is plain JSON; its form is in docs/capture.md.
 Recording = dict[str, Any]
@@ -44,8 +56,8 @@ class LooksOnly(Exception):
 class _LooksOnly(Host):
     """A host that refuses every change.
 
-    Daemons are not asked, and nothing is read for which a user's rights count: what is recorded asks
-    kernel and devices alone, and a recording has no place for anything else.
+    Daemons are not asked, and no file of others is read: what is recorded asks kernel and devices alone,
+    and where databases' paths lead. A recording has no place for anything else.
     """
 
     def user(self) -> int:
@@ -60,9 +72,6 @@ class _LooksOnly(Host):
         timeout: float = ASK_TIMEOUT,
     ) -> list[bytes]:
         raise NotRecorded(f"ask {address} port {port}")
-
-    def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
-        raise NotRecorded(f"locate {path}")
 
     def way(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> dict[str, Status]:
         raise NotRecorded(f"way {path}")
@@ -146,6 +155,26 @@ class RecordingHost(_LooksOnly):
         self._inner.until = self.until
         return self._keep("run", json.dumps(argv), lambda: self._inner.run(argv, timeout))
 
+    def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
+        found: list[Located] = []
+
+        def ask() -> list[Any]:
+            found.append(self._inner.locate(path, root, timeout))
+            status = found[0].status
+            return [found[0].path, status.mode if status else None]
+
+        self._inner.until = self.until
+        self._keep("locate", root + path, ask)
+        return found[0]
+
+    def linked_directories(
+        self, path: str, most: int = bounds.FOUND, timeout: float = READ_TIMEOUT
+    ) -> list[str]:
+        self._inner.until = self.until
+        return self._keep(
+            "linked_directories", path, lambda: self._inner.linked_directories(path, most, timeout)
+        )
+
     def _keep(self, call: str, key: str, ask: Callable[[], _Answer]) -> _Answer:
         # The last, because some disks answer only the second time. They are asked in threads, and
         # storing one key in a dict is one step for all of them.
@@ -193,6 +222,27 @@ class ReplayHost(_LooksOnly):
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
         return Result(*self._answer("run", json.dumps(argv)))
 
+    def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
+        before = ["test", "-e", path]
+        if json.dumps(before) in self._calls.get("run", {}):
+            # Recordings of earlier versions: a command looked, and then the kernel knew the way.
+            self.run(before)
+            there = self.exists(path)
+            return Located(self.resolve(path) if there else path, _status(stat.S_IFDIR if there else None))
+        where, mode = self._answer("locate", root + path, [path, None])
+        return Located(where, _status(mode))
+
+    def linked_directories(
+        self, path: str, most: int = bounds.FOUND, timeout: float = READ_TIMEOUT
+    ) -> list[str]:
+        before = ["find", path, "-mindepth", "1", "-maxdepth", "1", "-type", "l", "-xtype", "d", "-print0"]
+        if json.dumps(before) in self._calls.get("run", {}):
+            found = self.run(before)
+            if found.rc != 0:
+                raise Unobservable(" ".join(found.stderr.split()))
+            return list(dict.fromkeys(map(self.resolve, sorted(found.stdout.split("\0")[:-1]))))
+        return list(self._answer("linked_directories", path, []))
+
     def _answer(self, call: str, key: str, default: Any = None) -> Any:
         """Return what was recorded. `default` is what a lenient replay says without raising."""
         answers = self._calls.get(call, {})
@@ -206,6 +256,10 @@ class ReplayHost(_LooksOnly):
         if default is None:
             raise Unobservable(f"{key}: not in the recording")
         return default
+
+
+def _status(mode: int | None) -> Status | None:
+    return Status(0, 0, 0, 0, mode) if mode is not None else None
 
 
 def dumps(recording: Recording) -> str:

@@ -130,7 +130,6 @@ _COMMANDS: tuple[tuple[str, _Rule], ...] = (
         partial(devices.lines, r"get-feature:[\w ()]*,? ?[Cc]urrent value:\s*\w+"),
     ),
     (r"dmsetup table", devices.table),
-    (r"(?s)test -e /.*", _text),
 )
 
 
@@ -203,6 +202,8 @@ class Redactor:
             return rule(answer, self.names) if rule else {"error": f"{self._path(path)}: {WITHHELD}"}
         if call == "names":
             return self._listed(path, answer)
+        if isinstance(answer, list):
+            return [self._path(word) if isinstance(word, str) else word for word in answer]
         return self._path(answer) if isinstance(answer, str) else answer
 
     def _listed(self, path: str, answer: list[str]) -> Any:

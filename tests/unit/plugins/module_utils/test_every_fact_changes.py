@@ -16,7 +16,6 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils import flush
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, scheduler_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import LICENCE
 
 from .runs import NOW
@@ -412,7 +411,10 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         "",
         "",
         "resolved",
-        lambda h: h.links.update({"/srv/pgdata/base": "/srv/maria/base"}),
+        lambda h: (
+            h.links.update({"/srv/pgdata/base": "/srv/maria/base"})
+            or h.files.update({"/srv/maria/base/x": ""})
+        ),
         {"/srv/pgdata/base": None},
         {"/srv/pgdata/base": "/srv/maria/base"},
     ),
@@ -431,9 +433,9 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         "",
         "",
         "unresolved",
-        lambda h: h.commands.update({("test", "-e", "/srv/pgdata/base"): Unobservable("no answer")}),
+        lambda h: setattr(h, "hung", ("/srv/pgdata/base",)),
         {},
-        {"/srv/pgdata/base": "no answer"},
+        {"/srv/pgdata/base": "/srv/pgdata/base: no answer within 10 s"},
     ),
     ("", "", "licensed", content(LICENCE, "{}"), "no", "yes"),
     (

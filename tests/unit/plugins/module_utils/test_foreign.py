@@ -242,6 +242,24 @@ class TestLinks:
         with pytest.raises(Unobservable, match="none: No such file or directory"):
             host.way(f"{top}/usr/none")
 
+    def test_directories_to_which_links_in_a_directory_lead(self, host: Host, top: Path) -> None:
+        for name in ("data", "wal", "space"):
+            (top / name).mkdir()
+        put(top / "file")
+        for name, target in (
+            ("a", "../wal"),
+            ("b", "a"),
+            ("c", top / "space"),
+            ("d", "../file"),
+            ("e", "none"),
+        ):
+            link(top / "data" / name, target)
+        (top / "data" / "own").mkdir()
+        assert host.linked_directories(f"{top}/data") == [f"{top}/wal", f"{top}/space"]
+        assert host.linked_directories(f"{top}/data", most=1) == [f"{top}/wal"]
+        link(top / "data" / "round", "round")
+        assert host.linked_directories(f"{top}/data", most=1) == [f"{top}/wal"]
+
     def test_round_and_round(self, host: Host, top: Path) -> None:
         link(top / "a", "b")
         link(top / "b", "a")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 
 from ..small_host import BOOT_ID, FakeDisk, SmallHost
 
@@ -87,10 +87,10 @@ def test_a_path_on_a_disk_that_hangs_is_not_touched_by_this_process() -> None:
     host = Hanging()
     hung, well = "/srv/pgdata/base", "/srv/maria/data"
     host.files[f"{well}/x"] = ""
-    host.commands["test", "-e", hung] = Unobservable(f"test -e {hung}: no answer within 10 s")
+    host.hung = (hung,)
     found = collect(host, NOW, [hung, well])
     assert found["resolved"] == {hung: None, well: well}
-    assert found["unresolved"] == {hung: f"test -e {hung}: no answer within 10 s"}
+    assert found["unresolved"] == {hung: f"{hung}: no answer within 10 s"}
 
 
 @pytest.mark.fact(46)
@@ -115,17 +115,17 @@ def test_links_in_a_databases_directory_are_followed_where_they_lead_to_director
 
 
 @pytest.mark.fact(46)
-@pytest.mark.parametrize(
-    "answer", [Unobservable("find: no answer within 10 s"), Result(1, "", "find: no answer within 10 s\n")]
-)
-def test_a_directory_whose_links_cannot_be_followed_is_not_known(answer: Any) -> None:
+def test_a_directory_whose_links_cannot_be_followed_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     host = SmallHost()
     host.files["/srv/pgdata/15/x"] = ""
-    argv = ("find", "/srv/pgdata/15", "-mindepth", "1", "-maxdepth", "1", "-type", "l", "-xtype", "d")
-    host.commands[(*argv, "-print0")] = answer
+
+    def fail(*_given: object) -> None:
+        raise Unobservable("/srv/pgdata/15: Input/output error")
+
+    monkeypatch.setattr(host, "linked_directories", fail)
     found = collect(host, NOW, ["/srv/pgdata/15"])
     assert found["resolved"] == {"/srv/pgdata/15": None}
-    assert found["unresolved"] == {"/srv/pgdata/15": "find: no answer within 10 s"}
+    assert found["unresolved"] == {"/srv/pgdata/15": "/srv/pgdata/15: Input/output error"}
 
 
 def test_a_mount_table_of_another_form_is_no_table() -> None:

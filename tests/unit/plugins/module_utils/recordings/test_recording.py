@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import json
+import stat
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Located, Result, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.recordings.recording import (
     CALLS,
     SCHEMA,
@@ -30,7 +32,6 @@ NOT_RECORDED: dict[str, Callable[[Host], Any]] = {
     "ask": lambda host: host.ask("localhost", 3493, [b"LIST UPS\n"], lambda said: True),
     "find_files": lambda host: host.find_files("/etc"),
     "list_names": lambda host: host.list_names("/etc"),
-    "locate": lambda host: host.locate("/etc/fstab"),
     "read_part": lambda host: host.read_part("/etc/fstab"),
     "user": lambda host: host.user(),
     "way": lambda host: host.way("/etc"),
@@ -42,10 +43,18 @@ def odd() -> FakeHost:
     slow = Unobservable("/sys/slow: too slow")
     host.files.update({"/etc/text": "a\udce9\n", "/dev/sda": "", "/sys/slow": slow})
     host.links["/dev/link"] = "/dev/sda"
+    host.links["/srv/wal"] = "/log/wal"
+    host.files["/log/wal/1"] = ""
+    host.hung = ("/slow",)
     host.block_devices.add("/dev/sda")
     host.modes["/dev/sda"] = 0o660
     host.commands["odd",] = Result(3, "out\udce9", "err")
     return host
+
+
+def kind(found: Located) -> tuple[str, int | None]:
+    """Return what a recording keeps of where a path leads."""
+    return found.path, found.status.mode if found.status else None
 
 
 QUESTIONS: dict[str, Callable[[Host], Any]] = {
@@ -59,6 +68,11 @@ QUESTIONS: dict[str, Callable[[Host], Any]] = {
     "is a block device": lambda host: host.is_block_device("/dev/sda"),
     "is no block device": lambda host: host.is_block_device("/etc/text"),
     "mode": lambda host: host.mode("/dev/sda"),
+    "locate": lambda host: kind(host.locate("/dev/link")),
+    "locate nothing": lambda host: kind(host.locate("/none")),
+    "locate on a disk that hangs": lambda host: kind(host.locate("/slow/x")),
+    "linked directories": lambda host: host.linked_directories("/srv"),
+    "linked directories of nothing": lambda host: host.linked_directories("/none"),
     "mode of nothing": lambda host: host.mode("/none"),
     "resolve": lambda host: host.resolve("/dev/link"),
     "resolve nothing": lambda host: host.resolve("/none"),
@@ -180,3 +194,31 @@ def test_a_recording_is_ascii_and_the_same_each_time() -> None:
 def test_a_text_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         loads(text)
+
+
+def test_recordings_of_earlier_versions_answer_in_their_own_words() -> None:
+    """They asked a command whether a path is there, and the kernel where it leads."""
+    look = json.dumps(["test", "-e", "/srv/pg"])
+    find = ["find", "/data/pg", "-mindepth", "1", "-maxdepth", "1", "-type", "l", "-xtype", "d", "-print0"]
+    calls: dict[str, Any] = {
+        "run": {
+            look: [0, "", ""],
+            json.dumps(["test", "-e", "/srv/none"]): [1, "", ""],
+            json.dumps(["test", "-e", "/slow"]): {"error": "test -e /slow: no answer within 10 s"},
+            json.dumps(find): [0, "/data/pg/wal\0/data/pg/again\0", ""],
+        },
+        "exists": {"/srv/pg": True, "/srv/none": False},
+        "resolve": {"/srv/pg": "/data/pg", "/data/pg/wal": "/log/wal", "/data/pg/again": "/log/wal"},
+    }
+    host = ReplayHost({"calls": calls})
+    found = host.locate("/srv/pg")
+    assert found.path == "/data/pg"
+    assert found.status
+    assert stat.S_ISDIR(found.status.mode)
+    assert host.locate("/srv/none") == ("/srv/none", None)
+    with pytest.raises(Unobservable, match="no answer within 10 s"):
+        host.locate("/slow")
+    assert host.linked_directories("/data/pg") == ["/log/wal"]
+    calls["run"][json.dumps(find)] = [1, "", "find: Permission denied\n"]
+    with pytest.raises(Unobservable, match="find: Permission denied"):
+        host.linked_directories("/data/pg")

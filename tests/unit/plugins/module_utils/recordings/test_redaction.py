@@ -96,6 +96,26 @@ def test_units_of_others_are_not_listed() -> None:
     assert found["calls"]["names"]["/etc/systemd/system"] == sorted(names[1:])
 
 
+def test_where_databases_paths_lead_is_kept_with_stand_ins() -> None:
+    path = f"/srv/{UUID}/pg"
+    found = redact(
+        recording(
+            read={"/etc/fstab": f"UUID={UUID} / ext4 defaults 0 0\n"},
+            locate={
+                path: [f"/data/{UUID}", 0o40755],
+                "/srv/none": ["/srv/none", None],
+                "/x": {"error": path},
+            },
+            linked_directories={path: [f"/log/{UUID}"]},
+        )
+    )["calls"]
+    assert UUID not in dumps(found)
+    ((asked, answer),) = [item for item in found["locate"].items() if item[0].endswith("/pg")]
+    assert answer == [asked.replace("/srv/", "/data/")[: -len("/pg")], 0o40755]
+    assert found["locate"]["/srv/none"] == ["/srv/none", None]
+    assert found["linked_directories"][asked] == [answer[0].replace("/data/", "/log/")]
+
+
 def test_questions_and_answers_get_the_same_stand_ins() -> None:
     link = f"/dev/disk/by-uuid/{UUID}"
     found = redact(
