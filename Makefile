@@ -4,7 +4,7 @@ PYTHON := tools/with-python
 RUN    := .venv/run/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit capture demo test check failed scenario lint unit sanity lab-test bench prove oracles mutants clean
+.PHONY: help setup audit capture demo test check failed scenario lint unit sanity lab-test bench prove oracles mutants fuzz clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,10 @@ oracles: ## hold our reading of configuration files against the real programs; O
 mutants: ## change one thing of the sources at a time, in a copy, and see a test fail; ONLY=word for those with it in their name or file
 	@$(PYTHON) tools/venvs.py ansible-latest
 	@.venv/ansible-latest/bin/python tools/mutants.py "$(ONLY)"
+
+fuzz: ## every parser against texts that nobody wrote, guided by coverage; MINUTES=5 for each, TARGET=name for one, JOBS=1 at a time
+	@$(PYTHON) tools/venvs.py fuzz
+	@.venv/fuzz/bin/python -m fuzz --minutes "$(or $(MINUTES),5)" --jobs "$(or $(JOBS),1)" $(TARGET)
 
 clean: ## remove what the targets above made
 	@rm -rf .venv .ansible .mypy_cache .ruff_cache .pytest_cache .hypothesis \

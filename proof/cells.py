@@ -172,11 +172,15 @@ def matrix() -> list[Cell]:
 def chosen(cells: Iterable[Cell], patterns: Iterable[str]) -> list[Cell]:
     """Return the cells that match any of these patterns (as in a shell; * also spans /), and their controls.
 
-    ProofError: a pattern that matches none.
+    With a ! in front a pattern leaves cells out; if all have one, the others are meant. ProofError: a pattern that matches none.
     """
-    everything = {cell.name: cell for cell in cells}
+    patterns = list(patterns)
+    less = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
+    everything = {
+        cell.name: cell for cell in cells if not any(fnmatchcase(cell.name, pattern) for pattern in less)
+    }
     names = dict[str, None]()
-    for pattern in patterns:
+    for pattern in [pattern for pattern in patterns if not pattern.startswith("!")] or ["*"]:
         found = [name for name in everything if fnmatchcase(name, pattern)]
         if not found:
             raise ProofError(f"no cell is called {pattern!r}: --list shows them all")

@@ -10,16 +10,23 @@ if it could not be made.
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
+import struct
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
+from proof import loop
 from proof.errors import ProofError
 from proof.images import copy_sparse
+from proof.log import SECTOR
 
 SBIN = "/usr/sbin:/sbin"
 #: Of e2fsck's exit code: errors are left, and everything beyond.
@@ -55,7 +62,8 @@ def ext4(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
 
 def xfs(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
     """Replay the log by a mount, read, and ask `xfs_repair -n`; needs root and the host's XFS."""
-    return _by_mount(image, paths, scratch, "xfs", ["xfs_repair", "-n"])
+    # neither prefetching nor a cache for a large disk: they take longer than all else where all is in memory
+    return _by_mount(image, paths, scratch, "xfs", ["xfs_repair", "-n", "-P", "-o", "bhash=64"])
 
 
 def ext4_by_mount(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
@@ -64,6 +72,64 @@ def ext4_by_mount(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
 
 
 CHECKS: dict[str, Check] = {"ext4": ext4, "xfs": xfs}
+
+#: Takes an image, paths, and a directory for scratch files; returns the sectors of what each file has that was written.
+#: Files that are not there have none.
+Places = Callable[[Path, Sequence[str], Path], dict[str, list[int]]]
+
+
+def places_in_ext4(image: Path, paths: Sequence[str], scratch: Path) -> dict[str, list[int]]:
+    """Ask debugfs for extents, once the journal is replayed."""
+    _refuse_what_debugfs_cannot_take(paths)
+    with _copy(image, scratch) as copy:
+        _run("e2fsck", "-f", "-p", str(copy))
+        with copy.open("rb") as file:
+            file.seek(_LOG_BLOCK_SIZE)
+            width = 2 << int.from_bytes(file.read(4), "little")  # sectors of a block
+        said = _debugfs(copy, [f'ex -l "{path}"' for path in paths]).split("debugfs: ex -l ")[1:]
+    return {path: _in_extents(text, width) for path, text in zip(paths, said, strict=True)}
+
+
+def places_in_xfs(image: Path, paths: Sequence[str], scratch: Path) -> dict[str, list[int]]:
+    """Ask the kernel for extents, once the log is replayed; needs root and the host's XFS."""
+    with mounted(image, scratch, "xfs") as (target, _said):
+        return {path: _extents_of(target / path.lstrip("/")) if target else [] for path in paths}
+
+
+PLACES: dict[str, Places] = {"ext4": places_in_ext4, "xfs": places_in_xfs}
+
+#: Where the superblock of ext4 has the size of a block: 1024 is 0, 2048 is 1, and so on.
+_LOG_BLOCK_SIZE = 1024 + 24
+#: A line of debugfs about an extent that was written: depth, logical and physical blocks, length, and no flag.
+_EXTENT = re.compile(r"^ *\d+/ *\d+ +\d+/ *\d+ +\d+ - +\d+ +(\d+) - +(\d+) +\d+ *$", re.MULTILINE)
+
+
+def _in_extents(text: str, width: int) -> list[int]:
+    blocks = (range(int(first), int(last) + 1) for first, last in _EXTENT.findall(text))
+    return [block * width + at for extent in blocks for block in extent for at in range(width)]
+
+
+#: linux/fiemap.h: the request, whose head an extent follows, and the flag of an extent that is the last one.
+_FIEMAP, _HEAD, _ONE, _LAST = 0xC020660B, struct.Struct("<QQIIII"), struct.Struct("<QQQ16xI12x"), 1
+
+
+def _extents_of(path: Path) -> list[int]:
+    """Return the sectors of a file; those that were allocated and never written are left out."""
+    count = 64
+    asked = bytearray(
+        _HEAD.pack(0, (1 << 64) - 1, 0, 0, count, 0).ljust(_HEAD.size + count * _ONE.size, b"\0")
+    )
+    try:
+        with path.open("rb") as file:
+            fcntl.ioctl(file, _FIEMAP, asked)
+    except OSError:
+        return []
+    found: list[int] = []
+    for number in range(_HEAD.unpack_from(asked)[3]):
+        _logical, physical, length, flags = _ONE.unpack_from(asked, _HEAD.size + number * _ONE.size)
+        if not flags & ~_LAST:
+            found += range(physical // SECTOR, (physical + length) // SECTOR)
+    return found
 
 
 def scratch_directory() -> tempfile.TemporaryDirectory[str]:
@@ -74,8 +140,8 @@ def scratch_directory() -> tempfile.TemporaryDirectory[str]:
     )
 
 
-#: Options of mount(8): the host's own file systems are to be neither mistaken for the image, nor stopped by it.
-MOUNTS = {"xfs": "loop,nouuid", "ext4": "loop,errors=continue"}
+#: Options of a mount: the host's own file systems are to be neither mistaken for the image, nor stopped by it.
+MOUNTS = {"xfs": "nouuid", "ext4": "errors=continue"}
 
 
 @contextmanager
@@ -89,16 +155,18 @@ def mounted(image: Path, scratch: Path, file_system: str) -> Iterator[tuple[Path
     target = scratch / "mount"
     target.mkdir(exist_ok=True)
     with _copy(image, scratch) as copy:
-        done = _run("mount", "-t", file_system, "-o", MOUNTS[file_system], str(copy), str(target))
-        if done.returncode:
-            yield None, done.stdout.strip()
+        try:
+            loop.mount(copy, target, file_system, MOUNTS[file_system])
+        except OSError as error:
+            yield None, f"it cannot be mounted: {error.strerror}"
             return
         try:
             yield target, ""
         finally:
-            unmounted = _run("umount", str(target))
-        if unmounted.returncode:
-            raise ProofError(f"cannot unmount {target}: {unmounted.stdout.strip()}")
+            try:
+                loop.unmount(target)
+            except OSError as error:
+                raise ProofError(f"cannot unmount {target}: {error.strerror}") from error
 
 
 def _by_mount(
@@ -117,12 +185,67 @@ def _dumped(image: Path, paths: Sequence[str], scratch: Path) -> dict[str, bytes
     targets = [scratch / f"file.{number}" for number in range(len(paths))]
     for target in targets:
         target.unlink(missing_ok=True)
+    _refuse_what_debugfs_cannot_take(paths)
+    lines = [f'dump "{path}" "{target}"' for path, target in zip(paths, targets, strict=True)]
+    _debugfs(image, lines)
+    return {path: _content(target) for path, target in zip(paths, targets, strict=True)}
+
+
+def _debugfs(image: Path, commands: Sequence[str]) -> str:
+    """Let debugfs carry out commands on an image; return what it says. One process of it serves all images of this one."""
+    said = _the_debugfs(os.getpid(), threading.get_ident()).ask([f'open "{image}"', *commands, "close"])
+    if "still open" in said:
+        raise ProofError(f"debugfs reads another image: {said.strip()}")
+    return said
+
+
+@lru_cache(maxsize=1)
+def _the_debugfs(_process: int, _thread: int) -> _Debugfs:
+    return _Debugfs()
+
+
+class _Debugfs:
+    """A debugfs that reads commands, and echoes each before it carries it out. It ends with this process: so does its input."""
+
+    def __init__(self) -> None:
+        try:
+            self._process = subprocess.Popen(
+                ["debugfs", "-f", "-"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=_environment(),
+                text=True,
+                errors="replace",
+            )
+        except FileNotFoundError as error:
+            raise ProofError("debugfs is missing") from error
+
+    def ask(self, commands: Sequence[str]) -> str:
+        """Return what it says of these commands; ProofError: it has ended."""
+        assert self._process.stdin and self._process.stdout
+        try:
+            self._process.stdin.write("".join(f"{command}\n" for command in (*commands, _END)))
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # what it said last is read below
+        lines = list[str]()
+        for line in self._process.stdout:
+            if line == f"debugfs: {_END}\n":
+                return "".join(lines)
+            lines.append(line)
+        _the_debugfs.cache_clear()
+        raise ProofError(f"debugfs has ended with {self._process.wait()}: {''.join(lines).strip()}")
+
+
+#: A command of debugfs that says nothing, and changes nothing that is asked for by a whole path.
+_END = "lcd /"
+
+
+def _refuse_what_debugfs_cannot_take(paths: Sequence[str]) -> None:
     for path in paths:
         if '"' in path or "\n" in path:
             raise ProofError(f"debugfs cannot be asked for {path!r}")
-    lines = [f'dump "{path}" "{target}"\n' for path, target in zip(paths, targets, strict=True)]
-    _run("debugfs", "-f", "-", str(image), given="".join(lines))
-    return {path: _content(target) for path, target in zip(paths, targets, strict=True)}
 
 
 def _content(path: Path) -> bytes | None:
@@ -139,16 +262,20 @@ def _copy(image: Path, scratch: Path) -> Iterator[Path]:
     yield path
 
 
+def _environment() -> dict[str, str]:
+    """Return the environment of a tool: little, for it is made anew for each."""
+    return {"LC_ALL": "C", "PATH": f"{os.environ.get('PATH', os.defpath)}:{SBIN}"}
+
+
 def _run(*argv: str, given: str = "") -> subprocess.CompletedProcess[str]:
     """Run a tool; its output and its complaints are one text."""
-    environment = os.environ | {"LC_ALL": "C", "PATH": f"{os.environ.get('PATH', os.defpath)}:{SBIN}"}
     try:
         return subprocess.run(
             argv,
             input=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=environment,
+            env=_environment(),
             text=True,
             errors="replace",
             check=False,

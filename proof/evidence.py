@@ -29,6 +29,13 @@ QEMU makes a write and a flush of each FUA write; elsewhere the two agree. On SA
 trace has more: it names a request each time that it is issued, and a flush, which has no place in that disk's queue beside
 other commands, is likely given back and issued again.
 """
+CUTS_WORDS = """\
+A cut counts if something was volatile. The bound is of the share of such cuts that lose commits, at 95 %.
+
+Recovered and checked in full is each image that recovery can tell from the others: the content of files that were written in
+full before the run is no part of that, is put into each cut's files afterwards, and is looked at in each cut. "Whole" are cuts
+whose image was recovered with all of its content beside that; a cut where the two differ ends the cell.
+"""
 NOT_MODELLED = (
     "Sectors that tear, writes that land elsewhere, and disks that lose what was durable are not in the model.",
 )
@@ -152,7 +159,7 @@ def page(
         "## What is not shown\n",
         "\n".join([*wrong, *(f"- {line}" for line in not_shown(cells))]) + "\n",
         "## Safe cells\n",
-        "A cut counts if something was volatile. The bound is of the share of such cuts that lose commits, at 95 %.\n",
+        CUTS_WORDS,
         table(SAFE_HEAD, [_safe_row(cell, by_name) for cell in safe]),
         "## Controls\n",
         table(CONTROL_HEAD, [_control_row(cell) for cell in controls]),
@@ -344,8 +351,9 @@ SAFE_HEAD = (
     "acknowledged early",
     "verdict of harden-db",
     "control loses",
+    "images recovered",
 )
-CONTROL_HEAD = ("control", "kernel, kind", "what is planted", "cuts", "lose", "share")
+CONTROL_HEAD = ("control", "kernel, kind", "what is planted", "cuts", "lose", "share", "images recovered")
 COST_HEAD = (
     "cell",
     "kernel, kind",
@@ -418,7 +426,14 @@ def _safe_row(cell: dict[str, Any], by_name: dict[tuple[str, str], dict[str, Any
         f"{len(early['early'])} of {early['acknowledged']}" if early else "not looked at",
         str(cell["hardened"]["verdict"]),
         f"{_share(control):.0%}" if control else "not run",
+        _images(cell),
     ]
+
+
+def _images(cell: dict[str, Any]) -> str:
+    """Tell how many images were recovered for the cuts; where no frames were, each was."""
+    total = cell["totals"]
+    return f"{total['whole']} whole, {total['frames']} others" if total.get("frames") else "each"
 
 
 def _bound(cell: dict[str, Any]) -> str:

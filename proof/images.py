@@ -11,8 +11,10 @@ what changed since the last one and what waited in the cache, never the size of 
 from __future__ import annotations
 
 import errno
+import mmap
 import os
-from collections.abc import Iterable, Iterator
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,11 +32,17 @@ class Image:
         """Open a file that holds what was durable at first."""
         self.path = path
         self.written = 0
-        self._file = os.open(path, os.O_RDWR)
+        with path.open("r+b") as file:
+            # a cut is many small pieces, and a call of the system for each would cost most of it
+            self._bytes = mmap.mmap(file.fileno(), 0)
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._file)
+        self._bytes.close()
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return what is durable there."""
+        return self._get(Piece(offset, length, None))
 
     def make_durable(self, pieces: Iterable[Piece]) -> None:
         """Write what the disk has made durable."""
@@ -55,26 +63,43 @@ class Image:
                 self._put(Piece(offset, len(old), memoryview(old)))
 
     def _get(self, piece: Piece) -> bytes:
-        old = os.pread(self._file, piece.length, piece.offset)
+        old = self._bytes[piece.offset : piece.offset + piece.length]
         if len(old) != piece.length:
             raise ProofError(f"{self.path} ends before {piece.offset + piece.length}")
         return old
 
     def _put(self, piece: Piece) -> None:
         self.written += piece.length
-        offset, end = piece.offset, piece.offset + piece.length
-        while offset < end:
-            data = ZEROS if piece.data is None else piece.data[offset - piece.offset :]
-            offset += os.pwrite(self._file, data[: end - offset], offset)
+        end = piece.offset + piece.length
+        if piece.data is not None:
+            self._bytes[piece.offset : end] = piece.data
+            return
+        for offset in range(piece.offset, end, STEP):
+            length = min(STEP, end - offset)
+            self._bytes[offset : offset + length] = ZEROS[:length]
 
 
-def copy_sparse(source: Path, target: Path) -> None:
-    """Copy a file, without its holes."""
+def copy_sparse(source: Path, target: Path, without: Sequence[tuple[int, int]] = ()) -> None:
+    """Copy a file, without its holes and without these ranges, (begin, end) in their order: they become holes."""
     with source.open("rb") as read, target.open("wb") as write:
         size = os.fstat(read.fileno()).st_size
         os.truncate(write.fileno(), size)
-        for begin, end in _extents(read.fileno(), size):
-            _copy(read.fileno(), write.fileno(), begin, end)
+        for extent in _extents(read.fileno(), size):
+            for begin, end in _less(extent, without):
+                _copy(read.fileno(), write.fileno(), begin, end)
+
+
+def _less(extent: tuple[int, int], without: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield what is left of an extent."""
+    at, end = extent
+    for cut_begin, cut_end in without[max(0, bisect(without, (at,)) - 1) :]:
+        if cut_begin >= end:
+            break
+        if at < cut_begin:
+            yield at, cut_begin
+        at = max(at, cut_end)
+    if at < end:
+        yield at, end
 
 
 def _extents(file: int, size: int) -> Iterator[tuple[int, int]]:

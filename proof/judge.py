@@ -6,18 +6,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from proof import accounting, bounds, log, machine
-from proof.cells import LOSES, SAFE, UNTRUSTED, Cell, Setting
-from proof.checks import CHECKS, scratch_directory
+from proof.cells import SAFE, UNTRUSTED, Cell, Setting
+from proof.checks import CHECKS, PLACES, scratch_directory
 from proof.early import early
 from proof.engine import Server, absent
 from proof.engines import ENGINES
@@ -31,28 +33,27 @@ from proof.sweep import (
     Files,
     Judge,
     Model,
-    Outcome,
     Run,
     Summary,
     Verdict,
     rebuild,
     schedule,
     sensitivity,
+    started,
     summary,
     sweep,
-    sweep_in_parts,
     with_volatile,
 )
 from proof.verify import Records
 from proof.volatile import DROP, Faults, Policy
-from proof.writer import Job
+from proof.writer import NOISE, PATTERNS, Job
 
 #: Cuts with volatile data that a safe cell has to survive, over all its seeds.
 NEEDED, NEEDED_OF_ENGINE = 1000, 200
 #: Cuts are chosen blindly, so many times as many as are looked at: of those with volatile data, an even spread.
 CONSIDERED = 4
-#: A control is looked at in one of so many cuts of its safe cell's schedule: half is soon seen.
-CONTROL_EVERY = 4
+#: Cuts of each run of a safe cell that lose or break something, and are judged by their whole image too.
+DOUBTFUL = 20
 #: Of the cuts of a control, how many have to lose commits.
 SHARE = 0.5
 TRIALS = 20
@@ -100,7 +101,17 @@ class Record:
 
     def run(self, segment: Segment) -> Run:
         """Return one run, as the sweep takes it: all that the disk was told, but the acknowledgements of this run alone."""
-        return Run(self.directory / "disk/base.img", window(self.events, segment), segment.job)
+        return Run(self.directory / "disk/base.img", window(self.events, segment), segment.job, segment.begin)
+
+    @cached_property
+    def full(self) -> tuple[str, ...]:
+        """Return the paths of all files that were written in full before a run, in its file system."""
+        found = dict[str, None]()
+        for raw in self.raw["segments"]:
+            job = Segment.read(raw).job
+            names = [] if PATTERNS[job.pattern].appends else Records(job).files
+            found.update({f"/{Path(job.directory).name}/{name}": None for name in (*names, NOISE)})
+        return tuple(found)
 
 
 def window(events: Sequence[Event], segment: Segment) -> list[Event]:
@@ -131,13 +142,13 @@ def cuts_of(
     )
 
 
-def judge_cell(cell: Cell, record: Record, cuts: int, jobs: int = 1) -> dict[str, Any]:
+def judge_cell(cell: Cell, record: Record, cuts: int) -> dict[str, Any]:
     """Return the evidence for one cell: `cuts` cuts, shared by its seeds, and all that shows what they are worth."""
     alone, many = _split(record.segments(cell.workload))
     # recovery by a server takes longer, and fewer are asked for
     wanted = cuts * NEEDED_OF_ENGINE // NEEDED if cell.setting.engine else cuts
     each = -(-wanted // len(many))
-    judged = [_sweep(cell, record, segment, each, jobs) for segment in many]
+    judged = [_sweep(cell, record, segment, each) for segment in many]
     total = added(judged)
     found: dict[str, Any] = {
         "cell": cell.name,
@@ -155,7 +166,7 @@ def judge_cell(cell: Cell, record: Record, cuts: int, jobs: int = 1) -> dict[str
         },
     }
     if alone and cell.expects in (SAFE, UNTRUSTED):
-        found["self_test"] = _self_test(cell, record, alone[0])
+        found["self_test"] = _self_test(record, alone[0])
     if alone and cell.expects == SAFE:
         found["rig"] = _trials(cell, record, alone[0])
     # what a plant's first part acknowledged is early by design
@@ -165,6 +176,39 @@ def judge_cell(cell: Cell, record: Record, cuts: int, jobs: int = 1) -> dict[str
     found["problems"] = problems(cell, total, found)
     found["verdict"] = "not shown" if found["problems"] else "told" if cell.expects == UNTRUSTED else "shown"
     return found
+
+
+def kept_or_judged(cell: Cell, directory: Path, cuts: int) -> dict[str, Any]:
+    """Return the evidence for one cell of a record. It is kept beside the record, and found there by a run that goes on.
+
+    It holds for this number of cuts, these sources and this record, which a fresh one replaces with all that lies there.
+    """
+    kept = directory / f"judged-{cell.workload}.json"
+    name = {"cuts": cuts, "sources": _sources()}
+    with suppress(FileNotFoundError, ValueError):
+        found: dict[str, Any] = json.loads(kept.read_text())
+        if found["of"] == name:
+            return dict(found["evidence"])
+    judged = judge_cell(cell, _read(directory), cuts)
+    new = kept.with_suffix(".new")
+    new.write_text(json.dumps({"of": name, "evidence": judged}))
+    new.replace(kept)
+    return judged
+
+
+@lru_cache(maxsize=1)
+def _read(directory: Path) -> Record:
+    """Read a record once for all of its cells that a process gets."""
+    return Record.read(directory)
+
+
+@lru_cache
+def _sources() -> str:
+    """Return a digest of the sources of the proof."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def reboot_cell(cell: Cell, record: Record, directory: Path) -> dict[str, Any]:
@@ -276,11 +320,13 @@ def _split(segments: Sequence[Segment]) -> tuple[list[Segment], list[Segment]]:
     return alone, [segment for segment in segments if segment.job.clients > 1]
 
 
-def judge_of(setting: Setting, segment: Segment) -> Judge:
+def judge_of(record: Record, segment: Segment) -> Judge:
     """Return the judge of one run: the file system's own check and the writer's files, or the engine's own server."""
+    setting = record.setting
     if setting.engine:
         return Server(ENGINES[setting.engine], setting.file_system, segment.job)
-    return Files(CHECKS[setting.file_system], segment.job, "/" + Path(segment.job.directory).name)
+    check, places = CHECKS[setting.file_system], PLACES[setting.file_system]
+    return Files(check, segment.job, f"/{Path(segment.job.directory).name}", record.full, places)
 
 
 def mix_of(setting: Setting) -> Sequence[Policy]:
@@ -288,25 +334,17 @@ def mix_of(setting: Setting) -> Sequence[Policy]:
     return WHOLE_PAGES if setting.engine and ENGINES[setting.engine].whole_pages else MIX
 
 
-def _sweep(cell: Cell, record: Record, segment: Segment, cuts: int, jobs: int) -> Summary:
-    run, judge, model = record.run(segment), judge_of(cell.setting, segment), Model(seed=segment.job.seed)
-    mix = mix_of(cell.setting)
-    if cell.setting.cache_is_off:
-        chosen = cuts_of(run.events, segment, cuts, model.seed, mix)
-        return summary(_looked_at(run, chosen, judge, model, jobs, look_at_all=True))
-    considered = cuts_of(run.events, segment, CONSIDERED * cuts, model.seed, mix)
-    volatile = with_volatile(run, considered, model)
-    chosen = _spread(volatile, cuts)[:: CONTROL_EVERY if cell.expects == LOSES else 1]
-    found = summary(_looked_at(run, chosen, judge, model, jobs))
+def _sweep(cell: Cell, record: Record, segment: Segment, cuts: int) -> Summary:
+    run, judge, model = record.run(segment), judge_of(record, segment), Model(seed=segment.job.seed)
+    mix, doubtful = mix_of(cell.setting), DOUBTFUL if cell.expects == SAFE else 0
+    with started(run, judge, model) as start:
+        if cell.setting.cache_is_off:
+            chosen = cuts_of(run.events, segment, cuts, model.seed, mix)
+            return summary(sweep(run, chosen, judge, model, True, start, doubtful))
+        considered = cuts_of(run.events, segment, CONSIDERED * cuts, model.seed, mix)
+        volatile = with_volatile(run, considered, start)
+        found = summary(sweep(run, _spread(volatile, cuts), judge, model, False, start, doubtful))
     return replace(found, without_volatile=len(considered) - len(volatile))
-
-
-def _looked_at(
-    run: Run, chosen: Sequence[Cut], judge: Judge, model: Model, jobs: int, look_at_all: bool = False
-) -> Iterable[Outcome]:
-    if jobs > 1:
-        return sweep_in_parts(run, chosen, judge, model, jobs, look_at_all)
-    return sweep(run, chosen, judge, model, look_at_all)
 
 
 def _spread(cuts: Sequence[Cut], count: int) -> list[Cut]:
@@ -320,10 +358,10 @@ def _dropped_at_each_ack(run: Run) -> list[Cut]:
     return [Cut(event.sequence, DROP.name, 0) for event in run.events if event.kind is Kind.ACK]
 
 
-def _self_test(cell: Cell, record: Record, alone: Segment) -> dict[str, int]:
+def _self_test(record: Record, alone: Segment) -> dict[str, int]:
     """What one client has acknowledged survives a drop of all, at each acknowledgement: device model and path are honest."""
     run = record.run(alone)
-    outcomes = list(sweep(run, _dropped_at_each_ack(run), judge_of(cell.setting, alone), look_at_all=True))
+    outcomes = list(sweep(run, _dropped_at_each_ack(run), judge_of(record, alone), look_at_all=True))
     losing = sum(outcome.lost or not outcome.clean for outcome in outcomes)
     return {
         "cuts": len(outcomes),
@@ -340,9 +378,10 @@ def _trials(cell: Cell, record: Record, alone: Segment) -> dict[str, Any]:
     counted = accounting.of_log(record.events[alone.begin : alone.end])
     if cell.setting.cache_is_off or not counted.flushes + counted.fua:
         return {"edit": "", "trials": 0, "caught": 0, "needed_and_missed": 0, "lie_caught": ""}
-    run, judge = record.run(alone), judge_of(cell.setting, alone)
+    run, judge = record.run(alone), judge_of(record, alone)
     edit = "flush" if counted.flushes * 2 > sum(alone.result["commits"]) else "fua"
-    trials = [sensitivity(run, edit, seed, judge) for seed in range(TRIALS)]
+    with started(run, judge) as start:
+        trials = [sensitivity(run, edit, seed, judge, start) for seed in range(TRIALS)]
     return {
         "edit": edit,
         "trials": len(trials),

@@ -13,15 +13,18 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lab import doctor
 from lab.errors import LabError
+from lab.kinds import KINDS
 from lab.paths import Lab
 from lab.progress import say
-from proof import choice, early, evidence, judge, machine, needs, price, short
+from proof import choice, early, evidence, judge, judges, machine, needs, price, short
 from proof.cells import PLANTS, SAFE, Cell, Setting, by_setting, chosen, matrix, to_boot
 from proof.disk import ROOT
 from proof.engines import ENGINES
@@ -29,6 +32,7 @@ from proof.errors import ProofError
 
 EVIDENCE = ROOT / "docs/evidence"
 SEEDS, CUTS = 5, 1000
+FAILURES = (ProofError, LabError, OSError, subprocess.SubprocessError)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -38,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         if arguments.short:
             return short.main(arguments.keep)
-        cells = [] if arguments.price else chosen(matrix(), arguments.cells or ["*"])
+        cells = [] if arguments.price else _cells(arguments)
         if arguments.list:
             return _list(cells)
         _must_have_tools(cells, arguments.install)
@@ -59,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         "cells",
         nargs="*",
         metavar="CELL",
-        help="as flush/virtio/ext4/*; controls come along",
+        help="as flush/virtio/ext4/*; controls come along; !*/commits leaves cells out",
     )
     parser.add_argument(
         "--price",
@@ -72,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="RUNS",
         help="no cuts: make so many long runs of each safe cell, traced where that can be, and look at each acknowledgement",
     )
+    parser.add_argument("--kind", choices=KINDS, help="only cells that are recorded on such a machine here")
     parser.add_argument("--list", action="store_true", help="show the cells, and do nothing")
     parser.add_argument(
         "--short", action="store_true", help="the deterministic part, without a machine; seconds"
@@ -85,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--cuts", type=_positive, default=CUTS, help=f"cuts of each cell, shared by its runs ({CUTS})"
     )
-    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="processes that sweep")
+    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="processes that judge")
     parser.add_argument("--fresh", action="store_true", help="record anew what has been recorded")
     parser.add_argument("--no-reboot", action="store_true", help="leave out the boot from what one cut left")
     parser.add_argument("--judge-only", action="store_true", help="judge kept records, start no machine")
@@ -111,6 +116,11 @@ def _positive(text: str) -> int:
     return number
 
 
+def _cells(arguments: argparse.Namespace) -> list[Cell]:
+    found = chosen(matrix(), arguments.cells or ["*"])
+    return [cell for cell in found if arguments.kind in (None, machine.kind_of(cell.setting))]
+
+
 def _list(cells: Sequence[Cell]) -> int:
     for cell in cells:
         print(f"{cell.name}\t{cell.expects}" + (f"\tcontrol: {cell.control}" if cell.control else ""))
@@ -129,26 +139,80 @@ def _must_have_tools(cells: Sequence[Cell], install: bool) -> None:
 
 
 def _prove(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
-    """Record and judge setting by setting; a setting that fails is named at the end, and the others go on."""
+    """Record and judge setting by setting; a setting that fails is named at the end, and the others go on.
+
+    While one is recorded, those before it are judged, each cell by a process.
+    """
     started = time.monotonic()
     records = arguments.records or Lab.default().root / "proof"
-    failed, judged = dict[str, str](), list[dict[str, Any]]()
+    done = _Done(len(cells))
     settings = by_setting(cells)
-    for number, (setting, members) in enumerate(settings.items(), 1):
-        say(f"{setting.name}: {number} of {len(settings)} settings, {len(members)} cells")
-        try:
-            found = _one(setting, members, _record_of(setting, records), arguments)
-        except (ProofError, LabError, OSError, subprocess.SubprocessError) as error:
-            say(f"{setting.name}: FAILED: {error}")
-            failed[setting.name] = str(error)
-            continue
-        judged += found
-        evidence.write(found, arguments.evidence)
-    _tell(judged, failed, time.monotonic() - started)
+    with judges.pool(arguments.jobs) as pool:
+        waiting = deque[_Judged]()
+        for number, (setting, members) in enumerate(settings.items(), 1):
+            say(f"{setting.name}: {number} of {len(settings)} settings, {len(members)} cells")
+            try:
+                directory = _recorded(setting, members, records, arguments)
+            except FAILURES as error:
+                done.fail(setting.name, error)
+                continue
+            futures = [pool.submit(judges.judged, cell, directory, arguments.cuts) for cell in members]
+            for future in futures:
+                future.add_done_callback(done.tell)
+            waiting.append(_Judged(setting, members, directory, futures))
+            # no more than one setting is ahead of the judges, so that what is found is soon told
+            while len(waiting) > 1 or (waiting and all(future.done() for future in waiting[0].futures)):
+                _take(waiting.popleft(), arguments, done)
+        while waiting:
+            _take(waiting.popleft(), arguments, done)
+    _tell(done.judged, done.failed, time.monotonic() - started)
     wrong = choice.problems(choice.choices(evidence.read(arguments.evidence)))
     for line in wrong:
         print(f"  what is chosen for SQL Server: {line}")
-    return 1 if failed or wrong or any(cell["problems"] for cell in judged) else 0
+    return 1 if done.failed or wrong or any(cell["problems"] for cell in done.judged) else 0
+
+
+class _Judged(NamedTuple):
+    """The cells of one setting, and what will be found."""
+
+    setting: Setting
+    members: Sequence[Cell]
+    directory: Path
+    futures: list[Future[dict[str, Any]]]
+
+
+class _Done:
+    """What was found so far, of so many cells, and the settings that failed."""
+
+    def __init__(self, cells: int) -> None:
+        self.cells = cells
+        self.judged = list[dict[str, Any]]()
+        self.failed = dict[str, str]()
+        self._ended = 0
+
+    def fail(self, name: str, error: Exception) -> None:
+        say(f"{name}: FAILED: {error}")
+        self.failed[name] = str(error)
+
+    def tell(self, future: Future[dict[str, Any]]) -> None:
+        """Say how far it is; called as soon as a cell is judged, whoever waits for another one."""
+        self._ended += 1
+        if not future.cancelled() and not future.exception():
+            found = future.result()
+            say(f"{found['cell']}: {_in_words(found)} ({self._ended} of {self.cells} cells)")
+
+
+def _take(one: _Judged, arguments: argparse.Namespace, done: _Done) -> None:
+    """Wait for the cells of a setting, and write their evidence."""
+    found = dict[Cell, dict[str, Any]]()
+    for cell, future in zip(one.members, one.futures, strict=True):
+        try:
+            found[cell] = future.result()
+            _boot_from(cell, one.directory, found[cell], arguments)
+        except FAILURES as error:
+            done.fail(cell.name, error)
+    done.judged += found.values()
+    evidence.write(found.values(), arguments.evidence)
 
 
 def _early(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
@@ -189,23 +253,21 @@ def _record_of(setting: Setting, records: Path) -> Path:
     return records / (setting.directory if kind == "qemu" else f"{setting.directory}-{kind}")
 
 
-def _one(
-    setting: Setting, members: Sequence[Cell], directory: Path, arguments: argparse.Namespace
-) -> list[dict[str, Any]]:
-    wanted = list(range(1, arguments.seeds + 1))
+def _recorded(
+    setting: Setting, members: Sequence[Cell], records: Path, arguments: argparse.Namespace
+) -> Path:
+    """Return the directory of a setting's record, and record it if it has to be."""
+    directory, wanted = _record_of(setting, records), list(range(1, arguments.seeds + 1))
     if not arguments.judge_only and (arguments.fresh or not _covers(directory, members, len(wanted))):
         machine.record(setting, members, wanted, directory)
-    record = judge.Record.read(directory)
-    found = []
-    for cell in members:
-        say(f"{cell.name}: {arguments.cuts} cuts")
-        found.append(judge.judge_cell(cell, record, arguments.cuts, arguments.jobs))
-        say(f"{cell.name}: {_in_words(found[-1])}")
-    booted, boots = to_boot(matrix()), not (arguments.judge_only or arguments.no_reboot)
-    for cell, judged in zip(members, found, strict=True):
-        if cell.name in booted:
-            _reboot(cell, record, judged, boots)
-    return found
+    judge.Record.read(directory)
+    return directory
+
+
+def _boot_from(cell: Cell, directory: Path, judged: dict[str, Any], arguments: argparse.Namespace) -> None:
+    if cell.name in to_boot(matrix()):
+        boots = not (arguments.judge_only or arguments.no_reboot)
+        _reboot(cell, judge.Record.read(directory), judged, boots)
 
 
 def _reboot(cell: Cell, record: judge.Record, found: dict[str, Any], boots: bool = True) -> None:

@@ -70,18 +70,20 @@ class Records:
         torn = list[tuple[int, int]]()
         for client, count in enumerate(counts):
             content = files[self.job.file_of(client)] or b""
-            for number in range(count):
-                offset = self.job.offset_of(client, number)
-                expected = self._all[client][number]
+            for number, (offset, expected) in enumerate(self._all[client][:count]):
                 found = content[offset : offset + self.job.size]
                 if found != expected:
                     (torn if _in_part(found, expected) else missing).append((client, number))
         return Losses(sum(counts), missing, torn)
 
     @cached_property
-    def _all(self) -> list[list[bytes]]:
+    def _all(self) -> list[list[tuple[int, bytes]]]:
+        """The place and the bytes of each commit of each client."""
         job = self.job
-        return [[record(job, client, n) for n in range(job.commits)] for client in range(job.clients)]
+        return [
+            [(job.offset_of(client, number), record(job, client, number)) for number in range(job.commits)]
+            for client in range(job.clients)
+        ]
 
 
 def _in_part(found: bytes, expected: bytes) -> bool:

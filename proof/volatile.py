@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,6 +25,10 @@ from proof.log import CHANGES, SECTOR, Event, Kind
 
 #: Write-back takes one of this many of the oldest writes, so that not even it keeps their order.
 WINDOW = 16
+
+
+#: A sector, and the write of which it has its content.
+Kept = tuple[int, Event]
 
 
 class Piece(NamedTuple):
@@ -85,6 +89,15 @@ class Disk:
         self._random = random.Random(f"write-back {seed}")
         self._queue: deque[Event] = deque()
         self._flushes = self._faults.flushes
+        self._order: list[int] | None = None
+
+    def copy(self) -> Disk:
+        """Return a disk of its own in the same state."""
+        other = Disk(self._write_back, self._faults)
+        other.pending = {sector: events.copy() for sector, events in self.pending.items()}
+        other._random.setstate(self._random.getstate())
+        other._queue, other._flushes = self._queue.copy(), self._flushes
+        return other
 
     @property
     def pending_bytes(self) -> int:
@@ -97,17 +110,28 @@ class Disk:
             return self._flush()
         if event.kind not in CHANGES:
             return []
+        self._order = None
         if event.offset % SECTOR or event.length % SECTOR:
             raise ProofError(f"event {event.sequence} is not whole sectors: {event.offset}+{event.length}")
         return [*self._take(event), *self._written_back(event)]
 
     def cut(self, policy: Policy, seed: object) -> list[Piece]:
         """Return what a power cut now keeps of the cache; the cache stays as it is."""
+        return joined(self.kept(policy, seed))
+
+    def kept(self, policy: Policy, seed: object) -> list[Kept]:
+        """Return the same sector by sector, in their order."""
         if policy.keeps == "none":
             return []
+        if self._order is None:
+            self._order = sorted(self.pending)
         if policy.keeps == "all":
-            return _pieces((sector, events[-1]) for sector, events in sorted(self.pending.items()))
-        return _pieces(self._chosen(policy.atom // SECTOR, random.Random(f"cut {seed}")))
+            return [(sector, self.pending[sector][-1]) for sector in self._order]
+        chance = random.Random(f"cut {seed}")
+        # How much survives is drawn for each cut: nearly none to nearly all.
+        if policy.atom == SECTOR:
+            return self._sectors_kept(self._order, chance.random(), chance.random)
+        return list(self._atoms_kept(policy.atom // SECTOR, chance.random(), chance.random))
 
     def _take(self, event: Event) -> list[Piece]:
         if event.fua and not self._faults.ignore_fua:
@@ -125,6 +149,7 @@ class Disk:
         if every and self._flushes % every < self._faults.in_a_row:
             return []
         durable = self.cut(KEEP, 0)
+        self._order = None
         self.pending.clear()
         self._queue.clear()
         return durable
@@ -149,29 +174,39 @@ class Disk:
                 del events[: events.index(event) + 1]
                 if not events:
                     del self.pending[sector]
-        return _pieces(done)
+        return joined(done)
 
-    def _chosen(self, width: int, chance: random.Random) -> Iterator[tuple[int, Event]]:
-        """Yield the sectors that survive. How much does is drawn for each cut: nearly none to nearly all."""
-        share = chance.random()
-        for sectors in _atoms(self.pending, width):
+    def _sectors_kept(self, order: Iterable[int], share: float, chance: Callable[[], float]) -> list[Kept]:
+        """Return the sectors that survive, each by itself: a tight loop, for thousands may wait."""
+        pending, found = self.pending, list[Kept]()
+        for sector in order:
+            events = pending[sector]
+            count = len(events) if chance() < share else int(chance() * len(events))
+            if count:
+                found.append((sector, events[count - 1]))
+        return found
+
+    def _atoms_kept(self, width: int, share: float, chance: Callable[[], float]) -> Iterator[Kept]:
+        """Yield the sectors that survive of atoms of `width` sectors."""
+        for sectors in _atoms(self._order or (), width):
             versions = sorted({event.sequence for sector in sectors for event in self.pending[sector]})
-            kept = len(versions) if chance.random() < share else int(chance.random() * len(versions))
-            if not kept:
+            count = len(versions) if chance() < share else int(chance() * len(versions))
+            if not count:
                 continue
+            last = versions[count - 1]
             for sector in sectors:
-                survivors = [e for e in self.pending[sector] if e.sequence <= versions[kept - 1]]
+                survivors = [event for event in self.pending[sector] if event.sequence <= last]
                 if survivors:
                     yield sector, survivors[-1]
 
 
-def _atoms(pending: Iterable[int], width: int) -> Iterator[list[int]]:
-    """Yield the sectors that are pending, in order, as a list for each atom of `width` sectors."""
-    for _, sectors in itertools.groupby(sorted(pending), lambda sector: sector // width):
+def _atoms(order: Iterable[int], width: int) -> Iterator[list[int]]:
+    """Yield sectors, which are in order, as a list for each atom of `width` sectors."""
+    for _, sectors in itertools.groupby(order, lambda sector: sector // width):
         yield list(sectors)
 
 
-def _pieces(chosen: Iterable[tuple[int, Event]]) -> list[Piece]:
+def joined(chosen: Iterable[Kept]) -> list[Piece]:
     """Join neighbouring sectors of the same write."""
     pieces: list[Piece] = []
     start, count, of = 0, 0, None

@@ -72,9 +72,9 @@ def lint_stages() -> Iterator[Stage]:
     commands = {
         "ruff check": ("ruff", "check", "--output-format=concise"),
         "ruff format": ("ruff", "format", "--check", "--diff"),
-        "mypy tools, lab, benchmarks, proof and oracles": (
+        "mypy tools, lab, benchmarks, proof, oracles and fuzz": (
             *mypy,
-            *("tools", "lab", "benchmarks", "proof", "oracles"),
+            *("tools", "lab", "benchmarks", "proof", "oracles", "fuzz"),
         ),
         "yamllint": ("yamllint", "--strict", "."),
         "codespell": ("codespell",),
@@ -93,7 +93,7 @@ def unit_stages() -> Iterator[Stage]:
     """Unit tests: on each ansible-core, then on the oldest Python of a host."""
     old, new = ANSIBLES
     yield Stage("unit", f"unit tests, {new}", new, ("pytest", "tests/unit"))
-    # Lab, proof, benchmarks and oracles know no ansible-core: they have been tested once.
+    # Lab, proof, benchmarks, oracles and fuzz know no ansible-core: they have been tested once.
     of_collection = ("tests/unit/plugins", "tests/unit/test_collection", "tests/unit/stand_ins")
     yield Stage("unit", f"unit tests, {old}", old, ("pytest", *of_collection))
     pure = ("pytest", "tests/unit/plugins/module_utils")

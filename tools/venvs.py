@@ -22,10 +22,14 @@ LINK = ROOT / "playbooks/collections/ansible_collections/durable/dbhost"
 
 
 class Recipe(NamedTuple):
-    """How to make an environment: Pythons in order of preference, and a requirements file."""
+    """How to make an environment: Pythons in order of preference, and a requirements file.
+
+    `alone`: only who asks for it by its name gets it; it is large, and one target's.
+    """
 
     pythons: tuple[str, ...]
     requirements: str
+    alone: bool = False
 
 
 NEWEST_FIRST = ("3.13", "3.12", "3.14", "3.11")
@@ -35,6 +39,7 @@ RECIPES = {
     "ansible-2.19": Recipe(("3.11", "3.12", "3.13"), "ansible-2.19.txt"),
     "ansible-latest": Recipe(("3.13", "3.12", "3.14"), "ansible-latest.txt"),
     "python-3.9": Recipe(("3.9",), "unit.txt"),
+    "fuzz": Recipe(("3.13", "3.12", "3.11"), "fuzz.txt", alone=True),
 }
 
 
@@ -114,12 +119,13 @@ def main() -> int:
     """Make the environments that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(RECIPES))
-    parser.add_argument("--all", action="store_true", help="all that this machine can have")
+    parser.add_argument("--all", action="store_true", help="all that this machine can have, but for fuzz")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(RECIPES):
         parser.error(f"no such environment: {', '.join(sorted(unknown))}")
     link_collection()
-    for name in RECIPES if arguments.all else arguments.names:
+    shared = [name for name, recipe in RECIPES.items() if not recipe.alone]
+    for name in shared if arguments.all else arguments.names:
         try:
             ensure(name)
         except Unavailable as reason:

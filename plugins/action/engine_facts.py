@@ -24,7 +24,7 @@ class _Refused(Exception):
     """A host says more than modules do, and how much."""
 
 
-class Bounded(ActionBase):  # type: ignore[misc]
+class Bounded(ActionBase):
     """An action whose module's answer is bounded."""
 
     def _execute_module(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Bounded(ActionBase):  # type: ignore[misc]
         return result
 
 
-class ActionModule(Bounded, Normal):  # type: ignore[misc]
+class ActionModule(Bounded, Normal):
     """The module; nothing else is done here."""
 
 

@@ -44,6 +44,10 @@ LINES = 50_000
 FILES = 1000
 
 # One instance of an engine.
+#: Bytes of SQL Server's log of errors: the version and the start-up parameters stand at its beginning.
+ERROR_LOG = MIB // 4
+#: Bytes of FairCom's log of its states: its end tells of the last start unless it has said very much since.
+STATUS_LOG = 4 * MIB
 #: Processes that are looked at. A server with a process for each client may have thousands, which open the same files.
 PROCESSES = 64
 #: Open files that are looked at, and characters of their paths: a server with a file for each table has as many.
@@ -70,8 +74,11 @@ INSTANCES = 256
 ALL_PROCESSES = 100_000
 #: Characters of the path of a program that runs, and of all longer ones together.
 PROGRAM, LONG_PROGRAMS = 256, 4 * MIB
-#: Mounts in all namespaces, and characters of their tables. A node of Kubernetes has some thousands of mounts.
+#: Mounts in one namespace, and in those of all engines together, and characters of their tables. A node of Kubernetes
+#: has some thousands of mounts.
 MOUNTS, MOUNT_TABLES = 20_000, 8 * MIB
+#: Mounts of one file system in other namespaces that are told, because they read otherwise than here.
+VIEWS = 1000
 #: Open files of a process that is no engine's, and rows of such processes.
 OPEN_FILES_OF_OTHERS, WRITERS = 1000, 200
 #: Directories to which links in a database's directory lead.
@@ -87,14 +94,16 @@ FAULTS = 100
 #: Bytes of memory that a process of Ansible's may take for one answer of one host, above what it had before.
 ROOM = 64 * MIB
 
-#: The same of a letter that JSON writes as an escape.
-_ESCAPED = 6
+#: Bytes of a letter at most: JSON writes one beyond 16 bits as two escapes.
+_ESCAPED = 12
 
 
 def size(value: Any) -> int:
     """Return how many bytes facts take as JSON, at most; nothing is built for it."""
     if isinstance(value, str):
-        return 2 + len(value) * (1 if value.isascii() and value.isprintable() else _ESCAPED)
+        if value.isascii() and value.isprintable():
+            return 2 + len(value) + value.count('"') + value.count("\\")
+        return 2 + len(value) * _ESCAPED
     if isinstance(value, dict):
         return 2 + sum(size(key) + size(inner) + 4 for key, inner in value.items())
     if isinstance(value, (list, tuple)):

@@ -54,8 +54,8 @@ class Step(NamedTuple):
 class Walk:
     """The way from a root directory ('' is this process's own) to a path inside it, links followed.
 
-    `rest` is what of the path was not there, `changed` when a link on the way last did. Raises OSError
-    and Refused.
+    `rest` is what of the path was not there, `changed` when a link on the way last did, `passed` everything on
+    the way, links too, by its path inside the root. Raises OSError and Refused.
     """
 
     def __init__(self, root: str, path: str) -> None:
@@ -66,6 +66,7 @@ class Walk:
         self._pending = [(name, False) for name in reversed(path.split("/"))]
         self.rest: list[str] = []
         self.changed = 0.0
+        self.passed: dict[str, os.stat_result] = {}
         try:
             # By one descriptor, the directory and what is told of its users are of one process. First the
             # directory: whoever takes users of his own meanwhile has mounted nothing in it before.
@@ -74,6 +75,7 @@ class Walk:
             self._tree = _Tree(process if root.startswith(_PROC) else None)
             status = os.fstat(top)
             self.steps = [Step("", top, status, self._tree.owner(status))]
+            self.passed["/"] = status
             self._go()
         except BaseException:
             self.close()
@@ -152,6 +154,7 @@ class Walk:
 
     def _enter(self, name: str) -> None:
         step = self._step(self.steps[-1], name)
+        self.passed["/".join([*(above.name for above in self.steps), name])] = step.status
         if stat.S_ISLNK(step.status.st_mode):
             self._bound = self._bound or step.rights
             self.changed = max(self.changed, step.status.st_ctime)

@@ -11,6 +11,7 @@ The standard library is enough: it runs on a host without Ansible.
 from __future__ import annotations
 
 import errno
+import json
 import math
 import os
 import pwd
@@ -205,6 +206,16 @@ class Host:
         status = _status_of(answer)
         return Part(answer.path, status, answer.content) if status else None
 
+    def way(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> dict[str, Status]:
+        """Return all that is passed on the way to a path: directories, links, and what it leads to.
+
+        By their paths inside `root`; of a link its own status. Raises Unobservable, also for what is not there.
+        """
+        answer = self._asked(Question("way", path, root), timeout)
+        if not answer.status:
+            raise Unobservable(f"{path}: No such file or directory")
+        return {passed: _status(numbers) for passed, numbers in json.loads(answer.content).items()}
+
     def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
         """Return the sorted names in somebody else's directory, None where there is none. Raises Unobservable."""
         answer = self._asked(Question("names", path, root), timeout)
@@ -343,10 +354,12 @@ def _paths_in(answer: Answer) -> list[str]:
 
 
 def _status_of(answer: Answer) -> Status | None:
-    if answer.status is None:
-        return None
-    device, inode, user, group, mode, size = map(int, answer.status[:6])
-    return Status(device, inode, user, group, mode, size, *answer.status[6:8])
+    return _status(answer.status) if answer.status is not None else None
+
+
+def _status(numbers: list[float]) -> Status:
+    device, inode, user, group, mode, size = map(int, numbers[:6])
+    return Status(device, inode, user, group, mode, size, *numbers[6:8])
 
 
 def _ask(

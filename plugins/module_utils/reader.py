@@ -34,8 +34,9 @@ class Question(NamedTuple):
     """What is to be done with what lies at `path` inside `root`, links followed.
 
     `what`: status; content (`limit` bytes from the beginning, or the end, and `flush`: the file is on the
-    disk now); names in a directory; search for files in it and `depth` levels below, of `smallest` bytes at
-    least, whose names end in `ending`; sync of the file, or with `flush` of its whole file system.
+    disk now); way, everything that is passed; names in a directory; search for files in it and `depth`
+    levels below, of `smallest` bytes at least, whose names end in `ending`; sync of the file, or with
+    `flush` of its whole file system.
     """
 
     what: str
@@ -194,6 +195,10 @@ def _content(walk: foreign.Walk, question: Question) -> bytes:
         return bytes(found)
 
 
+def _way(walk: foreign.Walk, _question: Question) -> bytes:
+    return json.dumps({path: _told(status, 0.0) for path, status in walk.passed.items()}).encode("ascii")
+
+
 def _names(walk: foreign.Walk, _question: Question) -> bytes:
     with walk.opened(stat.S_ISDIR, "directory") as descriptor, os.scandir(descriptor) as entries:
         names = [os.fsencode(entry.name) for entry in itertools.islice(entries, bounds.NAMES + 1)]
@@ -234,7 +239,14 @@ def _sync_file_system(descriptor: int) -> None:
         raise OSError(errno.EIO, "")
 
 
-_ACTS = {"status": _status, "content": _content, "names": _names, "search": _search, "sync": _sync}
+_ACTS = {
+    "status": _status,
+    "content": _content,
+    "names": _names,
+    "search": _search,
+    "sync": _sync,
+    "way": _way,
+}
 
 
 def _send(link: socket.socket, head: bytes, content: bytes, end: float | None) -> None:

@@ -120,6 +120,7 @@ ansible_facts:
           description:
             - Processes that look like an engine and belong to no instance that was found.
             - As long as there is one, it is not known what this host runs.
+            - Of very many of one user some are told, and the last one's reason says how many more there are.
           type: list
           elements: dict
           returned: always

@@ -147,11 +147,13 @@ class Engines:
     def writers(self) -> list[dict[str, Any]]:
         """Return who else has files open for writing, a row for each name of a process and device.
 
-        Of one that ends meanwhile, or that cannot be looked into, nothing is told.
+        Of one that ends meanwhile, or that cannot be looked into, nothing is told, and not of those for whom there is
+        no time.
         """
         rows: dict[tuple[str, str], dict[str, Any]] = {}
+        end = time.monotonic() + bounds.PATIENCE
         for process in self.processes.all.values():
-            if len(rows) >= bounds.WRITERS:
+            if len(rows) >= bounds.WRITERS or time.monotonic() > end:
                 break
             # A thread of the kernel runs no file.
             if process.pid in self._claimed or process.exe is None or process.program in _PROGRAMS:

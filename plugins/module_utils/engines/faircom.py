@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from .. import bounds
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
 from ..paths import normal
@@ -55,8 +56,6 @@ _SLIP, _MEANT = "INDEX_WRITETHRU", "TINDEX_WRITETHRU"
 #: Goes before ctsrvr.cfg, encrypted: "FairCom DB Configuration File", Settings File.
 _SETTINGS_FILE = "ctsrvr.set"
 _STATUS = "CTSTATUS.FCS"
-#: Bytes: its end tells of the last start unless it has said very much since.
-_STATUS_LIMIT = 4 * 1024 * 1024
 _OPERATIONAL = re.compile(r"Server Is Operational", re.I)
 #: The version stands before that on the line, no further away than this. Any user can write such a log, and
 #: a search that goes on to the end of each line for each version in it has no end.
@@ -230,7 +229,7 @@ def read_status(host: Host, root: str, directories: list[str], main: Process | N
         if main and there[path].modified < startfile.start_of(host, main).at:
             why = f"{path} is older than the server that runs"
             return Status(unknown(path, why), reason=why)
-        part = host.read_part(path, root, _STATUS_LIMIT, at_end=True)
+        part = host.read_part(path, root, bounds.STATUS_LOG, at_end=True)
         return parse_status(part.text if part else "", path, running=main is not None)
     except Unobservable as error:
         return Status(unknown(_STATUS, str(error)), reason=str(error))

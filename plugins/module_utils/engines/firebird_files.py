@@ -29,8 +29,8 @@ _SMALLEST = 256 * 1024
 GONE, NO_FILE = "it is not there", "it is not a regular file"
 _LOCKS = "/proc/locks"
 _LOCK = re.compile(
-    r"^\d+: (?:-> )?\S+ +\S+ +\S+ +(?P<pid>-?\d+) (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+):(?P<inode>\d+) ",
-    re.M,
+    r"^\d+: (?:-> )?\S+ +\S+ +\S+ +(?P<pid>-?\d{1,9}) (?P<major>[0-9a-f]{1,8}):(?P<minor>[0-9a-f]{1,8}):(?P<inode>\d{1,20}) ",
+    re.M | re.ASCII,
 )
 
 

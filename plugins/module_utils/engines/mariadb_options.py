@@ -9,7 +9,6 @@ SET PERSIST left in the data directory. Option files hold passwords: no message 
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 import stat
@@ -17,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from .. import json_text
 from ..host import Host, Status, Unobservable
 from ..observation import UNKNOWN
 from ..paths import normal
@@ -373,7 +373,7 @@ def _persisted_variables(files: Files, reading: Reading, data: str) -> dict[str,
     if text is None:
         return {}
     try:
-        tree = json.loads(text)
+        tree = json_text.loads(text)
         values = dict(_values(tree))
     except (ValueError, RecursionError):
         raise Unobservable(f"{path}: not the JSON that SET PERSIST writes") from None

@@ -33,7 +33,7 @@ UNITS = re.compile(r"(rh-[^/]*-)?(mariadb|mysqld?)(@.+)?\.service")
 CHOSEN = {METHOD: ("fsync", "O_DIRECT"), LOG_BIN: ("ON", "OFF")}
 _METHODS = ("fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", NO_FSYNC)
 _OLD_METHODS = ("ALL_O_DIRECT",)
-_VERSION = re.compile(r"(?:\bVer\s+)?(?P<text>(\d+)\.(\d+)\.(\d+)\S*)")
+_VERSION = re.compile(r"(?:\bVer\s+)?(?P<text>(?<![\d.])(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?!\d)\S*)", re.ASCII)
 _NUMBER = re.compile(r"([+-]?\d{1,20})([kmgtpe]?)", re.I | re.ASCII)
 _MOST_BINLOG = 2**32 - 1
 #: What servers refuse as a number.

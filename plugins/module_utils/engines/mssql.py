@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .. import bounds
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, unknown
 from . import mssql_conf, startfile
@@ -59,8 +60,6 @@ _LOCATED_FILES = {
 _ERROR_LOG = f"{HOME}/log/errorlog"
 #: What its databases' files are called by custom, but for tempdb's: nothing in that is to outlive a start.
 _DATABASE = re.compile(r"(?!tempdb|templog).*\.[mnl]df", re.I | re.S)
-#: Bytes: the version and the start-up parameters stand at its beginning.
-_LOG_LIMIT = 256 * 1024
 _LONGEST = 80
 _VERSION = re.compile(r"Microsoft (?P<name>SQL Server .{0,80}?) - (?P<number>\d+\.\d+\.\d+\.\d+) ")
 _PARAMETERS = re.compile(r"(?:Registry|Command Line) startup parameters:", re.I)
@@ -157,13 +156,13 @@ def parse_log(text: str) -> tuple[str | None, str, frozenset[int] | None]:
     listing = False
     for line in text.splitlines():
         if _PARAMETERS.search(line):
-            flags, listing = flags or set(), True
+            flags, listing = set() if flags is None else flags, True
             continue
         parameter = _PARAMETER.fullmatch(line.rstrip())
-        if listing and parameter:
+        if listing and parameter and flags is not None:
             number = parameter["value"].strip('"')
             if parameter["option"] == "T" and re.fullmatch(r"[0-9]{1,9}", number):
-                flags = {*(flags or ()), int(number)}
+                flags.add(int(number))
         elif line.strip():
             listing = False
     number, name = (versions[-1]["number"], versions[-1]["name"]) if versions else (None, "")
@@ -173,7 +172,7 @@ def parse_log(text: str) -> tuple[str | None, str, frozenset[int] | None]:
 def read_log(host: Host, root: str, path: str, main: Process | None) -> Log:
     """Return what the log of errors says of this start, or of a stopped server's last one."""
     try:
-        part = host.read_part(path, root, _LOG_LIMIT)
+        part = host.read_part(path, root, bounds.ERROR_LOG)
         if part is None:
             return Log(unknown(path, "there is no such log: it tells the version once the server has run"))
         if main and part.status.modified < startfile.start_of(host, main).at:

@@ -10,6 +10,7 @@ memory, and are told even when the disk below hangs.
 from __future__ import annotations
 
 import posixpath
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -50,9 +51,10 @@ class _Enough(Exception):
 
 
 class _Gathered:
-    """Open files of one instance, each once, within their bounds."""
+    """Open files of one instance, each once, within their bounds; `until`: no later than this time.monotonic()."""
 
-    def __init__(self) -> None:
+    def __init__(self, until: float) -> None:
+        self._until = until
         self.files: set[Opened] = set()
         self._rows: set[tuple[str, str, str]] = set()
         self._looked_at = self._letters = 0
@@ -62,6 +64,8 @@ class _Gathered:
         for number in numbers:
             if self._looked_at >= bounds.OPEN_FILES:
                 raise _Enough(f"{bounds.OPEN_FILES} open files were looked at, and there are more")
+            if time.monotonic() >= self._until:
+                raise _Enough("the time for all that is looked at here was over")
             self._looked_at += 1
             yield number
 
@@ -101,7 +105,7 @@ class OpenFiles:
         chosen, reasons = choose(family), []
         if len(chosen) < len(family):
             reasons.append(f"{len(chosen)} of {len(family)} processes were looked at")
-        found = _Gathered()
+        found = _Gathered(self.host.until)
         for process in chosen:
             try:
                 numbers = self.host.names(f"/proc/{process.pid}/fd")

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import posixpath
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -31,7 +30,6 @@ _CONTAINERS = (
     re.compile(r"/(?P<kind>machine)-(?P<id>[^/]+)\.scope(?:/|$)"),
 )
 _UNIT = re.compile(r"[^/]+\.(?:service|scope)")
-_MOST_LINKS = 40
 
 
 class Place(NamedTuple):
@@ -214,16 +212,3 @@ def _within(path: str, directory: str) -> bool:
 
 def _join(directory: str, rest: str) -> str:
     return directory.rstrip("/") + rest or "/"
-
-
-def follow_first(host: Host, root: str, path: str) -> str:
-    """Return a path with the first link in it replaced by where it leads, or as it is."""
-    parts = path.split("/")
-    for count in range(2, len(parts) + 1):
-        above, link = "/".join(parts[: count - 1]), "/".join(parts[:count])
-        try:
-            target = host.link(root + link)
-        except Unobservable:
-            continue
-        return normal(posixpath.join(above or "/", target, *parts[count:]))
-    return path

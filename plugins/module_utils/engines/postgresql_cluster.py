@@ -210,15 +210,16 @@ def with_owed(host: Host, data: str, name: str, word: str) -> str:
 
 def _short(word: str, words: Iterator[str]) -> list[tuple[str, str]]:
     """Return what one word of short options sets; `words` are those behind it."""
+    found: list[tuple[str, str]] = []
     for position, letter in enumerate(word):
         if letter in _VALUED:
             value = word[position + 1 :] or next(words, None)
-            if value is None:
-                return []
-            return _said(value) if letter == "c" else [(f"-{letter}", value)]
+            if value is not None:
+                found += _said(value) if letter == "c" else [(f"-{letter}", value)]
+            break
         if letter == "F":
-            return [("fsync", "off"), *_short(word[position + 1 :], words)]
-    return []
+            found.append(("fsync", "off"))
+    return found
 
 
 def _said(text: str) -> list[tuple[str, str]]:

@@ -26,6 +26,7 @@ _TICKS = 100.0
 DELETED = " (deleted)"
 #: Users below are the system's: login.defs(5).
 FIRST_PERSON = 1000
+_DIGITS = frozenset("0123456789")
 _BOOT_TIME = re.compile(r"^btime (\d+)$", re.M)
 #: Libraries that make fsync(2) do nothing: http://www.flamingspork.com/projects/libeatmydata/.
 _BREAKS_FSYNC = "libeatmydata"
@@ -83,9 +84,11 @@ class Processes:
         children: dict[int, list[Process]] = {}
         for process in self.running(programs):
             children.setdefault(process.ppid, []).append(process)
-        found = [main]
+        found, seen = [main], {main.pid}
         for process in found:
-            found += [child for child in children.get(process.pid, ()) if child not in found]
+            new = [child for child in children.get(process.pid, ()) if child.pid not in seen]
+            seen.update(child.pid for child in new)
+            found += new
         return tuple(found)
 
     def ancestors(self, process: Process) -> list[Process]:
@@ -213,7 +216,7 @@ def _read(host: Host, pid: int, since: float | None) -> Process | None:
     # The name is whatever the process likes, brackets and blanks too; what follows is numbers.
     head, bracket, tail = text.rpartition(")")
     fields = tail.split()
-    if not bracket or len(fields) < 20:
+    if not bracket or len(fields) < 20 or not _DIGITS.issuperset(fields[1] + fields[19]):
         if text:
             raise Unobservable(f"/proc/{pid}/stat: not as proc_pid_stat(5) says")
         return None

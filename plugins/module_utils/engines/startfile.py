@@ -14,6 +14,7 @@ import json
 import posixpath
 from typing import Any, NamedTuple
 
+from .. import json_text
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN
 from .instance import setting
@@ -84,7 +85,7 @@ def noted(host: Host, engine: str, start: Start) -> dict[str, str]:
     if not host.exists(path):
         return {}
     try:
-        found: Any = json.loads(host.read(path))
+        found: Any = json_text.loads(host.read(path))
         if found["start"] != start.ticks:
             return {}
         return {str(name): str(word) for name, word in found["settings"].items()}

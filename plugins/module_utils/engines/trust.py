@@ -8,17 +8,14 @@ In a directory of somebody else's it runs as that user.
 
 from __future__ import annotations
 
-import posixpath
 import stat
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from ..host import Host, Unobservable
-from ..paths import normal
-from .places import follow_first, look
+from .places import look
 
 ROOT = frozenset({0})
-_MOST_LINKS = 40
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -49,9 +46,9 @@ def weakness(host: Host, path: str, owners: Collection[int] = ROOT) -> str:
     Every directory and link on the way counts. Where access lists are, the group's bits are their
     mask. Raises Unobservable.
     """
-    for part, status in statuses(host, _ways(host, path)).items():
-        if status.owner not in owners:
-            return f"{part} belongs to user {status.owner}"
+    for part, status in host.way(path).items():
+        if status.user not in owners:
+            return f"{part} belongs to user {status.user}"
         if status.mode & _OTHERS and not stat.S_ISLNK(status.mode):
             return f"{part} has mode {stat.S_IMODE(status.mode):04o}"
     return ""
@@ -91,19 +88,3 @@ def as_user(host: Host, uid: int) -> list[str]:
     if result.rc != 0 or len(fields) < 4 or not fields[3].isdigit():
         raise Unobservable(f"user {uid} has no name: getent passwd finds none")
     return ["setpriv", f"--reuid={uid}", f"--regid={fields[3]}", "--init-groups", "--"]
-
-
-def _ways(host: Host, path: str) -> list[str]:
-    """Return everything that is passed on the way to a path: directories, links, and what it leads to."""
-    found: dict[str, None] = {}
-    path = normal(path)
-    for _link in range(_MOST_LINKS):
-        parts = path.split("/")
-        # Directories first: behind one of others, a link may change while it is looked at.
-        found.update(dict.fromkeys("/".join(parts[:count]) or "/" for count in range(1, len(parts) + 1)))
-        host.run(["test", "-e", path])
-        followed = follow_first(host, "", path)
-        if followed == path:
-            return list(found)
-        path = followed
-    raise Unobservable(f"{posixpath.basename(path)}: too many levels of symbolic links")

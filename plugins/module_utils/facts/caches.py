@@ -9,9 +9,9 @@ attribute of its driver. `for_control` finds the class of a disk.
 
 from __future__ import annotations
 
-import json
 import re
 
+from .. import json_text
 from ..host import ChangeFailed, Host, Result, Unobservable
 
 _HDPARM = re.compile(r"^\s*write-caching\s*=\s*(?:(1)\s*\(on\)|0\s*\(off\))\s*$", re.M)
@@ -253,8 +253,8 @@ def parse_nvme(text: str) -> str:
 def has_volatile_cache(identity: str) -> bool:
     """Tell of `nvme id-ctrl --output-format=json` whether there is a volatile cache. Raises ValueError."""
     try:
-        return bool(int(json.loads(identity)["vwc"]) & 1)
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        return bool(int(json_text.loads(identity)["vwc"]) & 1)
+    except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"nvme id-ctrl named no vwc: {_flat(identity)[:200]!r}") from error
 
 

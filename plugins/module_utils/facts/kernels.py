@@ -10,5 +10,5 @@ import re
 
 def version(release: str) -> tuple[int, int]:
     """Return a kernel release's first two numbers; (0, 0) for text that has none."""
-    numbers = re.match(r"(\d+)\.(\d+)", release)
+    numbers = re.match(r"(\d{1,9})\.(\d{1,9})(?!\d)", release, re.ASCII)
     return (int(numbers.group(1)), int(numbers.group(2))) if numbers else (0, 0)

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
+#: So many mount points are compared in the time that one directory above another takes to be spelt out.
+_AS_SOON = 50
 
 
 class Mount(NamedTuple):
@@ -111,29 +113,42 @@ class _Covers:
 
     def __init__(self, mounts: list[Mount]) -> None:
         self._by_number = {mount.number: mount for mount in mounts}
-        self._topmost = {_place(mount): mount for mount in mounts}
+        #: {number of a mount: {mount point on it: the topmost mount there}}
+        self._topmost: dict[str, dict[str, Mount]] = {}
+        for mount in mounts:
+            parent, target = _place(mount)
+            self._topmost.setdefault(parent, {})[target] = mount
+        #: What hides the place of a mount. Each is looked for once: any user can nest thousands.
+        self._known: dict[Mount, Mount | None] = {}
 
     def of(self, mount: Mount) -> Mount | None:
         """Return what was mounted over a mount, or over something on the way to it, None where nothing was."""
-        cover = self._topmost.get((mount.number, mount.target))
-        passed: set[str] = set()
-        while cover is None:
-            if mount.number in passed:
-                return mount  # A table that leads in a circle leads nowhere.
-            passed.add(mount.number)
+        return self._topmost.get(mount.number, {}).get(mount.target) or self._on_the_way(mount)
+
+    def _on_the_way(self, mount: Mount) -> Mount | None:
+        passed: dict[Mount, None] = {}
+        cover: Mount | None = None
+        while mount not in self._known:
+            if mount in passed:
+                cover = mount  # A table that leads in a circle leads nowhere.
+                break
+            passed[mount] = None
             cover = self._before(mount)
             parent = self._by_number.get(_place(mount)[0])
-            if parent is None:
+            if cover is not None or parent is None:
                 break
             mount = parent
+        else:
+            cover = self._known[mount]
+        self._known.update(dict.fromkeys(passed, cover))
         return cover
 
     def _before(self, mount: Mount) -> Mount | None:
         """Return what was mounted over a mount's place, or a directory above it, in the mount that it lies on."""
         parent, target = _place(mount)
-        over = (self._topmost.get((parent, above)) for above in _above(target))
-        top = self._topmost[parent, target]
-        return next(filter(None, over), None if top is mount else top)
+        there = self._topmost[parent]
+        over = (there[above] for above in _above(target, there))
+        return next(over, None if there[target] is mount else there[target])
 
 
 def _place(mount: Mount) -> tuple[str, str]:
@@ -141,8 +156,11 @@ def _place(mount: Mount) -> tuple[str, str]:
     return "" if mount.parent == mount.number else mount.parent, mount.target
 
 
-def _above(target: str) -> list[str]:
-    """Return the directories above a mount point, the root first."""
-    parts = target.strip("/").split("/")
-    found = ["/".join(("", *parts[:count])) or "/" for count in range(len(parts))]
-    return [above for above in found if above != target]
+def _above(target: str, known: Collection[str]) -> list[str]:
+    """Return those of the known mount points that are directories above one, the root first."""
+    if len(known) < _AS_SOON * target.count("/"):
+        found = [other for other in known if target.startswith(f"{other.rstrip('/')}/")]
+    else:
+        parts = target.strip("/").split("/")
+        found = ["/".join(("", *parts[:count])) or "/" for count in range(len(parts))]
+    return sorted((above for above in found if above in known and above != target), key=len)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .. import bounds
 from ..host import Host, Unobservable
 from ..observation import UNKNOWN, Observation, observe, unknown
 from . import boot_loader, ext4, fstab, known_options, mount_units, mountwords, namespaces
@@ -68,6 +69,8 @@ class Mounts:
         for mount in self._visible():
             if self._may_hold_data(mount):
                 here.setdefault(mount.device, []).append(mount)
+        groups = {device: sorted(seen, key=_stands_for_all) for device, seen in here.items()}
+        mine = {device: _atime(group[0].options) for device, group in groups.items()}
         views: dict[str, list[dict[str, Any]]] = {}
         hidden: dict[str, Superblock] = {}
         for namespace in namespaces.others(self.host):
@@ -79,17 +82,14 @@ class Mounts:
                         "target": mount.target,
                         "atime": _atime(mount.options),
                     }
-                    views.setdefault(mount.device, []).append(view)
+                    found = views.setdefault(mount.device, [])
+                    if view["atime"] != mine[mount.device] and len(found) < bounds.VIEWS:
+                        found.append(view)
                 elif mount.fstype not in self._nodev and mount.device not in hidden:
                     where = f"process {namespace.pid} ({namespace.command})"
                     hidden[mount.device] = Superblock([mount], [], where)
-        found = []
-        for device, seen_here in here.items():
-            group = sorted(seen_here, key=_stands_for_all)
-            mine = _atime(group[0].options)
-            differing = [view for view in views.get(device, []) if view["atime"] != mine]
-            found.append(Superblock(group, differing))
-        return [*found, *hidden.values()]
+        seen_here = [Superblock(group, views.get(device, [])) for device, group in groups.items()]
+        return [*seen_here, *hidden.values()]
 
     def elsewhere(self) -> dict[str, str]:
         """Return {mount point: type} of the file systems that hold no data, or hold it in memory."""
@@ -156,8 +156,13 @@ class Mounts:
         release = self.host.read("/proc/sys/kernel/osrelease").strip()
         for entry in self.fstab:
             readings = fstab.readings(entry.options)
-            unknown_words = (known_options.unknown_to(entry.fstype, said, release) for said in readings)
-            words = list(dict.fromkeys(word for words in unknown_words for word in words))
+            words = list(
+                dict.fromkeys(
+                    word
+                    for said in readings
+                    for word in known_options.unknown_to(entry.fstype, said, release)
+                )
+            )
             if words:
                 found.append(
                     {

@@ -28,15 +28,21 @@ def read(host: Host) -> dict[str, Any]:
     try:
         names = host.read(_ACTIVE).split()
         sets: dict[str, str] = {}
+        known: dict[str, dict[str, str]] = {}
         for name in names:
-            sets.update(_sets(host, name, ()))
+            sets.update(_sets(host, name, (), known))
     except (Unobservable, configparser.Error) as error:
         return {"profile": "unknown", "sets": {}, "error": str(error)}
     return {"profile": " ".join(names), "sets": sets, "error": None}
 
 
-def _sets(host: Host, name: str, above: tuple[str, ...]) -> dict[str, str]:
-    """Return what a profile and those that it includes set; the including one wins."""
+def _sets(host: Host, name: str, above: tuple[str, ...], known: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Return what a profile and those that it includes set; the including one wins.
+
+    `known` are those that were read: profiles that include each other twice would be read thousands of times.
+    """
+    if name in known:
+        return known[name]
     paths = [f"{directory}/{name}/tuned.conf" for directory in _DIRECTORIES]
     path = next((path for path in paths if host.exists(path)), None)
     if "/" in name or name in above or path is None:
@@ -45,8 +51,9 @@ def _sets(host: Host, name: str, above: tuple[str, ...]) -> dict[str, str]:
     parser.read_string(host.read(path), path)
     found: dict[str, str] = {}
     for other in (parser.get("main", "include", fallback="") or "").replace(",", " ").split():
-        found.update(_sets(host, other, (*above, name)))
+        found.update(_sets(host, other, (*above, name), known))
     for section in parser.sections():
         if parser.get(section, "type", fallback=section) == "disk":
             found.update({key: value for key, value in parser.items(section) if key in _KEYS and value})
+    known[name] = found
     return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+from .. import json_text
 from ..host import ChangeFailed, Host, Unobservable
 
 #: {mount point: the options of its fstab line before the first change}. Layers of engines have a file
@@ -22,7 +23,7 @@ def load(host: Host, path: str = PATH) -> dict[str, str]:
     if not host.exists(path):
         return {}
     try:
-        found = json.loads(host.read(path))
+        found = json_text.loads(host.read(path))
         if not isinstance(found, dict):
             raise ValueError("not a mapping")
         return {str(target): str(options) for target, options in found.items()}

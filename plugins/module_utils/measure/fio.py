@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from .. import json_text
 from ..host import Unobservable
 from .limits import MIB
 from .patterns import BLOCK
@@ -24,6 +24,8 @@ WORDS = {
     "append_fsync": ("--direct=0", "--fsync=1", "--file_append=1"),
 }
 _APPENDS = ("append_fsync",)
+#: Nanoseconds of a fortnight: more than any figure of a measurement.
+_MOST = 1e15
 
 
 class Figures(NamedTuple):
@@ -67,16 +69,23 @@ def parse(text: str, clients: int) -> Figures:
     """Return the figures of fio's JSON output. Raises Unobservable."""
     try:
         # Warnings may stand before it.
-        (job,) = json.loads(text[text.index("{") :])["jobs"]
+        (job,) = json_text.loads(text[text.index("{") :])["jobs"]
         written, synced = job["write"], job["sync"]
-        commits, milliseconds = int(written["total_ios"]), float(written["runtime"])
-        waited = synced["lat_ns"] if int(synced.get("total_ios", 0)) else written["clat_ns"]
-        p99 = float(waited.get("percentile", {}).get("99.000000", 0.0)) / 1e6
-        error = int(job.get("error", 0))
-    except (KeyError, TypeError, ValueError) as wrong:
+        commits, milliseconds = int(_number(written["total_ios"])), _number(written["runtime"])
+        waited = synced["lat_ns"] if _number(synced.get("total_ios", 0)) else written["clat_ns"]
+        p99 = _number(waited.get("percentile", {}).get("99.000000", 0.0)) / 1e6
+        error = int(_number(job.get("error", 0)))
+    except (AttributeError, KeyError, TypeError, ValueError) as wrong:
         raise Unobservable(f"fio: not its JSON: {wrong}: {text[:200]!r}") from wrong
     if error or commits <= 0 or milliseconds <= 0:
         raise Unobservable(f"fio: error {error}, {commits} commits in {milliseconds:g} ms")
     rate = commits * 1000 / milliseconds
     # A closed loop: each client has one commit under way at any time.
     return Figures(commits, round(rate, 1), round(clients * 1000 / rate, 3), round(p99, 3))
+
+
+def _number(value: Any) -> float:
+    """Return a figure of fio's. Raises ValueError for what no disk can have done."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < _MOST:
+        raise ValueError(f"seen {str(value)[:40]}; wanted a number")
+    return float(value)

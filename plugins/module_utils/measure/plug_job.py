@@ -13,6 +13,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .. import json_text
 from .limits import MIB, Refused, chosen, number
 from .patterns import BLOCK, PATTERNS
 
@@ -124,7 +125,7 @@ def dumps(job: Job) -> str:
 def loads(text: str) -> Job:
     """Return the job that a line holds. Raises Refused."""
     try:
-        fields = json.loads(text)
+        fields = json_text.loads(text)
         job = Job(**{**fields, **{name: tuple(fields[name]) for name in ("mounts", "devices", "patterns")}})
         # As strictly as when it was made: it names files that are read and removed.
         made = make(

@@ -28,13 +28,14 @@ def parse(text: str) -> Log:
     first, _newline, rest = text.partition("\n")
     job = loads(first)
     acknowledged: dict[int, int] = dict.fromkeys(range(job.clients), 0)
+    clients = {str(client): client for client in acknowledged}
     ended: dict[int, str] = {}
     lines = rest.split("\n")[:-1]
     for number, line in enumerate(lines, 2):
         kind, _space, said = line.partition(" ")
         word, _space, what = said.partition(" ")
-        client = int(word) if word.isascii() and word.isdigit() else -1
-        if client not in acknowledged:
+        client = clients.get(word)
+        if client is None:
             raise Refused(f"the witness's log, line {number}: {line[:80]!r} names no client of the job")
         if kind == "a" and what == str(acknowledged[client]):
             acknowledged[client] += 1

@@ -212,5 +212,5 @@ def warnings(instance: dict[str, Any]) -> list[str]:
 
 def parse_version(text: str) -> tuple[int, ...] | None:
     """Return the numbers of a version like 16.0.4185.3, None for anything else."""
-    found = re.match(r"\d+(?:\.\d+)+", text)
+    found = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})+", text)
     return tuple(map(int, found[0].split("."))) if found else None

@@ -101,5 +101,7 @@ def _or_nothing(
 
 
 def _facts(result: dict[str, Any], name: str) -> Result:
-    found: Result = result.get("ansible_facts", {}).get(name)
-    return found
+    """Return the facts in a result, None where there are none of that form: whoever is root there wrote it."""
+    told = result.get("ansible_facts")
+    found = told.get(name) if isinstance(told, dict) else None
+    return found if isinstance(found, dict) else None

@@ -127,7 +127,7 @@ def _refused(source: str, target: str, fstype: str, words: list[str], stops: boo
 def is_by_kernel(setting: str, source: str) -> bool:
     """Tell whether only the kernel's command line sets a mount's setting at boot: it is not ours to
     edit. The journal's mode is kept in the superblock."""
-    return setting != "data_mode" and source.startswith("/proc/cmdline")
+    return setting != "data_mode" and source.startswith("rootflags of ")
 
 
 def can_persist(setting: str, persisted: str, source: str) -> bool:

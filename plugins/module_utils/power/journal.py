@@ -9,9 +9,10 @@ forged by whoever logs. A field that is no text comes as a list of bytes, a very
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
+
+from .. import json_text
 
 #: What is asked for; an entry has more.
 FIELDS = ("MESSAGE", "MESSAGE_ID", "UNIT", "UNIT_RESULT", "_PID", "_SYSTEMD_UNIT", "_TRANSPORT")
@@ -41,8 +42,8 @@ def parse(text: str) -> list[Entry]:
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
+            found = json_text.loads(line)
+        except ValueError:
             raise ValueError(f"journal line {number}: not JSON") from None
         if not isinstance(found, dict):
             raise ValueError(f"journal line {number}: not an entry")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .. import json_text
 from ..policy.attestations import HEAD, written
 from ..printable import Lines, lines
 from . import journal
@@ -112,13 +113,13 @@ def dumps(job: Job) -> str:
 def loads(text: str) -> Job:
     """Return the job that a text is. Raises ValueError."""
     try:
-        found = json.loads(text)
+        found = json_text.loads(text)
         engines = tuple(
             Engine(**{name: str(engine[name]) for name in Engine._fields}) for engine in found["engines"]
         )
         words = {name: str(found[name]) for name in ("boot_id", "monitor", "unit", "by", "guard")}
         job = Job(began=int(found["began"]), engines=engines, **words)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError) as error:
         raise ValueError("job: wanted what the state planned has returned") from error
     boot = re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", job.boot_id)
     names = [job.unit, *filter(None, (job.guard, *(engine.unit for engine in engines)))]

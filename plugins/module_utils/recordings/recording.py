@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from .. import bounds
+from .. import bounds, json_text
 from ..host import (
     ASK_TIMEOUT,
     CHANGE_TIMEOUT,
@@ -18,6 +18,7 @@ from ..host import (
     Located,
     Part,
     Result,
+    Status,
     Unobservable,
 )
 
@@ -62,6 +63,9 @@ class _LooksOnly(Host):
 
     def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
         raise NotRecorded(f"locate {path}")
+
+    def way(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> dict[str, Status]:
+        raise NotRecorded(f"way {path}")
 
     def read_part(
         self,
@@ -211,7 +215,7 @@ def dumps(recording: Recording) -> str:
 
 def loads(text: str) -> Recording:
     """Return the recording in a text. Raises ValueError when it is none, or of another schema."""
-    recording = json.loads(text)
+    recording = json_text.loads(text)
     if not isinstance(recording, dict) or recording.get("schema") != SCHEMA:
         raise ValueError(f"not a recording of schema {SCHEMA}")
     return recording

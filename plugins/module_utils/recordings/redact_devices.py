@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 
+from .. import json_text
 from ..facts import ext4
 from ..facts.cache_rules import HEADER as CACHE_HEADER
 from ..facts.caches import CONTROLS, DISABLED, ENABLED
@@ -167,7 +168,7 @@ def _table_line(line: str, names: Identities) -> str:
 def nvme_identity(text: str, _names: Identities) -> str:
     """Return `nvme id-ctrl --output-format=json` without names and numbers of the one device."""
     try:
-        fields = json.loads(text)
+        fields = json_text.loads(text)
     except ValueError:
         return ""
     if not isinstance(fields, dict):

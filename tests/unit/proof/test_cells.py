@@ -132,6 +132,9 @@ def test_a_chosen_cell_brings_its_control() -> None:
         "protected-virtio-ext4",
     ]
     assert len(chosen(CELLS.values(), ["*"])) == len(CELLS)
+    assert {cell.setting.engine for cell in chosen(CELLS.values(), ["!*/commits"])} == {""}
+    fewer = chosen(CELLS.values(), ["!*/commits", "protected/virtio/ext4/*", "!*/*_*"])
+    assert {cell.workload for cell in fewer} == {"dsync", "osync"}
     with pytest.raises(ProofError, match="no cell is called 'strictly'"):
         chosen(CELLS.values(), ["*", "strictly"])
 

@@ -10,6 +10,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import time
 import xml.etree.ElementTree as xml
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,7 +22,7 @@ import pytest
 from proof import checks, evidence, judge, log, machine, run, writer
 from proof.cells import LOSES, SAFE, UNTRUSTED, Cell, Setting, matrix
 from proof.errors import ProofError
-from proof.judge import Record, added, cuts_of, judge_cell, problems, window
+from proof.judge import Record, added, cuts_of, judge_cell, kept_or_judged, problems, window
 from proof.log import Event, Kind
 from proof.machine import MOUNT, RECORD, Segment
 from proof.simulated import Setup, events
@@ -109,7 +111,7 @@ def test_a_safe_cell_and_its_control_are_shown(
     """With everything that says what the verdict is worth; then the page and the plots."""
     monkeypatch.setattr(judge, "NEEDED", 30)
     monkeypatch.setattr(judge, "TRIALS", 4)
-    found = [judge_cell(SAFE_CELL, safe_record, 100), judge_cell(CONTROL, control_record, 60, jobs=2)]
+    found = [judge_cell(SAFE_CELL, safe_record, 100), judge_cell(CONTROL, control_record, 60)]
     assert [cell["problems"] for cell in found] == [[], []]
     safe, control = found
     assert (safe["totals"]["losing"], safe["totals"]["damaged"]) == (0, 0)
@@ -143,8 +145,8 @@ def test_a_safe_cell_and_its_control_are_shown(
 
 @ext4_tools
 def test_the_same_record_and_seeds_give_the_same_evidence(safe_record: Record) -> None:
-    """To the last byte, in one process or two."""
-    first, second = (judge_cell(SAFE_CELL, safe_record, 20, jobs) for jobs in (1, 2))
+    """To the last byte."""
+    first, second = (judge_cell(SAFE_CELL, safe_record, 20) for _ in range(2))
     assert json.dumps(first) == json.dumps(second)
 
 
@@ -155,6 +157,63 @@ def test_an_unsafe_run_in_a_safe_cell_is_not_shown(control_record: Record) -> No
     assert "cuts lose commits" in told
     assert "do not survive a drop of all" in told
     assert "seen 0.000 flushes for each commit, wanted 1.00" in told
+
+
+@ext4_tools
+def test_what_was_judged_is_kept_for_a_run_that_goes_on(
+    safe_record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the same number of cuts and the same sources; what broke off while it was written is judged again."""
+    monkeypatch.setattr(judge, "TRIALS", 2)
+    first = kept_or_judged(SAFE_CELL, safe_record.directory, 20)
+    again = list[int]()
+
+    def judged(cell: Cell, record: Record, cuts: int) -> dict[str, Any]:
+        again.append(cuts)
+        return first
+
+    monkeypatch.setattr(judge, "judge_cell", judged)
+    assert kept_or_judged(SAFE_CELL, safe_record.directory, 20) == json.loads(json.dumps(first))
+    assert again == []
+    kept_or_judged(SAFE_CELL, safe_record.directory, 30)
+    monkeypatch.setattr(judge, "_sources", lambda: "others")
+    kept_or_judged(SAFE_CELL, safe_record.directory, 30)
+    (safe_record.directory / f"judged-{WORKLOAD}.json").write_text('{"of": ')
+    kept_or_judged(SAFE_CELL, safe_record.directory, 40)
+    assert again == [30, 30, 40]
+
+
+RUN = """
+import sys, time
+from pathlib import Path
+from proof import judges
+from proof.cells import matrix
+if __name__ == "__main__":
+    cell = next(cell for cell in matrix() if cell.name == sys.argv[2])
+    pool = judges.pool(2)
+    for _ in range(3):
+        pool.submit(judges.judged, cell, Path(sys.argv[1]), 10**6)
+    print(*pool._processes, flush=True)
+    time.sleep(60)
+"""
+
+
+@ext4_tools
+def test_judges_end_with_a_run_that_is_killed(safe_record: Record) -> None:
+    """In the middle of a cell, with others waiting."""
+    argv = [sys.executable, "-c", RUN, str(safe_record.directory), SAFE_CELL.name]
+    environment = os.environ | {"PATH": PATH, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=environment) as killed:
+        assert killed.stdout
+        judges = [Path("/proc", number) for number in killed.stdout.readline().split()]
+        assert len(judges) == 2
+        time.sleep(2)
+        assert all(judge.exists() for judge in judges)
+        killed.kill()
+    end = time.monotonic() + 60
+    while any(judge.exists() for judge in judges) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(judge.exists() for judge in judges)
 
 
 def test_only_a_runs_own_acknowledgements_count() -> None:

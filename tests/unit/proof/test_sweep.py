@@ -27,9 +27,9 @@ from proof.sweep import (
     rebuild,
     schedule,
     sensitivity,
+    started,
     summary,
     sweep,
-    sweep_in_parts,
     with_volatile,
 )
 from proof.volatile import Faults, WriteBack
@@ -97,13 +97,12 @@ def test_with_one_client_every_flush_or_fua_bit_is_needed(tmp_path: Path, edit: 
 
 
 def test_the_same_log_and_seed_give_the_same_outcomes(tmp_path: Path) -> None:
-    """In one process or in several."""
+    """And another seed others."""
     run = raw_run(tmp_path, replace(JOB, commits=25), Setup("nothing"))
     cuts = schedule(run.events, 60, 3)
     model, judge = Model(WriteBack(64 << 10, 100), seed=4), raw_judge(run.job)
     first = list(sweep(run, cuts, judge, model))
     assert first == list(sweep(run, cuts, judge, model))
-    assert first == sweep_in_parts(run, cuts, judge, model, 2)
     assert first != list(sweep(run, cuts, judge, replace(model, seed=5)))
     assert cuts == schedule(run.events, 60, 3) != schedule(run.events, 60, 4)
 
@@ -151,11 +150,8 @@ def test_all_cuts_can_be_looked_at(tmp_path: Path) -> None:
     found = summary(sweep(run, every_ack(run.events, 0), judge, look_at_all=True))
     assert (found.without_volatile, found.lost_without_volatile, judge.check.asked) == (100, 0, 100)
     other = raw_judge(replace(job, seed=2))
-    for outcomes in (
-        list(sweep(run, every_ack(run.events, 0), other, look_at_all=True)),
-        sweep_in_parts(run, every_ack(run.events, 0), other, Model(), 2, look_at_all=True),
-    ):
-        assert (summary(outcomes).losing, summary(outcomes).lost_without_volatile) == (0, 100)
+    found = summary(sweep(run, every_ack(run.events, 0), other, look_at_all=True))
+    assert (found.losing, found.lost_without_volatile) == (0, 100)
 
 
 @pytest.mark.parametrize("by", ["flush", "fua"])
@@ -164,10 +160,26 @@ def test_what_is_volatile_is_known_without_an_image(tmp_path: Path, by: str) -> 
     run = raw_run(tmp_path, JOB, Setup(by))
     cuts = schedule(run.events, 80, 3)
     swept = [outcome.cut for outcome in sweep(run, cuts, raw_judge(JOB)) if outcome.volatile]
-    assert with_volatile(run, cuts) == swept
-    assert len(swept) > 0
-    with pytest.raises(ProofError, match="the log ends before"):
-        with_volatile(run, [Cut(len(run.events) + 5, "none", 0)])
+    with started(run, raw_judge(JOB)) as start:
+        assert with_volatile(run, cuts, start) == swept
+        assert len(swept) > 0
+        with pytest.raises(ProofError, match="the log ends before"):
+            with_volatile(run, [Cut(len(run.events) + 5, "none", 0)], start)
+
+
+def test_a_sweep_can_begin_where_its_run_begins(tmp_path: Path) -> None:
+    """With what was written before, waiting or durable; and one begin serves many sweeps."""
+    run = raw_run(tmp_path, replace(JOB, commits=25), Setup("nothing"))
+    model, judge = Model(WriteBack(64 << 10, 100), seed=4), raw_judge(run.job)
+    first = next(place for place, event in enumerate(run.events) if event.kind is Kind.ACK)
+    cuts = schedule(run.events, 60, 3)
+    whole = list(sweep(run, cuts, judge, model))
+    later = replace(run, begin=first)
+    with started(later, judge, model) as start:
+        assert start.place == first
+        assert whole == list(sweep(later, cuts, judge, model, start=start))
+        assert whole == list(sweep(later, cuts, judge, model, start=start))
+    assert whole == list(sweep(later, cuts, judge, model))
 
 
 def test_damage_is_counted(tmp_path: Path) -> None:

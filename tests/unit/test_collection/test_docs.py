@@ -132,6 +132,22 @@ def test_every_name_of_an_example_is_documented() -> None:
             assert name in documented or name.replace("durable_attestations", "") in documented, name
 
 
+def test_every_test_that_the_trust_page_names_is_there() -> None:
+    text = (ROOT / "docs/trust.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(test_\w+)`", text))
+    sources = [*(ROOT / "tests/unit").rglob("test_*.py"), *(ROOT / "molecule").rglob("test_*.py")]
+    there = {
+        name for path in sources for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 50
+    assert named - there == set()
+
+
+def test_the_readme_and_the_security_policy_lead_to_the_trust_page() -> None:
+    for path in ("README.md", "SECURITY.md"):
+        assert "(docs/trust.md)" in (ROOT / path).read_text(encoding="utf-8")
+
+
 def test_the_readme_is_short_and_needs_no_checkout() -> None:
     """Galaxy shows it to people who have the tarball alone."""
     text = (ROOT / "README.md").read_text()

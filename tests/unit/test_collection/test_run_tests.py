@@ -276,3 +276,17 @@ def test_an_unknown_scenario_is_refused_with_those_that_are_known(
     assert refused.value.code == 2
     told = capsys.readouterr().err
     assert all(name in told for name in tools["stages"].scenarios())
+
+
+def test_what_one_target_alone_needs_is_not_made_for_all(
+    runner: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(runner.venvs, "ensure", made.append)
+    monkeypatch.setattr(runner.venvs, "link_collection", lambda: None)
+    monkeypatch.setattr(sys, "argv", ["venvs.py", "--all"])
+    assert runner.venvs.main() == 0
+    assert made == [name for name in runner.venvs.RECIPES if name != "fuzz"]
+    monkeypatch.setattr(sys, "argv", ["venvs.py", "fuzz"])
+    assert runner.venvs.main() == 0
+    assert made[-1] == "fuzz"

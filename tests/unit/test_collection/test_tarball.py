@@ -21,6 +21,7 @@ TOP_LEVEL = {
     "LICENSES",
     "MANIFEST.json",
     "README.md",
+    "SECURITY.md",
     "changelogs",
     "docs",
     "examples",
@@ -35,6 +36,7 @@ GENERATED = {"FILES.json", "MANIFEST.json"}
 # Tests of what is not in the tarball.
 CHECKOUT_ONLY = (
     "tests/unit/benchmarks",
+    "tests/unit/fuzz",
     "tests/unit/lab",
     "tests/unit/oracles",
     "tests/unit/proof",

@@ -10,6 +10,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
+from ... import json_text
 from ...host import Host, Unobservable
 from .paths import LICENCE
 
@@ -89,8 +90,8 @@ def parse(text: str) -> Licence:
     if len(text) > _MOST:
         raise ValueError(f"longer than {_MOST} characters")
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = json_text.loads(text)
+    except ValueError:
         raise ValueError("not JSON") from None
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise ValueError(f"not a licence of schema {SCHEMA}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from ... import json_text
 from ...facts.blockstack import Blocks
 from ...facts.filesystems import EXT, FileSystems
 from ...facts.mountinfo import Mount, parse_mountinfo, visible
@@ -121,8 +122,8 @@ def uptime(host: Host) -> float:
 def parse(text: str) -> Said:
     """Return what a text says. Raises ValueError."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = json_text.loads(text)
+    except ValueError:
         raise ValueError("not JSON") from None
     if not isinstance(found, dict) or found.pop("schema", None) != SCHEMA:
         raise ValueError(f"not a state of schema {SCHEMA}")

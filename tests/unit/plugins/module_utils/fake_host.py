@@ -9,7 +9,7 @@ import os
 import posixpath
 import stat
 from collections import UserDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
 from ansible_collections.durable.dbhost.plugins.module_utils import bounds
@@ -251,6 +251,21 @@ class FakeHost(Host):
         content = self.content(root + inside)
         return Part(inside, self.status(root + inside), content[-limit:] if at_end else content[:limit])
 
+    def way(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> dict[str, Status]:
+        self.questions.append(("way", root + path))
+        passed: dict[str, Status] = {"/": self.status("/")}
+        for followed in self._followed(root, path):
+            parts = followed.split("/")
+            for part in ("/".join(parts[:count]) for count in range(2, len(parts) + 1)):
+                there = self.links.resolve_directory(root + part)
+                if there in self.links.data:
+                    passed[part] = self.status(there)._replace(mode=stat.S_IFLNK | 0o777)
+                    break
+                if not self._is_there(there):
+                    raise Unobservable(f"{path}: No such file or directory")
+                passed[part] = self.status(there)
+        return passed
+
     def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
         self.questions.append(("names", root + path))
         inside = self._inside(root, path)
@@ -294,7 +309,11 @@ class FakeHost(Host):
         if path not in self.files:
             kind = stat.S_IFDIR
         mode = self.modes.get(path, 0o755 if kind == stat.S_IFDIR else 0o644)
-        return Status(1, abs(hash(path)), self.uids.get(path, 0), 0, kind | mode)
+        return Status(1, abs(hash(path)), self.owner_of(path), 0, kind | mode)
+
+    def owner_of(self, path: str) -> int:
+        """Return the number of who owns what lies at a path."""
+        return self.uids.get(path, 0)
 
     def content(self, path: str) -> bytes:
         """Return what is in a file."""
@@ -305,8 +324,13 @@ class FakeHost(Host):
 
     def _inside(self, root: str, path: str) -> str:
         """Follow links inside a root directory. Raises Unobservable as the seam does."""
+        return list(self._followed(root, path))[-1]
+
+    def _followed(self, root: str, path: str) -> Iterator[str]:
+        """Yield a path inside a root directory, each time with one more link followed."""
         path, reach = normal(path), 0
         for _link in range(40):
+            yield path
             if any(f"{root}{path}/".startswith(f"{hung}/") for hung in self.hung):
                 raise NoAnswer(f"{path}: no answer within {READ_TIMEOUT:g} s")
             parts = path.split("/")
@@ -315,7 +339,7 @@ class FakeHost(Host):
             if link is None:
                 if reach and not self._is_there(root + "/".join(parts[:reach])):
                     raise Unobservable(f"{path}: a link on the way leads to what is not there")
-                return path
+                return
             target = normal(posixpath.join(posixpath.dirname(link), self.links.data[root + link]))
             rest = parts[len(link.split("/")) :]
             reach = max(reach - len(link.split("/")), 0) + len(target.split("/"))
@@ -379,7 +403,7 @@ class FakeHost(Host):
             mode = stat.S_IFMT(usual) | self.modes.get(path, stat.S_IMODE(usual))
             if path in self.links:
                 mode = stat.S_IFLNK | 0o777
-            lines.append(f"{self.uids.get(path, 0)} {mode:x}\n")
+            lines.append(f"{self.owner_of(path)} {mode:x}\n")
         return Result(0, "".join(lines), "")
 
     def _children(self, path: str) -> set[str]:

@@ -18,7 +18,6 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     READ_TIMEOUT,
     ChangeFailed,
     Result,
-    Status,
 )
 
 from .fake_proc import FakeProcess, ProcHost
@@ -115,9 +114,9 @@ class FakePostgresql(ProcHost):
             for name, default in postgresql_cluster.DEFAULTS.items()
         }
 
-    def status(self, path: str) -> Status:
-        found = super().status(path)
-        return found._replace(user=self.owner) if path == DATA else found
+    def owner_of(self, path: str) -> int:
+        is_own = f"{path}/".startswith(f"{DATA}/")
+        return self.uids.get(path, self.owner) if is_own else super().owner_of(path)
 
     def exists(self, path: str) -> bool:
         return path in self.directories or super().exists(path)

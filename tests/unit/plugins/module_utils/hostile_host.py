@@ -1,16 +1,15 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host whose users want all of its memory: what it answers, and the peak that the answer took.
+"""A host whose users want all memory: of the modules that look at it, and of the controller.
 
-Run as root, `python hostile_host.py ATTACK [FILE]` makes namespaces of its own, whose only processes are the
-attacker's, and prints one JSON object: `peak` in MiB of the process that collected, `bytes` of the answer,
-`seconds`, and what the answer says. FILE receives the answer itself. Without a name it tells them all.
+As root, `python -m tests.unit.plugins.module_utils.hostile_host [ATTACK...]` is such a host in namespaces of its own,
+whose only processes are the attacker's, and prints the peaks of memory: of what collects the facts of the engines and
+of the storage, and of what holds them against a profile and makes the report.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import resource
@@ -18,15 +17,31 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import tests.unit.conftest  # noqa: F401  # pylint: disable=unused-import
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import collect as engines
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import storage
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Host
+from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import render, with_outcomes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_results
+
+from .runs import NOW, shipped
+
+ROOT = Path(__file__).resolve().parents[4]
 #: On a file system in memory that nobody else sees.
 TOP = Path("/mnt")
 PERSON = 4242
 MIB = 2**20
-NOW = "2026-01-31T12:00:00Z"
+#: Where the answers are kept.
+FILES = {name: TOP / f"{name}.json" for name in ("engines", "storage")}
+#: How much of each attack there is.
+SCALE = float(os.environ.get("SCALE", "1"))
 
 
 def start(
@@ -114,7 +129,7 @@ def tablespaces() -> None:
         data = home(f"data{number}")
         (data / "postgresql.conf").write_text("")
         (data / "pg_tblspc").mkdir()
-        for link in range(20000):
+        for link in range(int(20000 * SCALE)):
             (data / "pg_tblspc" / f"{link:06}{'x' * 240}").symlink_to("/")
         start("postgres", data)
 
@@ -123,7 +138,7 @@ def crowd() -> None:
     """Fifteen hundred servers of one user, and one of the system's."""
     data = home("crowd")
     (data / "postgresql.conf").write_text("")
-    for _number in range(1500):
+    for _number in range(int(1500 * SCALE)):
         start("postgres", data)
     own = home("own", 26)
     (own / "postgresql.conf").write_text("")
@@ -138,7 +153,8 @@ def opened() -> None:
         (data / "postgresql.conf").write_text("")
         where = deep(data, 3800)
         files = tuple(
-            os.open(where / f"{file:05}{'f' * 240}", os.O_RDWR | os.O_CREAT) for file in range(4000)
+            os.open(where / f"{file:05}{'f' * 240}", os.O_RDWR | os.O_CREAT)
+            for file in range(int(4000 * SCALE))
         )
         start("postgres", data, files=files)
         for file in files:
@@ -149,7 +165,7 @@ def arguments() -> None:
     """Very many servers that name a configuration of very many letters on their command line."""
     data = home("data")
     (data / "postgresql.conf").write_text("")
-    for _number in range(1000):
+    for _number in range(int(1000 * SCALE)):
         start("postgres", data, arguments=("-c", f"config_file=/{'c' * 100_000}"))
 
 
@@ -157,7 +173,7 @@ def programs() -> None:
     """Very many processes whose program has a path as long as the kernel takes."""
     for number in range(40):
         where = deep(home(f"d{number}"), 3900)
-        for name in range(100):
+        for name in range(int(100 * SCALE)):
             start(f"p{name}", where)
 
 
@@ -165,10 +181,26 @@ def mounts() -> None:
     """Very many namespaces, each full of mounts."""
     where = deep(home("mounts"), 2000)
     shutil.copy("/bin/sleep", TOP / "postgres")
-    script = f"i=0; while [ $i -lt 400 ]; do mount -n --bind {where} {where}; i=$((i+1)); done; exec {TOP}/postgres 600"
+    count = int(400 * SCALE)
+    again = f"while [ $i -lt {count} ]; do mount -n --bind {where} {where}; i=$((i+1)); done"
+    script = f"i=0; {again}; exec {TOP}/postgres 600"
     for _number in range(40):
         subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sh", "-c", script])
-    time.sleep(20)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and len(_called("postgres")) < 40:
+        time.sleep(0.5)
+
+
+def _called(name: str) -> list[str]:
+    """Return the processes that are called so."""
+    return [path for path in os.listdir("/proc") if path.isdigit() and _comm(path) == name]
+
+
+def _comm(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def my_cnf() -> None:
@@ -208,70 +240,93 @@ ATTACKS: dict[str, Callable[[], None]] = {
 }
 
 
-def collect(file: str) -> None:
-    """Collect the facts as the module does, and print what that took."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
-    import tests.unit.conftest  # noqa: F401
-    from ansible_collections.durable.dbhost.plugins.module_utils import bounds
-    from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
-    from ansible_collections.durable.dbhost.plugins.module_utils.host import Host
-    from ansible_collections.durable.dbhost.plugins.module_utils.observation import printable
-
-    # Not of the machine that tests: without bounds it would all be taken.
-    resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
-    # Nobody waits here for what only takes time.
+def collected(what: str) -> None:
+    """Collect the facts as their module does, and keep them in a file."""
+    # Nobody waits here for what only takes time; without bounds all memory of the machine that tests would go.
     bounds.PATIENCE = 5.0
-    began = time.monotonic()
-    facts = printable(collect(Host(), NOW))
-    text = json.dumps(facts)
-    if file:
-        Path(file).write_text(text)
-    status = Path("/proc/self/status").read_text()
-    peak = next(int(line.split()[1]) for line in status.split("\n") if line.startswith("VmHWM"))
-    said = {
-        "peak": peak // 1024,
-        "bytes": len(text),
-        "seconds": round(time.monotonic() - began, 1),
-        "instances": len(facts["engines"]),
-        "unattributed": [row["why"] for row in facts["unattributed"]][:3],
-        "known": sum(
-            row["persisted"] not in ("unknown", None)
-            for each in facts["engines"]
-            for row in each["settings"].values()
-        ),
+    resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
+    if what == "engines":
+        facts = engines.collect(Host(), NOW)
+    else:
+        facts = storage.collect(Host(), NOW, json.loads(FILES["engines"].read_text())["paths"])
+    facts = printable(facts)
+    assert bounds.too_large(facts) is None
+    FILES[what].write_text(json.dumps(facts))
+
+
+def judged(_what: str) -> None:
+    """Hold the facts against a profile as the controller does, and make the report."""
+    facts = {
+        what: {"ansible_facts": {f"durable_{what}": json.loads(FILES[what].read_text())}} for what in FILES
     }
-    print(json.dumps(said))
+    inputs = Inputs(profile="strict", shipped=shipped(), rate=True)
+    found = assess_results(inputs, NOW, facts["storage"], facts["engines"], None)
+    outcome = {"host": "bad", "was": found["verdict"], "error": "", "looked_only": True, "begun": []}
+    report = with_outcomes({**found, **outcome})
+    FILES["engines"].with_name("report").write_text(render([report]))
+    FILES["engines"].with_name("report.json").write_text(json.dumps(report))
 
 
-@contextlib.contextmanager
-def hostile(attack: str) -> Iterator[None]:
-    """Be such a host, until the end."""
+STEPS: dict[str, Callable[[str], None]] = {"engines": collected, "storage": collected, "judge": judged}
+
+
+def step(name: str) -> int:
+    """Take one step in a process of its own, and return its peak in MiB."""
+    argv = [sys.executable, "-m", __spec__.name if __spec__ else "", "step", name]
+    done = subprocess.run(argv, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    return int(done.stdout)
+
+
+def take(name: str) -> None:
+    """Take a step, and print the peak of this process in MiB: it is not that of who has started it."""
+    STEPS[name](name)
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    peak = next(int(line.split()[1]) for line in status.split("\n") if line.startswith("VmHWM"))
+    print(peak // 1024)
+
+
+def hostile(attack: str) -> dict[str, Any]:
+    """Be such a host, and return what came of it."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g,mode=755", "none", str(TOP)], check=True)
     open_still()
     ATTACKS[attack]()
     time.sleep(0.5)
-    yield
+    began = time.monotonic()
+    peaks = {name: step(name) for name in STEPS}
+    facts = json.loads(FILES["engines"].read_text())
+    return {
+        "peaks": peaks,
+        "seconds": round(time.monotonic() - began, 1),
+        "bytes": {name: path.stat().st_size for name, path in FILES.items()},
+        "pids": sorted(pid for each in facts["engines"] for pid in each["pids"][:1]),
+        "unattributed": [row["why"] for row in facts["unattributed"]],
+        "report": FILES["engines"].with_name("report").read_text(),
+    }
 
 
-def told(attack: str, file: str = "") -> dict[str, Any]:
-    """Return what a run of an attack printed. The processes end with their namespace."""
+def told(attack: str, scale: float = 1.0) -> dict[str, Any]:
+    """Return what came of an attack. Its processes end with their namespace."""
     argv = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    argv += [sys.executable, __file__, attack, file]
-    done = subprocess.run(argv, stdout=subprocess.PIPE, check=True, timeout=600)
+    argv += [sys.executable, "-m", __spec__.name if __spec__ else __name__, "be", attack]
+    environment = {**os.environ, "SCALE": str(scale)}
+    done = subprocess.run(argv, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True, timeout=600)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
 def main(words: list[str]) -> None:
-    """Be the host, collect from it, or tell of all attacks."""
-    if words[:1] == ["collect"]:
-        collect(words[1])
-    elif words and os.getpid() == 1:
-        with hostile(words[0]):
-            subprocess.run([sys.executable, __file__, "collect", *(words[1:] or [""])], check=True)
+    """Take a step, be the host, or tell the peaks of attacks."""
+    if words[:1] == ["step"]:
+        take(words[1])
+    elif words[:1] == ["be"]:
+        print(json.dumps(hostile(words[1])))
     else:
+        print(f"{'attack':12} {'engines':>8} {'storage':>8} {'judge':>6} MiB {'answer':>9} bytes")
         for attack in words or ATTACKS:
-            print(attack, json.dumps(told(attack)), flush=True)
+            found = told(attack)
+            peaks, size = found["peaks"], found["bytes"]["engines"]
+            line = f"{attack:12} {peaks['engines']:8} {peaks['storage']:8} {peaks['judge']:6} {size:19}"
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

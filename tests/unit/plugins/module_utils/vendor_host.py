@@ -97,8 +97,9 @@ class VendorHost(ProcHost):
 
     def status(self, path: str) -> Status:
         found, at = super().status(path), self.times.get(path, BOOT + 60)
-        user, group = map(int, self.owners.get(path, "998:998").split(":"))
-        mode = found.mode & ~0o7777 | self.modes.get(path, 0o660)
+        usual = f"{MSSQL}:{MSSQL}" if f"{path}/".startswith(f"{HOME}/") else f"{found.user}:{found.group}"
+        user, group = map(int, self.owners.get(path, usual).split(":"))
+        mode = found.mode & ~0o7777 | self.modes.get(path, 0o660) if path == CONF else found.mode
         return found._replace(user=user, group=group, mode=mode, modified=at, changed=at)
 
     def _mssql_conf(self, words: list[str]) -> None:

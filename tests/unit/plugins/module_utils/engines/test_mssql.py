@@ -373,3 +373,12 @@ def test_a_line_of_the_log_that_is_made_to_be_searched_for_ever_is_not() -> None
     number, _name, flags = mssql.parse_log(errorlog("3979") + f" -ab{' ' * 250_000}b\n" * 2)
     assert (number is None, flags) == (False, {3979})
     assert time.monotonic() - begun < 5
+
+
+def test_very_many_trace_flags_are_soon_listed() -> None:
+    """The log is the server's user's, who may write into it what he likes."""
+    text = "Registry startup parameters:\n" + "".join(f"\t -T {number}\n" for number in range(30_000))
+    began = time.process_time()
+    _number, _name, flags = mssql.parse_log(text)
+    assert flags is not None and len(flags) == 30_000
+    assert time.process_time() - began < 0.9

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from typing import Any
 
 import pytest
@@ -350,3 +351,12 @@ def test_only_so_many_rows_and_letters_are_kept(
     found, seen = look(ProcHost(FakeProcess(50, EXE, files=files)))
     assert (len(found), seen.value) == (4, "partial")
     assert "process 50: files in" in str(seen.reason)
+
+
+def test_open_files_are_looked_at_as_long_as_there_is_time() -> None:
+    files = tuple((f"/data/{number}", RDWR, 31) for number in range(15))
+    host = ProcHost(FakeProcess(50, EXE, files=files))
+    host.until = time.monotonic() - 1
+    found, seen = look(host)
+    assert (found, seen.value) == ([], "unknown")
+    assert seen.reason == "process 50: the time for all that is looked at here was over"

@@ -182,3 +182,8 @@ def test_words_are_those_of_pg_settings(name: str, value: str, expected: str) ->
 def test_no_two_data_directories_share_a_note(one: str, other: str) -> None:
     assert (owed_path(one, "fsync") == owed_path(other, "fsync")) == (one == other)
     assert owed_path(one, "fsync").count("/") == postgresql_cluster.OWED.count("/") + 1
+
+
+def test_a_word_of_very_many_options_is_read() -> None:
+    """Anybody may call a process of his postgres, and give it any words."""
+    assert options(["-" + "F" * 100_000]) == [("fsync", "off")] * 100_000

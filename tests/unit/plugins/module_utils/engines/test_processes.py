@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.processes import Processes, argv_of
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
 
@@ -87,9 +89,12 @@ def test_one_that_ends_is_no_error(damage: str) -> None:
     assert list(Processes(host).all) == [1]
 
 
-def test_what_is_not_understood_is_said() -> None:
+@pytest.mark.parametrize(
+    "text", ["77 (mysqld) S", f"77 (mysqld) S x{' 0' * 20}", f"77 (mysqld) S 1{' x' * 20}"]
+)
+def test_what_is_not_understood_is_said(text: str) -> None:
     host = ProcHost(FakeProcess(77, "/usr/sbin/mysqld"))
-    host.files["/proc/77/stat"] = "77 (mysqld) S"
+    host.files["/proc/77/stat"] = text
     with pytest.raises(Unobservable, match="/proc/77/stat: not as"):
         Processes(host)
 
@@ -170,3 +175,30 @@ def test_a_command_line_that_has_no_end_is_not_looked_at() -> None:
     host = ProcHost(FakeProcess(50, "/x/mysqld", ("mysqld", f"--{'skip_' * 30_000}x")))
     with pytest.raises(Unobservable, match="/proc/50/cmdline: longer than"):
         argv_of(host, 50)
+
+
+def test_very_many_children_take_no_time() -> None:
+    """Held against each other they would take minutes."""
+    found = Processes(ProcHost(FakeProcess(50, "/x/postgres")))
+    main = found.all[50]
+    found.all.update((pid, main._replace(pid=pid, ppid=50)) for pid in range(100, 40100))
+    began = time.process_time()
+    assert len(found.family(main, ["postgres"])) == 40001
+    assert time.process_time() - began < 5
+
+
+def test_more_processes_than_can_be_looked_at_are_told_with_whose_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bounds, "ALL_PROCESSES", 1000)
+    crowd = [FakeProcess(pid, "/x", uid=1000) for pid in range(100, 1200)]
+    with pytest.raises(Unobservable, match="processes, most of them of user 1000; wanted at most 1000"):
+        Processes(ProcHost(*crowd))
+
+
+def test_long_programs_are_not_known_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "LONG_PROGRAMS", 1000)
+    long = [FakeProcess(pid, f"/{'d' * 400}/{pid}") for pid in (60, 61, 62)]
+    found = Processes(ProcHost(*long, FakeProcess(63, f"/{'d' * 400}/60"), FakeProcess(64, "/x"))).all
+    assert [found[pid].exe is None for pid in (60, 61, 62, 63, 64)] == [False, False, True, False, False]
+    assert "more than 1000 letters" in str(found[62].reason)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -152,3 +154,61 @@ def test_what_hides_a_mount_is_named() -> None:
         "tmpfs is mounted there, which holds nothing over a power cut",
         "nothing is mounted there",
     ]
+
+
+def naive(mounts: list[Mount]) -> list[Mount]:
+    """Return what is visible, each mount's way walked anew: names are looked up as the kernel does."""
+
+    def is_reached(mount: Mount, seen: tuple[str, ...] = ()) -> bool:
+        parent = "" if mount.parent == mount.number else mount.parent
+        beside = [
+            other for other in mounts if (other.parent if other.parent != other.number else "") == parent
+        ]
+        last = [other for other in beside if other.target == mount.target][-1]
+        above = [
+            o
+            for o in beside
+            if o.target != mount.target and mount.target.startswith(o.target.rstrip("/") + "/")
+        ]
+        if last is not mount or above or mount.number in seen:
+            return False
+        return all(is_reached(o, (*seen, mount.number)) for o in mounts if o.number == parent)
+
+    def is_covered(mount: Mount) -> bool:
+        # The first of all is its own parent, and hides nothing.
+        return any(o.target == mount.target and o.parent == mount.number != o.number for o in mounts)
+
+    return [mount for mount in mounts if not is_covered(mount) and is_reached(mount)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 6), st.sampled_from(["/", "/a", "/a/b", "/a/b/c", "/ab", "/b"])), max_size=8
+    )
+)
+def test_what_is_visible_is_what_each_way_leads_to(rows: list[tuple[int, str]]) -> None:
+    text = "".join(
+        f"{number} {parent} 8:1 / {target} rw - ext4 x rw\n" for number, (parent, target) in enumerate(rows)
+    )
+    mounts = parse_mountinfo(text)
+    assert visible(mounts) == naive(mounts)
+
+
+def nested(levels: int) -> str:
+    return "".join(
+        f"{number + 1} {number} 8:1 / {'/a' * number or '/'} rw - tmpfs x rw\n" for number in range(levels)
+    )
+
+
+def beside_each_other(count: int) -> str:
+    deep = "/a" * 1000
+    first = f"1 0 8:1 / {deep} rw - tmpfs x rw\n"
+    return first + "".join(f"{n} 1 8:1 / {deep}/{n} rw - tmpfs x rw\n" for n in range(2, count))
+
+
+@pytest.mark.parametrize("text", [nested(1500), beside_each_other(1500)], ids=["nested", "beside each other"])
+def test_what_a_login_mounts_in_a_namespace_of_its_own_is_soon_seen_through(text: str) -> None:
+    mounts = parse_mountinfo(text)
+    began = time.process_time()
+    assert visible(mounts) == mounts
+    assert time.process_time() - began < 5

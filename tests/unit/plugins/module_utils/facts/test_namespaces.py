@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import ext4
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.mounts import Mounts
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.namespaces import others
@@ -53,14 +54,39 @@ def test_a_process_that_ends_meanwhile_is_passed_over_for_another(damage: str) -
 
 
 def test_a_namespace_without_mounts_says_nothing() -> None:
-    assert others(host_with_a_container()) == []
+    assert not list(others(host_with_a_container()))
 
 
 def test_where_ones_own_namespace_cannot_be_read_no_other_is_told_apart() -> None:
     host = host_with_a_container(PG.format("noatime"))
-    assert others(host)
+    assert list(others(host))
     del host.links["/proc/self/ns/mnt"]
-    assert others(host) == []
+    assert not list(others(host))
+
+
+@pytest.mark.parametrize(
+    ("bound", "most", "why"),
+    [
+        ("MOUNTS", 1, r"process 77 \(postgres\) of user 1000 sees 2 mounts; wanted at most 1"),
+        ("PATIENCE", -1.0, r"that of process 77 \(postgres\) of user 1000 was not looked at"),
+    ],
+)
+def test_who_has_more_namespaces_or_mounts_than_can_be_looked_at_is_named(
+    monkeypatch: pytest.MonkeyPatch, bound: str, most: float, why: str
+) -> None:
+    """What hides behind them may be a file system that counts: the host is unknown."""
+    host = host_with_a_container(PG.format("noatime"), HIDDEN)
+    host.files["/proc/77/status"] = "Name:\tpostgres\nUid:\t1000\t1000\t1000\t1000\n"
+    monkeypatch.setattr(bounds, bound, most)
+    with pytest.raises(Unobservable, match=why):
+        list(others(host))
+
+
+def test_only_so_many_views_of_one_file_system_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "VIEWS", 2)
+    lines = [PG.format("noatime").replace("/data", f"/data{number}") for number in range(5)]
+    views = [each.views for each in Mounts(host_with_a_container(*lines)).superblocks()]
+    assert max(map(len, views)) <= 2
 
 
 @pytest.mark.parametrize(("atime", "differs"), [("noatime", True), ("relatime", False)])

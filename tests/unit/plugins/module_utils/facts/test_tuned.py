@@ -124,3 +124,23 @@ def test_a_scheduler_that_tuned_sets_otherwise_is_reported_and_not_fought_over()
     assert "io_scheduler" not in found["plan"]["tighten"]
     enforce(host, found)
     assert host.disk("sda").scheduler == "[none] mq-deadline"
+
+
+def test_each_profile_is_read_once_however_often_it_is_included() -> None:
+    """Each of these includes the next one twice: read anew each time, that would be a million."""
+    names = [f"p{number}" for number in range(20)]
+    profiles = {
+        name: f"[main]\ninclude={after},{after}\n[disk]\nreadahead={name[1:]}\n"
+        for name, after in zip(names, [*names[1:], "end"])
+    }
+    host = host_with("p0", **profiles, end="[disk]\nelevator=none\n")
+    reads: list[str] = []
+    answer = host.read
+
+    def count(path: str) -> str:
+        reads.append(path)
+        assert len(reads) < 100
+        return answer(path)
+
+    host.read = count  # type: ignore[method-assign]
+    assert read(host)["sets"] == {"readahead": "0", "elevator": "none"}

@@ -33,6 +33,7 @@ NOT_RECORDED: dict[str, Callable[[Host], Any]] = {
     "locate": lambda host: host.locate("/etc/fstab"),
     "read_part": lambda host: host.read_part("/etc/fstab"),
     "user": lambda host: host.user(),
+    "way": lambda host: host.way("/etc"),
 }
 
 

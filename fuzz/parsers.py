@@ -1,0 +1,70 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which functions are parsers, and which of them the targets reach: a new one without a target is found."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from fuzz import ROOT
+from fuzz.target import Target
+
+SOURCES = ROOT / "plugins/module_utils"
+#: What a parser's first argument is called here, whatever its type; bytes are parsed under any name.
+_TEXT = ("text", "page")
+#: Functions of that form that take nothing apart that a host said.
+NOT_PARSERS = {
+    "facts/known_options.py:_forms": "reads the table beside it",
+    "layers/postgresql.py:_bytes": "encodes its text",
+    "policy/assessment.py:_time": "reads what the facts' own module wrote",
+    "recordings/redaction.py:_as_is": "returns its text",
+}
+
+
+def parsers() -> set[str]:
+    """Return `file:function` of all parsers: functions of a module whose name begins with parse, or that take
+    a text or bytes first."""
+    found = {
+        f"{path.relative_to(SOURCES)}:{name}" for path in sorted(SOURCES.rglob("*.py")) for name in _of(path)
+    }
+    return found - set(NOT_PARSERS)
+
+
+def reached(targets: Iterable[Target]) -> set[str]:
+    """Return `file:function` of all that these targets call with their corpus."""
+    called: set[CodeType] = set()
+
+    def note(frame: FrameType, event: str, _argument: Any) -> None:
+        if event == "call":
+            called.add(frame.f_code)
+
+    for target in targets:
+        for data in target.corpus():
+            sys.setprofile(note)
+            try:
+                target.parse(data)
+            except target.allowed:
+                pass
+            finally:
+                sys.setprofile(None)
+    places = ((code.co_filename.partition(f"/{SOURCES.name}/")[2], code.co_name) for code in called)
+    return {f"{path}:{name}" for path, name in places if path}
+
+
+def _of(path: Path) -> Iterator[str]:
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            arguments = [*node.args.posonlyargs, *node.args.args][:1]
+            takes_text = any(
+                argument.arg in _TEXT or ast.unparse(argument.annotation or ast.Constant(None)) == "bytes"
+                for argument in arguments
+            )
+            if takes_text or node.name.startswith("parse"):
+                yield node.name

@@ -1,0 +1,7 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All targets, by the part of the collection that they are of."""
+
+from fuzz.targets import answers, engines, facts, measure, power, recordings  # noqa: F401

@@ -1,0 +1,149 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the kernel, udev, systemd and disks say of storage, and whole hosts with one strange answer."""
+
+from __future__ import annotations
+
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import (
+    blockstack,
+    cache_rules,
+    caches,
+    disks,
+    ext4,
+    fstab,
+    kernels,
+    mount_units,
+    mountinfo,
+    mountwords,
+    os_release,
+    scheduler_rules,
+    tuned,
+    udev,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.layers import mount_options
+from fuzz.target import Says, fixtures, of_text
+
+
+@of_text(ValueError, seeds=fixtures("mountinfo_*.txt"))
+def mountinfo_file(text: str) -> None:
+    mounts = mountinfo.parse_mountinfo(text)
+    assert set(map(id, mountinfo.visible(mounts))) <= set(map(id, mounts))
+    assert len(mountinfo.by_id(text)) <= len(mounts)
+
+
+@of_text(
+    fstab.MalformedFstab,
+    seeds=[*fixtures("fstab_*.txt"), 'LABEL="a b" /x\\040y ext4 nobarrier,a\\054b 0 2 # x\n'],
+)
+def fstab_file(text: str) -> None:
+    entries = fstab.parse(text)
+    mount_options._root_line(text)
+    # Of many lines a few: each is edited by itself.
+    for entry in entries[:3]:
+        mountwords.fold(entry.options)
+        changed = fstab.set_options(text, entry, entry.options, None)
+        assert len(fstab.parse(changed)) == len(entries)
+        fstab.parse(fstab.set_options(text, entry, ("noatime",), "a note"))
+
+
+@of_text(
+    ValueError,
+    seeds=[
+        "[Unit]\n[Mount]\nWhat=/dev/sda1\nWhere=/x\nType=ext4\nOptions=nobarrier,%%x,\\\n# c\\\nnoatime\n",
+        mount_units.render(("barrier=1", "a%b")),
+        "[Mount]\nOptions=%i\nOptions=\n",
+    ],
+)
+def mount_unit(text: str) -> None:
+    mount_units.unit_name(text)
+    mount_units.parse(text)
+    mount_units.parse_options(text)
+
+
+@of_text(ValueError, seeds=[*fixtures("dumpe2fs_*.txt"), *fixtures("ext4_options_*.txt")])
+def ext4_of_kernel_and_dumpe2fs(text: str) -> None:
+    ext4.parse_running(text)
+    ext4.persisted(ext4.parse_superblock(text), tuple(text[:40].split(",")))
+
+
+@of_text(seeds=fixtures("dmsetup_table_*.txt"))
+def dmsetup_table(text: str) -> None:
+    blockstack.parse_tables(text)
+
+
+@of_text(
+    ValueError,
+    seeds=[
+        *fixtures("hdparm_*.txt"),
+        *fixtures("sdparm_*.txt"),
+        *fixtures("nvme_*"),
+        "0x01 - 0x00 0x01\n",
+        "[none] bfq\n",
+    ],
+)
+def cache_of_disk(text: str) -> None:
+    for parse in (
+        caches.parse_hdparm,
+        caches.parse_sdparm,
+        caches.parse_power_on,
+        caches.parse_nvme,
+        caches.has_volatile_cache,
+        lambda said: disks._word(said, {"write back": "enabled", "none": "x"}),
+    ):
+        try:
+            parse(text)
+        except ValueError:
+            continue
+
+
+@of_text(seeds=fixtures("udev_database.txt"))
+def udev_database(text: str) -> None:
+    for properties in udev.parse_database(text).values():
+        udev.identify(properties)
+
+
+@of_text(
+    seeds=[
+        cache_rules.render({"wwn:0x5000": ("sata", "disabled"), "dm:LVM-x": ("scsi", "enabled")}),
+        scheduler_rules.render({"serial:QEMU_1": {"scheduler": "none", "readahead": "128"}}),
+    ]
+)
+def rule_files(text: str) -> None:
+    host = Says(text)
+    for rules in (cache_rules, scheduler_rules):
+        assert set(rules.read(host)) <= set(rules.read_rules(host))
+
+
+@of_text(
+    seeds=[
+        'ID=debian\nVERSION_ID="12"\n',
+        "ID='sles'\nVERSION_ID=12.5\nNAME=\"x\n",
+        "6.1.0-13-amd64",
+        "5.10.0",
+    ]
+)
+def os_release_file(text: str) -> None:
+    os_release.parse(text)
+    kernels.version(text)
+
+
+@of_text(
+    Unobservable,
+    seeds=[
+        "[main]\nsummary=x\ninclude=throughput-performance\n[disk]\nelevator=none\nreadahead=>4096\n",
+        "virtual-guest\n",
+        "[d]\ntype=disk\nreadahead\n",
+    ],
+)
+def tuned_profile(text: str) -> None:
+    class Profiles(Says):
+        """One that is active, and says this."""
+
+        def read(self, path: str) -> str:
+            return "one" if path.endswith("active_profile") else self._text
+
+    tuned.read(Profiles(text))
+    tuned.read(Says(text))

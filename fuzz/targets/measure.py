@@ -1,0 +1,47 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What fio, blkparse and the witness of a power cut say."""
+
+from __future__ import annotations
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
+    fio,
+    patterns,
+    plot,
+    plug_job,
+    plug_log,
+    trace,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
+from fuzz.target import of_text
+
+_JOB = plug_job.dumps(
+    plug_job.Job("0123456789abcdef", "boot", ("/d",), ("8:1",), (sorted(patterns.PATTERNS)[0],), 2, 1, 10, 30)
+)
+
+
+@of_text(
+    Unobservable,
+    seeds=[
+        'fio: warning\n{"jobs": [{"error": 0, "write": {"total_ios": 100, "runtime": 1000, "clat_ns": {"percentile":'
+        ' {"99.000000": 1.5}}}, "sync": {"total_ios": 100, "lat_ns": {"percentile": {"99.000000": 2}}}}]}',
+        '{"jobs": [{"write": {"total_ios": 1, "runtime": 1, "clat_ns": {}}, "sync": {}}]}',
+    ],
+)
+def fio_output(text: str) -> None:
+    fio.parse(text, 4)
+
+
+@of_text(seeds=["8,0 D WFS 4\n8,0 D W 8\n8,16 D FWFS 8\n8,16 C WFS 8\n"])
+def blkparse(text: str) -> None:
+    trace.count(text)
+    assert plot._text(text).isprintable() or "\n" in text
+
+
+@of_text(Refused, seeds=[_JOB + "\n", _JOB + "\na 0 0\na 1 0\na 0 1\ne 0 gone\na 1"])
+def plug_log_file(text: str) -> None:
+    found = plug_log.parse(text)
+    assert plug_job.loads(plug_job.dumps(found.job)) == found.job

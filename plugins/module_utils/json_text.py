@@ -1,0 +1,29 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""JSON that somebody else wrote. Python's own reader takes more than JSON, and fails in more ways than one."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+
+def loads(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises ValueError for what is none, for what is nested too deep, and for numbers that are none or infinite: no
+    arithmetic and no int() is made for those.
+    """
+    try:
+        return json.loads(text, parse_float=_finite, parse_constant=_finite)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def _finite(word: str) -> float:
+    number = float(word)
+    if not math.isfinite(number):
+        raise ValueError(f"seen {word[:40]}; wanted a number")
+    return number
