@@ -99,8 +99,8 @@ _ODD_LINES = (
         "[X-Mount]",
         "[Mount]x",
         "[Mou\\",
-        "Optio\\",
-        "ns=ro",
+        "Opt\\",
+        "ions=ro",
     ),
     *(
         "Options=a%%b",
