@@ -92,7 +92,7 @@ def option_file(text: str) -> None:
     lines = my_cnf.parse(text)
     _kept(text, lines)
     found = my_cnf.effective(_tree(text), _names, ["/c/main"], "mariadb", "10.11.6-MariaDB", "x")
-    for name in found:
+    for name in found.settings:
         my_cnf.may_mean(name, "innodb_doublewrite")
 
 

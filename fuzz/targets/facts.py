@@ -62,8 +62,8 @@ def mount_unit(text: str) -> None:
     mount_units.split_options(mount_units.parse(text).get("Options", ""))
 
 
-@of_text(ValueError, seeds=[*fixtures("dumpe2fs_*.txt"), *fixtures("ext4_options_*.txt")])
-def ext4_of_kernel_and_dumpe2fs(text: str) -> None:
+@of_text(ValueError, seeds=[*fixtures("superblock_*.txt"), *fixtures("ext4_options_*.txt")])
+def ext4_of_kernel_and_superblock(text: str) -> None:
     ext4.parse_running(text)
     ext4.persisted(ext4.parse_superblock(text), tuple(text[:40].split(",")))
 

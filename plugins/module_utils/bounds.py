@@ -100,8 +100,8 @@ def size(value: Any) -> int:
     if isinstance(value, str):
         if value.isascii() and value.isprintable():
             return 2 + len(value) + value.count("\\") + value.count('"')
-        # What is written out for people has up to seven letters where JSON has six.
-        return 2 + len(json.dumps(value)) * 7 // 6
+        # What is written out for people has up to three letters where JSON has two: a newline.
+        return 2 + len(json.dumps(value)) * 3 // 2
     if isinstance(value, dict):
         return 2 + sum(size(key) + size(inner) + 4 for key, inner in value.items())
     if isinstance(value, (list, tuple)):
