@@ -31,8 +31,8 @@ LAST = "last.json"
 TAIL = 60
 #: Of these, what the summary repeats: the end of a long output is often all that is kept of it.
 REPEATED = 12
-#: Stages that run beside each other: two are what two processors carry.
-TOGETHER = 2
+#: Stages that run beside each other: machines wait as often as they compute, so three keep two processors busy.
+TOGETHER = 3
 #: Whoever writes to the screen writes whole lines.
 SCREEN = threading.Lock()
 #: By name: an environment is made by one who needs it, for all.
