@@ -5,13 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ansible import context
-from ansible.errors import AnsibleLookupError
-from ansible.inventory.manager import InventoryManager
-from ansible.plugins.lookup import LookupBase
-
 DOCUMENTATION = r"""
 name: hosts
 short_description: A pattern of hosts that matches one at least
@@ -41,6 +34,13 @@ _raw:
   type: list
   elements: raw
 """
+
+from typing import Any
+
+from ansible import context
+from ansible.errors import AnsibleLookupError
+from ansible.inventory.manager import InventoryManager
+from ansible.plugins.lookup import LookupBase
 
 #: Options of ansible-playbook with which it runs nothing, and needs no host.
 _RUNS_NOTHING = ("syntax", "listhosts", "listtags", "listtasks")

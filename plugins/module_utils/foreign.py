@@ -260,10 +260,11 @@ class _Tree:
 
 def _users_of(process: int) -> list[tuple[int, int, int]]:
     """Return which users a container has, as user_namespaces(7) tells: number inside, number here, count."""
-    found = [tuple(map(int, line.split())) for line in _said(process, "uid_map")]
+    rows = (line.split() for line in _said(process, "uid_map"))
+    found = [(int(inside), int(there), int(count)) for inside, there, count in rows]
     if not found:
         raise Refused("which users its container has is not known")
-    return [(inside, there, count) for inside, there, count in found]
+    return found
 
 
 def _inside(process: int, user: int) -> Identity:

@@ -214,7 +214,7 @@ class Engines:
                 field: refused.as_dict() for field in ("managed_by", "stop_timeout", "version", "observation")
             }
             taken = bounds.size(facts)
-        for name in {who, "all others" if who else ""}:
+        for name in (who, "all others") if who else ("",):
             self._room[name] -= taken
         return facts
 

@@ -189,15 +189,16 @@ def _drop_ins(host: Host, name: str) -> Iterator[str]:
     by_path = [*(f"{base}/{scope}.d" for base in bases for scope in scopes), *of_kind]
     entries = {directory: _entries(host, directory) for directory in by_name}
     for entry in sorted({entry for found in entries.values() for entry in found}):
-        first, other = (
-            next(directory for directory in order if entry in entries[directory])
-            for order in (by_name, by_path)
-        )
+        first, other = (_first(order, entries, entry) for order in (by_name, by_path))
         if first != other and _read(host, f"{first}/{entry}") != _read(host, f"{other}/{entry}"):
             raise Unobservable(
                 f"{first}/{entry}, {other}/{entry}: one name; which counts depends on the release"
             )
         yield f"{first}/{entry}"
+
+
+def _first(order: list[str], entries: dict[str, list[str]], entry: str) -> str:
+    return next(directory for directory in order if entry in entries[directory])
 
 
 def _entries(host: Host, directory: str) -> list[str]:
