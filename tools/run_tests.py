@@ -31,8 +31,9 @@ LAST = "last.json"
 TAIL = 60
 #: Of these, what the summary repeats: the end of a long output is often all that is kept of it.
 REPEATED = 12
-#: Stages that run beside each other: machines wait as often as they compute, so three keep two processors busy.
-TOGETHER = 3
+#: Stages that run beside each other: machines wait as often as they compute, so three keep two processors busy. Each
+#: takes up to 4 GiB, three emulated machines and a little.
+TOGETHER = 3 if os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") > 14 * 2**30 else 2
 #: Whoever writes to the screen writes whole lines.
 SCREEN = threading.Lock()
 #: By name: an environment is made by one who needs it, for all.
