@@ -38,7 +38,7 @@ _raw:
 from typing import Any
 
 from ansible import context
-from ansible.errors import AnsibleLookupError
+from ansible.errors import AnsibleError, AnsibleLookupError
 from ansible.inventory.manager import InventoryManager
 from ansible.plugins.lookup import LookupBase
 
@@ -78,4 +78,7 @@ class LookupModule(LookupBase):
             for host in hosts:
                 inventory.add_host(host, group=group)
         inventory.subset(limit)
-        return [host.name for host in inventory.get_hosts(pattern)]
+        try:
+            return [host.name for host in inventory.get_hosts(pattern)]
+        except AnsibleError:
+            return []  # As host_pattern_mismatch=error has it.
