@@ -123,7 +123,7 @@ def test_a_malformed_fstab_line_is_named_and_left(exposed: Machine, playbooks: P
     assert run.code == 2
     (message,) = run.reports["dbhost"]["why"]
     assert "/etc/fstab line" in message
-    assert "0 two" in message
+    assert "a fifth or sixth field that is no number" in message
     assert state_of(exposed) == before
     exposed.run(["sh", "-c", "cat /root/fstab > /etc/fstab"])
 
