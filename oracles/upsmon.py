@@ -21,6 +21,16 @@ KNOWN: dict[str, str] = {}
 
 #: The program itself; what is in the path may be a script of Debian's around it.
 PROGRAMS = ("/lib/nut/upsmon", "/sbin/upsmon")
+#: It refuses to say anything where another one runs, which it knows by a file in /run/nut: here it sees none.
+_ALONE = (
+    "unshare",
+    "--mount",
+    "sh",
+    "-ec",
+    '! test -d /run/nut || mount -t tmpfs none /run/nut; exec "$@"',
+    "sh",
+)
+_RUNS = "A previous upsmon instance is already running"
 _LIMIT = 60
 _UPS = re.compile(r"^UPS: (.*) \((?:monitoring only|(primary|secondary)\) \(power value (\d+))\)$", re.M)
 _FLAG = re.compile(r"^Using power down flag file (.*)$", re.M)
@@ -196,7 +206,7 @@ def _ours(text: str) -> Seen:
 def _theirs(program: str, directory: Path) -> Seen | None:
     """Return what upsmon takes, None where it does not start."""
     found = subprocess.run(
-        [program, "-K"],
+        [*_ALONE, program, "-K"],
         env={**os.environ, "NUT_CONFPATH": str(directory)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -205,6 +215,7 @@ def _theirs(program: str, directory: Path) -> Seen | None:
         check=False,
     )
     said = found.stdout.decode("utf-8", "surrogateescape")
+    assert _RUNS not in said, said
     if _FATAL in said:
         return None
     systems = tuple((name, kind, int(value or 0)) for name, kind, value in _UPS.findall(said))
