@@ -20,7 +20,7 @@ Runs on Python 3.9 without any package, with module_utils as ansible_collections
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 AGREED, DECLINED, DISAGREED = "agreed", "declined", "disagreed"
@@ -55,3 +55,8 @@ def compare(configured: object, ours: object, theirs: object, known: str = "") -
     if ours == theirs:
         return agreed
     return disagreed(f"configured {configured!r}\n  ours   {ours!r}\n  theirs {theirs!r}", known)
+
+
+def mostly(numbers: random.Random, usual: Sequence[str], odd: Sequence[str], share: float = 0.08) -> str:
+    """Return one of the usual words or, in a `share` of the cases, of the odd ones."""
+    return numbers.choice(odd if numbers.random() < share else usual)

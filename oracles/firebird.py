@@ -12,13 +12,13 @@ import os
 import random
 import shutil
 import subprocess
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import databases_conf, firebird_conf
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Malformed
-from oracles.contract import Answer, Case, agreed, compare, declined
+from oracles.contract import Answer, Case, agreed, compare, declined, mostly
 
 _REFUSED = "all of it refused"
 KNOWN = {
@@ -168,9 +168,7 @@ def prepare(directory: Path) -> Case:
 
 def build(numbers: random.Random, directory: str) -> dict[str, str]:
     """Return hostile files: the two of Firebird, and two that they may include."""
-
-    def one(usual: Sequence[str], odd: Sequence[str], share: float) -> str:
-        return numbers.choice(odd if numbers.random() < share else usual)
+    one = partial(mostly, numbers)
 
     def pair(key: str, value: str) -> str:
         return f"{key}{one((' = ', '='), (' =', '= ', chr(9) + '=' + chr(9)), 0.2)}{value}"

@@ -11,13 +11,13 @@ import os
 import random
 import shutil
 import subprocess
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import fstab, known_options, mountwords
 from oracles import systemd
-from oracles.contract import Answer, Case, agreed, declined, disagreed
+from oracles.contract import Answer, Case, agreed, declined, disagreed, mostly
 
 KNOWN: dict[str, str] = {}
 
@@ -32,8 +32,6 @@ class Line(NamedTuple):
 
 GENERATOR = "/lib/systemd/system-generators/systemd-fstab-generator"
 _LIMIT = 60
-#: Read by systemd alone, and not handed on to mount(8) or put first.
-_SYSTEMDS = ("auto", "noauto", "fail", "nofail", "defaults")
 #: Mount points of which systemd makes no unit, or of which it prints what is mounted.
 _NO_UNIT = ("/", "/usr")
 
@@ -184,9 +182,7 @@ _ODD_ENDS = ("\r\n", "\n\n", "\\\n", "")
 
 def build(numbers: random.Random) -> str:
     """Return a hostile fstab: most of each line is as it should be."""
-
-    def one(usual: Sequence[str], odd: Sequence[str], share: float = 0.08) -> str:
-        return numbers.choice(odd if numbers.random() < share else usual)
+    one = partial(mostly, numbers)
 
     def line() -> str:
         if numbers.random() < 0.1:

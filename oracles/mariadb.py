@@ -26,7 +26,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Unobservable,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.observation import UNKNOWN
-from oracles.contract import Answer, Case, agreed, declined, disagreed
+from oracles.contract import Answer, Case, agreed, declined, disagreed, mostly
 
 KNOWN: dict[str, str] = {
     "fast": "from 11.0 on O_DIRECT_NO_FSYNC makes innodb_doublewrite fast when the server starts, which --help does not show",
@@ -173,31 +173,27 @@ def build(numbers: random.Random, directory: str = "{0}") -> Configuration:
     return Configuration(files, arguments)
 
 
-def _one(numbers: random.Random, usual: Sequence[str], odd: Sequence[str], share: float) -> str:
-    return numbers.choice(odd if numbers.random() < share else usual)
-
-
 def _text(numbers: random.Random, has_more: bool) -> str:
-    lines = [f"[{_one(numbers, _GROUPS, _ODD_GROUPS, 0.15)}]"] if numbers.random() < 0.97 else []
+    lines = [f"[{mostly(numbers, _GROUPS, _ODD_GROUPS, 0.15)}]"] if numbers.random() < 0.97 else []
     for _count in range(numbers.randint(1, 6)):
         chance = numbers.random()
         if chance < 0.1:
-            lines.append(f"[{_one(numbers, _GROUPS, _ODD_GROUPS, 0.3)}]")
+            lines.append(f"[{mostly(numbers, _GROUPS, _ODD_GROUPS, 0.3)}]")
         elif chance < 0.16:
             lines.append(numbers.choice(_ODD_LINES))
         elif chance < 0.26 and has_more:
             lines.append(numbers.choice(_INCLUDES))
         else:
             lines.append(_line(numbers))
-    end = _one(numbers, ("\n",), ("", "\r\n", " \n"), 0.06)
-    return _one(numbers, ("\n",), ("\r\n",), 0.03).join(lines) + end
+    end = mostly(numbers, ("\n",), ("", "\r\n", " \n"), 0.06)
+    return mostly(numbers, ("\n",), ("\r\n",), 0.03).join(lines) + end
 
 
 def _line(numbers: random.Random) -> str:
     name, value = _setting(numbers)
-    between = _one(numbers, ("=", " = "), ("\t=", "= ", " =\t", "=\v"), 0.1)
-    comment = _one(numbers, ("",), (" # note", "#", " ; note", " \t"), 0.1)
-    start = _one(numbers, ("",), (" ", "\t", "--"), 0.05)
+    between = mostly(numbers, ("=", " = "), ("\t=", "= ", " =\t", "=\v"), 0.1)
+    comment = mostly(numbers, ("",), (" # note", "#", " ; note", " \t"), 0.1)
+    start = mostly(numbers, ("",), (" ", "\t", "--"), 0.05)
     return start + name + (comment if value is None else f"{between}{value}{comment}")
 
 
@@ -219,7 +215,7 @@ def _setting(numbers: random.Random) -> tuple[str, str | None]:
         mariadb_words.LOG: ("0", "1", "2", "3"),
         mariadb_words.BINLOG: ("0", "1", "5"),
     }
-    return name, _one(numbers, usual.get(plain, ("0", "1", "ON", "OFF")), (*_VALUES, *_ODD_VALUES), 0.15)
+    return name, mostly(numbers, usual.get(plain, ("0", "1", "ON", "OFF")), (*_VALUES, *_ODD_VALUES), 0.15)
 
 
 def _argument(numbers: random.Random) -> list[str]:

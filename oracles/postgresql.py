@@ -16,7 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import post
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Malformed
 from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.observation import UNKNOWN
-from oracles.contract import Answer, Case, agreed, compare, declined
+from oracles.contract import Answer, Case, agreed, compare, declined, mostly
 
 KNOWN: dict[str, str] = {
     "refused": "the program refuses the whole configuration: a server that does not start commits nothing",
@@ -136,10 +136,6 @@ def build(numbers: random.Random, directory: str = "{0}") -> Configuration:
     return Configuration(files, arguments)
 
 
-def _one(numbers: random.Random, usual: Sequence[str], odd: Sequence[str], share: float) -> str:
-    return numbers.choice(odd if numbers.random() < share else usual)
-
-
 def _text(numbers: random.Random, has_more: bool) -> str:
     lines = []
     for _count in range(numbers.randint(1, 5)):
@@ -149,31 +145,34 @@ def _text(numbers: random.Random, has_more: bool) -> str:
         elif chance < 0.15:
             lines.append(numbers.choice(_OTHERS))
         elif chance < 0.27 and has_more:
-            lines.append(_one(numbers, _INCLUDES, _ODD_INCLUDES, 0.1))
+            lines.append(mostly(numbers, _INCLUDES, _ODD_INCLUDES, 0.1))
         else:
             lines.append(_line(numbers))
-    return "\n".join(lines) + _one(numbers, ("\n",), ("", "\r\n", " ", "\n\n"), 0.1)
+    return "\n".join(lines) + mostly(numbers, ("\n",), ("", "\r\n", " ", "\n\n"), 0.1)
 
 
 def _line(numbers: random.Random) -> str:
     name = numbers.choice(NAMES)
     value = _value(numbers, name)
-    written = _one(numbers, _QUOTINGS, _ODD_QUOTINGS, 0.04).format(value)
+    written = mostly(numbers, _QUOTINGS, _ODD_QUOTINGS, 0.04).format(value)
     if value and numbers.random() < 0.04:
         letter = numbers.randrange(len(value))
         written = f"'{value[:letter]}\\{ord(value[letter]):03o}{value[letter + 1 :]}'"
-    name = _one(numbers, (name,), (name.upper(), name.title(), f" {name}", f"\t{name}"), 0.15)
+    name = mostly(numbers, (name,), (name.upper(), name.title(), f" {name}", f"\t{name}"), 0.15)
     return (
-        name + _one(numbers, _BETWEEN, _ODD_BETWEEN, 0.03) + written + _one(numbers, _ENDS, _ODD_ENDS, 0.03)
+        name
+        + mostly(numbers, _BETWEEN, _ODD_BETWEEN, 0.03)
+        + written
+        + mostly(numbers, _ENDS, _ODD_ENDS, 0.03)
     )
 
 
 def _value(numbers: random.Random, name: str) -> str:
     usual: Sequence[str] = postgresql_cluster.WORDS[name]
     if usual == ("on", "off"):
-        return _one(numbers, _BOOLEANS, _ODD_BOOLEANS, 0.08)
+        return mostly(numbers, _BOOLEANS, _ODD_BOOLEANS, 0.08)
     usual = tuple(word for word in usual if word != "fsync_writethrough")
-    return _one(numbers, usual, (*_BOOLEANS, *_ODD_BOOLEANS, "LOCAL", "Fsync", "fsync_writethrough"), 0.08)
+    return mostly(numbers, usual, (*_BOOLEANS, *_ODD_BOOLEANS, "LOCAL", "Fsync", "fsync_writethrough"), 0.08)
 
 
 def _argument(numbers: random.Random) -> list[str]:

@@ -9,13 +9,13 @@ import os
 import random
 import re
 import subprocess
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Malformed
 from ansible_collections.durable.dbhost.plugins.module_utils.power import upsmon_conf
-from oracles.contract import Answer, Case, agreed, compare, declined
+from oracles.contract import Answer, Case, agreed, compare, declined, mostly
 
 KNOWN: dict[str, str] = {}
 
@@ -175,9 +175,7 @@ def _missing() -> str:
 
 def build(numbers: random.Random) -> str:
     """Return a hostile upsmon.conf."""
-
-    def one(usual: Sequence[str], odd: Sequence[str], share: float) -> str:
-        return numbers.choice(odd if numbers.random() < share else usual)
+    one = partial(mostly, numbers)
 
     def line() -> str:
         kind = numbers.random()

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ..host import Host, Unobservable
-from .shown_options import shown
+from .shown_options import as_written
 
 GRUB = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
 GRUB_VARIABLES = ("/boot/grub/grubenv", "/boot/grub2/grubenv")
@@ -76,7 +76,7 @@ def _flags(line: str) -> tuple[str, ...]:
 
 
 def _said(options: tuple[str, ...]) -> str:
-    return f"rootflags={','.join(shown(options))}" if options else "no rootflags"
+    return f"rootflags={as_written(options)}" if options else "no rootflags"
 
 
 def _is_anothers(line: str, now: str) -> bool:

@@ -116,7 +116,8 @@ class Mounts:
         running = self.filesystems.running(first)
         running["atime"] = observe("/proc/self/mountinfo", lambda: _atime(first.options))
         entry = self.entry(group)
-        persisted = self._persisted(superblock, entry, ext, ext_reason)
+        ways, why = self._ways(superblock)
+        persisted = _persisted(superblock, ways, why, ext, ext_reason)
         seen = {**running, **{f"persisted.{name}": value for name, value in persisted.items()}}
         disks = Observation(
             UNKNOWN if reasons else " ".join(stack.disks), "/sys/dev/block", "; ".join(reasons) or None
@@ -136,7 +137,7 @@ class Mounts:
             "sync": "yes" if "sync" in first.super_options or "sync" in first.options else "no",
             "options_running": shown([*first.options, *first.super_options]),
             "options_fstab": shown(entry.options) if entry else None,
-            "options_boot": self._options_boot(superblock),
+            "options_boot": shown(ways[0].options) if ways else None,
             "persisted": {name: value.value for name, value in persisted.items()},
             "stack": stack.as_list(),
             "disks": UNKNOWN if reasons else list(stack.disks),
@@ -276,41 +277,41 @@ class Mounts:
         except (Unobservable, fstab.MalformedFstab) as error:
             return [], str(error)
 
-    def _persisted(
-        self,
-        superblock: Superblock,
-        entry: fstab.Entry | None,
-        ext: ext4.Superblock | None,
-        ext_reason: str | None,
-    ) -> dict[str, Observation]:
-        mount = superblock.mounts[0]
-        if superblock.hidden_in is not None:
-            why = f"it is mounted only in the namespace of {superblock.hidden_in}"
-            return {name: unknown("/proc", why) for name in _PERSISTED}
-        if mount.fstype == "raw":
-            why = "no file system: it rests on how the database opens the device"
-            return {name: unknown(mount.target, why) for name in _PERSISTED}
+    def _ways(self, superblock: Superblock) -> tuple[list[Persisted], str | None]:
+        """Return what `boot` does of a superblock that is mounted here, and why that is not known."""
         try:
-            ways = self.boot(superblock.mounts)
+            return [] if superblock.hidden_in else self.boot(superblock.mounts), None
         except Unobservable as error:
-            return {name: unknown("fstab, mount units", str(error)) for name in _PERSISTED}
-        if not ways:
-            why = "no fstab line and no mount unit mounts this device there at the next boot"
-            return {name: Observation("unset", "/etc/fstab", why) for name in _PERSISTED}
-        seen = [_settings(mount.fstype, way, ext, ext_reason) for way in ways]
-        return {
-            "barrier": _agreed(ways, [found["barrier"] for found in seen]),
-            "data_mode": _agreed(ways, [found["data_mode"] for found in seen]),
-            # Of each mount its own.
-            "atime": seen[0]["atime"],
-        }
+            return [], str(error)
 
-    def _options_boot(self, superblock: Superblock) -> list[str] | None:
-        try:
-            found = [] if superblock.hidden_in else self.boot(superblock.mounts)
-        except Unobservable:
-            return None
-        return shown(found[0].options) if found else None
+
+def _persisted(
+    superblock: Superblock,
+    ways: list[Persisted],
+    unseen: str | None,
+    ext: ext4.Superblock | None,
+    ext_reason: str | None,
+) -> dict[str, Observation]:
+    """Return what the ways of mounting a superblock make of each setting; `unseen` is why they are not known."""
+    mount = superblock.mounts[0]
+    if superblock.hidden_in is not None:
+        why = f"it is mounted only in the namespace of {superblock.hidden_in}"
+        return {name: unknown("/proc", why) for name in _PERSISTED}
+    if mount.fstype == "raw":
+        why = "no file system: it rests on how the database opens the device"
+        return {name: unknown(mount.target, why) for name in _PERSISTED}
+    if unseen is not None:
+        return {name: unknown("fstab, mount units", unseen) for name in _PERSISTED}
+    if not ways:
+        why = "no fstab line and no mount unit mounts this device there at the next boot"
+        return {name: Observation("unset", "/etc/fstab", why) for name in _PERSISTED}
+    seen = [_settings(mount.fstype, way, ext, ext_reason) for way in ways]
+    return {
+        "barrier": _agreed(ways, [found["barrier"] for found in seen]),
+        "data_mode": _agreed(ways, [found["data_mode"] for found in seen]),
+        # Of each mount its own.
+        "atime": seen[0]["atime"],
+    }
 
 
 def _of_line(line: fstab.Entry, flags: Rootflags | None) -> Persisted:

@@ -89,6 +89,11 @@ def shown(options: Iterable[str]) -> list[str]:
     return found
 
 
+def as_written(options: Iterable[str]) -> str:
+    """Return them as people write them, with a comma between."""
+    return ",".join(shown(options))
+
+
 def without_login(source: str) -> str:
     """Return what is mounted, without the login that may stand in it."""
     return _LOGIN.sub(f"{HIDDEN}@", source)

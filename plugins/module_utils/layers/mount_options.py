@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..facts import boot_loader, fstab, mount_units, mountwords
 from ..facts.mountinfo import Mount
 from ..facts.mounts import Mounts, Persisted, Superblock
-from ..facts.shown_options import shown
+from ..facts.shown_options import as_written
 from ..flush import flush_mount, owe, takes_flushes
 from ..host import ChangeFailed, Host, Unobservable
 from ..observation import UNKNOWN
@@ -135,12 +135,16 @@ def plan_release(host: Host) -> Release:
             raise ChangeFailed(str(error)) from error
         entry = next((entry for entry in found if fstab.is_marked(text, entry)), None)
         if entry is None:
-            changes.append(Change(target, "originals", "persisted", _said(before.split(",")), "forgotten"))
+            changes.append(
+                Change(target, "originals", "persisted", as_written(before.split(",")), "forgotten")
+            )
             continue
         restored = mountwords.restore(entry.options, tuple(before.split(",")))
         restored = _writable(mountwords.drop(restored, mountwords.REFUSED_BY.get(entry.fstype, ())))
         text = fstab.set_options(text, entry, restored, None)
-        changes.append(Change(target, "options", "persisted", _said(entry.options), _said(restored)))
+        changes.append(
+            Change(target, "options", "persisted", as_written(entry.options), as_written(restored))
+        )
     drop_ins = tuple(mount_units.ours(host))
     changes += [Change(path, "drop_in", "persisted", "present", "absent") for path in drop_ins]
     return Release(tuple(changes), text, drop_ins, root_mode)
@@ -282,10 +286,6 @@ def _root_device(host: Host) -> str:
     return f"/dev/block/{roots[0].device}"
 
 
-def _said(options: Iterable[str]) -> str:
-    return ",".join(shown(options))
-
-
 def _changed(options: tuple[str, ...], words: dict[str, str], fstype: str) -> tuple[str, ...]:
     left = mountwords.drop(options, mountwords.REFUSED_BY.get(fstype, ()))
     return _writable(mountwords.replace(left, words, fstype))
@@ -295,7 +295,7 @@ def _writable(options: tuple[str, ...]) -> tuple[str, ...]:
     """Return the options. Raises ChangeFailed where they end in a backslash: it would take in the unit's next line."""
     if options[-1].endswith("\\"):
         raise ChangeFailed(
-            f"seen options that would be written as {_said(options)}; wanted no backslash at the end: take it out"
+            f"seen options that would be written as {as_written(options)}; wanted no backslash at the end: take it out"
         )
     return options
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..facts import ext4
-from ..facts.shown_options import shown
+from ..facts.shown_options import as_written
 from ..host import ChangeFailed, CommandFailed, Host
 
 #: Ours alone; made and removed by each trial.
@@ -80,7 +80,7 @@ def try_options(host: Host, image: Image, options: tuple[str, ...]) -> None:
             replay = [*_NAMESPACE, "sh", "-c", _REPLAY, "sh", _IMAGE, image.fstype, first, _POINT, then]
             host.change(replay)
     except ChangeFailed as error:
-        said = ",".join(shown(options))
+        said = as_written(options)
         raise ChangeFailed(
             f"options {said} for {image.fstype}{_with_defaults(image)}: the running kernel did not"
             " mount a test image with them, so fstab, mount units and superblock stay as they are; take out"
@@ -115,4 +115,4 @@ def _refusal(error: ChangeFailed, options: tuple[str, ...]) -> str:
     if isinstance(error, CommandFailed):
         return error.said
     tried = _of_image(options)
-    return str(error).replace(",".join(tried), ",".join(shown(tried)))
+    return str(error).replace(",".join(tried), as_written(tried))

@@ -38,9 +38,10 @@ def find(host: Host, systems: FileSystems, target: str) -> tuple[Mount, Superblo
     Raises ChangeFailed with the reason where it cannot.
     """
     table = _table(host)
-    types = {mount.target: mount.fstype for mount in visible(table)}
-    mount = next((mount for mount in visible(table) if mount.target == target), None)
+    seen = visible(table)
+    mount = next((mount for mount in seen if mount.target == target), None)
     if mount is None:
+        types = {mount.target: mount.fstype for mount in seen}
         hidden = {mount.target: cover.target for mount, cover in covered(table)}
         raise ChangeFailed(f"{target}: {why_absent(target, hidden, types)}; wanted a mounted file system")
     if mount.fstype not in LOOSENED:
