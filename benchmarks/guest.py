@@ -25,9 +25,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import disks, storage
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.caches import CONTROLS
-from ansible_collections.durable.dbhost.plugins.module_utils.host import READ_TIMEOUT, Host, Result
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import READ_TIMEOUT, Host, Result
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect as storage
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import disks
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import CONTROLS
 
 NOW = "2026-01-01T00:00:00Z"
 #: As many as the facts ask at a time.

@@ -21,10 +21,10 @@ SOURCES = ROOT / "plugins/module_utils"
 _TEXT = ("text", "page")
 #: Functions of that form that take nothing apart that a host said.
 NOT_PARSERS = {
-    "facts/known_options.py:_forms": "reads the table beside it",
-    "layers/postgresql.py:_bytes": "encodes its text",
+    "storage/known_options.py:_forms": "reads the table beside it",
+    "engines/postgresql/apply.py:_bytes": "encodes its text",
     "policy/assessment.py:_time": "reads what the facts' own module wrote",
-    "recordings/redaction.py:_as_is": "returns its text",
+    "capture/redaction.py:_as_is": "returns its text",
 }
 
 

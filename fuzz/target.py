@@ -11,8 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible_collections.durable.dbhost.plugins.module_utils import bounds
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Located, Part, Result, Status
+from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
+    Host,
+    Located,
+    Part,
+    Result,
+    Status,
+)
 from fuzz import ROOT, limits
 
 CORPUS = ROOT / "fuzz/corpus"

@@ -16,8 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import databases_conf, firebird_conf
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Malformed
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import conf as firebird_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import databases_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Malformed
 from oracles.contract import Answer, Case, agreed, compare, declined, mostly
 
 _REFUSED = "all of it refused"

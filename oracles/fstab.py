@@ -15,7 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import fstab, known_options, mountwords
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
+    fstab,
+    known_options,
+    mount_settings,
+)
 from oracles import systemd
 from oracles.contract import Answer, Case, agreed, declined, disagreed, mostly
 
@@ -238,7 +242,7 @@ def _against(who: str, entries: list[fstab.Entry], theirs: dict[str, Line]) -> l
         if len(found) > 1 or fstab.ambiguity(found[0]) or (who == "systemd" and _has_no_unit(found[0])):
             continue
         entry = found[0]
-        mine = Line(fstab.device_path(entry.spec), entry.fstype, mountwords.fold(entry.options))
+        mine = Line(fstab.device_path(entry.spec), entry.fstype, mount_settings.fold(entry.options))
         if theirs.get(target) != mine:
             wrong.append(("", f"{target!r}: {who} {theirs.get(target)}, ours {mine}"))
     return wrong
@@ -259,7 +263,7 @@ def _findmnt(path: Path) -> dict[str, Line]:
     rows = json.loads(said.decode("utf-8", "surrogateescape"))["filesystems"] if said else []
     found: dict[str, Line] = {}
     for row in rows:
-        options = mountwords.fold(known_options.split(row["options"] or ""))
+        options = mount_settings.fold(known_options.split(row["options"] or ""))
         found[_plain(row["target"])] = Line(fstab.device_path(row["source"]), row["fstype"], options)
     return found
 
@@ -283,7 +287,7 @@ def _systemd(directory: Path, path: Path) -> dict[str, Line]:
         _plain(unit["Where"]): Line(
             unit["What"],
             unit["File System Type"].replace("n/a", "auto"),
-            mountwords.fold(known_options.split(unit["Options"])),
+            mount_settings.fold(known_options.split(unit["Options"])),
         )
         for name, unit in units.items()
         if name in names and name not in ("-.mount", "usr.mount")

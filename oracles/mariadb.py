@@ -12,20 +12,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
-    mariadb_options,
-    mariadb_stated,
-    mariadb_words,
-    my_cnf,
-)
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Effective
-from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import my_cnf, server_help
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import options as mariadb_options
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import versions as mariadb_words
+from ansible_collections.durable.dbhost.plugins.module_utils.host.observation import UNKNOWN
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     READ_TIMEOUT,
     Host,
     Result,
     Unobservable,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import UNKNOWN
+from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Effective
 from oracles.contract import Answer, Case, agreed, declined, disagreed, mostly
 
 KNOWN: dict[str, str] = {
@@ -266,7 +263,7 @@ def _compare(
     begun = mariadb_options.start([PROGRAM, *configuration.arguments], {}, PROGRAM)
     files = mariadb_options.Files(host, "", _USER)
     ours = _ours(version, begun, files)
-    stated = mariadb_stated.ask(host, PROGRAM, configuration.arguments, {}, _USER, version)
+    stated = server_help.ask(host, PROGRAM, configuration.arguments, {}, _USER, version)
     theirs = {name: _theirs(version, name, stated.values[name]) for name in ours if name in stated.values}
     if stated.values and mariadb_words.LOG_BIN not in theirs:
         del ours[mariadb_words.LOG_BIN]  # Its answer says two things.

@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import postgresql_cluster
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Malformed
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import UNKNOWN
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import (
+    cluster as postgresql_cluster,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.host.observation import UNKNOWN
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Malformed
 from oracles.contract import Answer, Case, agreed, compare, declined, mostly
 
 KNOWN: dict[str, str] = {

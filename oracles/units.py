@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import mount_units
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import mount_units
 from oracles import systemd
 from oracles.contract import Answer, Case, compare, declined
 

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Malformed
-from ansible_collections.durable.dbhost.plugins.module_utils.power import upsmon_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Malformed
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import upsmon_conf
 from oracles.contract import Answer, Case, agreed, compare, declined, mostly
 
 KNOWN: dict[str, str] = {}

@@ -21,11 +21,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import fua
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.disks import _fua_efficient
-from ansible_collections.durable.dbhost.plugins.module_utils.observation import UNKNOWN, Observation
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import mssql
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import Profile
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import rules as mssql
+from ansible_collections.durable.dbhost.plugins.module_utils.host.observation import UNKNOWN, Observation
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import Profile
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import fua
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import _fua_efficient
 from proof.cells import DEFAULTS, SAFE
 
 WAYS = {"direct_dsync": "FUA (3979, 1/0)", "direct_fdatasync": "forced flush (3982, 1/1)"}

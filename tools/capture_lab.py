@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CAPTURES = ROOT / "tests/fixtures/captures"
 sys.path[:0] = [str(ROOT), str(ROOT / "playbooks/collections")]
 
-from ansible_collections.durable.dbhost.plugins.module_utils.recordings import capture, recording  # noqa: E402
+from ansible_collections.durable.dbhost.plugins.module_utils.capture import capture, recording  # noqa: E402
 from lab.errors import LabError  # noqa: E402
 from lab.machine import Machine  # noqa: E402
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import yaml
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import engines, ups
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import render, with_outcomes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_results
-from ansible_collections.durable.dbhost.plugins.module_utils.printable import printable
 from fuzz import ROOT
 from fuzz.target import FIXTURES, of_bytes
 

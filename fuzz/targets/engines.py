@@ -8,36 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
-    ctsrvr,
-    databases_conf,
-    faircom,
-    firebird_conf,
-    firebird_databases,
-    firebird_files,
-    firebird_header,
-    mariadb_client,
-    mariadb_options,
-    mariadb_words,
-    mssql,
-    mssql_conf,
-    my_cnf,
-    openfiles,
-    places,
-    postgresql_cluster,
-    postgresql_conf,
-    postgresql_server,
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import open_files, start_files
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom_layer
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import ctsrvr
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import observe as faircom
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import conf as firebird_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import (
+    databases as firebird_databases,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import databases_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import files as firebird_files
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import header as firebird_header
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import client as mariadb_client
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import drop_in as mariadb_drop_in
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import my_cnf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import options as mariadb_options
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import versions as mariadb_words
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import conf as mssql_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import observe as mssql
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import rules as mssql_policy
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import (
+    cluster as postgresql_cluster,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import conf as postgresql_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import (
+    server as postgresql_server,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    process_context,
     processes,
-    startfile,
     textfile,
-    trust,
+    trusted_path,
     units,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Malformed
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import faircom as faircom_layer
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import mariadb_drop_in
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import mssql as mssql_policy
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
+    ChangeFailed,
+    Result,
+    Unobservable,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Malformed
 from fuzz.target import Says, fixtures, of_bytes, of_text
 
 NOTE = "a note"
@@ -382,15 +391,15 @@ def process(text: str) -> None:
 )
 def start_of_server(text: str) -> None:
     host = Says(text)
-    startfile.noted(host, "mssql", startfile.Start(17, "12345", 1.0))
-    trust.statuses(host, ["/x"])
+    start_files.noted(host, "mssql", start_files.Start(17, "12345", 1.0))
+    trusted_path.statuses(host, ["/x"])
 
 
 @of_text(ValueError, seeds=["pos:\t0\nflags:\t02100002\nmnt_id:\t29\nino:\t131\n"])
 def fdinfo(text: str) -> None:
-    flags, _mount = openfiles.parse_fdinfo(text)
-    openfiles.is_writable(flags)
-    openfiles.opened(flags, "x86_64")
+    flags, _mount = open_files.parse_fdinfo(text)
+    open_files.is_writable(flags)
+    open_files.opened(flags, "x86_64")
 
 
 @of_text(
@@ -401,6 +410,6 @@ def fdinfo(text: str) -> None:
     ]
 )
 def control_group(text: str) -> None:
-    group = places.cgroup_of(text)
-    places.container_of(group)
-    places.unit_of(group)
+    group = process_context.cgroup_of(text)
+    process_context.container_of(group)
+    process_context.unit_of(group)

@@ -6,24 +6,26 @@
 
 from __future__ import annotations
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import (
+from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    kernel_version,
+    mountinfo,
+    os_release,
+    udev,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     blockstack,
     cache_rules,
     caches,
     disks,
     ext4,
     fstab,
-    kernels,
+    mount_options,
+    mount_settings,
     mount_units,
-    mountinfo,
-    mountwords,
-    os_release,
     scheduler_rules,
     tuned,
-    udev,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import mount_options
 from fuzz.target import Says, fixtures, of_text
 
 
@@ -43,7 +45,7 @@ def fstab_file(text: str) -> None:
     mount_options._root_line(text)
     # Of many lines a few: each is edited by itself.
     for entry in entries[:3]:
-        mountwords.fold(entry.options)
+        mount_settings.fold(entry.options)
         changed = fstab.set_options(text, entry, entry.options, None)
         assert len(fstab.parse(changed)) == len(entries)
         fstab.parse(fstab.set_options(text, entry, ("noatime",), "a note"))
@@ -126,7 +128,7 @@ def rule_files(text: str) -> None:
 )
 def os_release_file(text: str) -> None:
     os_release.parse(text)
-    kernels.version(text)
+    kernel_version.version(text)
 
 
 @of_text(

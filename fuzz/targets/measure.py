@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     fio,
     patterns,

@@ -9,25 +9,23 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import Malformed
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import (
-    power,
-    power_apcupsd,
-    power_nut,
-)
-from ansible_collections.durable.dbhost.plugins.module_utils.power import (
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import HOOK
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Malformed
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import (
     apcupsd,
+    apcupsd_scripts,
     journal,
     nis,
+    nut_directives,
     nut_mode,
     rehearsal,
-    ups,
     upsd,
     upsmon_conf,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import licence, state
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import HOOK
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import apply as power
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import device as ups
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import lease, state
 from fuzz.target import Says, of_bytes, of_text
 
 NOTE = "a note"
@@ -46,7 +44,7 @@ FINALDELAY 5
 """
 _BOOT = "01234567-89ab-cdef-0123-456789abcdef"
 _LICENCE = {
-    "schema": licence.SCHEMA,
+    "schema": lease.SCHEMA,
     "mounts": [{"target": "/d", "uuid": _BOOT}],
     "issued": "2026-01-01",
     "expires": "2026-12-31",
@@ -99,18 +97,18 @@ def upsmon_conf_of_layer(text: str) -> None:
     if len(text) > _LONG:
         return
     asked = {"notify_flags": "exec", "monitor": row, "notify_command": HOOK}
-    power_apcupsd.is_ours(text)
-    power_nut.unmarked(text, NOTE)
-    power_nut.passed_over(text, "upsmon.conf")
-    power_nut.has_password(text, "upsmon.conf")
-    power_nut.runs_as(text, "upsmon.conf")
+    apcupsd_scripts.is_ours(text)
+    nut_directives.unmarked(text, NOTE)
+    nut_directives.passed_over(text, "upsmon.conf")
+    nut_directives.has_password(text, "upsmon.conf")
+    nut_directives.runs_as(text, "upsmon.conf")
     with suppress(ChangeFailed):
         power._command_before_us(text, "upsmon.conf", asked, {})
     with suppress(ChangeFailed):
-        power_nut.expect_usable(text, "upsmon.conf")
-    wanted = power_nut.wanted_of(text, "upsmon.conf", asked, "secret")
+        nut_directives.expect_usable(text, "upsmon.conf")
+    wanted = nut_directives.wanted_of(text, "upsmon.conf", asked, "secret")
     for key, word in wanted.items():
-        text = power_nut.put(text, "upsmon.conf", key, word, NOTE)
+        text = nut_directives.put(text, "upsmon.conf", key, word, NOTE)
 
 
 @of_text(Malformed, seeds=["# x\nexport MODE='standalone' # y\n", "MODE=none\nMODE=none\n", "MODE = x\n"])
@@ -173,8 +171,8 @@ def journal_entries(text: str) -> None:
 
 @of_text(ValueError, seeds=[json.dumps(_LICENCE)])
 def guard_licence(text: str) -> None:
-    found = licence.parse(text)
-    assert licence.parse(found.render()) == found
+    found = lease.parse(text)
+    assert lease.parse(found.render()) == found
 
 
 @of_text(ValueError, seeds=[_STATE.render()])

@@ -13,18 +13,23 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ansible_collections.durable.dbhost.plugins.module_utils import bounds
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import shape
-from ansible_collections.durable.dbhost.plugins.module_utils.printable import is_plain, line, lines, printable
-from ansible_collections.durable.dbhost.plugins.module_utils.recordings import (
+from ansible_collections.durable.dbhost.plugins.module_utils.capture import (
     capture,
     recording,
     redact_devices,
     redact_mounts,
     redaction,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.recordings.identities import Identities
+from ansible_collections.durable.dbhost.plugins.module_utils.capture.identities import Identities
+from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import (
+    is_plain,
+    line,
+    lines,
+    printable,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import shape
 from fuzz.target import FIXTURES, fixtures, of_bytes, of_text
 
 NOW = "2026-01-31T12:00:00Z"

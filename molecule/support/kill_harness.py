@@ -34,12 +34,13 @@ from typing import Any
 
 from . import kill_state as state
 from . import truth_script
-from .facts import storage
-from .host import ChangeFailed, Host, Unobservable
-from .layers import io_scheduler, mount_options, power_guard, write_cache
+from .host.seam import ChangeFailed, Host, Unobservable
 from .policy.assessment import Inputs, assess
 from .policy.plan import STEPS
-from .power.guard import state as guard_state
+from .storage import collect as storage
+from .storage import io_scheduler, mount_options, write_cache
+from .ups.guard import apply as power_guard
+from .ups.guard import state as guard_state
 
 LAYERS: dict[str, Any] = {
     "mount_options": mount_options,

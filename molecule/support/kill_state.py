@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import truth_script
-from .host import Host
-from .power.guard import state as guard_state
-from .power.guard.paths import RUNTIME, SERVICE
+from .host.our_paths import RUNTIME, SERVICE
+from .host.seam import Host
+from .ups.guard import state as guard_state
 
 #: Where files of ours can lie: by their names they are ours.
 _PLACES = ("/etc", "/var/lib/durable-dbhost", "/run/durable-dbhost", "/usr/local/lib/durable-dbhost")

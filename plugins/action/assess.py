@@ -10,12 +10,12 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import (
     assess_results,
     not_assessed,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.printable import printable
 
 _RESULTS = ("storage", "engines", "power")
 

@@ -17,7 +17,7 @@ from typing import Any
 from ansible.plugins.action import ActionBase
 from ansible.plugins.action.normal import ActionModule as Normal
 
-from ansible_collections.durable.dbhost.plugins.module_utils import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
 
 
 class _Refused(Exception):

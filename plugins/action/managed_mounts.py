@@ -10,7 +10,7 @@ from typing import Any
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import BadInput, choose
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput, choose
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
 
 

@@ -155,11 +155,11 @@ svg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish, warn
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import benchmark, fio, variants
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.scratch import Ended
-from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish, warn
 
 SPEC = {
     "mount": {"type": "str", "required": True},

@@ -67,13 +67,13 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils import bounds
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host
-from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
-from ansible_collections.durable.dbhost.plugins.module_utils.printable import lines
-from ansible_collections.durable.dbhost.plugins.module_utils.recordings.capture import capture
-from ansible_collections.durable.dbhost.plugins.module_utils.recordings.recording import dumps
-from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
+from ansible_collections.durable.dbhost.plugins.module_utils.capture.capture import capture
+from ansible_collections.durable.dbhost.plugins.module_utils.capture.recording import dumps
+from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.host.paths import of_databases
+from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import lines
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host
 
 
 def main() -> None:

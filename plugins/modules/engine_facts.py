@@ -323,12 +323,8 @@ import time
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.host import (
-    Host,
-    Unobservable,
-    expect_root,
-)
-from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, observed
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, observed
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable, expect_root
 
 
 def main() -> None:

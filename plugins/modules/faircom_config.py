@@ -131,8 +131,8 @@ changes:
       returned: always
 """
 
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import faircom as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as layer
 
 SETTINGS = {
     "LOG_WRITETHRU": {"type": "str", "choices": ["on", "off"]},

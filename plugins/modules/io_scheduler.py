@@ -86,8 +86,8 @@ changes:
       returned: always
 """
 
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import io_scheduler as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import io_scheduler as layer
 
 DEVICE = {
     "device": {"type": "str", "required": True},

@@ -99,8 +99,8 @@ changes:
       returned: always
 """
 
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import mount_options as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import mount_options as layer
 
 SETTINGS = {
     "barrier": {"type": "str", "choices": ["on", "off"]},

@@ -110,8 +110,8 @@ changes:
       returned: always
 """
 
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import mssql as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import apply as layer
 
 SETTINGS = {
     "traceflag3979": {"type": "str", "choices": ["on", "off"]},

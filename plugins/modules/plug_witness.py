@@ -79,10 +79,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import plug_host, plug_job, plug_keeper
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused, number
-from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
 
 SPEC = {
     "state": {"type": "str", "required": True, "choices": ["started", "read", "absent"]},

@@ -137,13 +137,13 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.disks import Disks
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import plug_host, plug_job, plug_verdict
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused, number
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.patterns import PATTERNS
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.scratch import Ended, signals_end
-from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import Disks
 
 SPEC = {
     "state": {"type": "str", "required": True, "choices": ["planned", "started", "verified", "cleaned"]},

@@ -122,8 +122,8 @@ changes:
       returned: always
 """
 
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import postgresql as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import apply as layer
 
 SETTINGS = {
     "fsync": {"type": "str", "choices": ["on", "off"]},

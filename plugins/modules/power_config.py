@@ -138,9 +138,9 @@ changes:
       returned: always
 """
 
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import power as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
-from ansible_collections.durable.dbhost.plugins.module_utils.power.nut_mode import MODES
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import apply as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.nut_mode import MODES
 
 MONITOR = {
     "system": {"type": "str", "required": True},

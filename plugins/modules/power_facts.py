@@ -289,14 +289,10 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import (
-    Host,
-    Unobservable,
-    expect_root,
-)
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import installed
-from ansible_collections.durable.dbhost.plugins.module_utils.power.look import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, observed
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, observed
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable, expect_root
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import installed
 
 
 def main() -> None:

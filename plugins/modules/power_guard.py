@@ -117,8 +117,8 @@ changes:
       returned: always
 """
 
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import power_guard as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import apply as layer
 
 MOUNT = {"mount": {"type": "str", "required": True}}
 TERMS = {

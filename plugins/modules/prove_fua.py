@@ -117,12 +117,12 @@ table:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import prove
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.patterns import PATTERNS
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.scratch import Ended
-from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
 
 SPEC = {
     "mounts": {"type": "list", "elements": "str", "required": True},

@@ -115,9 +115,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.power import rehearsal, rehearsal_host
-from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, finish
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import rehearsal, rehearsal_host
 
 SPEC = {
     "state": {"type": "str", "required": True, "choices": ["planned", "read"]},

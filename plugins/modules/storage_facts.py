@@ -496,14 +496,10 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.host import (
-    Host,
-    Unobservable,
-    expect_root,
-)
-from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
-from ansible_collections.durable.dbhost.plugins.module_utils.reply import fail, observed
+from ansible_collections.durable.dbhost.plugins.module_utils.host.paths import of_databases
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, observed
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable, expect_root
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 
 def main() -> None:

@@ -87,8 +87,8 @@ changes:
       returned: always
 """
 
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import write_cache as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.layers.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import write_cache as layer
 
 DISK = {
     "disk": {"type": "str", "required": True},

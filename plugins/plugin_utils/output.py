@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from ansible.errors import AnsibleActionFail
 from ansible.utils.display import Display
 
-from ..module_utils.printable import Lines, line, lines
+from ..module_utils.host.printable import Lines, line, lines
 
 #: What others may do with a file: those of the group read it.
 REPORT = 0o640

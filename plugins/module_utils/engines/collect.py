@@ -14,17 +14,21 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from .. import bounds
-from ..host import Host, Unobservable
-from ..observation import UNKNOWN, Observation, unknown
-from ..paths import of_databases
-from ..printable import line
-from . import faircom, firebird, mariadb, mssql, postgresql, units
+from ..host import bounds, units
+from ..host.observation import UNKNOWN, Observation, unknown
+from ..host.paths import of_databases
+from ..host.printable import line
+from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of, whose
+from ..host.processes import Process, Processes
+from ..host.seam import Host, Unobservable
+from .faircom import observe as faircom
+from .firebird import observe as firebird
 from .instance import Instance, Observed
 from .managers import Managers
-from .openfiles import OpenFiles, group
-from .places import Place, Places, cgroup_of, resolve, unit_of, whose
-from .processes import Process, Processes
+from .mariadb import observe as mariadb
+from .mssql import observe as mssql
+from .open_files import OpenFiles, group
+from .postgresql import observe as postgresql
 
 ENGINES = (mssql, faircom, firebird, postgresql, mariadb)
 _NAMES = tuple(engine.NAME for engine in ENGINES)

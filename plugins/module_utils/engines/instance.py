@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from .. import bounds
-from ..host import Unobservable
-from ..observation import Observation, unknown
-from .openfiles import Opened
-from .places import whose
-from .processes import Process, Processes
+from ..host import bounds
+from ..host.observation import Observation, unknown
+from ..host.process_context import whose
+from ..host.processes import Process, Processes
+from ..host.seam import Unobservable
+from .open_files import Opened
 
 
 class Instance(NamedTuple):

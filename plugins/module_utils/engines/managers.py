@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 
-from ..host import Host, Unobservable
-from ..observation import UNKNOWN, Observation, unknown
-from . import bounded
+from ..host import bounded_read
+from ..host.observation import UNKNOWN, Observation, unknown
+from ..host.process_context import Place
+from ..host.processes import FIRST_PERSON, Process, Processes
+from ..host.seam import Host, Unobservable
+from ..host.textfile import LIMIT
+from ..host.units import Unit
 from .instance import Instance
-from .places import Place
-from .processes import FIRST_PERSON, Process, Processes
-from .textfile import LIMIT
-from .units import Unit
 
 #: Pacemaker leaves this in the directory of drop-ins of a unit that it has started.
 _OVERRIDE = "/run/systemd/system/{}.d/50-pacemaker.conf"
@@ -101,7 +101,7 @@ class Managers:
         return None
 
     def _text(self, path: str) -> str:
-        text = bounded.read(self.host, path)
+        text = bounded_read.read(self.host, path)
         if text is None:
             raise Unobservable(f"{path}: No such file or directory")
         if len(text) > LIMIT:

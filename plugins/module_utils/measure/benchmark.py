@@ -10,13 +10,13 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..flush import flushes
-from ..host import ChangeFailed, Host, Unobservable
+from ..host.seam import ChangeFailed, Host, Unobservable
+from ..storage.flush import flushes
 from . import fio, scratch, variants
 from .limits import MIB, Refused, chosen, number
-from .places import find
 from .plausible import doubt
 from .plot import svg, table
+from .targets import find
 from .variants import Variant
 
 #: Seconds for which a disk is watched before anything is written, and how busy it may be: of 1.

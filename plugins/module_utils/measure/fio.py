@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .. import json_text
-from ..host import Unobservable
+from ..host import json_text
+from ..host.seam import Unobservable
 from .limits import MIB
 from .patterns import BLOCK
 

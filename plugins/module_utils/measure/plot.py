@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
-from ..printable import Lines, line, lines
+from ..host.printable import Lines, line, lines
 
 _BAR, _LINE, _LABEL, _WIDTH = 16, 22, 400, 420
 

@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ..host import Host
-from ..policy import attestations
+from .. import attestations
+from ..host.seam import Host
 from . import daemon, plug_job, scratch
 from .limits import MIB, Refused, expect_space
 from .patterns import PATTERNS
-from .places import find
 from .plug_job import Job, Losses
 from .plug_writer import Client, Ends, commit_all
+from .targets import find
 
 PREFIX = ".durable-plug-"
 BEGUN = "begun"

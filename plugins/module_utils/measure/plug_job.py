@@ -13,7 +13,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .. import json_text
+from ..host import json_text
 from .limits import MIB, Refused, chosen, number
 from .patterns import BLOCK, PATTERNS
 

@@ -9,8 +9,8 @@ import datetime
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..policy.attestations import HEAD, written
-from ..printable import Lines, lines
+from ..attestations import HEAD, written
+from ..host.printable import Lines, lines
 from .limits import Refused
 from .plug_job import Job, Losses
 

@@ -10,14 +10,14 @@ import time
 from collections.abc import Sequence
 from typing import Any, Callable, NamedTuple
 
-from ..flush import flushes
-from ..host import ChangeFailed, Host, Unobservable
-from ..observation import UNKNOWN
-from ..printable import Lines, lines
+from ..host.observation import UNKNOWN
+from ..host.printable import Lines, lines
+from ..host.seam import ChangeFailed, Host, Unobservable
+from ..storage.flush import flushes
 from . import scratch
 from .limits import MIB, chosen, number
 from .patterns import BLOCK, PATTERNS, Log
-from .places import find, may_be_redundant
+from .targets import find, may_be_redundant
 from .trace import Trace
 
 #: A commit is held to carry what at least this share of all commits was seen to carry...

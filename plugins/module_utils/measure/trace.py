@@ -17,8 +17,8 @@ import time
 from collections.abc import Iterable
 from typing import IO
 
-from .. import bounds
-from ..host import ENVIRONMENT, Host, Unobservable
+from ..host import bounds
+from ..host.seam import ENVIRONMENT, Host, Unobservable
 
 #: Only what carries one of the two flags is logged: on a busy disk, little.
 _MASKS = ("-a", "flush", "-a", "fua")

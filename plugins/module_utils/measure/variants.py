@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..facts import mountwords
-from ..facts.mountinfo import Mount, parse_mountinfo, visible
-from ..host import ChangeFailed, Host, Unobservable
+from ..host.mountinfo import Mount, parse_mountinfo, visible
+from ..host.seam import ChangeFailed, Host, Unobservable
+from ..storage import mount_settings
 from .limits import Refused
 
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
@@ -139,7 +139,7 @@ def _mount_of(host: Host, place: dict[str, Any]) -> Mount:
 
 def _words(mount: Mount, place: dict[str, Any], variant: Variant) -> list[str]:
     """Return every flag in force with the variant's own: what a remount does not name it takes away."""
-    flags = mountwords.drop(mount.options, ["atime"])
+    flags = mount_settings.drop(mount.options, ["atime"])
     if variant.setting == "atime":
         return ["remount", "bind", *flags, variant.value]
     kept = [flag for flag in _KEPT_FLAGS if flag in mount.super_options and flag not in flags]

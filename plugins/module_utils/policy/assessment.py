@@ -13,27 +13,16 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..facts import cache_rules, deaf, fstab, mount_units, scheduler_rules
-from ..observation import UNKNOWN
-from ..power.guard import paths as guard_paths
-from . import (
-    attestations,
-    engines,
-    guard,
-    managed,
-    names,
-    plan,
-    requirements,
-    scheduling,
-    settings,
-    shape,
-    ups,
-    ups_inputs,
-)
-from .attestations import Attestation
+from .. import attestations
+from ..attestations import Attestation
+from ..engines.placement import place
+from ..host import our_paths as guard_paths
+from ..host.observation import UNKNOWN
+from ..profiles import BadInput, Profile, choose, known
+from ..storage import cache_rules, flush_passthrough, fstab, mount_settings, mount_units, scheduler_rules
+from . import engines, guard, managed, plan, requirements, scheduling, settings, shape, ups, ups_inputs
+from . import variable_names as names
 from .guarded import guarded_by
-from .placement import place
-from .profiles import BadInput, Profile, choose, known
 from .requirements import Requirement
 from .settings import Setting
 
@@ -286,7 +275,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         word = requirements.vouches(profile, disk, words)
         rows += settings.of_disk(disk, profile, word.sentence if word else None)
     lossy = [disk for disk in disks if not requirements.is_protected(disk, words)]
-    rows += settings.of_layers(mounts, lossy, profile, deaf.early(storage["mounts"]))
+    rows += settings.of_layers(mounts, lossy, profile, flush_passthrough.early(storage["mounts"]))
     rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
     return Findings(
         profile,
@@ -477,8 +466,10 @@ def _risks(
         if mount["barrier"] == "off" and mount["disks"] != UNKNOWN and mount["target"] not in held:
             for name in mount["disks"]:
                 bare.setdefault(name, []).append(mount["target"])
-    unheard = _labels(layer for mount in mounts for layer in deaf.layers(mount) if layer.belief != UNKNOWN)
-    hasty = _labels(layer for mount in mounts for layer in deaf.hasty(mount))
+    unheard = _labels(
+        layer for mount in mounts for layer in flush_passthrough.layers(mount) if layer.belief != UNKNOWN
+    )
+    hasty = _labels(layer for mount in mounts for layer in flush_passthrough.hasty(mount))
     for disk in disks:
         cache = disk["write_cache"]
         if requirements.outlives_power(disk, words):
@@ -526,7 +517,7 @@ def _lies_on_loss(case: Case, instance: dict[str, Any], held: frozenset[str]) ->
     return bool(_risks(mounts, _leaves(case.storage, mounts)[0], case.words, held))
 
 
-def _labels(layers: Iterable[deaf.Deaf]) -> dict[str, list[str]]:
+def _labels(layers: Iterable[flush_passthrough.Deaf]) -> dict[str, list[str]]:
     """Return {disk: the layers above it}, each once."""
     found: dict[str, dict[str, None]] = {}
     for layer in layers:
@@ -621,7 +612,7 @@ def _will_wait(row: Setting, found: Findings) -> bool:
         return row.verdict == "drift_persisted" and wrong and bool(row.phase) and not found.withholds(row)
     if row.setting not in _WHY_A_REBOOT or row.verdict != "drift_persisted":
         return False
-    waits = not settings.satisfies(row.setting, row.running, row.wanted_running)
+    waits = not mount_settings.satisfies(row.setting, row.running, row.wanted_running)
     return waits and row.phase is not None and not found.withholds(row)
 
 

@@ -12,11 +12,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ..observation import UNKNOWN
-from ..printable import command
-from . import faircom, mssql
-from .engine_rules import CHECKS, FULL, RELAXED, Rule
-from .profiles import Profile
+from ..engines.faircom import rules as faircom
+from ..engines.mssql import rules as mssql
+from ..engines.rules import CHECKS, FULL, RELAXED, Rule
+from ..host.observation import UNKNOWN
+from ..host.printable import command
+from ..profiles import Profile
 from .settings import MEND, Setting
 
 #: Who keeps an engine's settings elsewhere, and what to do there.

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..facts import deaf
-from ..observation import UNKNOWN
+from ..host.observation import UNKNOWN
+from ..storage import flush_passthrough
 from .requirements import only_database
 from .settings import Setting
 
@@ -57,7 +57,7 @@ def why_kept(mount: dict[str, Any]) -> str:
         return f"only {mount['hidden_in']} sees it"
     if mount["disks"] == UNKNOWN:
         return "what lies below it is not known"
-    if any(deaf.layers(mount)):
+    if any(flush_passthrough.layers(mount)):
         return "a layer below it passes no flush on"
     return only_database(mount).why
 

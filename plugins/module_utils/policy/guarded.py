@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..attestations import Attestation
+from ..profiles import Profile
 from . import budgets, guard, power_settings, requirements, ups
-from .attestations import Attestation
-from .profiles import Profile
 from .requirements import Requirement
 from .settings import Setting
 from .ups_inputs import Asked

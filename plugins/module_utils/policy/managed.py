@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..facts.mountinfo import why_absent
-from ..paths import normal
-from .placement import at_and_below, holder, place
-from .profiles import BadInput
+from ..engines.placement import at_and_below, holder, place
+from ..host.mountinfo import why_absent
+from ..host.paths import normal
+from ..profiles import BadInput
 
 #: A name that the inventory may give, and under which facts have it.
 FLAVOURS = {"mysql": "mariadb"}

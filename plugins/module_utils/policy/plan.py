@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .attestations import HOST
+from ..attestations import HOST
 from .settings import Setting, can_persist, is_by_kernel
 
 #: Layers that are a database engine's settings.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..observation import UNKNOWN
-from ..power.guard.paths import HOOK
+from ..host.observation import UNKNOWN
+from ..host.our_paths import HOOK
 from .requirements import Requirement
 from .settings import UNSET, Setting, judge, reason
 from .ups_inputs import Asked

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..printable import Lines, line, lines
+from ..host.printable import Lines, line, lines
 from . import plan
 from .assessment import VERDICTS
 

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..facts import deaf, mountwords
-from ..observation import UNKNOWN
-from . import attestations
-from .attestations import Attestation
-from .profiles import Profile, loosened_by
+from .. import attestations
+from ..attestations import Attestation
+from ..host.observation import UNKNOWN
+from ..profiles import Profile, loosened_by
+from ..storage import flush_passthrough, mount_settings
 
 #: Never without barriers: a host that cannot boot cannot be mended.
 _NEVER_LOOSENED = ("/", "/boot", "/usr", "/var", "/etc", "/home")
@@ -105,7 +105,7 @@ def of_neighbours(
         shared = [name for name in below if _cache_of(name) in off]
         # Of what only a container sees the next boot is never known.
         words = {mount["barrier"], mount["persisted"]["barrier"] if mount["hidden_in"] is None else ""}
-        has_barriers = "barrier" in mountwords.SETTINGS_OF.get(mount["fstype"], ())
+        has_barriers = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ())
         if shared and ("off" in words or (has_barriers and UNKNOWN in words)):
             seen = "has no" if "off" in words else "is not known to have"
             found.append(
@@ -271,7 +271,7 @@ def _flush_awaited(
     }
     found = []
     for mount in mounts:
-        for layer in deaf.hasty(mount):
+        for layer in flush_passthrough.hasty(mount):
             cached = [name for name in layer.disks if name in lossy]
             if cached:
                 found.append(_hasty(mount, layer.label, cached))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..observation import UNKNOWN
-from .profiles import KEEP, Profile
+from ..host.observation import UNKNOWN
+from ..profiles import KEEP, Profile
 from .settings import MEND, Setting, judge, reason
 
 #: Setting -> what TuneD calls it.

@@ -13,11 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from .. import flush
-from ..facts import deaf, ext4, kinds, known_options, mountwords
-from ..observation import UNKNOWN
-from . import belief
-from .profiles import VALUES, Profile, rank
+from ..host.observation import UNKNOWN
+from ..profiles import VALUES, Profile, rank
+from ..storage import (
+    disk_kinds,
+    ext4,
+    flush,
+    flush_passthrough,
+    kernel_cache_mode,
+    known_options,
+    mount_settings,
+)
 
 #: What to do where a value could not be read, and no more is known.
 MEND = "mend what could not be read, then run again"
@@ -99,8 +105,8 @@ def of_fstab(lines: list[dict[str, Any]], mounts: list[dict[str, Any]], release:
 
 
 def _is_mended(mount: dict[str, Any], words: list[str]) -> bool:
-    refused = mountwords.REFUSED_BY.get(mount["fstype"], ())
-    return mount["persisted"]["barrier"] == "refused" and not mountwords.others(words, refused)
+    refused = mount_settings.REFUSED_BY.get(mount["fstype"], ())
+    return mount["persisted"]["barrier"] == "refused" and not mount_settings.others(words, refused)
 
 
 def _refused(source: str, target: str, fstype: str, words: list[str], stops: bool) -> Setting:
@@ -139,7 +145,7 @@ def of_layers(
     mounts: list[dict[str, Any]],
     disks: list[dict[str, Any]],
     profile: Profile,
-    early: list[deaf.Deaf],
+    early: list[flush_passthrough.Deaf],
 ) -> list[Setting]:
     """Return a row for each layer between managed file systems and disks that should pass flushes
     on, and does not, or will not after the next boot: those over a disk that caches, or may after a reset.
@@ -149,7 +155,7 @@ def of_layers(
     needing = {disk["name"]: disk for disk in disks if _may_cache(disk, profile)}
     first = {layer.name: layer for layer in early}
     rows = {}
-    for layer in (layer for mount in mounts for layer in deaf.believing(mount)):
+    for layer in (layer for mount in mounts for layer in flush_passthrough.believing(mount)):
         below = [needing[name] for name in layer.disks if name in needing]
         at_boot = _belief_at_boot(layer, below, first) if below else "write back"
         if below and {layer.belief, at_boot} != {"write back"}:
@@ -159,12 +165,14 @@ def of_layers(
 
 def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
     device = str(disk["write_cache"]["device"])
-    comes_back = belief.is_pinned(disk) and disk["write_cache"].get("power_on") != "disabled"
+    comes_back = kernel_cache_mode.is_pinned(disk) and disk["write_cache"].get("power_on") != "disabled"
     may_come_on = comes_back or profile.write_cache == "enabled"
     return device != "none" and (device != "disabled" or may_come_on)
 
 
-def _belief_at_boot(layer: deaf.Deaf, below: list[dict[str, Any]], early: dict[str, deaf.Deaf]) -> str:
+def _belief_at_boot(
+    layer: flush_passthrough.Deaf, below: list[dict[str, Any]], early: dict[str, flush_passthrough.Deaf]
+) -> str:
     """Return what a layer will believe after the next boot, as far as the disks below tell.
 
     One that the initramfs makes believes what the disks power on with; others are made when our rules have
@@ -187,7 +195,9 @@ def _is_flushed_at_boot(disk: dict[str, Any]) -> bool:
     return (_switchable(disk) and cache["device"] != UNKNOWN) or str(cache["kernel"]) == "write back"
 
 
-def _layer_belief(layer: deaf.Deaf, at_boot: str, below: list[dict[str, Any]], early: bool) -> Setting:
+def _layer_belief(
+    layer: flush_passthrough.Deaf, at_boot: str, below: list[dict[str, Any]], early: bool
+) -> Setting:
     source = f"/sys/block/{layer.name}/queue/write_cache"
     names = ", ".join(disk["name"] for disk in below)
     verdict = judge("layer_belief", layer.belief, at_boot, "write back", live=at_boot != "write back")
@@ -225,7 +235,7 @@ def _layer_belief(layer: deaf.Deaf, at_boot: str, below: list[dict[str, Any]], e
     )
 
 
-def _layer_remedy(layer: deaf.Deaf, verdict: str, names: str, early: bool) -> str:
+def _layer_remedy(layer: flush_passthrough.Deaf, verdict: str, names: str, early: bool) -> str:
     if verdict == "pending":
         return "reboot, or load its table again (dmsetup) when its databases are down"
     attest = f"attest power_loss_protection of {names}, by id"
@@ -241,13 +251,8 @@ def _layer_remedy(layer: deaf.Deaf, verdict: str, names: str, early: bool) -> st
     )
 
 
-def satisfies(setting: str, seen: str, wanted: str) -> bool:
-    """Tell whether a value will do: it is the wanted one, or journal where ordered is wanted."""
-    return seen == wanted or (setting == "data_mode" and (seen, wanted) == ("journal", "ordered"))
-
-
 def _barrier(mount: dict[str, Any], profile: Profile, release: str) -> Setting:
-    can_be_off = "barrier" in mountwords.SETTINGS_OF.get(mount["fstype"], ())
+    can_be_off = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ())
     wanted = profile.barrier if can_be_off else "on"
     why = {
         "off": f"{mount['target']} does not flush the disk: acknowledged commits can vanish",
@@ -263,7 +268,7 @@ def _data_mode(mount: dict[str, Any], profile: Profile, release: str) -> Setting
         "none": f"{mount['target']} has no journal: nothing is known to bring it back after a crash",
     }
     row = _mount_row(mount, "data_mode", profile.data_mode, why, release, live=False)
-    named = mountwords.fold(mount["options_boot"] or ()).get("data_mode")
+    named = mount_settings.fold(mount["options_boot"] or ()).get("data_mode")
     if "/" in mount["targets"] and row.phase and named:
         # Changed there, it would fail the remount at boot and leave the root read-only.
         remedy = (
@@ -324,7 +329,7 @@ def _mount_row(
 ) -> Setting:
     running, persisted = mount[setting], mount["persisted"][setting]
     verdict = judge(setting, running, persisted, wanted, live)
-    known = mount["fstype"] in mountwords.SETTINGS_OF and mount["hidden_in"] is None
+    known = mount["fstype"] in mount_settings.SETTINGS_OF and mount["hidden_in"] is None
     source = mount["evidence"][f"persisted.{setting}"]["source"]
     can_change = known and (verdict == "drift_running" or can_persist(setting, persisted, source))
     phase = None
@@ -360,9 +365,9 @@ def _mount_row(
 def _refused_still(mount: dict[str, Any], setting: str, wanted: str, release: str) -> list[str]:
     """Return the options that the kernel would refuse in what a run would write for a setting."""
     fstype = mount["fstype"]
-    kept = mountwords.drop(tuple(mount["options_boot"] or ()), mountwords.REFUSED_BY.get(fstype, ()))
-    words = {setting: wanted} if setting in mountwords.SETTINGS_OF[fstype] else {}
-    return known_options.unknown_to(fstype, mountwords.replace(kept, words, fstype), release)
+    kept = mount_settings.drop(tuple(mount["options_boot"] or ()), mount_settings.REFUSED_BY.get(fstype, ()))
+    words = {setting: wanted} if setting in mount_settings.SETTINGS_OF[fstype] else {}
+    return known_options.unknown_to(fstype, mount_settings.replace(kept, words, fstype), release)
 
 
 def _place(mount: dict[str, Any]) -> str:
@@ -379,7 +384,7 @@ def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persis
         return "run harden-db"
     if mount["hidden_in"] is not None:
         return f"change it where {mount['hidden_in']} has it mounted"
-    if mount["fstype"] not in mountwords.SETTINGS_OF:
+    if mount["fstype"] not in mount_settings.SETTINGS_OF:
         return "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
     if persisted == UNSET or verdict == "drift_persisted":
         return (
@@ -446,7 +451,7 @@ def _powers_on_as_it_is(disk: dict[str, Any], wanted: str) -> bool:
     anew at each boot, so that it never believes less than there is."""
     running = disk["write_cache"]["device"]
     unkept = disk["write_cache"]["persisted"] == UNSET and not _switchable(disk)
-    return unkept and running == wanted == "enabled" and not belief.needs_rule(disk)
+    return unkept and running == wanted == "enabled" and not kernel_cache_mode.needs_rule(disk)
 
 
 def _vouched(disk: dict[str, Any], vouched: str) -> Setting:
@@ -469,12 +474,16 @@ def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | No
     verdict = judge("kernel_belief", running, persisted, wanted, live=True)
     if verdict == "drift_running" and running == "write back":
         verdict = "ok"  # stronger than needed: flushes that do nothing
-    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not belief.needs_rule(disk):
+    if (
+        verdict == "drift_persisted"
+        and cache["persisted"] == UNSET
+        and not kernel_cache_mode.needs_rule(disk)
+    ):
         verdict = "ok"  # the kernel asks the device anew at each boot
     phase = None
     if verdict.startswith("drift") and _switchable(disk) and cache["device"] != UNKNOWN:
         # Without a pin of its own the belief follows the cache when that is switched.
-        phase = "believe" if lie else "tighten" if belief.is_pinned(disk) else None
+        phase = "believe" if lie else "tighten" if kernel_cache_mode.is_pinned(disk) else None
     if verdict == "drift_persisted":
         phase = cache_phase  # one rule keeps both: without a change of the cache there is none
     name = disk["name"]
@@ -525,14 +534,14 @@ def wanted_belief(disk: dict[str, Any], profile: Profile) -> str:
     device = disk["write_cache"]["device"]
     if device == "none":
         return str(disk["write_cache"]["kernel"])
-    return belief.for_state(disk, profile.write_cache)
+    return kernel_cache_mode.for_state(disk, profile.write_cache)
 
 
 def _pinned(disk: dict[str, Any]) -> str:
     persisted = disk["write_cache"]["persisted"]
     if persisted in (UNSET, UNKNOWN):
         return str(persisted)
-    return belief.for_state(disk, str(persisted))
+    return kernel_cache_mode.for_state(disk, str(persisted))
 
 
 def _switchable(disk: dict[str, Any]) -> bool:
@@ -546,7 +555,7 @@ def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
         return "run harden-db"
     if disk["id"] is None:
         why = disk["evidence"]["id"]["reason"]
-        how = kinds.NAMED_BY.get(disk["place"], "give the disk a name of its own that stays")
+        how = disk_kinds.NAMED_BY.get(disk["place"], "give the disk a name of its own that stays")
         kept = "without a name of its own no setting can be kept for it"
         hidden = disk["write_cache"]["device"] == UNKNOWN
         return f"{how} ({why}): {kept}" + ("; then attest power_loss_protection" if hidden else "")
@@ -561,8 +570,8 @@ def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
 
 def judge(setting: str, running: str, persisted: str, wanted: str, live: bool) -> str:
     """Return the verdict on a setting; `live` tells whether a running system can change it."""
-    kept = satisfies(setting, persisted, wanted)
-    if running != UNKNOWN and not satisfies(setting, running, wanted):
+    kept = mount_settings.satisfies(setting, persisted, wanted)
+    if running != UNKNOWN and not mount_settings.satisfies(setting, running, wanted):
         if live:
             return "drift_running"
         if persisted != UNKNOWN:
@@ -576,7 +585,7 @@ def _direction(setting: str, seen: Iterable[str], wanted: str) -> str:
     if setting == "atime":
         return "tighten"
     # What will do is not given up: a running data=journal does not make "ordered at boot" weaker.
-    differing = [value for value in seen if not satisfies(setting, value, wanted)]
+    differing = [value for value in seen if not mount_settings.satisfies(setting, value, wanted)]
     known = [rank(setting, value) for value in differing if value in VALUES[setting]]
     return "loosen" if any(now > rank(setting, wanted) for now in known) else "tighten"
 

@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Union
 
-from .. import bounds
-from ..facts import mountwords
-from ..facts.caches import CONTROLS
-from ..facts.kinds import KINDS
-from ..observation import UNKNOWN
+from ..host import bounds
+from ..host.observation import UNKNOWN
+from ..storage import mount_settings
+from ..storage.caches import CONTROLS
+from ..storage.disk_kinds import KINDS
 from . import budgets
 from .plan import ENGINES
 
@@ -429,7 +429,7 @@ def _contradicted(mount: dict[str, Any]) -> Iterator[str]:
         yield "it is none of its own targets"
     if hidden and mount["persisted"]["barrier"] != UNKNOWN:
         yield f"it is seen by {mount['hidden_in']} alone, and its next boot is known"
-    if mount["fstype"] not in mountwords.SETTINGS_OF and mount["barrier"] == "on":
+    if mount["fstype"] not in mount_settings.SETTINGS_OF and mount["barrier"] == "on":
         yield f"barriers are on, and no rule here says so of {mount['fstype']}"
     if mount["disks"] != UNKNOWN:
         yield from _torn(mount)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..observation import UNKNOWN
-from ..power.conditions import NAMES
-from . import attestations, budgets
-from .attestations import HOST, Attestation
+from .. import attestations
+from ..attestations import HOST, Attestation
+from ..host.observation import UNKNOWN
+from ..ups.conditions import NAMES
+from . import budgets
 from .requirements import Requirement, of_disk
 
 #: What power_facts tells of, each by this name.

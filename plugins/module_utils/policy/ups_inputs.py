@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from .profiles import BadInput
+from ..profiles import BadInput
 
 #: Seconds, where nobody asks for others.
 _QUIET = 300

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import mssql
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import rules as mssql
 from proof import choice, evidence
 from proof.cells import LOSES, SAFE, Setting, matrix
 from proof.choice import choices, choose, is_cheapest, problems

@@ -16,8 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import faircom, mssql, mssql_conf
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.openfiles import opened, parse_fdinfo
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import observe as faircom
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import conf as mssql_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import observe as mssql
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.open_files import opened, parse_fdinfo
 
 HERE = Path(__file__).resolve().parents[2] / "stand_ins"
 PROGRAMS = sorted(path.name for path in HERE.iterdir() if path.suffix in (".py", ".sh", ".service"))

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.durable.dbhost.plugins.module_utils.attestations import CLAIMS
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import assessment, plan
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.attestations import CLAIMS
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
 
@@ -119,7 +119,7 @@ def test_the_order_of_steps_is_that_of_the_plan() -> None:
 def test_a_module_that_returns_differences_says_so(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     fragments = yaml.safe_load(re.search(r'DOCUMENTATION = r"""(.*?)"""', text, re.S)[1])  # type: ignore[index]
-    returns = "layers.runner" in text
+    returns = "enforce.runner" in text
     own = "durable.dbhost.attributes.layer" if returns else "durable.dbhost.attributes"
     assert own in fragments["extends_documentation_fragment"]
 

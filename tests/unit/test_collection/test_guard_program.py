@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard import program, unit
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import program, unit
 
 PG = "/srv/pgdata"
 UUID = "0b6e4d1a-55f3-4c1e-9a52-3f4c0a8e7d10"
@@ -31,8 +31,9 @@ MACHINE = """
 import os, sys, time
 program, root, command = sys.argv[1:4]
 sys.path.insert(0, program)
-from durable_dbhost import host as hosts
-from durable_dbhost.power.guard import eyes, main, paths, service, voice
+from durable_dbhost.host import our_paths as paths
+from durable_dbhost.host import seam as hosts
+from durable_dbhost.ups.guard import health, ipc, main, service
 
 class Machine(hosts.Host):
     def read(self, path):
@@ -69,17 +70,17 @@ class Machine(hosts.Host):
     def remove_file(self, path, owner=0):
         super().remove_file(root + path, owner)
 
-class Eyes(eyes.Eyes):
+class Eyes(health.Eyes):
     def see(self, is_watched):
         began = self.clock.steady()
-        found = eyes.licence.read(self.host)
+        found = health.licence.read(self.host)
         upsmon = {os.getpid(): service.state.identity(self.host, os.getpid())[1]}
-        return eyes.Seen(began, found, (), None if is_watched else upsmon)
+        return health.Seen(began, found, (), None if is_watched else upsmon)
 
 os.makedirs(root + "/run/durable-dbhost/guard", exist_ok=True)
 main.RUNTIME = root + "/run/durable-dbhost/guard"
 service.POLL = 0.05
-service.Fifo = lambda: voice.Fifo(root + paths.FIFO)
+service.Fifo = lambda: ipc.Fifo(root + paths.FIFO)
 service.Eyes = Eyes
 main.Host = Machine
 os._exit(main.main([command]))
@@ -175,9 +176,9 @@ def test_the_same_modules_make_the_same_bytes() -> None:
         names = archive.namelist()
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
     assert names == sorted(names)
-    assert {"__main__.py", "durable_dbhost/power/look.py", "durable_dbhost/remount.py"} <= set(names)
+    assert {"__main__.py", "durable_dbhost/ups/collect.py", "durable_dbhost/storage/remount.py"} <= set(names)
     # What needs Ansible, or changes more than the guard has to, is not in it.
-    assert not [name for name in names if "/layers/" in name or "/policy/" in name]
+    assert not [name for name in names if "/enforce/" in name or "/policy/" in name]
 
 
 def test_it_needs_nothing_but_itself(tmp_path: Path) -> None:
@@ -269,7 +270,7 @@ def test_a_journal_that_hangs_keeps_nobody_waiting(tmp_path: Path) -> None:
     (tmp_path / "guard.pyz").write_bytes(program.build())
     script = (
         f"import sys; sys.path.insert(0, '{tmp_path}/guard.pyz')\n"
-        "from durable_dbhost.power.guard.voice import never_wait, say\n"
+        "from durable_dbhost.ups.guard.ipc import never_wait, say\n"
         "never_wait()\n"
         "for _ in range(5000): say('a line' * 20, 4)\n"
     )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.names import INPUTS, OWN
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.variable_names import INPUTS, OWN
 
 nativetypes = pytest.importorskip("jinja2.nativetypes")
 

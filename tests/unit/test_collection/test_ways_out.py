@@ -14,14 +14,14 @@ import pytest
 ROOT = Path(__file__).parents[3]
 #: File -> the names of what leads out of the process, which it alone may use.
 DOORS = {
-    "plugins/module_utils/reply.py": {"exit_json", "fail_json", "warn"},
+    "plugins/module_utils/host/reply.py": {"exit_json", "fail_json", "warn"},
     "plugins/plugin_utils/output.py": {"Display", "AnsibleActionFail", "open", "replace", "unlink", "mkdir"},
-    "plugins/module_utils/power/guard/voice.py": {"write"},
+    "plugins/module_utils/ups/guard/ipc.py": {"write"},
     # How much memory its process has.
     "plugins/action/engine_facts.py": {"open"},
     # The state as JSON, and how to call it.
-    "plugins/module_utils/power/guard/main.py": {"stdout", "stderr"},
-    "plugins/module_utils/power/guard/program.py": set(),
+    "plugins/module_utils/ups/guard/main.py": {"stdout", "stderr"},
+    "plugins/module_utils/ups/guard/program.py": set(),
 }
 #: What shows, logs or hands on, wherever it stands.
 SHOWS = {
@@ -118,7 +118,7 @@ def test_texts_of_several_lines_are_laid_out() -> None:
     """A function that joins lines by itself forgets to make each of them printable."""
     for path in files("modules", "module_utils", "action"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if "recordings" in path.parts or not isinstance(node, ast.FunctionDef):
+            if "capture" in path.parts or not isinstance(node, ast.FunctionDef):
                 continue
             if node.name in ("table", "svg", "attestation", "as_diff"):
                 assert "Lines" in ast.unparse(node.returns or ast.Constant("")), f"{path.name}: {node.name}"

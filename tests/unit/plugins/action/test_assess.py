@@ -17,9 +17,9 @@ import jinja2
 import yaml
 
 from ansible_collections.durable.dbhost.plugins.action import assess as action
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import results
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs import NOW, shipped
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
 

@@ -18,7 +18,7 @@ pytest.importorskip("ansible")
 
 import yaml
 
-from ansible_collections.durable.dbhost.plugins.module_utils import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
 
 ROOT = Path(__file__).resolve().parents[4]
 #: What stands for a host's Python: it answers whatever it is asked.

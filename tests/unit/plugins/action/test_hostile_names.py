@@ -17,20 +17,20 @@ import pytest
 pytest.importorskip("ansible")
 
 from ansible_collections.durable.dbhost.plugins.action import report as action
+from ansible_collections.durable.dbhost.plugins.module_utils import attestations
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import plug_job, plug_verdict
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import attestations
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import BadInput
-from ansible_collections.durable.dbhost.plugins.module_utils.power import rehearsal
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import rehearsal
 from ansible_collections.durable.dbhost.plugins.plugin_utils import output
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.measure.test_plug import (
     JOB as PLUGGED,
 )
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.power.test_rehearsal import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs import look
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.ups.test_rehearsal import (
     JOB,
     judged,
 )
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs import look
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
 
 FORGED = "x\ndb1: durable\r\x1b[2J\x9b1A\u202e\u2028db1: durable\n"
 

@@ -17,7 +17,7 @@ pytest.importorskip("ansible")
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.durable.dbhost.plugins.action import keep_report, managed_mounts
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
 
 

@@ -9,7 +9,11 @@ import json
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
+    ChangeFailed,
+    Result,
+    Unobservable,
+)
 
 #: Transport -> where its disks hang, the name of the SCSI host's driver, and what udev calls the bus.
 PORTS = {

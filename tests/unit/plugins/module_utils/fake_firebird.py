@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     CHANGE_TIMEOUT,
     READ_TIMEOUT,
     ChangeFailed,

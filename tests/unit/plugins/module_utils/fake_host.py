@@ -12,8 +12,9 @@ from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
-from ansible_collections.durable.dbhost.plugins.module_utils import bounds
-from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.host.paths import normal
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     ASK_TIMEOUT,
     CHANGE_TIMEOUT,
     READ_TIMEOUT,
@@ -26,7 +27,6 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     Status,
     Unobservable,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.paths import normal
 
 #: What a path or command says: a text, an exception, or a function that returns or raises one.
 Answer = Union[str, Exception, Callable[[], str]]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import re
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import mariadb_options as options
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import mariadb_words as words
-from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import options
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import versions as words
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     CHANGE_TIMEOUT,
     READ_TIMEOUT,
     ChangeFailed,

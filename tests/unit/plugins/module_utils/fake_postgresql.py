@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
-    postgresql_cluster,
-    postgresql_conf,
-    postgresql_server,
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import (
+    cluster as postgresql_cluster,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import conf as postgresql_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import (
+    server as postgresql_server,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     CHANGE_TIMEOUT,
     READ_TIMEOUT,
     ChangeFailed,

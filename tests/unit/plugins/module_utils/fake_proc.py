@@ -10,7 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import READ_TIMEOUT, Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
+    READ_TIMEOUT,
+    Result,
+    Unobservable,
+)
 
 from .fake_host import STATUS, FakeHost, Tree
 

@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import tests.unit.conftest  # noqa: F401  # pylint: disable=unused-import
-from ansible_collections.durable.dbhost.plugins.module_utils import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import collect as engines
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import storage
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Host
+from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import printable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import render, with_outcomes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_results
-from ansible_collections.durable.dbhost.plugins.module_utils.printable import printable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect as storage
 
 from .runs import NOW, shipped
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Status
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Result, Status
 
 from .fake_host import FakeHost
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Status
-from ansible_collections.durable.dbhost.plugins.module_utils.power import apcupsd
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import HOOK
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import HOOK
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Status
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import apcupsd
 
 from .fake_proc import ProcHost
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import yaml
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import (
+from ansible_collections.durable.dbhost.plugins.module_utils.host.paths import of_databases
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import plan
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs, assess
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     io_scheduler,
     mount_options,
     write_cache,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.paths import of_databases
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import plan
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs, assess
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from .captured import COLLECTION
 from .small_host import SmallHost

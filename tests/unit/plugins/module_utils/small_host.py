@@ -12,8 +12,12 @@ from __future__ import annotations
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, ext4, scheduler_rules
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
+    ChangeFailed,
+    Result,
+    Unobservable,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, ext4, scheduler_rules
 
 from .fake_devices import MAKES, PORTS, ROOT_MOUNT, FakeDisk, FakeLayer, FakeMount, dm, md
 from .fake_host import FakeHost

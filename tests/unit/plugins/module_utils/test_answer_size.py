@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.bounds import size
-from ansible_collections.durable.dbhost.plugins.module_utils.printable import printable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.bounds import size
+from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import printable
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.recordings.capture import replay
-from ansible_collections.durable.dbhost.plugins.module_utils.recordings.recording import dumps, loads
-from ansible_collections.durable.dbhost.plugins.module_utils.recordings.redaction import WITHHELD
+from ansible_collections.durable.dbhost.plugins.module_utils.capture.capture import replay
+from ansible_collections.durable.dbhost.plugins.module_utils.capture.recording import dumps, loads
+from ansible_collections.durable.dbhost.plugins.module_utils.capture.redaction import WITHHELD
 
 from .captured import COLLECTION
 

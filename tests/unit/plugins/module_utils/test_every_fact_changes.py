@@ -13,10 +13,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils import flush
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, scheduler_rules
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import LICENCE
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LICENCE
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
+    cache_rules,
+    flush,
+    scheduler_rules,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from .runs import NOW
 from .small_host import UNITS, BigHost

@@ -14,7 +14,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
 
 from . import hostile_host
 

@@ -9,22 +9,25 @@ import contextlib
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils import flush
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import (
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce import originals
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     cache_rules,
     ext4,
+    flush,
     fstab,
     scheduler_rules,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.caches import CONTROLS, has_volatile_cache
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.disks import Disks
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import io_scheduler as lis
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import mount_options as lmo
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import originals
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import write_cache as lwc
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import io_scheduler as lis
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import mount_options as lmo
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import write_cache as lwc
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import (
+    CONTROLS,
+    has_volatile_cache,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import Disks
 
 from .runs import NOW, attested, enforce, inputs, look, settled, shipped
 from .small_host import BigHost, FakeDisk, FakeMount, SmallHost, dm

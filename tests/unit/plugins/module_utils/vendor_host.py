@@ -8,7 +8,7 @@ from __future__ import annotations
 import configparser
 import io
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     READ_TIMEOUT,
     ChangeFailed,
     Result,

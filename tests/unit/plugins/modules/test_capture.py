@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("ansible")
 
-from ansible_collections.durable.dbhost.plugins.module_utils.recordings.capture import replay
-from ansible_collections.durable.dbhost.plugins.module_utils.recordings.recording import loads
+from ansible_collections.durable.dbhost.plugins.module_utils.capture.capture import replay
+from ansible_collections.durable.dbhost.plugins.module_utils.capture.recording import loads
 from ansible_collections.durable.dbhost.plugins.modules import capture
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
 

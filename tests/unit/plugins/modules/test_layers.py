@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip("ansible")
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import cache_rules, scheduler_rules
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import originals, runner
-from ansible_collections.durable.dbhost.plugins.module_utils.layers.layer import Change
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce import originals, runner
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.change import Change
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, scheduler_rules
 from ansible_collections.durable.dbhost.plugins.modules import io_scheduler, mount_options, write_cache
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_host import FakeHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import BigHost, SmallHost

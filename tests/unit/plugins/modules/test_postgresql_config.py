@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("ansible")
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql_cluster import WORDS
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.engine_rules import FULL, RELAXED
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import WORDS
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import FULL, RELAXED
 from ansible_collections.durable.dbhost.plugins.modules import postgresql_config as module
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_postgresql import (
     CONF,

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("ansible")
 
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import HOOK
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import HOOK
 from ansible_collections.durable.dbhost.plugins.modules import power_config
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.nut_host import (
     SECRET,

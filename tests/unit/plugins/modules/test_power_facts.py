@@ -15,7 +15,7 @@ pytest.importorskip("ansible")
 
 import yaml
 
-from ansible_collections.durable.dbhost.plugins.module_utils.power import conditions
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import conditions
 from ansible_collections.durable.dbhost.plugins.modules import power_facts
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_proc import BOOT_ID
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.power_host import (

@@ -13,11 +13,11 @@ pytest.importorskip("ansible")
 
 import yaml
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Result
-from ansible_collections.durable.dbhost.plugins.module_utils.power import rehearsal
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import rehearsal
 from ansible_collections.durable.dbhost.plugins.modules import shutdown_rehearsal
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.nut_host import NutHost
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.power.test_rehearsal import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.ups.test_rehearsal import (
     JOB,
     ROWS,
     BackHost,

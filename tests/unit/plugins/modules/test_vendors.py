@@ -14,8 +14,8 @@ pytest.importorskip("ansible")
 
 import yaml
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import mssql
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import faircom as faircom_layer
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom_layer
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import observe as mssql
 from ansible_collections.durable.dbhost.plugins.modules import faircom_config, mssql_conf
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.captured import COLLECTION
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.vendor_host import (

@@ -11,20 +11,17 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils import bounds
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
-    firebird,
-    places,
-    postgresql,
-)
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import (
     ENGINES,
     Engines,
     _name_apart,
     collect,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.processes import Processes
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import observe as firebird
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import observe as postgresql
+from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds, process_context
+from ansible_collections.durable.dbhost.plugins.module_utils.host.processes import Processes
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 
 from ..fake_proc import BOOT_ID, DIRECT, MOUNTINFO, OTHER, PRIVATE, RDWR, FakeProcess, ProcHost
 
@@ -451,7 +448,7 @@ def test_the_same_mounts_are_kept_once_and_too_many_not_at_all(monkeypatch: pyte
     host = ProcHost(*(FakeProcess(pid, "/x/mysqld", mountinfo=MOUNTINFO) for pid in (50, 51)))
     host.start(FakeProcess(52, "/x/mysqld", mountinfo=MOUNTINFO * 9))
     monkeypatch.setattr(bounds, "MOUNTS", MOUNTINFO.count("\n") * 2)
-    found, processes = places.Places(host), Processes(host).all
+    found, processes = process_context.Places(host), Processes(host).all
     assert found.of(processes[50]).mounts is found.of(processes[51]).mounts is found.mounts
     with pytest.raises(Unobservable, match="/proc/52/mountinfo: more is mounted"):
         found.of(processes[52])

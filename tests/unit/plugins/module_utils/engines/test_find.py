@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
-    faircom,
-    firebird,
-    mariadb,
-    mssql,
-    postgresql,
-)
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import observe as faircom
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import observe as firebird
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.instance import Instance
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.processes import Processes
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import observe as mariadb
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import observe as mssql
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import observe as postgresql
+from ansible_collections.durable.dbhost.plugins.module_utils.host.processes import Processes
 
 from ..fake_proc import OTHER, FakeProcess, ProcHost
 

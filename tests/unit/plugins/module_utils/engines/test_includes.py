@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
-    databases_conf,
-    firebird_conf,
-    my_cnf,
-    postgresql_conf,
-)
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import render
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import conf as firebird_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import databases_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import my_cnf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import conf as postgresql_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import render
 
 from .texts import Files
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.units import differs, next_words, parse
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.units import differs, next_words, parse
 
 from ..fake_mariadb import MariaHost
 from ..fake_postgresql import BIN, DATA, FakePostgresql

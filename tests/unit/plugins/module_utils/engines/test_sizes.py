@@ -9,15 +9,13 @@ from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
-    ctsrvr,
-    databases_conf,
-    firebird_conf,
-    mssql_conf,
-    my_cnf,
-    postgresql_conf,
-)
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.textfile import LIMIT, Malformed
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import ctsrvr
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import conf as firebird_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import databases_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import my_cnf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import conf as mssql_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import conf as postgresql_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import LIMIT, Malformed
 
 from .texts import Files
 

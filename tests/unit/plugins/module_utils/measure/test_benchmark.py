@@ -13,7 +13,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed, Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
+    ChangeFailed,
+    Result,
+    Unobservable,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import benchmark, fio, plot, variants
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.plausible import doubt

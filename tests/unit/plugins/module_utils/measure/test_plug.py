@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.durable.dbhost.plugins.module_utils.attestations import read as read_attestations
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     daemon,
     plug_host,
@@ -33,9 +34,6 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import MIB, Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.patterns import BLOCK, PATTERNS
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.plug_job import Job, Losses
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.attestations import (
-    read as read_attestations,
-)
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_host import FakeHost
 
 from .test_scratch import device_of

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.durable.dbhost.plugins.module_utils import flush
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.host import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import (
     VERDICTS,
     assess,
     unobserved,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import flush
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..runs import MOUNTS, NOW, PROFILES, attested, enforce, inputs, look, settled, shipped
 from ..small_host import BOOT_ID, BigHost, SmallHost

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.placement import place
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import FULL
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.engine_rules import FULL
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.placement import place
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..runs import NOW, expect_cures, inputs
 from ..small_host import BOOT_ID, FakeMount, SmallHost

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.faircom import (
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom.rules import (
     WRITE_THROUGH,
     writes_through,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..runs import NOW, inputs
 from ..small_host import BOOT_ID, SmallHost

@@ -132,7 +132,7 @@ def test_a_database_that_two_servers_know_is_changed_once() -> None:
 
 def test_where_loss_is_accepted_forced_writes_stay() -> None:
     """Without them Firebird's pages reach the disk in any order: that corrupts, it does not only lose."""
-    from ansible_collections.durable.dbhost.plugins.module_utils.policy.engine_rules import FULL, RELAXED
+    from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import FULL, RELAXED
 
     assert RELAXED["firebird"] == FULL["firebird"]
 

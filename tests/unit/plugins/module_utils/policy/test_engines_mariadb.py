@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import mariadb_words as words
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.layers.mariadb import SETTINGS
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.engine_rules import FULL, RELAXED
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import versions as words
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.apply import SETTINGS
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import FULL, RELAXED
 
 from ..fake_mariadb import MAIN, MariaHost
 from .test_engines import instance, judged

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import mssql
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import rules as mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..runs import NOW, attested, enforce, expect_cures, inputs
 from ..small_host import BOOT_ID, SmallHost

@@ -19,18 +19,18 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect as storage_of
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LICENCE
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import (
     FAIL_ON,
     VERDICTS,
     Inputs,
     assess,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import LICENCE
-from ansible_collections.durable.dbhost.plugins.module_utils.power.look import collect as power_of
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect as storage_of
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import collect as power_of
 
-from ..engines.test_faircom import ALL_ON
-from ..engines.test_firebird_databases import machine
+from ..engines.faircom.test_observe import ALL_ON
+from ..engines.firebird.test_databases import machine
 from ..fake_firebird import FakeDatabase
 from ..fake_mariadb import MARIADB, MYSQL, MariaHost
 from ..fake_postgresql import FakePostgresql

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.durable.dbhost.plugins.module_utils import flush
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import (
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import ENGINES, STEPS, build, changes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     cache_rules,
+    flush,
     fstab,
     mount_units,
     scheduler_rules,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.host import ChangeFailed
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import ENGINES, STEPS, build, changes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
 
 from ..fake_host import Killed
 from ..runs import PROFILES, attested, enforce, look, settled

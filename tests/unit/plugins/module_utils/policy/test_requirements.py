@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.attestations import Attestation
+from ansible_collections.durable.dbhost.plugins.module_utils.attestations import Attestation
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import (
     fua_honoured,
     of_disk,
@@ -20,6 +18,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements
     of_neighbours,
     vouches,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..runs import NOW, attested, look, shipped
 from ..small_host import BigHost, FakeDisk, FakeMount, SmallHost, md

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts import scheduler_rules
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import scheduling
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import BadInput, Profile, choose
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.scheduling import wanted_scheduler
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput, Profile, choose
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..runs import NOW, OWN, enforce, look, settled, shipped
 from ..small_host import BigHost, SmallHost

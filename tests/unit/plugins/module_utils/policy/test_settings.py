@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import build, changes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import (
     Setting,
     of_disk,
     of_layers,
     of_mount,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..runs import NOW, attested, enforce, look, shipped
 from ..small_host import BigHost, FakeDisk, FakeMount, SmallHost

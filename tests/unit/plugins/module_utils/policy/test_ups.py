@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LICENCE as PATH
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import ups
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.guard import Licence, is_wider, why_kept
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS, nothing_known
-from ansible_collections.durable.dbhost.plugins.module_utils.power.guard.paths import LICENCE as PATH
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..runs import NOW, attested, enforce, expect_cures, inputs, settled
 from ..small_host import BOOT_ID, BigHost, FakeMount, SmallHost

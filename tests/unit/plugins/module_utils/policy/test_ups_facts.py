@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import collect as storage
-from ansible_collections.durable.dbhost.plugins.module_utils.layers import power as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS
-from ansible_collections.durable.dbhost.plugins.module_utils.power.conditions import NAMES
-from ansible_collections.durable.dbhost.plugins.module_utils.power.look import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect as storage
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import apply as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.conditions import NAMES
 
 from ..power_host import PowerHost, nut_27, nut_28, with_apcupsd
 from ..runs import NOW, inputs, settled

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.profiles import BadInput
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups_inputs import KEYS, Asked, read
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 
 LINE = {"system": "rack@localhost", "power_value": 1, "user": "upsmon", "type": "primary"}
 

@@ -1,0 +1,149 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What people vouch for, because no machine can see it; each word expires."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from .host.printable import is_plain, line
+from .profiles import BadInput
+
+#: Claim -> the longest that one attestation of it may last, in days.
+CLAIMS = {
+    "power_loss_protection": 1096,
+    "host_honours_flush": 366,
+    "host_honours_fua": 366,
+    "virtual_host_power": 366,
+    "ups_rehearsed": 184,
+    "plug_pulled": 366,
+    "test_ups": 31,
+}
+#: Claims that one disk can keep and its neighbour break.
+_OF_A_DISK = ("power_loss_protection",)
+_FIELDS = ("claim", "target", "by", "reason", "expires")
+#: The target of a claim about the whole machine, rather than one disk's id.
+HOST = "host"
+#: The line above attestations that are written for a host's variables.
+HEAD = "durable_attestations_host:"
+
+
+class Attestation(NamedTuple):
+    """One person's word: `claim` about `target` (`host`, or a disk's id), until `expires`."""
+
+    claim: str
+    target: str
+    by: str
+    reason: str
+    expires: str
+
+    @property
+    def sentence(self) -> str:
+        """Return it in words, for the report."""
+        return f"{self.claim}, attested by {self.by} until {self.expires}: {self.reason}"
+
+
+class Read(NamedTuple):
+    """The attestations of a host: those in force, and {where it is written: one that has expired and that
+    nobody has renewed}."""
+
+    words: list[Attestation]
+    expired: dict[str, Attestation]
+
+
+def read(variables: dict[str, Any], today: str) -> Read:
+    """Return the attestations of a host, of {name of the variable: its list}. `today` is an ISO 8601 date.
+
+    Raises BadInput for one that is malformed. One that has expired counts as none: what rests on it waits
+    until somebody has looked, and the host is made safer all the same.
+    """
+    if not isinstance(variables, dict):
+        raise BadInput(f"attestations: seen {variables!r}; wanted {{variable: its list}}")
+    found: dict[str, Attestation] = {}
+    for name, entries in variables.items():
+        if entries is not None and not isinstance(entries, (list, tuple)):
+            raise BadInput(f"{name}: seen {entries!r}; wanted a list")
+        for index, entry in enumerate(entries or ()):
+            where = f"{name}[{index}]"
+            found[where] = _read(where, entry, today)
+    words = [word for word in found.values() if word.expires >= today]
+    about = {(word.claim, word.target) for word in words}
+    over = {where: word for where, word in found.items() if word.expires < today}
+    return Read(
+        words, {where: word for where, word in over.items() if (word.claim, word.target) not in about}
+    )
+
+
+def find(attestations: list[Attestation], claims: tuple[str, ...], disk: str | None) -> Attestation | None:
+    """Return the attestation of any of the claims, for a disk (by id) or its whole host, that lasts longest."""
+    targets = (HOST, disk)
+    found = [word for word in attestations if word.claim in claims and word.target in targets]
+    return max(found, key=lambda word: word.expires, default=None)
+
+
+def written(claim: str, by: str, reason: str, begin: datetime.date) -> Iterator[str]:
+    """Yield the YAML of an attestation about a host, for people to copy. Raises BadInput for what is not plain.
+
+    `reason` names what is on the host: whatever it says, Ansible is not to evaluate it.
+    """
+    expect_plain((by, reason))
+    yield f"  - claim: {claim}"
+    yield f'    target: "{HOST}"'
+    # A JSON string is a YAML string.
+    yield f"    by: {json.dumps(by)}"
+    yield f"    reason: !unsafe {json.dumps(reason)}"
+    yield f'    expires: "{begin + datetime.timedelta(days=CLAIMS[claim])}"'
+
+
+def expect_plain(names: Iterable[str]) -> None:
+    """Raise BadInput for a text that would be more than text in a file of variables."""
+    for name in names:
+        if not is_plain(name):
+            raise BadInput(
+                f"{line(name)}: seen control characters, or what Ansible evaluates, in a name; wanted a plain one:"
+                " an attestation of it is written for people to copy; rename it, then run again"
+            )
+
+
+def _read(where: str, entry: Any, today: str) -> Attestation:
+    if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
+        raise BadInput(f"{where}: seen {entry!r}; wanted exactly {', '.join(_FIELDS)}")
+    if isinstance(entry["expires"], datetime.date):
+        raise BadInput(
+            f"{where}: expires: seen an unquoted date ({entry['expires']});"
+            f' wanted text; write expires: "{entry["expires"]}", in quotes'
+        )
+    for field in _FIELDS:
+        if not isinstance(entry[field], str) or not entry[field].strip():
+            raise BadInput(f"{where}: {field}: seen {entry[field]!r}; wanted text")
+    found = Attestation(**{field: str(entry[field]) for field in _FIELDS})
+    if found.claim not in CLAIMS:
+        raise BadInput(f"{where}: claim: seen {found.claim!r}; wanted one of {', '.join(CLAIMS)}")
+    if found.claim in _OF_A_DISK and found.target == HOST:
+        raise BadInput(
+            f"{where}: {found.claim}: seen target {HOST!r}; wanted a disk's id: each disk has its own;"
+            " make audit, or the facts, name the ids"
+        )
+    _check_expiry(where, found, today)
+    return found
+
+
+def _check_expiry(where: str, found: Attestation, today: str) -> None:
+    try:
+        end = datetime.date.fromisoformat(found.expires)
+    except ValueError:
+        end = None
+    # In that one spelling dates compare as their texts do.
+    if end is None or end.isoformat() != found.expires:
+        raise BadInput(f'{where}: expires: seen {found.expires!r}; wanted "YYYY-MM-DD"')
+    now = datetime.date.fromisoformat(today)
+    latest = now + datetime.timedelta(days=CLAIMS[found.claim])
+    if end > latest:
+        raise BadInput(
+            f"{where}: {found.claim} may last {CLAIMS[found.claim]} days at the most: seen"
+            f" {found.expires}, wanted {latest} or sooner"
+        )

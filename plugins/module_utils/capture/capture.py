@@ -1,0 +1,106 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Packs what the facts read on a host into a recording that can be shown to others and replayed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..host.seam import Host, Unobservable
+from ..storage.collect import collect
+from .recording import SCHEMA, Recording, RecordingHost, ReplayHost
+from .redaction import Redactor, redactor
+
+#: What is recorded, by the name of its module.
+COMMAND = "storage_facts"
+
+
+def capture(host: Host, now: str, paths: Iterable[str] = ()) -> Recording:
+    """Return the redacted recording of what the facts read on a host; `paths` as for `collect`.
+
+    A host whose facts cannot be taken is recorded up to that point, and `failed` says where it
+    was. `differs` names the facts that a replay gives otherwise than the host did.
+    """
+    asked = tuple(paths)
+    recorder = RecordingHost(host)
+    live, failed = _attempt(recorder, now, asked)
+    recording = {
+        "schema": SCHEMA,
+        "command": [COMMAND, *asked],
+        "kernel": _optional(host, "/proc/sys/kernel/osrelease"),
+        "release": _release(host),
+        "taken": now[:10],
+        "calls": recorder.calls,
+    }
+    names = filter(None, [_optional(host, "/proc/sys/kernel/hostname"), _optional(host, "/etc/hostname")])
+    made, redacted = redactor(recording, names)
+    again, failed_again = _attempt(ReplayHost(redacted), now, redacted["command"][1:])
+    redacted["failed"] = failed
+    redacted["differs"] = sorted(differences(live, again, made))
+    if failed != failed_again:
+        redacted["differs"].append(f"the replay failed: {failed_again}")
+    return redacted
+
+
+def replay(recording: Recording, now: str, lenient: bool = False) -> dict[str, Any]:
+    """Return the facts of a recorded host. Raises what `collect` raised there, and NotRecorded."""
+    return collect(ReplayHost(recording, lenient), now, recording["command"][1:])
+
+
+def differences(live: Any, again: Any, redactor: Redactor, where: str = "") -> Iterator[str]:
+    """Yield where facts of a replay are not those of the host, stand-ins aside."""
+    if isinstance(live, dict) and isinstance(again, dict):
+        renamed = {_key(key, again, redactor): value for key, value in live.items()}
+        for key in {*renamed, *again}:
+            yield from differences(renamed.get(key), again.get(key), redactor, f"{where}.{key}".lstrip("."))
+    elif isinstance(live, list) and isinstance(again, list) and len(live) == len(again):
+        for number, pair in enumerate(zip(live, again)):
+            yield from differences(*pair, redactor, f"{where}.{number}")
+    elif live != again and not (isinstance(live, str) and _became(live, again, redactor)):
+        yield where
+
+
+def _became(live: str, again: Any, redactor: Redactor) -> bool:
+    return again == redactor.names.text(live) or again in redactor.stands_for(live)
+
+
+def _key(key: str, again: dict[str, Any], redactor: Redactor) -> str:
+    return key if key in again else redactor.names.text(key)
+
+
+def _attempt(host: Host, now: str, paths: Iterable[str]) -> tuple[dict[str, Any], str | None]:
+    """Return the facts and None, or nothing and what went wrong.
+
+    A capture is wanted most of all where the facts fail, so nothing is let through. Of an error
+    that nobody foresaw only its kind and place are told: its message can hold anything.
+    """
+    try:
+        return collect(host, now, paths), None
+    except Unobservable:
+        return {}, "Unobservable"
+    except Exception as error:
+        return {}, f"{type(error).__name__} at {_place(error)}"
+
+
+def _place(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    return f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else "?"
+
+
+def _release(host: Host) -> str | None:
+    text = _optional(host, "/etc/os-release") or ""
+    found = re.search(r'^PRETTY_NAME="?([^"\n]*)"?$', text, re.M)
+    return found[1] if found else None
+
+
+def _optional(host: Host, path: str) -> str | None:
+    try:
+        return host.read(path).strip()
+    except Unobservable:
+        return None

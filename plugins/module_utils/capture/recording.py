@@ -1,0 +1,275 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host answered, call by call: taken down from one host, and answered again without it."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from ..host import bounds, json_text
+from ..host.seam import (
+    ASK_TIMEOUT,
+    CHANGE_TIMEOUT,
+    READ_TIMEOUT,
+    Host,
+    Located,
+    Part,
+    Result,
+    Status,
+    Unobservable,
+)
+
+#: The version of the format. A recording of another one is refused.
+SCHEMA = 1
+#: The calls of the seam that only look.
+CALLS = (
+    "exists",
+    "is_block_device",
+    "link",
+    "linked_directories",
+    "locate",
+    "mode",
+    "names",
+    "read",
+    "resolve",
+    "run",
+)
+
+#: A recording is plain JSON; its form is in docs/capture.md.
+Recording = dict[str, Any]
+_Answer = TypeVar("_Answer")
+
+
+class NotRecorded(Exception):
+    """A replay was asked for what its recording does not hold. It is not Unobservable, so that
+    nothing takes it for a fact about the host."""
+
+
+class LooksOnly(Exception):
+    """Something tried to change a host through an object that only looks."""
+
+
+class _LooksOnly(Host):
+    """A host that refuses every change.
+
+    Daemons are not asked, and no file of others is read: what is recorded asks kernel and devices alone,
+    and where databases' paths lead. A recording has no place for anything else.
+    """
+
+    def user(self) -> int:
+        raise NotRecorded("user")
+
+    def ask(
+        self,
+        address: str,
+        port: int,
+        questions: Sequence[bytes],
+        is_whole: Callable[[bytearray], bool],
+        timeout: float = ASK_TIMEOUT,
+    ) -> list[bytes]:
+        raise NotRecorded(f"ask {address} port {port}")
+
+    def way(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> dict[str, Status]:
+        raise NotRecorded(f"way {path}")
+
+    def read_part(
+        self,
+        path: str,
+        root: str = "",
+        limit: int = bounds.SAID,
+        at_end: bool = False,
+        flush: bool = False,
+        timeout: float = READ_TIMEOUT,
+    ) -> Part | None:
+        raise NotRecorded(f"read_part {path}")
+
+    def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
+        raise NotRecorded(f"list_names {path}")
+
+    def find_files(
+        self,
+        path: str,
+        root: str = "",
+        most: int = bounds.FOUND,
+        depth: int = 1,
+        smallest: int = 0,
+        ending: str = "",
+        timeout: float = READ_TIMEOUT,
+    ) -> list[str]:
+        raise NotRecorded(f"find_files {path}")
+
+    def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
+        raise LooksOnly(f"sync {path}")
+
+    def change(
+        self,
+        argv: list[str],
+        timeout: float = CHANGE_TIMEOUT,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        raise LooksOnly(f"run {' '.join(argv)}")
+
+    def write_attribute(self, path: str, value: str) -> None:
+        raise LooksOnly(f"write {value!r} to {path}")
+
+    def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
+        raise LooksOnly(f"write {path}")
+
+    def remove_file(self, path: str, owner: int = 0) -> None:
+        raise LooksOnly(f"remove {path}")
+
+
+class RecordingHost(_LooksOnly):
+    """Passes every question on to another host and keeps the last answer to each in `calls`."""
+
+    def __init__(self, inner: Host) -> None:
+        self._inner = inner
+        self.calls: dict[str, dict[str, Any]] = {call: {} for call in CALLS}
+
+    def read(self, path: str) -> str:
+        return self._keep("read", path, lambda: self._inner.read(path))
+
+    def names(self, path: str) -> list[str]:
+        return self._keep("names", path, lambda: self._inner.names(path))
+
+    def exists(self, path: str) -> bool:
+        return self._keep("exists", path, lambda: self._inner.exists(path))
+
+    def mode(self, path: str) -> int:
+        return self._keep("mode", path, lambda: self._inner.mode(path))
+
+    def resolve(self, path: str) -> str:
+        return self._keep("resolve", path, lambda: self._inner.resolve(path))
+
+    def link(self, path: str) -> str:
+        return self._keep("link", path, lambda: self._inner.link(path))
+
+    def is_block_device(self, path: str) -> bool:
+        return self._keep("is_block_device", path, lambda: self._inner.is_block_device(path))
+
+    def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
+        self._inner.until = self.until
+        return self._keep("run", json.dumps(argv), lambda: self._inner.run(argv, timeout))
+
+    def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
+        found: list[Located] = []
+
+        def ask() -> list[Any]:
+            found.append(self._inner.locate(path, root, timeout))
+            status = found[0].status
+            return [found[0].path, status.mode if status else None]
+
+        self._inner.until = self.until
+        self._keep("locate", root + path, ask)
+        return found[0]
+
+    def linked_directories(
+        self, path: str, most: int = bounds.FOUND, timeout: float = READ_TIMEOUT
+    ) -> list[str]:
+        self._inner.until = self.until
+        return self._keep(
+            "linked_directories", path, lambda: self._inner.linked_directories(path, most, timeout)
+        )
+
+    def _keep(self, call: str, key: str, ask: Callable[[], _Answer]) -> _Answer:
+        # The last, because some disks answer only the second time. They are asked in threads, and
+        # storing one key in a dict is one step for all of them.
+        try:
+            answer = ask()
+        except Unobservable as error:
+            self.calls[call][key] = {"error": str(error)}
+            raise
+        self.calls[call][key] = list(answer) if isinstance(answer, Result) else answer
+        return answer
+
+
+class ReplayHost(_LooksOnly):
+    """Answers from a recording.
+
+    What was not recorded raises NotRecorded. For a recording of another release, which asked other
+    questions, `lenient` takes it for something that is not there.
+    """
+
+    def __init__(self, recording: Recording, lenient: bool = False) -> None:
+        self._calls = recording["calls"]
+        self._lenient = lenient
+
+    def read(self, path: str) -> str:
+        return str(self._answer("read", path))
+
+    def names(self, path: str) -> list[str]:
+        return list(self._answer("names", path))
+
+    def exists(self, path: str) -> bool:
+        return bool(self._answer("exists", path, False))
+
+    def mode(self, path: str) -> int:
+        return int(self._answer("mode", path))
+
+    def resolve(self, path: str) -> str:
+        return str(self._answer("resolve", path, path))
+
+    def link(self, path: str) -> str:
+        return str(self._answer("link", path))
+
+    def is_block_device(self, path: str) -> bool:
+        return bool(self._answer("is_block_device", path, False))
+
+    def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
+        return Result(*self._answer("run", json.dumps(argv)))
+
+    def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
+        before = ["test", "-e", path]
+        if json.dumps(before) in self._calls.get("run", {}):
+            # Recordings of earlier versions: a command looked, and then the kernel knew the way.
+            self.run(before)
+            there = self.exists(path)
+            return Located(self.resolve(path) if there else path, _status(stat.S_IFDIR if there else None))
+        where, mode = self._answer("locate", root + path, [path, None])
+        return Located(where, _status(mode))
+
+    def linked_directories(
+        self, path: str, most: int = bounds.FOUND, timeout: float = READ_TIMEOUT
+    ) -> list[str]:
+        before = ["find", path, "-mindepth", "1", "-maxdepth", "1", "-type", "l", "-xtype", "d", "-print0"]
+        if json.dumps(before) in self._calls.get("run", {}):
+            found = self.run(before)
+            if found.rc != 0:
+                raise Unobservable(" ".join(found.stderr.split()))
+            return list(dict.fromkeys(map(self.resolve, sorted(found.stdout.split("\0")[:-1]))))
+        return list(self._answer("linked_directories", path, []))
+
+    def _answer(self, call: str, key: str, default: Any = None) -> Any:
+        """Return what was recorded. `default` is what a lenient replay says without raising."""
+        answers = self._calls.get(call, {})
+        if key in answers:
+            answer = answers[key]
+            if isinstance(answer, dict):
+                raise Unobservable(answer["error"])
+            return answer
+        if not self._lenient:
+            raise NotRecorded(f"{call} {key}: the recording does not hold it; capture this host anew")
+        if default is None:
+            raise Unobservable(f"{key}: not in the recording")
+        return default
+
+
+def _status(mode: int | None) -> Status | None:
+    return Status(0, 0, 0, 0, mode) if mode is not None else None
+
+
+def dumps(recording: Recording) -> str:
+    """Return a recording as ASCII text, the same for the same recording."""
+    return json.dumps(recording, indent=1, sort_keys=True) + "\n"
+
+
+def loads(text: str) -> Recording:
+    """Return the recording in a text. Raises ValueError when it is none, or of another schema."""
+    recording = json_text.loads(text)
+    if not isinstance(recording, dict) or recording.get("schema") != SCHEMA:
+        raise ValueError(f"not a recording of schema {SCHEMA}")
+    return recording

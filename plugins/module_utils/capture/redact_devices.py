@@ -1,0 +1,195 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a capture keeps of udev's database and rules, and of what tools say of devices. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from ..host import json_text
+from ..storage import ext4
+from ..storage.cache_rules import HEADER as CACHE_HEADER
+from ..storage.caches import CONTROLS, DISABLED, ENABLED
+from ..storage.scheduler_rules import HEADER as SCHEDULER_HEADER
+from .identities import Identities
+from .redact_mounts import options
+
+#: udev properties that are words or numbers of the kernel's or of udev's own.
+PLAIN_PROPERTIES = frozenset(
+    "DEVNAME DEVTYPE DM_LV_LAYER DM_SUSPENDED ID_ATA ID_ATA_FEATURE_SET_AAM ID_ATA_ROTATION_RATE_RPM ID_ATA_SATA"
+    " ID_ATA_WRITE_CACHE ID_ATA_WRITE_CACHE_ENABLED ID_BUS ID_CDROM ID_DRIVE_FLASH_SD ID_FS_TYPE ID_FS_USAGE"
+    " ID_FS_VERSION ID_PART_ENTRY_NUMBER ID_PART_ENTRY_SCHEME ID_PART_TABLE_TYPE ID_SCSI ID_TYPE ID_USB_DRIVER"
+    " ID_USB_INTERFACE_NUM ID_USB_TYPE MAJOR MD_DEVICES MD_LEVEL MD_METADATA MINOR NVME_TRTYPE PARTN SUBSYSTEM"
+    " DM_MULTIPATH_DEVICE_PATH DM_TYPE ID_NVME SCSI_TPGS SCSI_TYPE".split()
+)
+#: udev properties that people or makers chose, and that name no single device.
+NAME_PROPERTIES = frozenset(
+    "DM_LV_NAME DM_NAME DM_VG_NAME ID_FS_LABEL ID_MODEL ID_REVISION ID_USB_MODEL ID_USB_VENDOR ID_VENDOR MD_DEVNAME"
+    " SCSI_MODEL SCSI_VENDOR".split()
+)
+#: udev properties that name one device or file system.
+IDENTITY_PROPERTIES = frozenset(
+    "DM_SERIAL DM_WWN ID_FS_UUID ID_FS_UUID_SUB ID_PART_ENTRY_UUID ID_PART_TABLE_UUID ID_SCSI_SERIAL ID_SERIAL"
+    " ID_SERIAL_SHORT ID_WWN ID_WWN_VENDOR_EXTENSION ID_WWN_WITH_EXTENSION MD_UUID SCSI_IDENT_SERIAL".split()
+)
+#: Links to the disks of a cloud's machine by their place; what follows a last name is one's own.
+_CLOUD_LINK = re.compile(
+    r"(/dev/disk/(?:cloud|azure)/(?:azure_)?(?:(?:os|root|resource)(?:-part\d+)?"
+    r"|(?:data|local|scsi\d|datadisks)/(?:by-lun/|by-index/)?(?:lun)?\d+(?:-part\d+)?|(?:data|local)/by-[a-z]+/))(.*)"
+)
+_PLAIN = re.compile(r"[\w .,:;/+@-]*")
+
+_TABLE = re.compile(r"(?P<name>.*)(?P<place>: \d+ \d+ )(?P<target>[a-z0-9_-]+)(?: (?P<arguments>.*))?")
+#: Targets whose arguments hold nothing but devices and numbers. crypt's hold a key.
+_OPEN_TARGETS = ("linear", "striped", "raid", "mirror", "zero", "error")
+_ARGUMENT = re.compile(r"[a-z0-9_]{1,20}|\d+:\d+|-")
+#: Fields of `nvme id-ctrl` that are about the sort of controller.
+_NVME_FIELDS = ("cntrltype", "fuses", "mdts", "nn", "oacs", "oncs", "sgls", "ver", "vid", "vwc")
+
+_TUNED = ("elevator", "include", "readahead", "type")
+
+#: What one of our rules does beyond naming its device.
+_ACTIONS = frozenset(
+    action
+    for control in CONTROLS.values()
+    for state in (ENABLED, DISABLED)
+    for rule in control.rules(state)
+    for action in rule
+)
+_SCHEDULING = re.compile(r'ATTR\{queue/[a-z_]+\}="[\w-]+"')
+_RULE = re.compile(
+    r'(ACTION=="add\|change", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", ENV\{[A-Z_]+\}==")([^"]*)(")((?:, .*)?)'
+)
+_RULE_COMMENT = re.compile(r"(# (wwn|nvme|serial|dm|md):)(\S+)((?: [\w=. -]+)?)")
+_HEADER_LINES = frozenset(f"{CACHE_HEADER}\n{SCHEDULER_HEADER}".split("\n"))
+_NOT_OURS = "# another line"
+#: Does nothing, and is no comment: nothing of ours counts beside it.
+_ACTS = 'LABEL="another_line"'
+
+
+def records(text: str) -> list[dict[str, str]]:
+    """Return the properties of each block device in `udevadm info --export-db`."""
+    found = []
+    for record in text.split("\n\n"):
+        lines = (line for line in record.split("\n") if line.startswith("E: "))
+        properties = dict(line[3:].partition("=")[::2] for line in lines)
+        if properties.get("SUBSYSTEM") == "block" and "DEVNAME" in properties:
+            found.append(properties)
+    return found
+
+
+def database(text: str, names: Identities) -> str:
+    """Return the block devices of `udevadm info --export-db`, with the properties that are known."""
+    return "\n".join(_record(properties, names) for properties in records(text))
+
+
+def _record(properties: dict[str, str], names: Identities) -> str:
+    kept = ((key, property_value(key, value, names)) for key, value in properties.items())
+    return "".join(f"E: {key}={value}\n" for key, value in kept if value is not None)
+
+
+def property_value(key: str, value: str, names: Identities) -> str | None:
+    """Return a property with stand-ins, or None for one that is not kept."""
+    if key in PLAIN_PROPERTIES:
+        return value if _PLAIN.fullmatch(value) else names.of(value)
+    if key in NAME_PROPERTIES:
+        return names.scrub(value)
+    if key in IDENTITY_PROPERTIES:
+        return names.identity(value)
+    special = {"DM_UUID": names.mapped, "MD_NAME": names.array, "ID_PATH": names.path}
+    if key == "DEVLINKS":
+        return " ".join(filter(None, (_link(link, names) for link in value.split(" "))))
+    return special[key](value) if key in special else None
+
+
+def _link(path: str, names: Identities) -> str:
+    """Return a link of those that tell what a disk is, '' for another."""
+    if path.startswith("/dev/disk/by-id/"):
+        return names.text(path)
+    found = _CLOUD_LINK.fullmatch(path)
+    return f"{found[1]}{names.of(found[2])}" if found else ""
+
+
+def rules(text: str, names: Identities) -> str:
+    """Return one of our rule files with stand-ins; of a line that is not ours that it is there."""
+    return "\n".join(_rule_line(line, names) for line in text.split("\n"))
+
+
+def _rule_line(line: str, names: Identities) -> str:
+    if line in _HEADER_LINES:
+        return line
+    comment = _RULE_COMMENT.fullmatch(line)
+    if comment:
+        return f"{comment[1]}{_device(comment[2], comment[3], names)}{comment[4]}"
+    rule = _RULE.fullmatch(line)
+    if rule and all(word in _ACTIONS or _SCHEDULING.fullmatch(word) for word in rule[4].split(", ")[1:]):
+        return f"{rule[1]}{_device('dm' if 'DM_UUID' in rule[1] else '', rule[2], names)}{rule[3]}{rule[4]}"
+    return _NOT_OURS if line.startswith("#") else _ACTS
+
+
+def _device(kind: str, value: str, names: Identities) -> str:
+    return names.mapped(value) if kind == "dm" else names.identity(value)
+
+
+def superblock(text: str, names: Identities) -> str:
+    """Return a superblock with nothing but features and options."""
+    try:
+        raw = ext4.as_bytes(text)
+    except ValueError:
+        return ""
+    kept = bytearray(ext4.SIZE)
+    for field in ext4.MEANING:
+        kept[field] = raw[field]
+    said = raw[ext4.MOUNT_OPTIONS].partition(b"\0")[0].decode("utf-8", "surrogateescape")
+    room = ext4.MOUNT_OPTIONS.stop - ext4.MOUNT_OPTIONS.start
+    redacted = options(said, names).encode("utf-8", "surrogateescape")[:room]
+    kept[ext4.MOUNT_OPTIONS] = redacted.ljust(room, b"\0")
+    return ext4.shown(bytes(kept))
+
+
+def table(text: str, names: Identities) -> str:
+    """Return `dmsetup table` without keys: arguments only of targets that have none."""
+    return "\n".join(_table_line(line, names) for line in text.split("\n"))
+
+
+def _table_line(line: str, names: Identities) -> str:
+    found = _TABLE.fullmatch(line)
+    if not found:
+        return ""
+    start = f"{names.scrub(found['name'])}{found['place']}{found['target']}"
+    if found["arguments"] is None or found["target"] not in _OPEN_TARGETS:
+        return start
+    words = (word if _ARGUMENT.fullmatch(word) else names.of(word) for word in found["arguments"].split(" "))
+    return f"{start} {' '.join(words)}"
+
+
+def nvme_identity(text: str, _names: Identities) -> str:
+    """Return `nvme id-ctrl --output-format=json` without names and numbers of the one device."""
+    try:
+        fields = json_text.loads(text)
+    except ValueError:
+        return ""
+    if not isinstance(fields, dict):
+        return ""
+    return json.dumps({key: fields[key] for key in _NVME_FIELDS if isinstance(fields.get(key), int)})
+
+
+def settings(text: str, names: Identities) -> str:
+    """Return of a TuneD profile what it includes and what it sets for disks."""
+    kept = []
+    for line in text.split("\n"):
+        key, equals, value = line.partition("=")
+        if re.fullmatch(r"\[[\w.-]+\]\s*", line):
+            kept.append(names.scrub(line.strip()))
+        elif equals and key.strip() in _TUNED:
+            kept.append(f"{key.strip()}={names.scrub(value.strip())}")
+    return "\n".join([*kept, ""])
+
+
+def lines(pattern: str, text: str, names: Identities) -> str:
+    """Return the lines of a text that are of a known form, with stand-ins."""
+    return "".join(
+        f"{names.text(line)}\n" for line in text.split("\n") if line and re.fullmatch(pattern, line)
+    )

@@ -1,0 +1,239 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a capture keeps of mount tables, fstab, mount units and the kernel's command line. Pure.
+
+Only what is known to be harmless is kept as it is. The rest is dropped, or becomes a stand-in of
+the same shape, so that a parser still sees a line of the same form.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..storage import boot_loader as boot_loader_file
+from ..storage import fstab as fstab_file
+from ..storage import known_options
+from ..storage.shown_options import HIDDEN, KEYS, OPTIONS, PATHS, PLAIN, PRIVATE, is_flag
+from .identities import Identities
+
+FSTYPES = frozenset(
+    "9p auto bcachefs bpf btrfs ceph cgroup cgroup2 cifs configfs debugfs devpts devtmpfs efivarfs erofs exfat"
+    " ext2 ext3 ext4 f2fs fuse fuseblk fusectl gfs2 glusterfs hugetlbfs iso9660 jfs lustre mqueue nfs nfs4 none"
+    " nsfs ntfs ntfs3 ocfs2 overlay proc pstore ramfs reiserfs securityfs selinuxfs smb3 squashfs swap sysfs tmpfs"
+    " tracefs udf vfat virtiofs xfs zfs".split()
+)
+#: What a mount without a device is called in the mount table.
+SOURCES = frozenset("none udev dev run shm systemd-1 cgroup cgroup2 rootfs host sys nodev".split())
+
+#: What the kernel itself prints as an option is a word of its own.
+_KERNEL_TYPE = re.compile(r"[a-z][a-z0-9_]{0,30}")
+_KERNEL_FLAG = re.compile(r"[a-z][a-z0-9_.]{0,30}")
+_PROPAGATION = re.compile(r"(?:shared|master|propagate_from):\d+|unbindable")
+_SPACED = re.compile(r"([ \t]+)")
+_UNIT_KEYS = ("Options", "SloppyOptions", "Type", "What", "Where")
+_OURS = "# Managed by durable.dbhost"
+
+
+def mountinfo(text: str, names: Identities) -> str:
+    """Return /proc/self/mountinfo with stand-ins."""
+    return "\n".join(_mountinfo_line(line, names) for line in text.split("\n"))
+
+
+def _mountinfo_line(line: str, names: Identities) -> str:
+    left, dash, right = line.partition(" - ")
+    before, after = left.split(" "), right.split(" ")
+    if not dash or len(before) < 6 or len(after) < 3:
+        return names.of(line)
+    number, parent, device, root, target, flags, *tags = before
+    fstype, source, super_flags, *rest = after
+    words = [
+        *(_number(word, names) for word in (number, parent, device)),
+        *(names.text(root), names.text(target), options(flags, names, True)),
+        *(tag for tag in tags if _PROPAGATION.fullmatch(tag)),
+        *(
+            "-",
+            fstype if _KERNEL_TYPE.fullmatch(fstype) else _fstype(fstype, names),
+            _source(source, fstype, names),
+            options(super_flags, names, True),
+        ),
+        *(names.of(word) for word in rest),
+    ]
+    return " ".join(words)
+
+
+def fstab(text: str, names: Identities) -> str:
+    """Return fstab, or a table of its form, with stand-ins. Of comments only our mark is kept."""
+    return "\n".join(_fstab_line(line, names) for line in text.split("\n"))
+
+
+def _fstab_line(line: str, names: Identities) -> str:
+    if line.startswith(fstab_file.MARK):
+        return fstab_file.MARK
+    words = _SPACED.split(line)
+    first = 0 if words[0] else 2
+    fields = words[first::2]
+    if fields and fields[0].startswith("#"):
+        return "".join([*words[:first], "#"])
+    if len(fields) > 6 and fields[6].startswith("#"):
+        return _fstab_line("".join(words[: first + 12]), names) + "#"
+    kept = [_FIELDS[min(place, len(_FIELDS) - 1)](field, fields, names) for place, field in enumerate(fields)]
+    words[first::2] = kept
+    return "".join(words)
+
+
+def _spec(field: str, fields: list[str], names: Identities) -> str:
+    tag, equals, value = fstab_file.unquoted(field).partition("=")
+    quote = field[-1] if field != fstab_file.unquoted(field) else ""
+    if equals and tag in ("UUID", "PARTUUID"):
+        return f"{tag}={quote}{names.of(value)}{quote}"
+    if equals and tag in ("LABEL", "PARTLABEL"):
+        return f"{tag}={quote}{names.scrub(value)}{quote}"
+    if equals and tag == "ID":
+        return f"ID={names.link('by-id', value)}"
+    return _source(field, fields[2] if len(fields) > 2 else "", names)
+
+
+def _target(field: str, _fields: list[str], names: Identities) -> str:
+    return names.text(field) if field.startswith("/") or field in ("none", "swap") else names.of(field)
+
+
+def _fstypes(field: str, _fields: list[str], names: Identities) -> str:
+    return ",".join(_fstype(word, names) for word in field.split(","))
+
+
+def _options(field: str, _fields: list[str], names: Identities) -> str:
+    return options(field, names)
+
+
+def _digits(field: str, _fields: list[str], names: Identities) -> str:
+    return field if re.fullmatch("[0-9]{1,3}", field) else names.of(field)
+
+
+def _beyond(field: str, _fields: list[str], names: Identities) -> str:
+    return names.of(field)
+
+
+#: What is done with each field of an fstab line; the last stands for all that follow.
+_FIELDS = (_spec, _target, _fstypes, _options, _digits, _digits, _beyond)
+
+
+def options(text: str, names: Identities, by_kernel: bool = False) -> str:
+    """Return mount options, without all values, and in fstab all flags, that are not known."""
+    return ",".join(option(word, names, by_kernel) for word in text.split(","))
+
+
+def option(word: str, names: Identities, by_kernel: bool = False) -> str:
+    """Return one mount option. Of a password not even the length is shown."""
+    key, equals, value = word.partition("=")
+    known = by_kernel and _KERNEL_FLAG.fullmatch(key)
+    if not equals:
+        return word if known or not word or is_flag(key) else _hidden(key)
+    if (key in KEYS and PLAIN.fullmatch(value)) or (known and re.fullmatch(r"\d{1,7}", value)):
+        return word
+    if key in PATHS:
+        return f"{key}={names.text(value)}"
+    shown = key if known or key in PRIVATE or key in OPTIONS else _hidden(key)
+    return f"{shown}={HIDDEN}"
+
+
+def _hidden(key: str) -> str:
+    """Return a stand-in for an option's name; one for programs alone stays one that no file system sees."""
+    return (
+        f"{known_options.FOR_PROGRAMS[0]}{HIDDEN}" if key.startswith(known_options.FOR_PROGRAMS) else HIDDEN
+    )
+
+
+def option_lines(text: str, names: Identities) -> str:
+    """Return /proc/fs/ext4/*/options: an option in each line."""
+    return "\n".join(option(line, names, True) for line in text.split("\n"))
+
+
+def command_line(text: str, names: Identities) -> str:
+    """Return what the kernel was told about its root file system, and nothing else."""
+    kept = []
+    for word in text.split():
+        key, _equals, value = word.partition("=")
+        if key == "root":
+            kept.append(f"root={_spec(value, [], names)}")
+        elif key == "rootflags":
+            kept.append(f"rootflags={options(value, names)}")
+        elif key == "rootfstype":
+            kept.append(f"rootfstype={_fstypes(value, [], names)}")
+        elif word in ("ro", "rw", *boot_loader_file.REPAIR) or word in ("$kernelopts", "${kernelopts}"):
+            kept.append(word)
+    return " ".join(kept) + "\n"
+
+
+def boot_loader(text: str, names: Identities) -> str:
+    """Return a boot loader's configuration: what its kernels are told about the root, and variables that hold that."""
+    kept = []
+    for line in text.split("\n"):
+        command, said = [*line.split(None, 1), "", ""][:2]
+        variable = re.fullmatch(r"""\s*(?:set\s+)?(kernelopts|default_kernelopts)=["']?(.*?)["']?""", line)
+        if variable:
+            kept.append(f'{variable[1]}="{command_line(variable[2], names).rstrip()}"')
+        else:
+            known = re.fullmatch(r"linux(?:16|efi)?|module2?|options", command)
+            kept.append(f"{command} {command_line(said, names)}".rstrip() if known else "")
+    return "\n".join(kept)
+
+
+def unit(text: str, names: Identities) -> str:
+    """Return the sections of a systemd unit and its settings about a mount, on a line each."""
+    kept = []
+    for line in re.sub(r"\\\n", " ", text).split("\n"):
+        key, equals, value = line.partition("=")
+        name = key.strip()
+        if not line.strip() or re.fullmatch(r"\[[A-Z][A-Za-z]*\]", line.strip()):
+            kept.append(line.strip())
+        elif line.lstrip().startswith("["):
+            kept.append("[Other]")
+        elif line.startswith(_OURS):
+            kept.append(_OURS)
+        elif equals and name in _UNIT_KEYS:
+            kept.append(f"{name}={_setting(name, value.strip(), names)}")
+    return "\n".join(kept)
+
+
+def _setting(name: str, value: str, names: Identities) -> str:
+    if name == "Options":
+        return options(value, names)
+    if name == "Type":
+        return _fstypes(value, [], names)
+    return _spec(value, [], names) if name == "What" else names.text(value)
+
+
+def _fstype(word: str, names: Identities) -> str:
+    base = word.partition(".")[0]
+    return word if word in FSTYPES or (base == "fuse" and PLAIN.fullmatch(word)) else names.of(word)
+
+
+def _number(word: str, names: Identities) -> str:
+    return word if re.fullmatch(r"\d+(:\d+)?", word) else names.of(word)
+
+
+def _source(text: str, fstype: str, names: Identities) -> str:
+    """Return what is mounted: a device or a path; of what lies on another host only the path."""
+    if text.startswith("//"):
+        host, slash, path = text[2:].partition("/")
+        return f"//{_hosts(host, names)}{slash}{names.text(path)}"
+    if text.startswith("/"):
+        return names.text(text)
+    host, colon, path = text.partition(":/")
+    if colon and not path.startswith("/"):
+        return f"{_hosts(host, names)}{colon}{names.text(path)}"
+    if fstype in ("zfs", "virtiofs", "9p"):
+        return names.scrub(text)
+    return text if text in (fstype, *SOURCES, *FSTYPES) else names.of(text)
+
+
+def _hosts(text: str, names: Identities) -> str:
+    return re.sub(r"[^,@:\[\]]+", lambda found: names.of(found.group()), text)
+
+
+def hosts_in(text: str) -> list[str]:
+    """Return the hosts that a mount table or fstab names."""
+    found = re.findall(r"(?:^|[ \t])(?://([^/\s]+)/|([^/\s:#=]+(?::\d+)?):/)", text, re.M)
+    words = (word for pair in found for part in pair for word in re.split(r"[,@\[\]]|:\d+", part))
+    return [word for word in words if word]

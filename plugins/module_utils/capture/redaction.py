@@ -1,0 +1,292 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a recording keeps of a host before anybody else sees it.
+
+For each file, directory and command there is a rule for what is kept of its answer. An answer
+without a rule is withheld: a replay then says that it could not be read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from ..storage import cache_rules, ext4, shown_options
+from . import redact_devices as devices
+from . import redact_mounts as mounts
+from .identities import Identities
+from .pseudonyms import Collision
+from .recording import Recording
+
+WITHHELD = "withheld: no rule says what of it may be shown"
+_ATTEMPTS = 20
+
+#: Words of paths and of parsers, and numbers that Hyper-V gives all its machines: they stay.
+_WORDS = """
+/proc/self/mountinfo /proc/filesystems /proc/cmdline /proc/mdstat /proc/swaps /proc/fs/ext4/options /proc/comm
+/proc/sys/kernel/random/boot_id osrelease ns/mnt /sys/block /sys/dev/block /sys/class/block /sys/devices/virtual
+/sys/module/parameters /dev/disk/by-id /dev/disk/by-uuid by-partuuid by-partlabel by-label by-path by-diskseq azure cloud
+/boot/grub/grub.cfg /boot/grub2/grubenv /boot/efi/loader/entries kernelopts
+/dev/mapper /dev/md /dev/block /dev/null /etc/fstab /etc/udev/rules.d/99-durable-dbhost-write-cache.rules io-scheduler
+/etc/systemd/system.control/ /etc/systemd/system/ multi-user.target.wants requires local-fs.target remote-fs.target
+/run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system /lib/systemd/system
+/etc/tuned/active_profile profiles tuned.conf tuned.pid tuned.service /var/lib/durable-dbhost/originals.json
+/run/durable-dbhost/flush-owed /boot /home /root /tmp /srv /mnt /media /opt /usr/bin /usr/sbin /data
+UUID PARTUUID LABEL PARTLABEL subvol root rootflags part luks mpath crypt virtio sata scsi nvme ata wwn serial
+enabled disabled none unknown write back write through temporary zz-durable-dbhost.conf durable-dbhost-resume.service
+systemd-detect-virt udevadm info --export-db od -An -v -tx1 -j1024 -N1024 hdparm sdparm --quiet --get WCE nvme id-ctrl get-feature
+--output-format=json --feature-id=6 dmsetup table test -e storage_facts localhost debian ubuntu linux server
+linear striped raid multipath active idle elevator include readahead type replace devices withheld
+No such file or directory Permission denied Is a directory Input/output error no answer within exit
+00000000-0000-8899-0000-000000000000 00000000-0001-8899-0000-000000000000
+f8b3781a-1e82-4818-a1c3-63d806ec15bb f8b3781b-1e82-4818-a1c3-63d806ec15bb
+"""
+
+_Rule = Callable[[str, Identities], str]
+
+
+def _as_is(text: str, _names: Identities) -> str:
+    return text
+
+
+def _text(text: str, names: Identities) -> str:
+    return names.text(text)
+
+
+def _identity(text: str, names: Identities) -> str:
+    return names.identity(text)
+
+
+def _mapped(text: str, names: Identities) -> str:
+    return names.mapped(text.rstrip("\n")) + text[len(text.rstrip("\n")) :]
+
+
+def _unit(text: str, names: Identities) -> str:
+    return text if text == cache_rules.UNIT_TEXT else mounts.unit(text, names)
+
+
+_BLOCK = r"/sys/(?:block|class/block|dev/block|devices)/.*"
+_SYSTEMD = r"(?:/etc|/run|/usr/local/lib|/usr/lib|/lib)/systemd/system(?:\.control)?"
+_ENTRIES = r"/(?:boot|efi|boot/efi)/loader/entries"
+_TUNED = r"(?:/etc|/usr/lib)/tuned"
+#: Path -> what is kept of the file. The first that matches the whole path counts.
+_FILES: tuple[tuple[str, _Rule], ...] = (
+    (r"/proc/(?:\d+|self)/mountinfo", mounts.mountinfo),
+    (r"/proc/(?:\d+|self)/comm", _text),
+    (r"/proc/(?:filesystems|mdstat)|/proc/sys/kernel/osrelease", _as_is),
+    (r"/proc/sys/kernel/random/boot_id|/etc/machine-id|/proc/sys/kernel/hostname", _identity),
+    (r"/proc/cmdline", mounts.command_line),
+    (rf"/boot/grub2?/(?:grub\.cfg|grubenv)|{_ENTRIES}/.*\.conf", mounts.boot_loader),
+    (r"/proc/fs/(?:ext4|ext3|jbd2)/.*/options", mounts.option_lines),
+    (r"/etc/fstab|/proc/(?:self/)?mounts", mounts.fstab),
+    (rf"{_BLOCK}/dm/uuid", _mapped),
+    (rf"{_BLOCK}/(?:serial|wwid|uuid|nguid|eui|wwn|unique_id|subsysnqn)", _identity),
+    (rf"{_BLOCK}/(?:dm/name|device/(?:model|vendor|rev|firmware_rev)|loop/backing_file)", _text),
+    (
+        rf"{_BLOCK}/(?:queue/.*|md/.*|dm/.*|cache_type|dev|partition|ro|removable|size|start|stat|hidden|inflight"
+        r"|device/(?:type|state|transport|queue_depth|queue_type|scsi_level|cntlid|numa_node)"
+        r"|device/scsi_disk/[\d:]+/(?:cache_type|FUA|protection_type|provisioning_mode))",
+        _as_is,
+    ),
+    (r"/sys/class/scsi_host/host\d+/proc_name|/sys/module/\w+/parameters/\w+", _as_is),
+    (r"/sys/class/nvme/nvme\d+/(?:transport|state|cntrltype)", _as_is),
+    (r"/sys/fs/btrfs/[^/]+/(?:allocation|features)/.*|/sys/fs/ext4/[^/]+/journal_task", _as_is),
+    (r"/etc/udev/rules\.d/\d\d-durable-dbhost-[a-z-]+\.rules", devices.rules),
+    (rf"{_SYSTEMD}/.*\.(?:mount|service|conf)", _unit),
+    (rf"{_TUNED}/active_profile", _text),
+    (rf"{_TUNED}/.*tuned\.conf", devices.settings),
+)
+
+#: Directory -> which of its names are kept, all with stand-ins.
+_DIRECTORIES = (
+    (r"/proc", r"\d+|self"),
+    (r"/proc/fs/.*|/sys/(?:block|class/block|dev/block|fs/btrfs)|/sys/fs/(?:btrfs|ext4|xfs)/.*", r".*"),
+    (rf"{_BLOCK}", r".*"),
+    (r"/sys/class/(?:nvme|nvme-subsystem|scsi_host|scsi_disk)(?:/.*)?", r".*"),
+    (r"/dev/(?:disk|mapper|md|block)(?:/.*)?", r".*"),
+    (_SYSTEMD, r".*\.(?:mount|mount\.d|wants|requires)|.*durable-dbhost.*"),
+    (rf"{_SYSTEMD}/.*\.mount\.d|{_ENTRIES}", r".*\.conf"),
+    (rf"{_SYSTEMD}/.*\.(?:wants|requires)", r".*\.mount|.*durable-dbhost.*"),
+    (r"/(?:run|var/lib)/durable-dbhost(?:/.*)?", r".*"),
+)
+
+#: Command line -> what is kept of its output. What it says of errors is kept as text.
+_COMMANDS: tuple[tuple[str, _Rule], ...] = (
+    (r"systemd-detect-virt", partial(devices.lines, r"[a-z0-9-]{1,30}")),
+    (r"udevadm info --export-db", devices.database),
+    (rf"{' '.join(ext4.SHOW)} \S+", devices.superblock),
+    (r"hdparm -W \S+", partial(devices.lines, r"/dev/\S+:|\s*write-caching\s*=.*|SG_IO: [\w /,\[\]:]*")),
+    (
+        r"sdparm (?:[\w=-]+ )*/dev/\w+",
+        partial(devices.lines, r"(?:(?:0x[0-9a-f]+|-)\s*)+|\s+/dev/\S+: .*"),
+    ),
+    (r"nvme id-ctrl \S+ --output-format=json", devices.nvme_identity),
+    (
+        r"nvme get-feature \S+ --feature-id=6",
+        partial(devices.lines, r"get-feature:[\w ()]*,? ?[Cc]urrent value:\s*\w+"),
+    ),
+    (r"dmsetup table", devices.table),
+)
+
+
+class Redactor:
+    """Makes one recording fit to be shown, and can tell what became of each name in it.
+
+    `hosts` are names of the host that the recording itself need not hold. Raises Collision.
+    """
+
+    def __init__(self, recording: Recording, hosts: Iterable[str] = (), salt: int = 0) -> None:
+        self._recording = {**recording, "calls": _without_idle_processes(recording["calls"])}
+        self.names = Identities(_words_of(recording), salt)
+        for host in hosts:
+            self.names.learn_host(host)
+        self._learn()
+
+    def redact(self) -> Recording:
+        """Return the recording with everything dropped or replaced that is not known to be harmless."""
+        recording = self._recording
+        calls = recording["calls"]
+        return {
+            **{key: recording[key] for key in ("schema", "kernel", "release", "taken")},
+            "command": [self.names.text(word) for word in recording["command"]],
+            "calls": {call: self._answers(call, calls[call]) for call in sorted(calls)},
+        }
+
+    def stands_for(self, value: str) -> set[str]:
+        """Return all that a text of the facts can have become."""
+        kind, colon, rest = value.partition(":")
+        names = self.names
+        return {
+            *(value, names.text(value), names.identity(value), names.named(value)),
+            *(mounts.option(value, names), mounts.option(value, names, True)),
+            *((f"{kind}:{names.identity(rest)}", f"{kind}:{names.mapped(rest)}") if colon else ()),
+        }
+
+    def _learn(self) -> None:
+        for argv, answer in sorted(self._recording["calls"]["run"].items()):
+            if isinstance(answer, list) and json.loads(argv)[0] == "udevadm":
+                for properties in devices.records(answer[1]):
+                    self.names.learn_device(properties)
+        for path, answer in sorted(self._recording["calls"]["read"].items()):
+            if isinstance(answer, str):
+                self._learn_file(path, answer)
+
+    def _learn_file(self, path: str, text: str) -> None:
+        rule = _rule_for(path)
+        if rule is _identity and path != "/proc/sys/kernel/hostname":
+            self.names.learn_identity(text)
+        elif rule is _mapped:
+            self.names.learn_mapped(text.strip())
+        elif rule in (mounts.mountinfo, mounts.fstab):
+            for host in mounts.hosts_in(text):
+                self.names.learn_host(host)
+
+    def _answers(self, call: str, answers: dict[str, Any]) -> dict[str, Any]:
+        return dict(self._answer(call, key, answers[key]) for key in sorted(answers))
+
+    def _answer(self, call: str, key: str, answer: Any) -> tuple[str, Any]:
+        if call == "run":
+            argv = [self._path(word) for word in json.loads(key)]
+            return json.dumps(argv), self._ran(" ".join(json.loads(key)), answer)
+        return self._path(key), self._said(call, key, answer)
+
+    def _said(self, call: str, path: str, answer: Any) -> Any:
+        if isinstance(answer, dict):
+            return {"error": self.names.text(answer["error"])}
+        if call == "read":
+            rule = _rule_for(path)
+            return rule(answer, self.names) if rule else {"error": f"{self._path(path)}: {WITHHELD}"}
+        if call == "names":
+            return self._listed(path, answer)
+        if isinstance(answer, list):
+            return [self._path(word) if isinstance(word, str) else word for word in answer]
+        return self._path(answer) if isinstance(answer, str) else answer
+
+    def _listed(self, path: str, answer: list[str]) -> Any:
+        kept = next((names for pattern, names in _DIRECTORIES if re.fullmatch(pattern, path)), None)
+        if kept is None:
+            return {"error": f"{self._path(path)}: {WITHHELD}"}
+        whole = (self._path(f"{path}/{name}") for name in answer if re.fullmatch(kept, name, re.S))
+        return sorted(name.rpartition("/")[2] for name in whole)
+
+    def _ran(self, command: str, answer: Any) -> Any:
+        if isinstance(answer, dict):
+            return {"error": self.names.text(answer["error"])}
+        rule = next((rule for pattern, rule in _COMMANDS if re.fullmatch(pattern, command)), None)
+        if rule is None:
+            return {"error": f"{self.names.text(command.split(' ')[0])}: {WITHHELD}"}
+        code, out, err = answer
+        return [code, rule(out, self.names), self.names.text(err)]
+
+    def _path(self, path: str) -> str:
+        # What the kernel names there is no serial number, however short numbers are.
+        return self.names.kernel(path) if path.startswith(("/sys/", "/proc/")) else self.names.text(path)
+
+
+def redact(recording: Recording, hosts: Iterable[str] = ()) -> Recording:
+    """Return what of a recording may be shown, with stand-ins for all that names the one host."""
+    return redactor(recording, hosts)[1]
+
+
+def redactor(recording: Recording, hosts: Iterable[str] = ()) -> tuple[Redactor, Recording]:
+    """Return the redacted recording, and who knows which stand-in is whose."""
+    given = tuple(hosts)
+    for salt in range(_ATTEMPTS):
+        try:
+            made = Redactor(recording, given, salt)
+            return made, made.redact()
+        except Collision:
+            continue
+    raise ValueError("no stand-ins could be found for the names in this recording")
+
+
+def _rule_for(path: str) -> _Rule | None:
+    return next((rule for pattern, rule in _FILES if re.fullmatch(pattern, path, re.S)), None)
+
+
+def _without_idle_processes(calls: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Leave out the processes of which nothing was asked but whose mounts they see.
+
+    There are thousands, others each time, and the facts have passed them over.
+    """
+    asked = [(_process(path), path) for answers in calls.values() for path in answers]
+    busy = {process for process, path in asked if process and path != f"/proc/{process}/ns/mnt"}
+    idle = {process for process, _path in asked if process} - busy
+    listed = calls["names"].get("/proc")
+    if not isinstance(listed, list):
+        return calls
+    return {
+        **calls,
+        "names": {**calls["names"], "/proc": [name for name in listed if name not in idle]},
+        "link": {path: answer for path, answer in calls["link"].items() if _process(path) not in idle},
+    }
+
+
+def _process(path: str) -> str:
+    """Return the number of the process that a path of /proc is about, '' for another path."""
+    found = re.match(r"/proc/(\d+)/", path)
+    return found[1] if found else ""
+
+
+def _words_of(recording: Recording) -> str:
+    """Return the words that stay as they are: those that are the same on many hosts."""
+    calls = recording["calls"]
+    disks = calls["names"].get("/sys/block", [])
+    paths = (path for path in calls["resolve"].values() if path.startswith("/sys/devices/"))
+    said = (calls["read"].get(path, "") for path in ("/proc/filesystems", "/proc/sys/kernel/osrelease"))
+    return "\n".join(
+        [
+            _WORDS,
+            *(disks if isinstance(disks, list) else ()),
+            *(path.rpartition("/")[2] for path in paths),
+            *(text for text in said if isinstance(text, str)),
+            *mounts.FSTYPES,
+            *shown_options.FLAGS,
+            *shown_options.KEYS,
+            *shown_options.PATHS,
+        ]
+    )

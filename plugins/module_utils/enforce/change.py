@@ -1,0 +1,75 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the layers share: a change as a value, and how a plan is carried out and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ..host.printable import Lines, lines
+from ..host.seam import ChangeFailed, Unobservable
+
+
+class Change(NamedTuple):
+    """One setting of one target: what it is and what it shall be, now or at the next boot.
+
+    `when` is running or persisted.
+    """
+
+    target: str
+    setting: str
+    when: str
+    before: str
+    after: str
+
+
+def each(targets: Iterable[str], act: Callable[[str], None]) -> None:
+    """Act on every target, also when one fails; then raise ChangeFailed with all that failed.
+
+    A disk that refuses must not leave the other disks of the host less safe than they could be.
+    """
+    failures = attempt(targets, act)
+    if failures:
+        raise ChangeFailed("; ".join(failures.values()))
+
+
+def attempt(targets: Iterable[str], act: Callable[[str], None]) -> dict[str, str]:
+    """Act on every target, also when one fails; return {target: why} of those that failed."""
+    failures = {}
+    for target in targets:
+        try:
+            act(target)
+        except (ChangeFailed, Unobservable) as error:
+            failures[target] = str(error)
+    return failures
+
+
+def expect_some(changes: Sequence[Change], failures: Mapping[str, str]) -> None:
+    """Raise ChangeFailed with all that failed in a plan, unless there is something to do for other targets.
+
+    Those are not to stay less safe for it: the runner fails once they are done.
+    """
+    if failures and not changes:
+        raise ChangeFailed("; ".join(failures.values()))
+
+
+def verify(left: Iterable[Change]) -> None:
+    """Raise ChangeFailed when a plan made after the change still finds something to do."""
+    missed = [
+        f"{change.target}: {change.setting} ({change.when}): seen {change.before}, wanted"
+        f" {change.after}: the machine did not follow"
+        for change in left
+    ]
+    if missed:
+        raise ChangeFailed("; ".join(missed))
+
+
+def as_diff(changes: Iterable[Change]) -> dict[str, Lines]:
+    """Return the before and after texts that `--diff` shows, one line a setting."""
+    rows = list(changes)
+    return {
+        side: lines(f"{row.target} {row.setting} ({row.when}): {getattr(row, side)}" for row in rows)
+        for side in ("before", "after")
+    }

@@ -1,0 +1,43 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What was there before us, so that release can put it back. One file holds it all."""
+
+from __future__ import annotations
+
+import json
+
+from ..host import json_text
+from ..host.seam import ChangeFailed, Host, Unobservable
+
+#: {mount point: the options of its fstab line before the first change}. Layers of engines have a file
+#: of their own beside it, {what was changed: what it was}.
+PATH = "/var/lib/durable-dbhost/originals.json"
+
+
+def load(host: Host, path: str = PATH) -> dict[str, str]:
+    """Return {what was changed: what it was}; of `PATH`, {mount point: fstab options}.
+
+    Another `path` is another layer's, with keys of its own. Raises ChangeFailed on a damaged file.
+    """
+    if not host.exists(path):
+        return {}
+    try:
+        found = json_text.loads(host.read(path))
+        if not isinstance(found, dict):
+            raise ValueError("not a mapping")
+        return {str(target): str(options) for target, options in found.items()}
+    except (Unobservable, ValueError) as error:
+        raise ChangeFailed(
+            f"{path}: {error}; it keeps what release puts back: restore it from a"
+            " backup, or move it away to begin anew"
+        ) from error
+
+
+def save(host: Host, entries: dict[str, str], path: str = PATH, mode: int = 0o644) -> None:
+    """Write the originals durably, with `mode` for a new file; an empty set removes the file."""
+    if entries:
+        text = json.dumps(entries, indent=2, sort_keys=True) + "\n"
+        host.write_file(path, text.encode("utf-8", "surrogateescape"), mode=mode)
+    elif host.exists(path):
+        host.remove_file(path)

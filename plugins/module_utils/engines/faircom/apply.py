@@ -1,0 +1,240 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The faircom layer: what FairCom DB's ctsrvr.cfg says of durable commits, byte by byte its owner's else."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from ...enforce import originals, ownership
+from ...enforce.change import Change, attempt, expect_some, verify
+from ...host import bounded_read
+from ...host.seam import ChangeFailed, Host, Unobservable
+from ...host.textfile import MARK, Malformed, without_content
+from .. import restart as servers
+from ..restart import Target
+from . import ctsrvr, observe
+from .rules import WRITE_THROUGH, writes_through
+
+target_of = servers.target_of
+
+#: `FILE SETTING` -> what it was before us: on or off, a value, or absent.
+ORIGINALS = "/var/lib/durable-dbhost/originals-faircom.json"
+_ABSENT = "absent"
+_NOTE = f"managed; originals in {ORIGINALS}"
+SETTINGS = (*observe.OPTIONS, *observe.KEYWORDS)
+
+
+class Work(NamedTuple):
+    """What there is to do, and by instance: its facts, the text of its file before and after, and as
+    whom that is written.
+
+    `failures`: {instance: why it stays as it is}.
+    """
+
+    changes: tuple[Change, ...]
+    facts: dict[str, dict[str, Any]]
+    texts: dict[str, tuple[str, str]]
+    owners: dict[str, int]
+    failures: dict[str, str]
+
+
+class Release(NamedTuple):
+    """What release changes, the texts that files get, the facts of the servers that read them, and as
+    whom each file is written."""
+
+    changes: tuple[Change, ...]
+    texts: dict[str, str]
+    facts: tuple[dict[str, Any], ...]
+    owners: dict[str, int]
+
+
+def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
+    """Return the work that brings the instances to their settings; reads only.
+
+    Raises ChangeFailed, before anything changes, where an instance is not there. One whose file cannot
+    be understood or is not what counts, and builds whose write-through does nothing, are failures of
+    their own.
+    """
+    work = Work((), {}, {}, {}, {})
+    found = servers.instances(host, observe) if targets else {}
+    for target in targets:
+        servers.expect_there(found, observe.NAME, target.instance)
+    for target in targets:
+        try:
+            changes = _plan_one(host, work, found[target.instance], target, restart)
+        except ChangeFailed as error:
+            work.failures[target.instance] = str(error)
+            continue
+        work = work._replace(changes=(*work.changes, *changes))
+    expect_some(work.changes, work.failures)
+    return work
+
+
+def _plan_one(host: Host, work: Work, facts: dict[str, Any], target: Target, restart: bool) -> list[Change]:
+    """Add one instance to the work, and return its changes. Raises ChangeFailed."""
+    servers.expect_ours(facts)
+    _check(facts, target.wanted)
+    changes = servers.changes(facts, target.wanted, restart)
+    written = {change.setting: change.after for change in changes if change.when == "persisted"}
+    if written:
+        before = _read(host, facts)
+        work.owners[target.instance] = _writer(host, facts["config"], facts["pids"])
+        work.texts[target.instance] = (before, _edit(before, facts["config"], written))
+    work.facts[target.instance] = facts
+    return changes
+
+
+def apply(host: Host, work: Work, targets: list[Target]) -> None:
+    """Do the work and read it back, instance by instance. Raises ChangeFailed."""
+    wanted = {target.instance: target for target in targets if target.instance not in work.failures}
+
+    def write(name: str) -> None:
+        _write(host, work, name)
+        verify(plan(host, [wanted[name]]).changes)
+
+    failures = attempt(work.texts, write)
+    # One that cannot be written keeps no other from what its restart brings.
+    done = [target for name, target in wanted.items() if name not in failures]
+    running = [change.target for change in work.changes if change.when == "running"]
+    waiting = dict.fromkeys(name for name in running if name not in failures)
+    try:
+        if waiting:
+            servers.restart(host, [work.facts[name] for name in waiting])
+            servers.settle(host, observe, waiting, lambda: plan(host, done, restart=True).changes)
+    except (ChangeFailed, Unobservable) as error:
+        failures["restart"] = str(error)
+    if failures:
+        raise ChangeFailed("; ".join(failures.values()))
+
+
+def plan_release(host: Host) -> Release:
+    """Return what release changes; reads only. A server takes it at its next start.
+
+    Raises ChangeFailed.
+    """
+    kept = originals.load(host, ORIGINALS)
+    if not kept:
+        return Release((), {}, (), {})
+    texts: dict[str, str] = {}
+    changes = []
+    for key, word in kept.items():
+        path, _blank, name = key.rpartition(" ")
+        text = texts[path] if path in texts else _text(host, path)
+        if text is None or name not in SETTINGS:
+            changes.append(Change(path, name, "persisted", word, "forgotten"))
+            continue
+        now = _words(text, path)[name]
+        changes.append(Change(path, name, "persisted", now, word))
+        texts[path] = text if now == word else _edit(text, path, {name: word})
+    texts = {path: _unmarked(text) for path, text in texts.items()}
+    facts = [facts for facts in servers.instances(host, observe).values() if facts["config"] in texts]
+    pids = {one["config"]: one["pids"] for one in facts}
+    owners = {
+        path: _writer(host, path, pids.get(path, ())) for path in texts if texts[path] != _text(host, path)
+    }
+    return Release(tuple(changes), texts, tuple(facts), owners)
+
+
+def apply_release(host: Host, work: Release) -> None:
+    """Put the originals back into the files, and forget them. Raises ChangeFailed."""
+    for facts in work.facts:
+        servers.keep_running(host, observe.NAME, facts)
+    for path, text in work.texts.items():
+        if path in work.owners:
+            host.write_file(path, text.encode("utf-8", "surrogateescape"), owner=work.owners[path])
+    originals.save(host, {}, ORIGINALS)
+
+
+def _check(facts: dict[str, Any], wanted: dict[str, str]) -> None:
+    """Refuse write-through where the build makes it harm."""
+    asked = [name for name in WRITE_THROUGH if wanted.get(name) == "on"]
+    known = writes_through(facts["version"])
+    if asked and known != "yes":
+        raise ChangeFailed(
+            f"faircom {facts['name']}: {', '.join(asked)}: seen version {facts['version']}, wanted V10.3.1.21834"
+            " (build 140307) or later: builds before it neither write through nor flush then; update it, or start"
+            " it once where the version is not known"
+        )
+
+
+def _write(host: Host, work: Work, name: str) -> None:
+    facts, (before, after) = work.facts[name], work.texts[name]
+    path = facts["config"]
+    words = _words(before, path)
+    kept = originals.load(host, ORIGINALS)
+    new = {
+        f"{path} {c.setting}": words[c.setting]
+        for c in work.changes
+        if c.target == name and c.when == "persisted"
+    }
+    servers.keep_running(host, observe.NAME, facts)
+    originals.save(host, {**new, **kept}, ORIGINALS)
+    host.write_file(path, after.encode("utf-8", "surrogateescape"), owner=work.owners[name])
+
+
+def _read(host: Host, facts: dict[str, Any]) -> str:
+    if not facts["config"]:
+        raise ChangeFailed(
+            f"faircom {facts['name']}: seen no ctsrvr.cfg: it runs with its defaults; wanted a file to write them"
+            " into; make one beside the server, then run again"
+        )
+    text = _text(host, facts["config"])
+    if text is None:
+        raise ChangeFailed(f"{facts['config']}: not there any more; run again to collect the facts anew")
+    return text
+
+
+def _writer(host: Host, path: str, pids: Collection[int]) -> int:
+    try:
+        user = ownership.user_of(host, pids, path)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    return ownership.writer(host, path, user, [posixpath.dirname(path)], ("ctsrvr.cfg",))
+
+
+def _text(host: Host, path: str) -> str | None:
+    try:
+        return bounded_read.read(host, path)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+
+
+def _words(text: str, path: str) -> dict[str, str]:
+    """Return what a file says of each setting: on or off, a value, or absent."""
+    try:
+        lines = ctsrvr.parse(text, path)
+        flags = ctsrvr.compatibility(lines, path)
+        values = {name: ctsrvr.value(lines, name, path) for name in observe.KEYWORDS}
+    except Malformed as error:
+        raise ChangeFailed(without_content(error)) from None
+    found = {name: "on" if name in flags else "off" for name in observe.OPTIONS}
+    return {**found, **{name: str(where.value) if where else _ABSENT for name, where in values.items()}}
+
+
+def _edit(text: str, path: str, wanted: dict[str, str]) -> str:
+    """Return the text with settings at the wanted words."""
+    try:
+        for name, word in wanted.items():
+            if name in observe.KEYWORDS:
+                text = (
+                    ctsrvr.unset_keyword(text, name)
+                    if word == _ABSENT
+                    else ctsrvr.set_keyword(text, name, word, _NOTE)
+                )
+            elif word == "on":
+                text = ctsrvr.add_compatibility(text, name, _NOTE)
+            else:
+                text = ctsrvr.remove_compatibility(text, name)
+    except ValueError as error:
+        raise ChangeFailed(f"{path}: {error}") from error
+    return text
+
+
+def _unmarked(text: str) -> str:
+    """Return a text without our comments."""
+    mark = f"{ctsrvr.SIGN} {MARK}: {_NOTE}"
+    return "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\r\n") != mark)

@@ -1,0 +1,364 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""FairCom DB (c-tree): where its instances are, and what they are set to.
+
+It is never logged in to: ctsrvr.cfg, and CTSTATUS.FCS, the log of its status, tell.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ...host import bounded_read, bounds, units
+from ...host.observation import UNKNOWN, Observation, unknown
+from ...host.paths import normal
+from ...host.process_context import Place, Places, look
+from ...host.processes import Process, Processes, argv_of
+from ...host.seam import Host, Unobservable
+from ...host.textfile import Line, Malformed, line_ends, without_content
+from .. import start_files
+from ..instance import Instance, Observed, of_mains
+from ..open_files import Opened, write_through
+from ..start_files import Word
+from . import ctsrvr
+
+NAME = "faircom"
+PROGRAMS = ("faircom", "ctreesql", "ctsrvr", "ctreeace")
+UNITS = re.compile(r"(faircom|ctree|ctsrvr)[^/]*\.service")
+_CONFIG = "ctsrvr.cfg"
+#: The keyword on the command line, and the environment variable, that name another file.
+_KEYWORD, _VARIABLE = "CTSRVR_CFG", "FCSRVR_CFG"
+#: Environment variables that decide what it reads at its start.
+VARIABLES = (_VARIABLE,)
+_DATA = "LOCAL_DIRECTORY"
+_COMPATIBILITY = "COMPATIBILITY"
+
+#: Options behind COMPATIBILITY, on or off, and keywords with what they are where they are absent.
+OPTIONS = (
+    "LOG_WRITETHRU",
+    "TDATA_WRITETHRU",
+    "TINDEX_WRITETHRU",
+    "SYNC_LOG",
+    "NO_SYS_FLUSH_ON_CLOSE",
+    "NO_FLUSH_DIR",
+)
+KEYWORDS = {
+    "DELAYED_DURABILITY": "0",
+    "SUPPRESS_LOG_FLUSH": "NO",
+    "SUPPRESS_LOG_SYNC": "NO",
+    "COMMIT_DELAY": "1",
+}
+#: An option that there is not, and the one that is meant.
+_SLIP, _MEANT = "INDEX_WRITETHRU", "TINDEX_WRITETHRU"
+#: Goes before ctsrvr.cfg, encrypted: "FairCom DB Configuration File", Settings File.
+_SETTINGS_FILE = "ctsrvr.set"
+_STATUS = "CTSTATUS.FCS"
+_OPERATIONAL = re.compile(r"Server Is Operational", re.I)
+#: The version stands before that on the line, no further away than this. Any user can write such a log, and
+#: a search that goes on to the end of each line for each version in it has no end.
+_VERSION_REACH = 200
+_VERSION = re.compile(r"V(?P<numbers>\d{1,9}(?:\.\d{1,9}){1,9})(?:\s{0,9}\(?Build-(?P<build>\d{6}))?", re.I)
+_OVER = re.compile(r"Server shutdown completed|Process ID:", re.I)
+#: What parts one start from what was said before it.
+_EARLIER = re.compile(r"Server Is Operational|Server shutdown completed|Process ID:", re.I)
+_SYNCHRONOUS = "Transaction logs using synchronous I/O."
+
+
+def find(host: Host, processes: Processes) -> list[Instance]:
+    """Return the instances that run. Several may run one program with a configuration each."""
+    places, mains = Places(host), processes.mains(PROGRAMS)
+    return of_mains(NAME, processes, mains, lambda main: _instance(processes, places, main))
+
+
+def installed(host: Host, names: list[str]) -> list[Instance]:
+    """Return an instance for each unit; where its files are only its unit tells. `names`: those of UNITS."""
+    shown, why = units.show(host, names)
+    return [_stopped(host, name, shown.get(name), why) for name in names]
+
+
+def base(program: str) -> str:
+    """Return the directory of an installation, above `server`, `config` and `data`."""
+    directory = posixpath.dirname(program)
+    return posixpath.dirname(directory) if posixpath.basename(directory) == "server" else directory
+
+
+def _stopped(host: Host, name: str, unit: units.Unit | None, why: str | None) -> Instance:
+    """Return what a unit starts: the same name and configuration as when it runs."""
+    if not unit or posixpath.basename(unit.program) not in PROGRAMS or not unit.directory.startswith("/"):
+        reason = why or "it does not run, and its unit tells where its configuration lies only to itself"
+        return Instance(NAME, name, unit=name, evidence=(("config", unknown("systemd", reason)),))
+    home, cwd = base(unit.program), unit.directory
+    try:
+        argv = units.next_words(host, unit)
+        said = _keyword(argv, _KEYWORD) or units.variables(host, unit, {_VARIABLE}).get(_VARIABLE)
+    except Unobservable as error:
+        return Instance(NAME, name, unit=name, evidence=(("config", unknown(name, str(error))),))
+    data = _keyword(argv, _DATA)
+    found = Instance(NAME, home, unit=name, directories=(_from(cwd, data) if data else cwd,))
+    if said:
+        return found._replace(name=_from(cwd, said), config=_from(cwd, said))
+    for path in _configs(home, cwd):
+        if look(host, path):
+            return found._replace(config=path)
+    return found._replace(
+        evidence=(("config", unknown(home, f"no {_CONFIG} in {home}/config nor in {cwd}")),)
+    )
+
+
+def _configs(home: str, cwd: str) -> list[str]:
+    """Return where the configuration lies, as the documentation has it: the first one counts."""
+    return list(dict.fromkeys((f"{home}/config/{_CONFIG}", f"{cwd}/{_CONFIG}")))
+
+
+def _instance(processes: Processes, places: Places, main: Process) -> Instance:
+    argv, cwd = processes.argv(main), processes.directory(main)
+    said = _keyword(argv, _KEYWORD) or processes.environment(main, [_VARIABLE]).get(_VARIABLE)
+    data = _keyword(argv, _DATA)
+    home = base(processes.program(main))
+    found = Instance(
+        engine=NAME,
+        name=home,
+        processes=processes.family(main, PROGRAMS),
+        directories=(_from(cwd, data) if data else cwd,),
+    )
+    if said:
+        path = _from(cwd, said)
+        return found._replace(name=path, config=path)
+    for path in _configs(home, cwd):
+        if look(places.host, path, places.of(main).root):
+            return found._replace(config=path)
+    why = unknown(home, f"no {_CONFIG} in {home}/config nor in {cwd}: it runs with its defaults")
+    return found._replace(evidence=(("config", why),))
+
+
+def _keyword(argv: list[str], keyword: str) -> str | None:
+    """Return the word behind a keyword on the command line; keywords have no case."""
+    words = [word.upper() for word in argv]
+    where = words.index(keyword) + 1 if keyword in words else len(words)
+    return argv[where] if where < len(argv) else None
+
+
+def _from(cwd: str, path: str) -> str:
+    return normal(posixpath.join(cwd, path))
+
+
+class Status(NamedTuple):
+    """What CTSTATUS.FCS says of the last start: the version, and whether the logs are opened for
+    synchronous writes (on, off, or unknown with the reason)."""
+
+    version: Observation
+    synchronous: str = UNKNOWN
+    reason: str | None = None
+
+
+def observe(host: Host, found: Instance, place: Place | None) -> Observed:
+    """Return the settings, the version and the directories of an instance. Never raises for what it says."""
+    root = place.root if place else ""
+    main = found.processes[0] if found.processes else None
+    text, lines, why = _lines(host, root, found)
+    persisted = words(lines, found.config or _CONFIG, why)
+    seen = None
+    if main:
+        seen = start_files.running(host, NAME, root + found.config, main, persisted) if found.config else None
+        seen = seen or start_files.Running(
+            {name: word.value for name, word in persisted.items()}, "its defaults"
+        )
+    argv, lost = _argv(host, main, found.begins)
+    cwd = found.directories[0] if found.directories else ""
+    places = _places(lines or [], cwd, argv)
+    status = read_status(host, root, [cwd, places[0].directory], main)
+    beaten = _beaten(host, root, found, argv, lost)
+    if seen:
+        seen = _told(seen, status, beaten)
+    persisted = {
+        name: Word(UNKNOWN, word.origin, beaten[name]) if name in beaten else word
+        for name, word in persisted.items()
+    }
+    settings = start_files.settings(persisted, seen)
+    evidence = _evidence(found, text, lines, places, why)
+    if main:
+        evidence.append(
+            ("write_through", write_through(_logs(found.opened, lines or []), "transaction logs"))
+        )
+    return Observed(
+        version=status.version,
+        settings=settings,
+        directories=tuple(where.directory for where in places if where.directory),
+        pending_restart=start_files.waiting(settings),
+        evidence=tuple(evidence),
+    )
+
+
+def words(lines: list[Line] | None, file: str, why: str | None) -> dict[str, Word]:
+    """Return what ctsrvr.cfg says of each setting; `lines` is None where it could not be read, and
+    `why` the reason."""
+    if lines is None:
+        return {name: Word(UNKNOWN, reason=why) for name in (*OPTIONS, *KEYWORDS)}
+    flags = ctsrvr.compatibility(lines, file)
+    found = {
+        name: Word("on", f"{file}:{flags[name].line}") if name in flags else Word("off") for name in OPTIONS
+    }
+    for name, default in KEYWORDS.items():
+        try:
+            where = ctsrvr.value(lines, name, file)
+        except Malformed as error:
+            found[name] = Word(UNKNOWN, reason=str(error))
+            continue
+        # YES and NO in any letter case; all others are numbers.
+        found[name] = (
+            Word((where.value or "")[:80].upper(), f"{file}:{where.line}") if where else Word(default)
+        )
+    return found
+
+
+def read_status(host: Host, root: str, directories: list[str], main: Process | None) -> Status:
+    """Return what CTSTATUS.FCS says of this start, or of a stopped server's last one.
+
+    `directories`: where it may lie, the server's working directory first.
+    """
+    try:
+        paths = [f"{directory}/{_STATUS}" for directory in dict.fromkeys(filter(None, directories))]
+        there = {path: status for path in paths if (status := host.locate(path, root).status)}
+        if not there:
+            why = f"there is no {' and no '.join(paths) or _STATUS}: it tells once the server has run"
+            return Status(unknown(_STATUS, why), reason=why)
+        path = max(there, key=lambda path: there[path].modified)
+        if main and there[path].modified < start_files.start_of(host, main).at:
+            why = f"{path} is older than the server that runs"
+            return Status(unknown(path, why), reason=why)
+        part = host.read_part(path, root, bounds.STATUS_LOG, at_end=True)
+        return parse_status(part.text if part else "", path, running=main is not None)
+    except Unobservable as error:
+        return Status(unknown(_STATUS, str(error)), reason=str(error))
+
+
+def parse_status(text: str, path: str, running: bool) -> Status:
+    """Return what a status log says of the last start in it; `running`: of a server that still runs."""
+    start = _last_start(text)
+    if start is None:
+        why = f"{path}: its end tells of no start"
+        return Status(unknown(path, why), reason=why)
+    said, last = start
+    build = f" build {said['build']}" if said["build"] else ""
+    version = Observation(said["numbers"] + build, path)
+    if running and _OVER.search(text, last.end()):
+        why = f"{path}: the server that runs is not yet operational"
+        return Status(unknown(path, why), reason=why)
+    begun = 0
+    for earlier in _EARLIER.finditer(text, 0, said.start()):
+        begun = earlier.end()
+    return Status(version, "on" if _SYNCHRONOUS in text[begun : last.end()] else "off")
+
+
+def _last_start(text: str) -> tuple[re.Match[str], re.Match[str]] | None:
+    """Return the version in the line that tells of the last start, and where it does; None without one."""
+    last = None
+    for found in _OPERATIONAL.finditer(text):
+        reach = max(0, found.start() - _VERSION_REACH)
+        line = max(reach, text.rfind("\n", reach, found.start()) + 1)
+        version = _VERSION.search(text, line, found.start())
+        last = (version, found) if version else last
+    return last
+
+
+def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | None, str | None]:
+    """Return the text of the configuration, its lines, and why there are none."""
+    if not found.config:
+        if found.processes and found.directories:
+            return "", [], None  # Everything was looked at: it runs with its defaults.
+        return "", None, str(dict(found.evidence)["config"].reason)
+    try:
+        text = bounded_read.read(host, found.config, root)
+        if text is None:
+            return "", None, f"{found.config}: No such file or directory"
+        return text, ctsrvr.parse(text, found.config), None
+    except (Unobservable, Malformed) as error:
+        return "", None, without_content(error)
+
+
+def _argv(host: Host, main: Process | None, begins: tuple[str, ...] | None) -> tuple[list[str], str | None]:
+    """Return the words behind the program's name, in capitals, and why they are not known."""
+    try:
+        words = argv_of(host, main.pid)[1:] if main else begins or ()
+        return [word.upper() for word in words], None
+    except Unobservable as error:
+        return [], str(error)
+
+
+def _places(lines: list[Line], cwd: str, argv: list[str]) -> list[ctsrvr.Place]:
+    """Return where the logs lie, LOCAL_DIRECTORY first; `cwd` is already what the command line says."""
+    if _DATA in argv:
+        lines = [line for line in lines if line.name != _DATA]
+    places = ctsrvr.log_places(lines, cwd)
+    why = "the command line says it, and goes before the file"
+    return [
+        ctsrvr.Place(where.keyword, "", why) if where.keyword in argv and where.keyword != _DATA else where
+        for where in places
+    ]
+
+
+def _beaten(host: Host, root: str, found: Instance, argv: list[str], lost: str | None) -> dict[str, str]:
+    """Return the settings that something else than the configuration file decides, and what."""
+    everything = (*OPTIONS, *KEYWORDS)
+    if lost:
+        return dict.fromkeys(everything, f"whether the file is what runs is not known: {lost}")
+    programs = [process.exe for process in found.processes[:1]]
+    directories = [posixpath.dirname(path) for path in (found.config, *programs) if path]
+    for directory in dict.fromkeys((*directories, *found.directories)):
+        path = f"{directory}/{_SETTINGS_FILE}"
+        try:
+            there = look(host, path, root)
+        except Unobservable as error:
+            return dict.fromkeys(everything, f"whether the file is what runs is not known: {error}")
+        if there:
+            why = f"the file may not be what runs: {path} goes before it, and is encrypted"
+            return dict.fromkeys(everything, why)
+    why = "the file may not be what runs: the command line goes before it, and says "
+    options = [word for before, word in zip(argv, argv[1:]) if before == _COMPATIBILITY]
+    return {
+        **{name: why + name for name in KEYWORDS if name in argv},
+        **{name: f"{why}{_COMPATIBILITY} {name}" for name in OPTIONS if name in options},
+    }
+
+
+def _logs(opened: Iterable[Opened], lines: list[Line]) -> list[Opened]:
+    """Return the transaction logs among open files: wherever they lie, a number follows the name that is set."""
+    names = "|".join(map(re.escape, ctsrvr.log_names(lines)))
+    pattern = re.compile(rf"(?:{names})\d{{7}}\.FCS", re.I)
+    return [file for file in opened if pattern.fullmatch(posixpath.basename(file.path))]
+
+
+def _told(seen: start_files.Running, status: Status, beaten: dict[str, str]) -> start_files.Running:
+    """Return what runs: the file's words but for what goes before it, and the server's own word."""
+    found = {name: word for name, word in seen.words.items() if name not in beaten}
+    reason = seen.reason or next(iter(beaten.values()), None)
+    if status.synchronous != UNKNOWN:
+        found["LOG_WRITETHRU"] = status.synchronous
+    elif "LOG_WRITETHRU" in found:
+        # What the file says and what the logs were opened with are two things.
+        del found["LOG_WRITETHRU"]
+        reason = "; ".join(filter(None, (status.reason, reason)))
+    return seen._replace(words=found, reason=reason)
+
+
+def _evidence(
+    found: Instance, text: str, lines: list[Line] | None, places: list[ctsrvr.Place], why: str | None
+) -> list[tuple[str, Observation]]:
+    evidence = []
+    file = found.config or _CONFIG
+    slip = ctsrvr.compatibility(lines or [], file).get(_SLIP)
+    if slip:
+        meant = f"there is no COMPATIBILITY {_SLIP}: {_MEANT} is meant"
+        evidence.append((_SLIP, Observation("on", f"{file}:{slip.line}", meant)))
+    if line_ends(text) in ("dos", "mixed"):
+        evidence.append(
+            ("line_ends", Observation(line_ends(text), file, f"{line_ends(text)} line ends, wanted Unix's"))
+        )
+    lost = [f"{where.keyword}: {where.reason}" for where in places if where.reason]
+    if why or lost:
+        evidence.append(("log_directories", unknown(file, why or "; ".join(lost))))
+    return evidence

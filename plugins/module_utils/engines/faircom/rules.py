@@ -1,0 +1,153 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What depends on FairCom DB's build, and on what its files leave open. Pure.
+
+Builds before V10.3.1.21834 (140307) ask for O_SYNC through fcntl(2), which Linux ignores, and then
+do not flush: with them the options that make writes synchronous lose commits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...host.observation import UNKNOWN
+from ...profiles import KEEP, SHORT, Profile
+from ..placement import place
+from ..rules import Rule
+
+WRITE_THROUGH = ("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU")
+#: Options that such builds take for a wish for O_SYNC: SYNC_LOG, an option of its own, as well.
+_ASKS_FOR_SYNC = (*WRITE_THROUGH, "SYNC_LOG")
+_FIRST = "V10.3.1.21834 (build 140307)"
+#: Milliseconds for which a commit may wait for others before somebody should be told.
+_LONG_DELAY = 100
+#: Those that group commits, and keep nobody waiting. FairCom: a small one beats none, whatever is below; a
+#: large one slows down.
+_SHORT_DELAYS = tuple(map(str, range(1, 11)))
+_NUMBERS, _BUILD = (10, 3, 1, 21834), 140307
+#: A profile whose promise rests on these has caches that lose what was not flushed yet.
+_AWAITS_FLUSH = ("flush", "ups")
+
+
+def writes_through(version: str) -> str:
+    """Return yes, no or unknown: whether a build does what its write-through options say."""
+    found = re.match(r"(\d{1,9}(?:\.\d{1,9})+)(?: build (\d{6}))?", version)
+    if not found:
+        return UNKNOWN
+    numbers = tuple(map(int, found[1].split(".")))
+    if len(numbers) >= len(_NUMBERS) or numbers[:3] != _NUMBERS[:3]:
+        return "yes" if numbers >= _NUMBERS else "no"
+    if not found[2]:
+        return UNKNOWN
+    return "yes" if int(found[2]) >= _BUILD else "no"
+
+
+def rules(instance: dict[str, Any], wanted: dict[str, Rule], profile: Profile) -> dict[str, Rule]:
+    """Return the rules that make sense for an instance's build, with the profile's commit delay."""
+    delay = wanted["COMMIT_DELAY"]
+    if profile.commit_delay == SHORT:
+        delay = delay._replace(accepts=_SHORT_DELAYS, means="a delay of 1 to 10 ms groups commits best")
+    elif profile.commit_delay != KEEP:
+        word = str(profile.commit_delay)
+        delay = delay._replace(accepts=(word,), value=word, means="the profile wants another one")
+    wanted = {**wanted, "COMMIT_DELAY": delay}
+    if writes_through(instance["version"]) == "yes":
+        return wanted
+    return {name: rule for name, rule in wanted.items() if name not in WRITE_THROUGH}
+
+
+def defects(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield the ways in which it loses acknowledged commits now, whatever is set.
+
+    With LOG_WRITETHRU a commit is not flushed: it rests on O_SYNC, and so on the flags with which logs really are open.
+    """
+    seen = instance["evidence"].get("write_through", {})
+    if _relies_on_flags(instance) and seen.get("value") == "no":
+        yield (
+            f"commits of {label} can vanish: LOG_WRITETHRU is on, and {seen['reason']}, without O_SYNC; take the option"
+            f" out, or update to {_FIRST} or later, and restart it"
+        )
+    if writes_through(instance["version"]) != "no":
+        return
+    for name in _ASKS_FOR_SYNC:
+        word = instance["settings"].get(name, {}).get("running")
+        if word == "on":
+            yield (
+                f"commits of {label} can vanish: {name} is {word}, which version {instance['version']} asks of Linux in"
+                f" a way that does nothing; update to {_FIRST} or later"
+            )
+
+
+def _relies_on_flags(instance: dict[str, Any]) -> bool:
+    """Tell whether nothing but O_SYNC brings a running server's logs to the disk."""
+    return bool(instance["settings"].get("LOG_WRITETHRU", {}).get("running") == "on")
+
+
+def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield what is not understood of an instance, and what to do."""
+    known = writes_through(instance["version"])
+    if known == "no":
+        yield (
+            f"{label}: seen version {instance['version']}, wanted {_FIRST} or later: before it write-through does"
+            " nothing on Linux; update it, then run again"
+        )
+    if known == UNKNOWN:
+        why = instance["evidence"].get("version", {}).get("reason") or "it was not told"
+        yield (
+            f"{label}: its version is not known ({why}), and write-through does nothing before {_FIRST};"
+            " start it once with this configuration, or see CTSTATUS.FCS"
+        )
+    seen = instance["evidence"].get("write_through", {})
+    if _relies_on_flags(instance) and seen.get("value") not in ("yes", "no"):
+        why = seen.get("reason") or "it was not told"
+        yield (
+            f"{label}: with LOG_WRITETHRU its logs have to be open with O_SYNC, and whether they are is not known:"
+            f" {why}; see grep -H flags /proc/PID/fdinfo/*"
+        )
+    logs = instance["evidence"].get("log_directories")
+    if logs and logs["value"] == UNKNOWN:
+        yield f"{label}: where its transaction logs lie is not known: {logs['reason']}"
+
+
+def warnings(
+    instance: dict[str, Any], label: str, profile: Profile, storage: dict[str, Any]
+) -> Iterator[str]:
+    """Yield what its configuration file should not say, what slows commits down and is kept, and XFS below it."""
+    delay = instance["settings"].get("COMMIT_DELAY", {}) if profile.commit_delay == KEEP else {}
+    for word in dict.fromkeys((delay.get("running"), delay.get("persisted"))):
+        if word not in (None, UNKNOWN, "stopped") and not _is_short(word):
+            yield (
+                f"{label}: COMMIT_DELAY: seen {word}; wanted -1 to {_LONG_DELAY} (ms): a longer one keeps every"
+                " commit waiting, and loses none"
+            )
+    for name in ("INDEX_WRITETHRU", "line_ends"):
+        found = instance["evidence"].get(name)
+        if found:
+            yield f"{label}: {found['source']}: {found['reason']}"
+    if profile.rests_on in _AWAITS_FLUSH:
+        yield from _on_xfs(instance, label, storage)
+
+
+def _on_xfs(instance: dict[str, Any], label: str, storage: dict[str, Any]) -> Iterator[str]:
+    """Yield the XFS file systems, over a cache, that its files are on.
+
+    It writes its log with O_SYNC, which notes the file's times in the file system's log; and XFS can return from that
+    before its flush. The proof caught it (docs/proof.md).
+    """
+    with_cache = {
+        disk["name"] for disk in storage["disks"] if disk["write_cache"]["volatile"] != "non_volatile"
+    }
+    for mount in place(instance, storage).mounts:
+        if mount["fstype"] == "xfs" and with_cache.intersection(mount["disks"]):
+            yield (
+                f"{label}: {mount['target']} is XFS over a disk with a cache, where an O_SYNC write can, rarely, be"
+                " acknowledged some milliseconds before it is on the disk; ext4, or profile strict, does not have that"
+            )
+
+
+def _is_short(word: str) -> bool:
+    """Tell whether a delay is a number, and not a long one; -1 is none at all."""
+    return bool(re.fullmatch(r"-1|\d{1,9}", word, re.ASCII)) and int(word) <= _LONG_DELAY

@@ -1,0 +1,399 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The firebird layer: forced writes of databases that nobody has open.
+
+gfix does not refuse a database that others have open with Classic or SuperClassic: it changes the
+header, and they go on writing as they did. So who has it open is looked up first, and again after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Optional
+
+from ...enforce import originals
+from ...enforce.change import Change, each, expect_some, verify
+from ...host import trusted_path
+from ...host.observation import UNKNOWN
+from ...host.printable import command
+from ...host.processes import Processes
+from ...host.seam import ChangeFailed, Host, Unobservable
+from .databases import Database, look_at
+from .files import Files
+from .header import Header, next_file
+from .observe import PROGRAMS
+
+#: {database: the word before the first change, and when it was created}
+ORIGINALS = "/var/lib/durable-dbhost/firebird.json"
+_WORDS = {"on": "sync", "off": "async"}
+_GFIX = ("/opt/firebird/bin/gfix", "/usr/bin/gfix")
+#: Files of one database that are followed: it may be split over several.
+_MOST_FILES = 100
+#: Users that nothing is given to: https://systemd.io/UIDS-GIDS, "unused".
+_STRANGERS = range(60706, 61184)
+#: getent(1): no such key.
+_NOT_FOUND = 2
+_ROOTS = (
+    "seen root as its owner; wanted the user of the server, as whom gfix would run: as root it leaves lock files"
+    " that shut the server out; chown it, or give a password, so that the server does it"
+)
+#: {user: the directories where servers of his keep their locks}, None for the usual one
+Locks = dict[str, set[Optional[str]]]
+
+
+class Target(NamedTuple):
+    """A database, or a directory whose databases are all meant, and the word wanted of them."""
+
+    path: str
+    is_directory: bool
+    forced_writes: str
+
+
+def target_of(row: dict[str, Any]) -> Target:
+    """Return a target of what the module, or a plan, says of it."""
+    path, directory = row.get("database"), row.get("directory")
+    if bool(path) == bool(directory) or not str(path or directory).startswith("/"):
+        raise ChangeFailed(
+            f"seen database {path!r} and directory {directory!r}; wanted one of them, and that an absolute path"
+        )
+    return Target(str(path or directory), bool(directory), str(row["forced_writes"]))
+
+
+class Access(NamedTuple):
+    """How gfix gets at a database: itself as the owner of its file, or by the server with a password."""
+
+    user: str
+    password: str | None
+    server: str
+
+
+class Work(NamedTuple):
+    """What there is to do, and what is left as it is because it is in use.
+
+    `failures`: {path: why it stays as it is}; `wanted`: {database: word}.
+    """
+
+    changes: tuple[Change, ...]
+    databases: dict[str, Database]
+    access: Access
+    warnings: tuple[str, ...]
+    failures: dict[str, str]
+    wanted: dict[str, str]
+
+
+class Release(NamedTuple):
+    """What release changes, what it leaves, and the originals that stay for a later one."""
+
+    changes: tuple[Change, ...]
+    databases: dict[str, Database]
+    access: Access
+    warnings: tuple[str, ...]
+    kept: dict[str, str]
+
+
+def plan(
+    host: Host,
+    targets: list[Target],
+    user: str = "SYSDBA",
+    password: str | None = None,
+    server: str = "localhost",
+) -> Work:
+    """Return the work that brings the databases to their words; reads only.
+
+    A database in use is left as it is, with a warning. One that is not there, cannot be read, or takes
+    no change is a failure of its own. Raises ChangeFailed, before anything changes, for targets that
+    contradict each other.
+    """
+    wanted, failures = _wanted(host, targets)
+    return _plan(host, wanted, failures, Access(user, password or None, server))
+
+
+def _plan(host: Host, wanted: dict[str, str], failures: dict[str, str], access: Access) -> Work:
+    try:
+        found = {database.path: database for database in look_at(host, "", [], wanted)}
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    changes, warnings = [], []
+    for path, word in wanted.items():
+        database = found.get(path)
+        try:
+            if database is None:
+                raise ChangeFailed(f"{path}: seen a part or a shadow of a database; wanted its first file")
+            if database.forced_writes == word:
+                warnings += _left_behind(database, word)
+            elif _is_to_change(database, word, bool(access.password)):
+                changes.append(Change(path, "forced_writes", "persisted", database.forced_writes, word))
+            else:
+                warnings.append(
+                    f"{path}: forced writes are {database.forced_writes}, wanted {word}: {_why(database)}"
+                )
+        except ChangeFailed as error:
+            failures[path] = str(error)
+    expect_some(changes, failures)
+    return Work(tuple(changes), found, access, tuple(warnings), failures, wanted)
+
+
+def apply(host: Host, work: Work, targets: list[Target]) -> None:
+    """Do the work and read it back. Raises ChangeFailed."""
+    kept = originals.load(host, ORIGINALS)
+    for change in work.changes:
+        header = work.databases[change.target].header
+        created = header.created if header else ""
+        # Of a database that was restored or made anew since, what was kept is another one's.
+        if kept.get(change.target, "").partition(" ")[2] != created:
+            kept[change.target] = f"{change.before} {created}"
+    originals.save(host, kept, ORIGINALS)
+    _change_all(host, work.changes, work.databases, work.access)
+    done = {path: word for path, word in work.wanted.items() if path not in work.failures}
+    verify(_plan(host, done, {}, work.access).changes)
+
+
+def plan_release(
+    host: Host, user: str = "SYSDBA", password: str | None = None, server: str = "localhost"
+) -> Release:
+    """Return what release changes; reads only. Raises ChangeFailed.
+
+    A database that is gone, or was restored or made anew since, is forgotten; one in use is left.
+    """
+    kept = originals.load(host, ORIGINALS)
+    found = {database.path: database for database in look_at(host, "", kept, ())}
+    changes, warnings, left = [], [], {}
+    for path, said in kept.items():
+        word, _blank, created = said.partition(" ")
+        database = found.get(path)
+        header: Header | None = database.header if database else None
+        if database is None or (header and (header.created != created or header.forced_writes == word)):
+            changes.append(Change(path, "originals", "persisted", word, "forgotten"))
+        elif header and _is_free(database):
+            changes.append(Change(path, "forced_writes", "persisted", header.forced_writes, word))
+        else:
+            left[path] = said
+            warnings.append(f"{path}: forced writes stay {database.forced_writes}: {_why(database)}")
+    return Release(tuple(changes), found, Access(user, password or None, server), tuple(warnings), left)
+
+
+def apply_release(host: Host, work: Release) -> None:
+    """Put the originals back, and forget them. Raises ChangeFailed."""
+    wanted = [change for change in work.changes if change.setting == "forced_writes"]
+    _change_all(host, wanted, work.databases, work.access)
+    originals.save(host, work.kept, ORIGINALS)
+
+
+def _wanted(host: Host, targets: Iterable[Target]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return {database: word}, links followed, and {path: why it cannot be looked at}. Raises ChangeFailed."""
+    wanted: dict[str, str] = {}
+    failures: dict[str, str] = {}
+    for target in targets:
+        try:
+            paths = _paths(host, target)
+        except Unobservable as error:
+            failures[target.path] = str(error)
+            continue
+        for path in paths:
+            if wanted.setdefault(path, target.forced_writes) != target.forced_writes:
+                raise ChangeFailed(f"{path}: seen forced writes wanted on and off; wanted one of them")
+    return wanted, failures
+
+
+def _paths(host: Host, target: Target) -> list[str]:
+    """Return the databases that a target means. Raises Unobservable."""
+    where = host.locate(target.path)
+    if where.status is None:
+        raise Unobservable(f"{target.path}: nothing is there; wanted a Firebird database; run again")
+    path = where.path
+    if not target.is_directory:
+        return [path]
+    return [database.path for database in look_at(host, "", Files(host).search(path), ())]
+
+
+def _is_free(database: Database) -> bool:
+    return (database.in_use, database.mode) == ("no", "read_write")
+
+
+def _is_to_change(database: Database, word: str, has_password: bool) -> bool:
+    """Tell whether a database can be changed now, False while it is in use or nothing writes to it.
+
+    Raises ChangeFailed where something is to be mended first.
+    """
+    if _is_free(database) and database.forced_writes != UNKNOWN:
+        if database.status and database.status.user == 0 and not has_password:
+            raise ChangeFailed(f"{database.path}: {_ROOTS}")
+        return True
+    if database.in_use == "yes" or database.mode == "read_only":
+        return False
+    raise ChangeFailed(
+        f"{database.path}: forced writes: seen {database.forced_writes}, wanted {word}: {_why(database)}"
+    )
+
+
+def _why(database: Database) -> str:
+    if database.mode == "shutdown":
+        return (
+            f"it is shut down; bring it online ({command('gfix', '-online', database.path)}), and run again"
+        )
+    if database.mode == "read_only":
+        return "it is read-only: nothing writes to it, and its header cannot be changed"
+    if database.in_use == "yes" and database.mode != "backup":
+        return "somebody has it open; run again when nobody has"
+    return f"{database.reason}; mend that, or run again later"
+
+
+def _left_behind(database: Database, word: str) -> list[str]:
+    if database.running in (word, "closed", UNKNOWN):
+        return []
+    return [
+        f"{database.path}: forced writes are {word} in its header, and {database.running} for those who have it"
+        " open, until they detach"
+    ]
+
+
+def _change_all(
+    host: Host, changes: Iterable[Change], databases: dict[str, Database], access: Access
+) -> None:
+    wanted = {change.target: change.after for change in changes}
+    locks = _lock_directories(host) if wanted else {}
+    each(wanted, lambda path: _change(host, databases[path], wanted[path], access, locks))
+
+
+def _change(host: Host, database: Database, word: str, access: Access, locks: Locks) -> None:
+    """Change one database. Older commits are on disk before the header says that all are."""
+    files = _files_of(host, database.path)
+    if word == "on":
+        _flush(host, files)
+    _gfix(host, database, word, access, locks)
+    if word == "on":
+        _flush(host, files)
+    after = next(iter(look_at(host, "", [], [database.path])), None)
+    if after is None:
+        raise ChangeFailed(f"{database.path}: not the first file of a database any more; run again")
+    if after.running not in ("closed", word):
+        raise ChangeFailed(
+            f"{database.path}: somebody opened it meanwhile, and writes with forced writes {after.running} until he"
+            f" detaches; wanted {word}"
+        )
+
+
+def _gfix(host: Host, database: Database, word: str, access: Access, locks: Locks) -> None:
+    header, status = database.header, database.status
+    if header is None or status is None:
+        raise ChangeFailed(f"{database.path}: its header cannot be read; wanted ODS 12 or 13")
+    environment = {"ISC_USER": access.user, **_version(host, header)}
+    argv = ["-write", _WORDS[word]]
+    try:
+        if status.user == 0:
+            raise ChangeFailed(f"{database.path}: {_ROOTS}")
+        own = {**environment, **_lock(locks.get(str(status.user), {None}), database.path)}
+        tool = _tool(host, status.user)
+        host.change([*_as_user(host, status.user), tool, *argv, database.path], environment=own)
+    except ChangeFailed as error:
+        if not access.password:
+            raise ChangeFailed(
+                f"{error}; it ran as user {status.user}, who owns the file; give the password of {access.user}, so that"
+                " the server does it"
+            ) from error
+        environment["ISC_PASSWORD"] = access.password
+        # Whoever may change it reads the password.
+        remote = [*_as_stranger(host), _tool(host), *argv, f"{access.server}:{database.path}"]
+        try:
+            host.change(remote, environment=environment)
+        except ChangeFailed as second:
+            raise ChangeFailed(f"{error}; and by the server: {second}") from second
+
+
+def _as_user(host: Host, user: int) -> list[str]:
+    try:
+        return trusted_path.as_user(host, user)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+
+
+def _tool(host: Host, user: int = 0) -> str:
+    """Return the gfix to run as a user. Raises ChangeFailed for one that others than he and root may change."""
+    try:
+        return trusted_path.choose(host, _GFIX, "gfix", user)
+    except Unobservable as error:
+        raise ChangeFailed(
+            f"{error}: have root alone able to change it and the directories above it"
+        ) from error
+
+
+def _as_stranger(host: Host) -> list[str]:
+    """Return what runs a command as a user that nobody is: another process of the same user could read
+    the password in its environment. Raises ChangeFailed."""
+    try:
+        taken = set(_users(Processes(host)))
+        for uid in map(str, _STRANGERS):
+            if uid not in taken and host.run(["getent", "passwd", uid]).rc == _NOT_FOUND:
+                return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--"]
+    except Unobservable as error:
+        raise ChangeFailed(f"a user that nobody is, as whom gfix gets the password: {error}") from error
+    raise ChangeFailed(
+        f"seen accounts for all users from {_STRANGERS[0]} to {_STRANGERS[-1]}; wanted one that nobody is, as whom gfix"
+        " gets the password"
+    )
+
+
+def _users(processes: Processes) -> Iterator[str]:
+    """Yield the users of all processes but those that end meanwhile. Raises Unobservable."""
+    for process in processes.all.values():
+        try:
+            yield processes.user(process)
+        except Unobservable:
+            if not processes.is_gone(process):
+                raise
+
+
+def _version(host: Host, header: Header) -> dict[str, str]:
+    """Return what tells Debian's tools which Firebird is meant, where there are several."""
+    version = {"12": "3.0", "13": "4.0"}[header.ods.partition(".")[0]]
+    return {"FIREBIRD_VERSION": version} if host.exists(f"/usr/lib/firebird/{version}/bin/gfix") else {}
+
+
+def _files_of(host: Host, path: str) -> list[str]:
+    """Return the paths of all files of a database."""
+    reader, found = Files(host), [path]
+    while len(found) < _MOST_FILES:
+        following = next_file(reader.beginning(found[-1]).page)
+        # Who owns the database can write any name there.
+        if not following or reader.beginning(following).reason or following in found:
+            break
+        found.append(following)
+    return found
+
+
+def _flush(host: Host, files: list[str]) -> None:
+    """Bring all that was written to a database's files onto the disks, and what names them."""
+    for path in files:
+        host.sync(path)
+        host.sync(path, whole=True)
+
+
+def _lock_directories(host: Host) -> Locks:
+    """Return where the servers that run here keep their locks. Raises ChangeFailed.
+
+    gfix sees who else is there only by the same locks. Of each user apart: nobody can lead another's
+    gfix elsewhere by running a server.
+    """
+    found: Locks = {}
+    try:
+        processes = Processes(host)
+        ours = host.link("/proc/self/ns/mnt")
+        for main in processes.mains(PROGRAMS):
+            if host.link(f"/proc/{main.pid}/ns/mnt") == ours:
+                said = processes.environment(main, ["FIREBIRD_LOCK"]).get("FIREBIRD_LOCK")
+                found.setdefault(processes.user(main), set()).add(said)
+    except Unobservable as error:
+        raise ChangeFailed(f"where Firebird's servers keep their locks cannot be told: {error}") from error
+    return found
+
+
+def _lock(found: set[str | None], path: str) -> dict[str, str]:
+    """Return the variable that leads gfix to a server's locks. Raises ChangeFailed where servers differ."""
+    if len(found) > 1:
+        raise ChangeFailed(
+            f"{path}: seen servers with different FIREBIRD_LOCK ({', '.join(sorted(map(str, found)))}); wanted one for"
+            " all; run gfix by hand with that of the database's server"
+        )
+    (directory,) = found
+    return {"FIREBIRD_LOCK": directory} if directory else {}

@@ -1,0 +1,346 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The mariadb layer: settings of MariaDB and MySQL, in the running server and in an option file of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ...enforce.change import Change, each, expect_some, verify
+from ...host.observation import UNKNOWN
+from ...host.seam import ChangeFailed, Host, Unobservable
+from .. import restart as servers
+from ..collect import Engines
+from ..instance import Instance
+from ..restart import Target, expect_there, restart_limit, settle
+from ..rules import FULL
+from . import client, drop_in, observe, versions
+from .snapshot import Sight, examine
+
+target_of = servers.target_of
+
+NAME = "mariadb"
+#: What can be set.
+SETTINGS = (versions.LOG, versions.BINLOG, versions.DOUBLEWRITE, versions.METHOD, versions.REDO)
+#: Writes what is in the log's buffer, and flushes it only where a commit would: at 1.
+_FLUSH = (f"SET GLOBAL {versions.LOG} = 1", "FLUSH NO_WRITE_TO_BINLOG ENGINE LOGS")
+
+
+class Step(NamedTuple):
+    """What is done to one server.
+
+    `client` is the command that it lets in; `statements` are executed in order, `unit` is restarted, None
+    without need, within `limit` seconds; and in the end the file systems of `flush` are flushed: `owed` is
+    the note that this is to be done, by whoever comes next. `shown`: what it has to say of itself then.
+    """
+
+    client: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
+    unit: str | None = None
+    limit: float = 0.0
+    flush: tuple[str, ...] = ()
+    owed: str = ""
+    shown: Mapping[str, str] = MappingProxyType({})
+
+
+class Work(NamedTuple):
+    """What there is to do: server by server, and {path: text} of the option files that result.
+
+    `failures`: {server: why it stays as it is}.
+    """
+
+    changes: tuple[Change, ...]
+    steps: dict[str, Step]
+    files: dict[str, str]
+    restart: bool
+    failures: Mapping[str, str] = MappingProxyType({})
+
+
+class Release(NamedTuple):
+    """What release changes: our option files go, the servers keep their settings until they start anew.
+
+    `failures`: {path: why it stays}.
+    """
+
+    changes: tuple[Change, ...]
+    files: tuple[str, ...]
+    failures: dict[str, str]
+
+
+def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
+    """Return the work that brings the servers to their settings; reads only.
+
+    `restart`: whether a server may be restarted for a setting that waits for it. Raises ChangeFailed,
+    before anything changes, when a server is not there or when targets contradict each other. A server
+    that cannot be asked, belongs to somebody else, does not know a setting, or where something would go
+    on beating what is written, is a failure of its own.
+    """
+    names = [target.instance for target in targets]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ChangeFailed(
+            f"{twice}: seen twice among the targets; wanted each server once, with all its settings"
+        )
+    engines, found = _servers(host) if targets else (None, {})
+    work = Work((), {}, {}, restart)
+    checked: list[tuple[str, Sight, dict[str, str]]] = []
+    failures: dict[str, str] = {}
+    for target in targets:
+        expect_there(found, NAME, target.instance)
+    for target in targets:
+        try:
+            facts = found[target.instance]
+            _expect_ours(facts)
+            seen = _look(host, engines, facts)
+            work, stale = _plan_one(work, facts, seen, _words(target, seen))
+        except ChangeFailed as error:
+            failures[target.instance] = f"{target.instance}: {error}"
+            continue
+        checked.append((target.instance, seen, stale))
+    for name, seen, stale in checked:
+        # Servers may share files: what the one needs must not undo what the other does.
+        left = drop_in.beaten(seen, stale, work.files) if stale else ""
+        if left:
+            raise ChangeFailed(f"{name}: {left}")
+    expect_some(work.changes, failures)
+    return work._replace(failures=failures)
+
+
+def apply(host: Host, work: Work, targets: list[Target]) -> None:
+    """Do the work and read it back. Raises ChangeFailed."""
+    failures = []
+    try:
+        each(work.steps, lambda name: _tell(host, work.steps[name]))
+    except ChangeFailed as error:
+        # The others are done all the same, and this one is safe at its next start.
+        failures.append(str(error))
+    try:
+        each(
+            work.files,
+            lambda path: host.write_file(path, work.files[path].encode("utf-8", "surrogateescape")),
+        )
+        each(work.steps, lambda name: _restart(host, work.steps[name]))
+    except ChangeFailed as error:
+        failures.append(str(error))
+    if failures:
+        raise ChangeFailed("; ".join(failures))
+    done = [target for target in targets if target.instance not in work.failures]
+    restarted = [name for name, step in work.steps.items() if step.unit]
+    if restarted:
+        settle(host, observe, restarted, lambda: _left(host, work, done, restarted))
+    verify(plan(host, done, work.restart).changes)
+
+
+def _left(host: Host, work: Work, targets: list[Target], restarted: Iterable[str]) -> Iterable[Change]:
+    """Yield what is to be done yet, and what servers that answered before their restart do not tell yet."""
+    yield from plan(host, targets, work.restart).changes
+    _engines, found = _servers(host)
+    for name in restarted:
+        expect_there(found, NAME, name)
+        for setting, word in work.steps[name].shown.items():
+            if _seen(found[name], setting, "running") == UNKNOWN:
+                yield Change(name, setting, "running", UNKNOWN, word)
+
+
+def plan_release(host: Host) -> Release:
+    """Return what release changes; reads only. Raises ChangeFailed."""
+    engines, found = _servers(host)
+    places = dict.fromkeys(drop_in.PLACES)
+    for facts in found.values():
+        if not facts["root"]:
+            try:
+                places.update(dict.fromkeys(drop_in.directories(_look(host, engines, facts))))
+            except ChangeFailed:
+                pass  # Where it includes nothing that can be understood, nothing of ours was written.
+    changes = []
+    ours, failures = drop_in.ours(host, places)
+    for path, groups in ours.items():
+        changes.append(Change(path, "drop_in", "persisted", "present", "absent"))
+        changes += [
+            Change(path, f"{name} of [{group}]", "persisted", value, "unset")
+            for group, settings in groups.items()
+            for name, value in settings.items()
+        ]
+    expect_some(changes, failures)
+    return Release(tuple(changes), tuple(ours), failures)
+
+
+def apply_release(host: Host, work: Release) -> None:
+    """Take our option files away. Raises ChangeFailed."""
+    for path in work.files:
+        host.remove_file(path)
+
+
+def _servers(host: Host) -> tuple[Engines, dict[str, dict[str, Any]]]:
+    """Return the facts of the servers by name. Raises ChangeFailed."""
+    try:
+        engines = Engines(host, (NAME,))
+        found = {facts["name"]: facts for facts in engines.instances()}
+    except Unobservable as error:
+        raise ChangeFailed(f"MariaDB and MySQL: {error}") from error
+    for why in engines.failed.values():
+        raise ChangeFailed(f"MariaDB and MySQL: {why}")
+    return engines, found
+
+
+def _expect_ours(facts: dict[str, Any]) -> None:
+    """Raise ChangeFailed where the settings of a server are not ours to change."""
+    if facts["managed_by"] in ("container", UNKNOWN) or facts["root"] or facts["namespace"] == UNKNOWN:
+        raise ChangeFailed(
+            f"managed by {facts['managed_by']}, namespace {facts['namespace']}; wanted a server of this host"
+            " whose manager is known; set it where it is managed"
+        )
+
+
+def _look(host: Host, engines: Engines | None, facts: dict[str, Any]) -> Sight:
+    if engines is None:
+        raise ChangeFailed("no engines were looked for; run again")
+    found = Instance(NAME, facts["name"], unit=facts["unit"], flavour=facts.get("flavour"))
+    main = engines.processes.all.get(facts["pids"][0]) if facts["pids"] else None
+    if main is None:
+        return examine(host, found, None)
+    try:
+        directories = (engines.processes.directory(main),)
+        place = engines.places.of(main)
+    except Unobservable as error:
+        raise ChangeFailed(f"{error}; run again") from error
+    return examine(host, found._replace(processes=(main,), directories=directories), place)
+
+
+def _words(target: Target, seen: Sight) -> dict[str, str]:
+    """Return the wanted settings in the server's own words. Raises ChangeFailed."""
+    if seen.version is None:
+        raise ChangeFailed(seen.reason or "its version is not known")
+    wanted = {}
+    for name, word in target.wanted.items():
+        if name not in SETTINGS or name not in versions.names(seen.version):
+            why = versions.why_absent(seen.version, name)
+            raise ChangeFailed(f"{name}: {why}; wanted {', '.join(SETTINGS)}")
+        try:
+            wanted[name] = versions.word(seen.version, name, word)
+        except ValueError as error:
+            raise ChangeFailed(f"{name}: {error}") from error
+        if name == versions.REDO and wanted[name] != "ON":
+            raise ChangeFailed(f"{name}: seen {word}; wanted ON: it is never switched off here")
+    return wanted
+
+
+def _plan_one(
+    work: Work, facts: dict[str, Any], seen: Sight, wanted: dict[str, str]
+) -> tuple[Work, dict[str, str]]:
+    """Return the work with what one server needs, and the settings that its option file gets."""
+    stale = _stale(facts, wanted)
+    wrong = _wrong(facts, wanted)
+    waiting = [name for name in wrong if name not in versions.LIVE]
+    unit = facts["unit"] if work.restart and waiting and facts["managed_by"] == "systemd" else None
+    now = {name: word for name, word in wrong.items() if unit or name not in waiting}
+    changes = [
+        Change(facts["name"], name, "running", _seen(facts, name, "running"), word)
+        for name, word in now.items()
+    ]
+    changes += [
+        Change(facts["name"], name, "persisted", _seen(facts, name, "persisted"), word)
+        for name, word in stale.items()
+    ]
+    files = drop_in.write(seen, stale, work.files) if stale else {}
+    steps = dict(work.steps)
+    if now:
+        tightened = any(_tightens(facts, name, word) for name, word in now.items())
+        steps[facts["name"]] = Step(
+            client=seen.client,
+            statements=tuple(_statements(facts, now)),
+            unit=unit,
+            limit=restart_limit(facts),
+            flush=tuple(facts["directories"]) if tightened else (),
+            owed=observe.owed_path(seen.data),
+            shown=now,
+        )
+    planned = work._replace(changes=(*work.changes, *changes), steps=steps, files={**work.files, **files})
+    return planned, stale
+
+
+def _stale(facts: dict[str, Any], wanted: dict[str, str]) -> dict[str, str]:
+    """Return the settings that will be something else at the next start. Raises ChangeFailed."""
+    stale = {}
+    for name, word in wanted.items():
+        persisted = _seen(facts, name, "persisted")
+        if name == versions.REDO or persisted == word:
+            continue
+        if persisted == UNKNOWN:
+            reason = facts["settings"][name]["reason"]
+            raise ChangeFailed(
+                f"{name}: seen nothing that counts ({reason}); wanted {word}; mend that, then run again"
+            )
+        stale[name] = word
+    return stale
+
+
+def _wrong(facts: dict[str, Any], wanted: dict[str, str]) -> dict[str, str]:
+    """Return the settings that the running server has otherwise, and not in a way that will do as well."""
+    return {
+        name: word
+        for name, word in wanted.items()
+        if _seen(facts, name, "running") not in (word, UNKNOWN, "stopped")
+        and not (_is_full(facts, name, word) and _is_full(facts, name, _seen(facts, name, "running")))
+    }
+
+
+def _statements(facts: dict[str, Any], now: dict[str, str]) -> Iterable[str]:
+    """Yield what has a running server take its settings, and flush what it has not flushed until now."""
+    if versions.REDO in now:
+        yield "ALTER INSTANCE ENABLE INNODB REDO_LOG"
+    if versions.BINLOG in now:
+        yield f"SET GLOBAL {versions.BINLOG} = {now[versions.BINLOG]}"
+    if versions.LOG not in now:
+        return
+    word = now[versions.LOG]
+    if _tightens(facts, versions.LOG, word):
+        yield from _FLUSH
+    if word != "1" or not _tightens(facts, versions.LOG, word):
+        yield f"SET GLOBAL {versions.LOG} = {word}"
+
+
+def _tell(host: Host, step: Step) -> None:
+    if step.flush:
+        host.write_file(step.owed, b"")
+    if step.statements:
+        host.change(client.statements(step.client, step.statements))
+    # What was written to binary logs and data files without a flush is in the kernel's memory.
+    _flush(host, step)
+    if step.flush and not step.unit:
+        host.remove_file(step.owed)
+
+
+def _restart(host: Host, step: Step) -> None:
+    if step.unit:
+        host.change(["systemctl", "restart", "--", step.unit], timeout=step.limit)
+        _flush(host, step)
+        if step.flush:
+            host.remove_file(step.owed)
+
+
+def _flush(host: Host, step: Step) -> None:
+    if step.flush:
+        for path in step.flush:
+            host.sync(path, whole=True)
+
+
+def _seen(facts: dict[str, Any], name: str, when: str) -> str:
+    row = facts["settings"].get(name)
+    if row is None:
+        why = facts["evidence"].get("observation", {}).get("reason") or "it was not read"
+        raise ChangeFailed(f"{name} cannot be read, so it is not set: {why}")
+    return str(row[when])
+
+
+def _tightens(facts: dict[str, Any], name: str, word: str) -> bool:
+    return _is_full(facts, name, word) and not _is_full(facts, name, _seen(facts, name, "running"))
+
+
+def _is_full(facts: dict[str, Any], name: str, word: str) -> bool:
+    """Tell whether commits survive with a word."""
+    rule = FULL["mysql" if facts.get("flavour") == "mysql" else "mariadb"].get(name)
+    return bool(rule and rule.allows(word))

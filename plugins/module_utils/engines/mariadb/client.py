@@ -1,0 +1,205 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Talking to a running MariaDB or MySQL server over its socket, with its own client.
+
+As root, and so with care: a server may be anybody's process. The client reads no option file but
+root's own, and that one only for a service of the system, because it holds a password; it hands
+over no files, and no program that others than root may change is started.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import stat
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...host import trusted_path
+from ...host.process_context import Place, look, resolve
+from ...host.processes import FIRST_PERSON
+from ...host.seam import Host, Result, Unobservable
+from ..instance import Instance
+from . import versions
+
+#: root's option file: where it is, its user and password are tried last.
+PASSWORDS = "/root/.my.cnf"
+_CLIENTS = ("mariadb", "mysql")
+_PREFIXES = ("/usr", "/usr/local")
+#: Where servers are built to put their socket.
+_SOCKETS = (
+    "/run/mysqld/mysqld.sock",
+    "/var/run/mysqld/mysqld.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/run/mysql/mysql.sock",
+    "/tmp/mysql.sock",
+)
+_ESCAPES = {"n": "\n", "t": "\t", "0": "\0", "\\": "\\"}
+VARIABLES = (
+    "aria_log_dir_path",
+    "datadir",
+    "general_log_file",
+    "group_replication_group_name",
+    "innodb_data_file_path",
+    "innodb_data_home_dir",
+    "innodb_directories",
+    "innodb_doublewrite",
+    "innodb_doublewrite_dir",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_log_group_home_dir",
+    "innodb_tmpdir",
+    "innodb_undo_directory",
+    "log_bin",
+    "log_bin_basename",
+    "log_error",
+    "slow_query_log_file",
+    "sync_binlog",
+    "tmpdir",
+    "version",
+    "wsrep_on",
+    "wsrep_provider",
+)
+_QUOTED = ", ".join(f"'{name}'" for name in VARIABLES)
+QUESTION = (
+    f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({_QUOTED});"
+    " SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_enabled'"
+)
+
+
+class Server(NamedTuple):
+    """A server that can be asked: its client, its socket, and the login options to try, best first."""
+
+    client: str
+    socket: str
+    logins: tuple[tuple[str, ...], ...]
+
+
+def server(host: Host, found: Instance, place: Place, uid: str, said: str | None, data: str) -> Server:
+    """Return how to ask an instance. `said` is the socket that its options name, or None.
+
+    Raises Unobservable where no socket is found.
+    """
+    main = found.processes[0]
+    logins: tuple[tuple[str, ...], ...] = (("--no-defaults", "--user=root"),)
+    # A service may have a /tmp of its own.
+    root = f"/proc/{main.pid}/root" if place.namespace == "private" else ""
+    socket = root + _socket(host, root, said, data)
+    if host.exists(PASSWORDS) and _may_have_password(host, main.exe or "", place, uid, socket):
+        logins = (*logins, (f"--defaults-file={PASSWORDS}",))
+    return Server(_client(host, main.exe or ""), socket, logins)
+
+
+def ask(host: Host, server: Server) -> tuple[list[str], dict[str, str]]:
+    """Return the command that a server lets in, and {name in small letters: value} of its variables.
+
+    Raises Unobservable.
+    """
+    argv, output = _execute(host, server, QUESTION)
+    pairs = (line.split("\t") for line in output.split("\n") if line)
+    found = {pair[0].lower(): _unescaped(pair[1]) for pair in pairs if len(pair) == 2}
+    if "datadir" not in found or "version" not in found:
+        raise Unobservable(f"{server.socket}: the server's answer is not understood")
+    return argv, found
+
+
+def statements(argv: Sequence[str], sql: Sequence[str]) -> list[str]:
+    """Return the command that executes statements, as far as the first that fails."""
+    return [*argv, f"--execute={'; '.join(sql)}"]
+
+
+def expect_same(host: Host, root: str, found: Instance, server: Server, data: str) -> None:
+    """Raise Unobservable where the server at a socket has another data directory than the instance."""
+    known = found.directories[0] if found.directories else None
+    if known and resolve(host, root, data) != resolve(host, root, known):
+        raise Unobservable(
+            f"{server.socket}: the server there keeps its data in {data}, this one in {known}: it is another one"
+        )
+
+
+def _execute(host: Host, server: Server, sql: str) -> tuple[list[str], str]:
+    """Execute what only reads. Return the arguments but the statement that were let in, and the output.
+
+    Raises Unobservable.
+    """
+    why = ""
+    for login in server.logins:
+        argv = _argv(server, login)
+        try:
+            result = host.run(statements(argv, [sql]))
+        except Unobservable:
+            raise Unobservable(f"{server.socket}: {server.client} gets no answer in time") from None
+        if result.rc == 0:
+            return argv, result.stdout
+        why = _why(result)
+    raise Unobservable(f"{server.socket}: {why}")
+
+
+def _argv(server: Server, login: tuple[str, ...]) -> list[str]:
+    return [
+        server.client,
+        *login,
+        "--protocol=socket",
+        "--host=localhost",
+        f"--socket={server.socket}",
+        "--connect-timeout=5",
+        "--local-infile=0",
+        "--batch",
+        "--skip-column-names",
+    ]
+
+
+def _may_have_password(host: Host, program: str, place: Place, uid: str, socket: str) -> bool:
+    """Tell whether a server may be offered root's password: one of the system's services, with a program
+    that only root can change, at a socket that is its own and that nobody can replace."""
+    is_service = place.cgroup.startswith("/system.slice/") and versions.UNITS.fullmatch(place.unit or "")
+    if not (is_service and uid.isdigit() and int(uid) < FIRST_PERSON):
+        return False
+    try:
+        trusted_path.expect_program(host, program)
+        status = trusted_path.statuses(host, [socket])[socket]
+        above = trusted_path.statuses(host, [posixpath.dirname(socket)])[posixpath.dirname(socket)]
+    except Unobservable:
+        return False
+    # In /tmp, only the owner can put another one in its place.
+    is_safe = above.owner in (0, int(uid)) and (not above.mode & 0o022 or bool(above.mode & stat.S_ISVTX))
+    return is_safe and status.owner == int(uid) and not stat.S_ISLNK(status.mode)
+
+
+def _client(host: Host, program: str) -> str:
+    """Return the client that came with a server, or the system's, the first that only root can change.
+
+    Raises Unobservable.
+    """
+    own = [posixpath.dirname(posixpath.dirname(program))] if program.startswith("/") else []
+    paths = [f"{prefix.rstrip('/')}/bin/{name}" for prefix in (*own, *_PREFIXES) for name in _CLIENTS]
+    why = ""
+    for path in paths:
+        if look(host, path):
+            try:
+                trusted_path.expect_program(host, path)
+                return path
+            except Unobservable as error:
+                why = why or str(error)
+    if why:
+        raise Unobservable(why)
+    raise Unobservable(f"no client is installed: wanted one of {', '.join(dict.fromkeys(paths))}")
+
+
+def _why(result: Result) -> str:
+    said = " ".join(result.stderr.split())
+    return said[:300] or f"its client ended with exit code {result.rc}"
+
+
+def _socket(host: Host, root: str, said: str | None, data: str) -> str:
+    places = [posixpath.join(data, said)] if said else [*_SOCKETS, f"{data.rstrip('/')}/mysql.sock"]
+    for path in places:
+        if look(host, path, root):
+            return path
+    raise Unobservable(f"no socket of it at {', '.join(places)}")
+
+
+def _unescaped(value: str) -> str:
+    r"""Return a value as it is: with --batch, the client writes \n, \t, \0 and \\."""
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), value, flags=re.S)

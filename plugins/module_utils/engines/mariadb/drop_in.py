@@ -1,0 +1,180 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Our option file for MariaDB and MySQL: where it lies, what it says, and whether it has the last word."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping
+
+from ...enforce import ownership
+from ...host import bounded_read
+from ...host.seam import ChangeFailed, Host, Unobservable
+from ...host.textfile import Malformed
+from . import my_cnf, options
+from .snapshot import Sight
+
+#: Sorts after others' files: the last word on an option wins.
+NAME = "zz-durable-dbhost.cnf"
+HEADER = "# Managed by durable.dbhost. playbooks/release_db.yml takes it away.\n"
+#: Directories that packages include.
+PLACES = ("/etc/mysql/mariadb.conf.d", "/etc/mysql/mysql.conf.d", "/etc/mysql/conf.d", "/etc/my.cnf.d")
+
+#: {group: {option: value}}
+Groups = dict[str, dict[str, str]]
+
+
+def group(seen: Sight) -> str:
+    """Return the group that this server reads, and no other kind of server."""
+    if seen.version is None or seen.begun is None:
+        raise ChangeFailed("nothing is known of the server's version or of how it is started; run again")
+    return ("mariadb" if seen.version.is_mariadb else "mysqld") + seen.begun.suffix
+
+
+def parse(text: str) -> Groups:
+    """Return what one of our files says. Raises ValueError for one that we did not write."""
+    if not text.startswith(HEADER):
+        raise ValueError("not begun as this collection begins its file")
+    found: Groups = {}
+    try:
+        for line in my_cnf.parse(text):
+            if line.kind == "setting":
+                name, value = my_cnf.option(line.name, line.value)
+                found.setdefault(line.section, {})[name] = value or ""
+    except Malformed:
+        raise ValueError("edited so that no server can read it") from None
+    return found
+
+
+def render(groups: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the text of our file.
+
+    A server to which an option of InnoDB is no longer known must start all the same: `loose_`.
+    """
+    blocks = []
+    for name, settings in sorted(groups.items()):
+        lines = [
+            f"{'loose_' if key.startswith('innodb_') else ''}{key}={value}\n"
+            for key, value in sorted(settings.items())
+        ]
+        blocks.append(f"[{name}]\n{''.join(lines)}")
+    return HEADER + "".join(blocks)
+
+
+def write(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -> dict[str, str]:
+    """Return {path: text} of the file that brings settings to the wanted words at the next start.
+
+    `planned`: those that are to be written for other servers already. Raises ChangeFailed where nothing that
+    is written into a directory of option files would have the last word, and says what has it.
+    """
+    why = f"its option files include no directory: add a line `!includedir {PLACES[-1]}` at the end of the last one"
+    for place in reversed(directories(seen)):
+        path = f"{place.rstrip('/')}/{NAME}"
+        groups = _existing(seen, path, planned)
+        # Only root may change the way there: it is written as root.
+        ownership.writer(seen.files.host, path, 0, _own(seen), (NAME,))
+        groups.setdefault(group(seen), {}).update(wanted)
+        text = {path: render(groups)}
+        left = beaten(seen, wanted, {**planned, **text})
+        if not left:
+            return text
+        why = left
+    raise ChangeFailed(why)
+
+
+def beaten(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -> str:
+    """Return what has the last word over the planned files, '' when they have it."""
+    if seen.version is None or seen.begun is None:
+        return "nothing is known of the server's version or of how it is started"
+    seen.files.overlay = dict(planned)
+    kept = options.persisted(list(wanted), seen.version, seen.begun, seen.files, seen.data)
+    left = [
+        f"{name}: {kept[name].reason or f'seen {kept[name].word} from {kept[name].origin}'}; wanted {word}"
+        for name, word in wanted.items()
+        if kept[name].word != word
+    ]
+    remedies = dict.fromkeys(
+        _remedy(name, kept[name].origin) for name, word in wanted.items() if kept[name].word != word
+    )
+    if not left:
+        return ""
+    return f"{'; '.join(left)}; that beats what is written to {NAME}: {'; '.join(remedies)}"
+
+
+def directories(seen: Sight) -> list[str]:
+    """Return the directories that a server's option files include. Raises ChangeFailed."""
+    if seen.begun is None or seen.version is None:
+        raise ChangeFailed(seen.reason or "its version is not known")
+    try:
+        found = options.effective(seen.files, seen.begun, seen.version)
+        return seen.files.directories(found.files)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+
+
+def ours(host: Host, places: Iterable[str]) -> tuple[dict[str, Groups], dict[str, str]]:
+    """Return {path: what it says} of our files in some directories, {} for one that was edited beyond reading.
+
+    And {path: why not} of those that cannot be read, or lie where others than root may change them: any
+    user's server names directories.
+    """
+    found: dict[str, Groups] = {}
+    failures: dict[str, str] = {}
+    for place in places:
+        path = f"{place.rstrip('/')}/{NAME}"
+        try:
+            text = bounded_read.read(host, path)
+            if text is None or not text.startswith(HEADER):
+                continue
+            ownership.writer(host, path, 0, [place], (NAME,))
+            found[path] = parse(text)
+        except (ChangeFailed, Unobservable) as error:
+            failures[path] = str(error)
+        except ValueError:
+            found[path] = {}
+    return found, failures
+
+
+def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
+    """Return what our file says, {} where nothing is there. Raises ChangeFailed for anything else there."""
+    host = seen.files.host
+    seen.files.overlay = dict(planned)
+    try:
+        if path in planned:
+            return parse(planned[path])
+        _expect_no_link(host, path)
+        text = bounded_read.read(host, path)
+        if text is None:
+            return {}
+        found = parse(text)
+        if seen.files.read(path) is None:
+            raise ValueError("the server passes over it: it may not read it, or everyone may write to it")
+        return found
+    except (Unobservable, ValueError) as error:
+        raise ChangeFailed(f"{path}: {error}; move it away, then run again") from error
+
+
+def _expect_no_link(host: Host, path: str) -> None:
+    try:
+        target = host.link(path)
+    except Unobservable:
+        return
+    raise ValueError(f"seen a link to {target}; wanted nothing, or the file that was written here")
+
+
+def _own(seen: Sight) -> list[str]:
+    """Return the directories below which its option files, or those of packages, lie."""
+    mains = seen.begun.mains if seen.begun else ()
+    return [*PLACES, *(posixpath.dirname(path) for path in mains)]
+
+
+def _remedy(name: str, origin: str | None) -> str:
+    held = options.held(name, origin)
+    if held:
+        return held
+    if origin is None:
+        return "mend that, then run again"
+    if origin.startswith("default of"):
+        return "the file is not read"
+    return f"take it away at {origin}"

@@ -1,0 +1,339 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""MariaDB and MySQL: where their instances are, and what each says of its settings."""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
+
+from ...host import bounds
+from ...host.observation import UNKNOWN, Observation, unknown
+from ...host.paths import normal
+from ...host.process_context import Place, Places, look
+from ...host.processes import Process, Processes
+from ...host.seam import Host, Unobservable
+from ..instance import Instance, Observed, of_mains, setting
+from ..rules import FULL
+from . import options, versions
+from .snapshot import BINARIES, DATA, Sight, examine
+
+NAME = "mariadb"
+#: mysqld_safe and mariadbd-safe start a server, and are none.
+PROGRAMS = ("mariadbd", "mysqld", "mysqld-debug")
+UNITS = versions.UNITS
+#: Environment variables that decide what it reads at its start; HOME is that of its user.
+VARIABLES = tuple(name for name in options.VARIABLES if name != "HOME")
+#: Where servers look for options, the first first.
+_CONFIGS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
+
+_NAMES = (versions.LOG, versions.BINLOG, versions.DOUBLEWRITE, versions.METHOD, versions.LOG_BIN)
+#: Whose data was written without being flushed, until it has been. A boot ends that either way.
+OWED = "/run/durable-dbhost/mariadb-unflushed"
+_UNFLUSHED = "unflushed"
+_FULL_LOG = ("1", "3")
+#: Variables that name files that nobody needs after a power cut.
+_LOGS = ("general_log_file", "log_error", "slow_query_log_file")
+#: Variables that name directories, relative to the data directory.
+_DIRECTORIES = (
+    "innodb_log_group_home_dir",
+    "innodb_data_home_dir",
+    "innodb_undo_directory",
+    "innodb_doublewrite_dir",
+    "aria_log_dir_path",
+)
+#: Bytes of a path, as the kernel takes it.
+_LONGEST_PATH = 4096
+
+
+def find(host: Host, processes: Processes) -> list[Instance]:
+    """Return the instances that run."""
+    places, mains = Places(host), processes.mains(PROGRAMS)
+    return of_mains(NAME, processes, mains, lambda main: _instance(processes, places, main))
+
+
+def installed(host: Host, units: list[str]) -> list[Instance]:
+    """Return the instances that could be started, whether or not they run."""
+    names: list[str | None] = [*units]
+    if not names and any(host.exists(path) for path in BINARIES):
+        names = [None]
+    config = next((path for path in _CONFIGS if host.exists(path)), None)
+    only = len(names) == 1
+    return [
+        Instance(NAME, NAME if only or not unit else unit, config=config, unit=unit, flavour="unknown")
+        for unit in names
+    ]
+
+
+def _instance(processes: Processes, places: Places, main: Process) -> Instance:
+    argv = processes.argv(main)
+    # A server's working directory is its data directory.
+    data = processes.directory(main)
+    said = _option(argv, "defaults-file") or _option(argv, "defaults-extra-file")
+    found = Instance(
+        engine=NAME,
+        name=NAME if data == DATA else data,
+        processes=processes.family(main, PROGRAMS),
+        directories=(data,),
+        # Before 10.5 MariaDB's server was called mysqld as well.
+        flavour="mariadb" if main.program == "mariadbd" else "unknown",
+    )
+    if said and not said.startswith("/"):
+        why = unknown(f"/proc/{main.pid}/cmdline", f"{said}: from where it was started is not known")
+        return found._replace(evidence=(("config", why),))
+    root = places.of(main).root
+    there = (path for path in _CONFIGS if look(places.host, path, root))
+    config = said or next(there, None)
+    if config is None:
+        why = unknown(", ".join(_CONFIGS), "none of them is there: it runs with its defaults")
+        return found._replace(evidence=(("config", why),))
+    return found._replace(config=config)
+
+
+def _option(argv: list[str], name: str) -> str | None:
+    """Return the value of one of the options that name files of options: one word, at the beginning."""
+    prefix = f"--{name}="
+    return next((word[len(prefix) :] for word in argv[1:] if word.startswith(prefix)), None)
+
+
+def observe(host: Host, found: Instance, place: Place | None) -> Observed:
+    """Return what an instance says of its settings; `place` is None for a stopped one."""
+    seen = examine(host, found, place)
+    version = seen.version
+    flavour = version.flavour if version else found.flavour or UNKNOWN
+    names = versions.names(version) if version else _NAMES
+    kept = _kept(seen, names)
+    running = {name: _running(host, seen, found, name) for name in names}
+    settings = {
+        name: setting(
+            running[name].value,
+            kept[name].word,
+            running[name].source if found.processes else (kept[name].origin or "option files"),
+            "; ".join(dict.fromkeys(filter(None, (running[name].reason, kept[name].reason)))) or None,
+            kept[name].origin,
+            options.held(name, kept[name].origin),
+        )
+        for name in names
+    }
+    rules = FULL["mysql" if flavour == "mysql" else "mariadb"]
+    waiting = [
+        name
+        for name in names
+        if name in rules and not rules[name].live and _differ(running[name].value, kept[name].word)
+    ]
+    elsewhere, why = _tables_elsewhere(host, place.root if place else "", seen.data)
+    return Observed(
+        version=_version(seen),
+        settings=settings,
+        directories=tuple(dict.fromkeys((*_directories(seen), *elsewhere))),
+        pending_restart=tuple(waiting),
+        overrides=tuple(_overrides(seen)),
+        flavour=flavour,
+        passing=_passing(seen, found),
+        evidence=(*_evidence(seen, found), *([("directories", unknown(seen.data, why))] if why else [])),
+    )
+
+
+def _kept(seen: Sight, names: Sequence[str]) -> dict[str, options.Kept]:
+    if seen.begun is None or seen.version is None:
+        why = seen.reason or "its version is not known"
+        return dict.fromkeys(names, options.Kept(UNKNOWN, None, why))
+    asked = [name for name in names if name != versions.REDO]
+    kept = options.persisted(asked, seen.version, seen.begun, seen.files, seen.data, seen.stated)
+    if versions.REDO in names:
+        word = _word(seen, versions.REDO)
+        reason = (
+            None if word.value != UNKNOWN else "it is kept in the redo log: only the running server tells"
+        )
+        kept[versions.REDO] = options.Kept(word.value, "the redo log itself", reason)
+    return kept
+
+
+def owed_path(data: str) -> str:
+    """Return the file that says that a server wrote into its data directory, and has not flushed that yet."""
+    return f"{OWED}/{quote(normal(data), safe='', errors='surrogateescape')}"
+
+
+def _running(host: Host, seen: Sight, found: Instance, name: str) -> Observation:
+    if not found.processes:
+        return Observation("stopped", "no process")
+    if seen.silence:
+        return unknown(seen.socket or "the server", seen.silence)
+    word = _word(seen, name)
+    if name == versions.LOG and word.value in _FULL_LOG and host.exists(owed_path(seen.data)):
+        why = "what was written before it was flushed at each commit has not been brought to the disk: run again"
+        return Observation(_UNFLUSHED, word.source, why)
+    return word
+
+
+def _word(seen: Sight, name: str) -> Observation:
+    """Return the running server's word."""
+    source = f"SHOW GLOBAL VARIABLES at {seen.socket}" if seen.socket else "the server"
+    if seen.version is None or name not in seen.answers:
+        return unknown(source, seen.silence or f"the server names no {name}")
+    try:
+        return Observation(versions.word(seen.version, name, seen.answers[name]), source)
+    except ValueError as error:
+        return unknown(source, f"{name}: {error}")
+
+
+def _version(seen: Sight) -> Observation:
+    if seen.version is None:
+        return unknown(seen.version_source, seen.reason or "nothing tells it")
+    return Observation(seen.version.text, seen.version_source)
+
+
+def _differ(running: str, persisted: str) -> bool:
+    return running != persisted and not {running, persisted} & {UNKNOWN, "stopped"}
+
+
+def _directories(seen: Sight) -> list[str]:
+    """Return where data and logs are, as the instance sees them."""
+    values = seen.answers or _configured(seen)
+    base = posixpath.join(seen.data, values.get("datadir") or "")
+    # System table spaces may each be in a directory of its own: `path:size[:autoextend];...`.
+    # MySQL keeps tables elsewhere only in directories that it knows of.
+    known = (values.get("innodb_directories") or "").split(";")
+    shared = values.get("innodb_data_home_dir") or ""
+    spaces = (part.partition(":")[0] for part in values.get("innodb_data_file_path", "").split(";"))
+    found = [
+        *(values.get(name) or "" for name in _DIRECTORIES),
+        *known,
+        *(posixpath.dirname(posixpath.join(shared, space)) for space in spaces if space),
+        posixpath.dirname(values.get("log_bin_basename") or ""),
+    ]
+    return list(dict.fromkeys(normal(posixpath.join(base, path)) for path in ["", *found]))
+
+
+def _passing(seen: Sight, found: Instance) -> tuple[str, ...]:
+    """Return the open files that the running server calls logs for people, or temporary tables."""
+    base = posixpath.join(seen.data, seen.answers.get("datadir") or "")
+
+    def paths(said: str | None) -> set[str]:
+        return {normal(posixpath.join(base, path)) for path in (said or "").split(":") if path}
+
+    logs = set().union(*(paths(seen.answers.get(name)) for name in _LOGS))
+    scratch = set().union(*(paths(seen.answers.get(name)) for name in ("tmpdir", "innodb_tmpdir")))
+    return tuple(
+        file.path
+        for file in found.opened
+        if file.path in logs
+        or (posixpath.dirname(file.path) in scratch and posixpath.basename(file.path).startswith("#sql"))
+    )
+
+
+def _tables_elsewhere(host: Host, root: str, data: str) -> tuple[list[str], str | None]:
+    """Return where tables with a DATA DIRECTORY of their own lie, and why that is not known.
+
+    A file NAME.isl beside a database's tables names such a one: "InnoDB Tablespaces".
+    """
+    try:
+        found = host.find_files(data, root, bounds.FOUND, depth=2, ending=".isl")
+        parts = [
+            host.read_part(posixpath.join(data, path), root, _LONGEST_PATH) for path in found if "/" in path
+        ]
+    except Unobservable as error:
+        return [], str(error)
+    if len(found) == bounds.FOUND:
+        return [], f"{data}: {bounds.FOUND} tables or more that lie elsewhere"
+    paths = (part.text.split("\n")[0] for part in parts if part)
+    tables = (normal(posixpath.join(data, path)) for path in paths if path)
+    # What CREATE TABLE named is above a directory with the database's name.
+    return list(dict.fromkeys(map(posixpath.dirname, tables))), None
+
+
+def _configured(seen: Sight) -> Mapping[str, str]:
+    """Return what options say of directories, under the names of the variables."""
+    try:
+        reading = seen.reading()
+    except Unobservable:
+        return {}
+    renamed = {"log_bin_basename": versions.LOG_BIN}
+    names = ("datadir", "innodb_data_file_path", "innodb_directories", "log_bin_basename", *_DIRECTORIES)
+    found = {}
+    for name in names:
+        with contextlib.suppress(Unobservable):
+            last = options.said(renamed.get(name, name), reading)
+            if last and last[0]:
+                found[name] = last[0]
+    return found
+
+
+def _no_sync(seen: Sight) -> tuple[str | None, str] | None:
+    """Return the option that has MariaDB never flush, and where it stands, None where it is not given.
+
+    No variable shows it. Raises Unobservable where what the server was given is not known.
+    """
+    return options.switched_on(versions.NO_SYNC, seen.reading())
+
+
+def _overrides(seen: Sight) -> list[dict[str, str]]:
+    """Return an option that no variable shows, and that undoes every other."""
+    try:
+        last = _no_sync(seen) if seen.version and seen.version.is_mariadb else None
+    except Unobservable:
+        return []  # The evidence lacks it then.
+    if not last:
+        return []
+    return [
+        {
+            "scope": "as it is started",
+            "setting": versions.NO_SYNC,
+            "value": "ON",
+            "source": last[1],
+            "remedy": f"{last[1]}; then restart it",
+        }
+    ]
+
+
+def _evidence(seen: Sight, found: Instance) -> list[tuple[str, Observation]]:
+    """Return why something is not known, and `absent` for settings that this version does not show."""
+    evidence = []
+    if seen.version:
+        extra = () if seen.version.is_mariadb else (versions.REDO,)
+        for name in (*_NAMES, *extra):
+            if name not in versions.names(seen.version):
+                why = versions.why_absent(seen.version, name)
+                evidence.append((name, Observation("absent", seen.version_source, why)))
+        if seen.version.is_mariadb:
+            evidence += _told_as_override(seen)
+    member = _member(seen)
+    if member:
+        evidence.append(("cluster", member))
+    if found.processes and seen.silence:
+        evidence.append(("settings", unknown("the server", seen.silence)))
+    return evidence
+
+
+def _member(seen: Sight) -> Observation | None:
+    """Return galera or group_replication for a node of such a cluster, None where nothing says so.
+
+    Options count as well: a node can have wsrep_on switched off for a while.
+    """
+    source = f"SHOW GLOBAL VARIABLES at {seen.socket}"
+    # Percona XtraDB Cluster has wsrep_on=ON without any cluster as well, and no provider then.
+    provider = seen.answers.get("wsrep_provider", UNKNOWN)
+    if seen.answers.get("wsrep_on", "").upper() in ("ON", "1") and provider.lower() not in ("", "none"):
+        return Observation("galera", f"{source}: wsrep_on")
+    if seen.answers.get("group_replication_group_name"):
+        return Observation("group_replication", f"{source}: group_replication_group_name")
+    try:
+        galera = options.said("wsrep_on", seen.reading())
+        if galera and options.is_on(galera):
+            return Observation("galera", f"{galera[1]}: wsrep_on")
+    except Unobservable:
+        return None
+    return None
+
+
+def _told_as_override(seen: Sight) -> list[tuple[str, Observation]]:
+    source = "command line and option files"
+    try:
+        _no_sync(seen)
+    except Unobservable as error:
+        return [(versions.NO_SYNC, unknown(source, str(error)))]
+    why = "no variable shows it: it stands among the overrides where it is given"
+    return [(versions.NO_SYNC, Observation("absent", source, why))]

@@ -1,0 +1,233 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What can be seen of one MariaDB or MySQL server: its version, how it was started, what it answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ...host import trusted_path
+from ...host.observation import UNKNOWN
+from ...host.process_context import Place
+from ...host.processes import argv_of, variables
+from ...host.seam import Host, Unobservable
+from ..instance import Instance
+from . import client, my_cnf, options, server_help, versions
+
+#: Where packages put data and programs.
+DATA = "/var/lib/mysql"
+BINARIES = ("/usr/sbin/mariadbd", "/usr/sbin/mysqld", "/usr/libexec/mysqld", "/usr/libexec/mariadbd")
+#: Options of a unit that decide what a server reads, or the settings themselves.
+_DECISIVE = re.compile(r"--\S*(defaults|innodb|sync|log[-_]bin|datadir)", re.I)
+_OPTION = re.compile(r"--([^\s=;]+)")
+_DECIDED = (
+    versions.LOG,
+    versions.BINLOG,
+    versions.DOUBLEWRITE,
+    versions.METHOD,
+    versions.LOG_BIN,
+    versions.NO_SYNC,
+    "datadir",
+)
+#: A version that reads all the groups which do not name one.
+_ANY = (10, 4, 6)
+
+
+class Sight(NamedTuple):
+    """What was seen of one instance.
+
+    `answers`: what the running server says of its variables, none where `silence` tells why it says
+    nothing; `socket` is where it was asked, `client` the command that it lets in, without a statement;
+    `begun` and `files`: how it was started, and its option files, None where `reason` tells why that is
+    not known; `stated`: what its program says that it would start with.
+    """
+
+    version: versions.Release | None
+    version_source: str
+    reason: str | None
+    begun: options.Start | None
+    files: options.Files
+    data: str
+    socket: str = ""
+    client: tuple[str, ...] = ()
+    answers: Mapping[str, str] = MappingProxyType({})
+    silence: str | None = None
+    stated: options.Stated = options.Stated()
+
+    def reading(self) -> options.Reading:
+        """Return what decides what it will start with. Raises Unobservable."""
+        if self.begun is None or self.version is None:
+            raise Unobservable(self.reason or "its version is not known")
+        found = options.effective(self.files, self.begun, self.version)
+        return options.Reading(self.version, self.begun, found, self.stated)
+
+
+def examine(host: Host, found: Instance, place: Place | None) -> Sight:
+    """Return what can be seen of an instance, without any login or with root's own. Nothing here raises
+    Unobservable: what is not known has a reason."""
+    root = place.root if place else ""
+    data = found.directories[0] if found.directories else DATA
+    user = _user(host, found)
+    seen = Sight(None, "none", None, None, options.Files(host, root, user), data)
+    try:
+        begun = _start(host, found)
+        seen = seen._replace(begun=begun)
+    except Unobservable as error:
+        seen = seen._replace(reason=str(error))
+    # Option files tell the socket; which groups count, a version tells; and that, the server. Those
+    # groups that every version reads are enough.
+    seen = _ask(host, found, place, seen, user)
+    if seen.version is None:
+        seen = _look_up_version(host, found, place, seen)
+    return seen._replace(stated=_stated(host, found, place, seen, user))
+
+
+def _stated(
+    host: Host, found: Instance, place: Place | None, seen: Sight, user: Sequence[str]
+) -> options.Stated:
+    """Return what the program of a server says, nothing of one in a container: that is not run here."""
+    elsewhere = place is not None and (place.root or place.namespace in ("container", UNKNOWN))
+    if seen.version is None or seen.begun is None or elsewhere:
+        return options.Stated()
+    if not found.processes:
+        account = _account(host)
+        home = {"HOME": account[5]} if account else {}
+        return server_help.ask(host, _program(host, found), [], home, account[2:4], seen.version)
+    try:
+        pid = found.processes[0].pid
+        arguments, environment = argv_of(host, pid)[1:], variables(host, pid, options.VARIABLES)
+    except Unobservable:
+        return options.Stated()
+    return server_help.ask(host, _program(host, found), arguments, environment, user, seen.version)
+
+
+def _ask(host: Host, found: Instance, place: Place | None, seen: Sight, user: Sequence[str]) -> Sight:
+    if not found.processes or place is None:
+        return seen._replace(silence="it does not run")
+    if place.root or place.namespace == "container":
+        return seen._replace(silence="in a container: ask it there")
+    try:
+        server = client.server(host, found, place, (user or ("",))[0], _socket(seen, found), seen.data)
+        argv, answers = client.ask(host, server)
+        client.expect_same(host, place.root, found, server, answers["datadir"])
+    except Unobservable as error:
+        return seen._replace(silence=str(error))
+    return seen._replace(
+        version=versions.release(answers["version"]),
+        version_source=server.socket,
+        socket=server.socket,
+        client=tuple(argv),
+        answers=answers,
+        data=answers["datadir"],
+    )
+
+
+def _socket(seen: Sight, found: Instance) -> str | None:
+    """Return the socket that options name, as far as they are understood."""
+    if seen.begun is None:
+        return None
+    # A version of which all groups are read that do not name another one.
+    version = versions.Release(found.flavour if found.flavour == "mysql" else "mariadb", "10.4.6", _ANY)
+    try:
+        found_in = options.effective(seen.files, seen.begun, version)
+        last = options.said("socket", options.Reading(version, seen.begun, found_in))
+    except Unobservable:
+        return None
+    return last[0] if last else None
+
+
+def _look_up_version(host: Host, found: Instance, place: Place | None, seen: Sight) -> Sight:
+    """Return what was seen, with the version that the program tells, or a container's environment."""
+    try:
+        if place and (place.root or place.namespace == "container"):
+            text, source = _image_version(host, found)
+        else:
+            text, source = _program_version(host, found)
+    except Unobservable as error:
+        return seen._replace(version_source="none", reason=seen.reason or str(error))
+    version = versions.release(text)
+    if version is None:
+        return seen._replace(reason=seen.reason or f"{source}: tells no version")
+    return seen._replace(version=version, version_source=source)
+
+
+def _program_version(host: Host, found: Instance) -> tuple[str, str]:
+    path = _program(host, found)
+    trusted_path.expect_program(host, path)
+    result = host.run([path, "--no-defaults", "--version"])
+    if result.rc != 0:
+        raise Unobservable(f"{path} --version: exit {result.rc}")
+    return result.stdout, f"{path} --version"
+
+
+def _program(host: Host, found: Instance) -> str:
+    running = found.processes[0].exe if found.processes else None
+    return running or next((path for path in BINARIES if host.exists(path)), "")
+
+
+def _image_version(host: Host, found: Instance) -> tuple[str, str]:
+    """Images of MariaDB and MySQL tell their version in the environment."""
+    pid = found.processes[0].pid
+    said = variables(host, pid, ["MARIADB_VERSION", "MYSQL_VERSION"])
+    source = f"/proc/{pid}/environ"
+    if said.get("MARIADB_VERSION"):
+        return f"{said['MARIADB_VERSION'].rpartition(':')[2]} MariaDB", source
+    if said.get("MYSQL_VERSION"):
+        return said["MYSQL_VERSION"], source
+    raise Unobservable(f"{source}: names no version, and in a container its program is not run")
+
+
+def _start(host: Host, found: Instance) -> options.Start:
+    if not found.processes:
+        return _start_of_unit(host, found)
+    main = found.processes[0]
+    environment = variables(host, main.pid, options.VARIABLES)
+    return options.start(argv_of(host, main.pid), environment, main.exe or "")
+
+
+def _start_of_unit(host: Host, found: Instance) -> options.Start:
+    """Return how a stopped one would be started. Raises Unobservable where its unit has its own options."""
+    account = _account(host)
+    begun = options.start(["mysqld"], {"HOME": account[5]} if account else {})
+    if found.unit is None:
+        return begun
+    result = host.run(["systemctl", "show", "--property=ExecStart,Environment", "--", found.unit])
+    if result.rc != 0:
+        raise Unobservable(f"systemctl show {found.unit}: exit {result.rc}")
+    if _decides(f"{result.stdout} {' '.join(found.begins or ())}"):
+        raise Unobservable(f"{found.unit} gives options of its own: start it, then run again")
+    return begun
+
+
+def _decides(command: str) -> bool:
+    """Tell whether a command has options that decide, by whatever name."""
+    names = [my_cnf.option(name, None)[0] for name in _OPTION.findall(command)]
+    may = (my_cnf.may_mean(name, decided) for name in names for decided in _DECIDED)
+    return bool(_DECISIVE.search(command)) or any(may)
+
+
+def _account(host: Host) -> list[str]:
+    """Return the fields in passwd(5) of the user as whom packages let the server run, [] where there is none."""
+    try:
+        lines = host.read("/etc/passwd").split("\n")
+    except Unobservable:
+        return []
+    fields = next((line.split(":") for line in lines if line.startswith("mysql:")), [])
+    return fields if len(fields) > 5 else []
+
+
+def _user(host: Host, found: Instance) -> tuple[str, ...]:
+    """Return the numbers of the user and the groups as whom a server reads, () where not known."""
+    if not found.processes:
+        return ()
+    try:
+        text = host.read(f"/proc/{found.processes[0].pid}/status")
+    except Unobservable:
+        return ()
+    lines = {line.partition(":")[0]: line.partition(":")[2].split() for line in text.split("\n")}
+    uid, gid = lines.get("Uid", []), lines.get("Gid", [])
+    return (uid[1], gid[1], *lines.get("Groups", [])) if len(uid) > 1 and len(gid) > 1 else ()

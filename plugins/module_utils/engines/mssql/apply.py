@@ -1,0 +1,254 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The mssql layer: trace flags and write-through of SQL Server on Linux, set by its own mssql-conf.
+
+mssql-conf writes its file anew in place, without our comments: what was there before is kept among
+the originals alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...enforce import originals
+from ...enforce.change import Change, verify
+from ...host import trusted_path
+from ...host.seam import ChangeFailed, Host, Unobservable
+from .. import restart as servers
+from ..restart import Target
+from . import observe
+
+target_of = servers.target_of
+
+TOOL = "/opt/mssql/bin/mssql-conf"
+#: Setting -> what it was before us; a switch that was not set is `absent`.
+ORIGINALS = "/var/lib/durable-dbhost/originals-mssql.json"
+_ABSENT = "absent"
+#: In this order each state on the way is as safe as the start: write-through first.
+_ORDER = ("writethrough", "alternatewritethrough", "traceflag3982", "traceflag3979")
+
+
+class Work(NamedTuple):
+    """What there is to do, what was in the file of each setting, and the instance's facts."""
+
+    changes: tuple[Change, ...]
+    before: dict[str, str]
+    facts: dict[str, Any] | None = None
+
+
+class Release(NamedTuple):
+    """What release changes, and the facts of the instance, None where SQL Server is gone."""
+
+    changes: tuple[Change, ...]
+    facts: dict[str, Any] | None = None
+
+
+def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
+    """Return the work that brings the instance to its settings; reads only.
+
+    Raises ChangeFailed, before anything changes, where the instance is not there, where its settings
+    cannot be read, and for settings that contradict each other or send nothing on to the disk.
+    """
+    if not targets:
+        return Work((), {})
+    found = servers.instances(host, observe)
+    changes: list[Change] = []
+    before: dict[str, str] = {}
+    for target in targets:
+        facts = servers.choose(found, observe.NAME, target.instance)
+        changes += servers.changes(facts, target.wanted, restart)
+        before.update(_before(facts))
+        _check(facts, target.wanted)
+    if any(change.when == "persisted" for change in changes):
+        _expect_file(host)
+    return Work(tuple(changes), before, facts)
+
+
+def apply(host: Host, work: Work, targets: list[Target]) -> None:
+    """Do the work and read it back. Raises ChangeFailed."""
+    if work.facts is None:
+        return  # nothing was wanted
+    written = {change.setting: change.after for change in work.changes if change.when == "persisted"}
+    if written:
+        servers.keep_running(host, observe.NAME, work.facts)
+        kept = originals.load(host, ORIGINALS)
+        originals.save(host, {**{name: work.before[name] for name in written}, **kept}, ORIGINALS)
+        _write(host, written)
+        verify(plan(host, targets).changes)
+    if any(change.when == "running" for change in work.changes):
+        servers.restart(host, [work.facts])
+        names = [work.facts["name"]]
+        servers.settle(host, observe, names, lambda: plan(host, targets, restart=True).changes)
+
+
+def plan_release(host: Host) -> Release:
+    """Return what release changes; reads only. The server takes it at its next start.
+
+    Raises ChangeFailed.
+    """
+    kept = originals.load(host, ORIGINALS)
+    if not kept:
+        return Release(())
+    found = servers.instances(host, observe)
+    facts = found.get(observe.NAME)
+    if facts is None or not host.exists(TOOL):
+        gone = (Change(observe.NAME, name, "persisted", word, "forgotten") for name, word in kept.items())
+        return Release(tuple(gone))
+    now = _before(facts)
+    changes = tuple(
+        Change(observe.NAME, name, "persisted", now[name], kept[name]) for name in _ORDER if name in kept
+    )
+    return Release(changes, facts)
+
+
+def apply_release(host: Host, work: Release) -> None:
+    """Put the originals back by mssql-conf, and forget them. Raises ChangeFailed."""
+    if work.facts:
+        wanted = {change.setting: change.after for change in work.changes if change.before != change.after}
+        if wanted:
+            servers.keep_running(host, observe.NAME, work.facts)
+            _write(host, wanted)
+            now = _before(servers.choose(servers.instances(host, observe), observe.NAME, observe.NAME))
+            verify(
+                Change(observe.NAME, name, "persisted", now[name], word)
+                for name, word in wanted.items()
+                if now[name] != word
+            )
+    originals.save(host, {}, ORIGINALS)
+
+
+def _before(facts: dict[str, Any]) -> dict[str, str]:
+    """Return what the file says of each setting: a switch that stands nowhere is absent.
+
+    Raises ChangeFailed where the instance could not be observed.
+    """
+    rows = facts["settings"]
+    if not all(name in rows for name in _ORDER):
+        failed = facts["evidence"].get("observation") or facts["evidence"].get("namespace") or {}
+        why = failed.get("reason") or "they were not read"
+        raise ChangeFailed(
+            f"mssql {facts['name']}: seen no settings ({why}), wanted those of {observe.CONFIG}; mend that, then run"
+            " again"
+        )
+    return {
+        name: _ABSENT
+        if name in observe.SWITCHES and rows[name]["from"] is None
+        else str(rows[name]["persisted"])
+        for name in _ORDER
+    }
+
+
+def _check(facts: dict[str, Any], wanted: dict[str, str]) -> None:
+    """Refuse what no profile may leave behind."""
+    after = {name: wanted.get(name, row["persisted"]) for name, row in facts["settings"].items()}
+    label = f"mssql {facts['name']}"
+    # One that was there before is not ours to mend here, and keeps nothing else from being mended.
+    adds = "on" in (wanted.get("traceflag3979"), wanted.get("traceflag3982"))
+    if adds and after["traceflag3979"] == after["traceflag3982"] == "on":
+        raise ChangeFailed(
+            f"{label}: seen trace flags 3979 and 3982 both on at the next start, wanted one of them at most;"
+            " they contradict each other: set the other one to off in the same call"
+        )
+    if after["writethrough"] != "1":
+        raise ChangeFailed(
+            f"{label}: seen writethrough {after['writethrough']} at the next start, wanted 1: else nothing is sent"
+            " on to the disk; set writethrough to 1 in the same call"
+        )
+    for name in wanted:
+        if facts["settings"][name]["from"] == observe.COMMAND_LINE and wanted[name] == "off":
+            raise ChangeFailed(
+                f"{label}: seen {name} on the server's command line, which mssql-conf does not change; wanted off;"
+                " take it out of the unit, then run again"
+            )
+
+
+def _write(host: Host, wanted: dict[str, str]) -> None:
+    """Set what is wanted by mssql-conf, see owner and mode kept, and bring the file to the disk."""
+    try:
+        trusted_path.expect_program(host, TOOL)
+    except Unobservable as error:
+        raise ChangeFailed(f"{error}; give it, and the directories above it, back to root") from error
+    _expect_file(host)
+    before, runner = _owner(host), _runner(host)
+    for name in _sequence(wanted):
+        host.change([*runner, TOOL, *_arguments(name, wanted[name])])
+    after = _owner(host)
+    if after is None:
+        raise ChangeFailed(f"{observe.CONFIG}: not there after {TOOL} has written it; look at what it says")
+    # mssql-conf does not: a power cut now would leave the file empty.
+    host.sync(observe.CONFIG)
+    if before not in (None, after):
+        raise ChangeFailed(
+            f"{observe.CONFIG}: seen owner and mode {after}, wanted {before} as before; {TOOL} changed them: put"
+            " them back with chown and chmod"
+        )
+
+
+def _sequence(wanted: dict[str, str]) -> list[str]:
+    """Return settings in the order in which they are set: a flag that contradicts another goes before that
+    one comes."""
+    return sorted(
+        (name for name in _ORDER if name in wanted),
+        key=lambda name: name in observe.FLAGS and wanted[name] == "on",
+    )
+
+
+def _expect_file(host: Host) -> None:
+    """Refuse a link: mssql-conf would write where it leads."""
+    try:
+        target = host.link(observe.CONFIG)
+    except Unobservable:
+        return
+    raise ChangeFailed(
+        f"{observe.CONFIG}: seen a link to {target}, wanted the file itself; put it there, then run again"
+    )
+
+
+def _runner(host: Host) -> list[str]:
+    """Return what has mssql-conf run as the owner of the directory of its file.
+
+    He may put a link there at any moment, so it writes with no more rights than his. Raises ChangeFailed.
+    """
+    try:
+        home = host.locate(observe.HOME)
+        if home.status is None:
+            raise Unobservable(f"{observe.HOME}: it is not there")
+        if home.status.user:
+            _expect_owner(host, home.status.user)
+            return trusted_path.as_user(host, home.status.user)
+        why = trusted_path.weakness(host, observe.HOME)
+    except Unobservable as error:
+        raise ChangeFailed(f"as whom {TOOL} is to run cannot be told: {error}") from error
+    if why:
+        raise ChangeFailed(
+            f"{observe.HOME}: seen root's directory that others may change ({why}), in which {TOOL} would write as root;"
+            " wanted one of the server's user (chown), then run again"
+        )
+    return []
+
+
+def _expect_owner(host: Host, user: int) -> None:
+    status = host.locate(observe.CONFIG).status
+    if status and status.user != user:
+        raise ChangeFailed(
+            f"{observe.CONFIG}: seen a file of user {status.user} in a directory of user {user}, as whom {TOOL} runs;"
+            f" wanted that user as its owner (chown), then run again"
+        )
+
+
+def _arguments(name: str, word: str) -> list[str]:
+    if name in observe.FLAGS:
+        return ["traceflag", str(observe.FLAGS[name]), word]
+    if word == _ABSENT:
+        return ["unset", f"control.{name}"]
+    return ["set", f"control.{name}", word]
+
+
+def _owner(host: Host) -> str | None:
+    """Return user, group and mode of the configuration file, None where there is none."""
+    try:
+        status = host.locate(observe.CONFIG).status
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    return f"{status.user}:{status.group} {status.mode & 0o7777:o}" if status else None

@@ -1,0 +1,284 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SQL Server on Linux: where its instance is, and what it is set to.
+
+It is never logged in to. mssql.conf and the log of its errors tell, and trace flags on its command
+line; what DBCC TRACEON did since is not seen.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...host import bounds
+from ...host.observation import UNKNOWN, Observation, unknown
+from ...host.process_context import Place
+from ...host.processes import Process, Processes, argv_of, variables
+from ...host.seam import Host, Unobservable
+from ...host.textfile import LIMIT, Line, Malformed, without_content
+from .. import start_files
+from ..instance import Instance, Observed, of_mains
+from ..open_files import write_through
+from ..start_files import Word
+from . import conf
+
+NAME = "mssql"
+PROGRAMS = ("sqlservr",)
+UNITS = re.compile(r"mssql-server(@.+)?\.service")
+#: Configuration, system databases and logs of every instance; databases may lie elsewhere.
+HOME = "/var/opt/mssql"
+CONFIG = f"{HOME}/mssql.conf"
+_PROGRAM = "/opt/mssql/bin/sqlservr"
+#: Environment variables that go before mssql.conf: those that name directories, and files.
+_DIRECTORIES = ("MSSQL_BACKUP_DIR", "MSSQL_DATA_DIR", "MSSQL_DUMP_DIR", "MSSQL_LOG_DIR")
+_FILES = ("MSSQL_MASTER_DATA_FILE", "MSSQL_MASTER_LOG_FILE")
+_ERROR_LOG_VARIABLE = "MSSQL_ERROR_LOG_FILE"
+#: Environment variables that decide what it reads, and where it writes, from its start on.
+VARIABLES = (*_DIRECTORIES, *_FILES, _ERROR_LOG_VARIABLE)
+
+#: Where a setting stands that is in no file.
+COMMAND_LINE = "command line"
+_HELD = "take it out of the command line in the server's unit, then restart it"
+#: Trace flags by the names of their settings, and what `control.NAME` is where it is absent.
+FLAGS = {"traceflag3979": 3979, "traceflag3982": 3982}
+SWITCHES = {"writethrough": "1", "alternatewritethrough": "1"}
+#: [filelocation]: directories, and files, by the environment variable that goes before each.
+_LOCATIONS = {
+    "defaultbackupdir": "MSSQL_BACKUP_DIR",
+    "defaultdatadir": "MSSQL_DATA_DIR",
+    "defaultdumpdir": "MSSQL_DUMP_DIR",
+    "defaultlogdir": "MSSQL_LOG_DIR",
+}
+_LOCATED_FILES = {
+    "errorlogfile": _ERROR_LOG_VARIABLE,
+    "masterdatafile": "MSSQL_MASTER_DATA_FILE",
+    "masterlogfile": "MSSQL_MASTER_LOG_FILE",
+}
+_ERROR_LOG = f"{HOME}/log/errorlog"
+#: What its databases' files are called by custom, but for tempdb's: nothing in that is to outlive a start.
+_DATABASE = re.compile(r"(?!tempdb|templog).*\.[mnl]df", re.I | re.S)
+_LONGEST = 80
+_VERSION = re.compile(r"Microsoft (?P<name>SQL Server .{0,80}?) - (?P<number>\d+\.\d+\.\d+\.\d+) ")
+_PARAMETERS = re.compile(r"(?:Registry|Command Line) startup parameters:", re.I)
+_PARAMETER = re.compile(r"(?:[\d-]{10} [\d:.]+ Server)?\s+-(?P<option>[A-Za-z])\s*(?P<value>.*)")
+
+
+def find(host: Host, processes: Processes) -> list[Instance]:
+    """Return the instances that run. The parent watches; its child does the work."""
+    return of_mains(NAME, processes, processes.mains(PROGRAMS), lambda main: _instance(processes, main))
+
+
+def installed(host: Host, units: list[str]) -> list[Instance]:
+    """Return the instance that could be started, whether or not it runs. `units`: those of UNITS."""
+    names: list[str | None] = [*units]
+    if not names and host.exists(_PROGRAM):
+        names = [None]
+    return [Instance(NAME, NAME, config=CONFIG, directories=(HOME,), unit=unit) for unit in names]
+
+
+def _instance(processes: Processes, main: Process) -> Instance:
+    said = processes.environment(main, (*_DIRECTORIES, *_FILES))
+    named = [said[name] for name in _DIRECTORIES if name in said]
+    named += [posixpath.dirname(said[name]) for name in _FILES if name in said]
+    directories = dict.fromkeys([HOME, *(path for path in named if path.startswith("/"))])
+    return Instance(
+        NAME, NAME, processes.family(main, PROGRAMS), config=CONFIG, directories=tuple(directories)
+    )
+
+
+class Log(NamedTuple):
+    """What the log of errors says: the version, and which trace flags the server began with (None where
+    it does not list them)."""
+
+    version: Observation
+    flags: frozenset[int] | None = None
+
+
+def observe(host: Host, found: Instance, place: Place | None) -> Observed:
+    """Return the settings, the version and the directories of an instance. Never raises for what it says."""
+    root = place.root if place else ""
+    main = found.processes[0] if found.processes else None
+    lines, why = _lines(host, root)
+    persisted = words(lines, why)
+    said, on_line = _started_with(host, main, found.begins)
+    for name in on_line & set(persisted):
+        persisted[name] = Word("on", COMMAND_LINE, held=_HELD)
+    log = read_log(host, root, _error_log(lines, said), main)
+    seen = None
+    if main:
+        seen = start_files.running(host, NAME, CONFIG, main, persisted, root)
+        seen = _with_flags(seen, log.flags, on_line)
+    settings = start_files.settings(persisted, seen)
+    asked = "it is set for each database, and was not asked: SELECT name, delayed_durability_desc FROM sys.databases"
+    evidence = [("delayed_durability", unknown("sys.databases", asked))]
+    twice = _unclear_locations(lines, said)
+    if main:
+        files = (file for file in found.opened if _DATABASE.fullmatch(posixpath.basename(file.path)))
+        evidence.append(("write_through", write_through(files, "databases' files")))
+    if twice:
+        evidence.append(("directories", unknown(CONFIG, twice)))
+    if why:
+        evidence.append(("configuration", unknown(CONFIG, why)))
+    return Observed(
+        version=log.version,
+        settings=settings,
+        directories=tuple(_directories(lines, said)),
+        pending_restart=start_files.waiting(settings),
+        evidence=tuple(evidence),
+    )
+
+
+def words(lines: list[Line] | None, why: str | None) -> dict[str, Word]:
+    """Return what mssql.conf says of each setting; `lines` is None where it could not be read, and
+    `why` the reason.
+
+    A switch that is neither 0 nor 1 is told as it is written: what SQL Server makes of it is not
+    documented.
+    """
+    if lines is None:
+        return {name: Word(UNKNOWN, reason=why) for name in (*FLAGS, *SWITCHES)}
+    found = {name: _flag(lines, number) for name, number in FLAGS.items()}
+    found.update({name: _switch(lines, name, default) for name, default in SWITCHES.items()})
+    return found
+
+
+def parse_log(text: str) -> tuple[str | None, str, frozenset[int] | None]:
+    """Return the version's number and name, and the trace flags of the start-up parameters.
+
+    None stands for what the text does not say. The last start in it counts.
+    """
+    text = text.replace("\0", "")
+    versions = list(_VERSION.finditer(text))
+    flags: set[int] | None = None
+    listing = False
+    for line in text.splitlines():
+        if _PARAMETERS.search(line):
+            flags, listing = set() if flags is None else flags, True
+            continue
+        parameter = _PARAMETER.fullmatch(line.rstrip())
+        if listing and parameter and flags is not None:
+            number = parameter["value"].strip('"')
+            if parameter["option"] == "T" and re.fullmatch(r"[0-9]{1,9}", number):
+                flags.add(int(number))
+        elif line.strip():
+            listing = False
+    number, name = (versions[-1]["number"], versions[-1]["name"]) if versions else (None, "")
+    return number, name, None if flags is None else frozenset(flags)
+
+
+def read_log(host: Host, root: str, path: str, main: Process | None) -> Log:
+    """Return what the log of errors says of this start, or of a stopped server's last one."""
+    try:
+        part = host.read_part(path, root, bounds.ERROR_LOG)
+        if part is None:
+            return Log(unknown(path, "there is no such log: it tells the version once the server has run"))
+        if main and part.status.modified < start_files.start_of(host, main).at:
+            return Log(unknown(path, "it is older than the server that runs, which logs elsewhere"))
+        number, name, flags = parse_log(part.text)
+    except Unobservable as error:
+        return Log(unknown(path, str(error)))
+    if number is None:
+        return Log(unknown(path, "its beginning names no version"), flags)
+    return Log(Observation(number, f"{path}: {name}"), flags)
+
+
+def _lines(host: Host, root: str) -> tuple[list[Line] | None, str | None]:
+    try:
+        # mssql-conf does not flush what it writes, whoever called it, and we may have been killed
+        # before we did: what is told as persisted is on the disk.
+        part = host.read_part(CONFIG, root, LIMIT + 1, flush=True)
+        return conf.parse(part.text if part else "", CONFIG), None
+    except (Unobservable, Malformed) as error:
+        return None, without_content(error)
+
+
+def _flag(lines: list[Line], number: int) -> Word:
+    try:
+        flags = conf.trace_flags(lines)
+    except Malformed as error:
+        return Word(UNKNOWN, reason=str(error))
+    where = flags.get(number)
+    return Word("on", f"{where.file}:{where.line}") if where else Word("off")
+
+
+def _switch(lines: list[Line], name: str, default: str) -> Word:
+    try:
+        where = conf.get(lines, "control", name)
+    except Malformed as error:
+        return Word(UNKNOWN, reason=str(error))
+    if where is None:
+        return Word(default)
+    said = where.value or "(empty)"
+    return Word(said if len(said) <= _LONGEST else f"{said[:_LONGEST]}...", f"{where.file}:{where.line}")
+
+
+def _started_with(
+    host: Host, main: Process | None, begins: tuple[str, ...] | None
+) -> tuple[dict[str, str], set[str]]:
+    """Return the variables that go before mssql.conf, and the settings whose trace flag is on the
+    command line; of a stopped one, on that of its unit."""
+    if main is None:
+        return {}, _flags_in(" ".join(begins or ()))
+    names = (*_LOCATIONS.values(), *_LOCATED_FILES.values())
+    try:
+        said, argv = variables(host, main.pid, names), argv_of(host, main.pid)
+    except Unobservable:
+        return {}, set()  # Whoever found the instance read both, and says why this one cannot.
+    return said, _flags_in(" ".join(argv[1:]))
+
+
+def _flags_in(text: str) -> set[str]:
+    numbers = {int(number) for number in re.findall(r"(?:^|\s)-T\s?([0-9]{1,9})(?=\s|$)", text)}
+    return {name for name, number in FLAGS.items() if number in numbers}
+
+
+def _with_flags(
+    seen: start_files.Running, listed: frozenset[int] | None, on_line: set[str]
+) -> start_files.Running:
+    """Return what runs, with the trace flags that the server says it began with.
+
+    A flag that it lists is on. One that it does not list is off where nothing better is known.
+    """
+    found = dict.fromkeys(on_line, "on")
+    for name, number in FLAGS.items() if listed is not None else ():
+        if listed and number in listed:
+            found[name] = "on"
+        elif name not in seen.words:
+            found.setdefault(name, "off")
+    return seen._replace(words={**seen.words, **found}) if found else seen
+
+
+def _error_log(lines: list[Line] | None, said: dict[str, str]) -> str:
+    path = said.get(_ERROR_LOG_VARIABLE) or _location(lines, "errorlogfile")
+    return path if path and path.startswith("/") else _ERROR_LOG
+
+
+def _directories(lines: list[Line] | None, said: dict[str, str]) -> Iterator[str]:
+    """Yield where mssql.conf puts files, unless the environment says it."""
+    for key, variable in {**_LOCATIONS, **_LOCATED_FILES}.items():
+        path = _location(lines, key)
+        if variable not in said and path and path.startswith("/"):
+            yield path if key in _LOCATIONS else posixpath.dirname(path)
+
+
+def _unclear_locations(lines: list[Line] | None, said: dict[str, str]) -> str | None:
+    """Return why it is not known where mssql.conf puts files, None where it, or the environment, says so."""
+    for key, variable in {**_LOCATIONS, **_LOCATED_FILES}.items():
+        try:
+            if variable not in said:
+                conf.get(lines or [], "filelocation", key)
+        except Malformed as error:
+            return f"filelocation.{key}: {without_content(error)}"
+    return None
+
+
+def _location(lines: list[Line] | None, key: str) -> str | None:
+    try:
+        found = conf.get(lines, "filelocation", key) if lines else None
+    except Malformed:
+        return None
+    return found.value if found else None

@@ -1,0 +1,216 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which of SQL Server's two safe ways of writing fits the storage below it. Pure.
+
+FUA: trace flag 3979, writethrough 1, alternatewritethrough 0: each log write is one FUA write. Right
+only where every disk below takes FUA, and keeps to it. Forced flush: no 3979, 1 and 1: a write, then
+a flush of the whole disk. Right everywhere, and SQL Server's default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...host.observation import UNKNOWN
+from ...profiles import Profile
+from ..placement import place
+from ..rules import Rule
+
+#: Tells whether a disk that offers FUA may be relied on: it is physical, or somebody attests it.
+Honoured = Callable[[dict[str, Any]], bool]
+
+#: SQL Server 2017 CU6, the first that knows these settings. Those before it write with O_DIRECT alone, which
+#: the vendor's article calls exposed to loss whatever is set. 2022 CU18 is the first without a race that
+#: alternatewritethrough=1 has.
+_KNOWS_FUA, _FIRST = (14, 0, 3025, 34), "2017 CU6 (14.0.3025.34)"
+_RACES = ((16,), (16, 0, 4185, 3))
+_FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
+_FLAGS = ("traceflag3979", "traceflag3982")
+_FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}
+#: Those that lose commits where they are wrong.
+LOSES = ("writethrough",)
+#: At 0 no write is followed by a flush.
+_DSYNC_ALONE = ("alternatewritethrough",)
+#: Evidence that there are files of which nobody knows where they lie.
+_TELL_ITS_FILES = ("configuration", "directories", "files", "namespace", "observation")
+_MEANS = {
+    "traceflag3979": {
+        "on": "the server leaves flushing to FUA writes",
+        "off": "the server flushes where one FUA write would do",
+    },
+    "traceflag3982": {"on": "it contradicts trace flag 3979"},
+    "writethrough": {"0": "writes are not sent on to the disk, by any way"},
+    "alternatewritethrough": {
+        "0": "nothing is flushed after a write that is no FUA write",
+        "1": "the server flushes where one FUA write would do",
+    },
+}
+
+
+def rules(
+    instance: dict[str, Any], profile: Profile, storage: dict[str, Any], honoured: Honoured
+) -> dict[str, Rule]:
+    """Return the rules for an instance on this storage."""
+    if not profile.promises_durability:
+        return {}
+    against = against_fua(instance, storage, honoured)
+    wanted = _FLUSH if against else _FUA
+    why = f"forced flush is right here ({against[0]})" if against else "every disk below takes FUA"
+    return {
+        name: Rule(
+            (word,),
+            word,
+            f"it is neither of the two that are safe; {why}",
+            loses=False,
+            live=False,
+            phase="loosen" if _loosens(instance, name, word) else "tighten",
+            klass="performance" if _loosens(instance, name, word) else "safety",
+            meanings=tuple((other, f"{means}; {why}") for other, means in _MEANS[name].items()),
+        )
+        for name, word in wanted.items()
+    }
+
+
+def _loosens(instance: dict[str, Any], name: str, word: str) -> bool:
+    """Flushing where FUA would do is slow and not unsafe: leaving it waits until all else is true.
+
+    A flag that contradicts another waits for nothing: nobody knows which of the two the server follows.
+    """
+    kept = {flag: instance["settings"].get(flag, {}).get("persisted") for flag in _FLAGS}
+    if name == "traceflag3982" and set(kept.values()) == {"on"}:
+        return False
+    return word == _FUA[name] != _FLUSH.get(name)
+
+
+def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Honoured) -> list[str]:
+    """Return what speaks against the FUA way, in plain words; nothing where it fits."""
+    found = []
+    if _flushes(instance["version"]) != "yes":
+        found.append(f"version {instance['version']} is not known to be {_FIRST} or later")
+    where = place(instance, storage)
+    found += where.unknown
+    if instance["state"] == "stopped":
+        found.append("it is stopped: which files it will open is not known")
+    for field in _TELL_ITS_FILES:
+        seen = instance["evidence"].get(field)
+        if seen and seen["value"] != "complete":
+            found.append(f"not all of its files are known: {seen['reason']}")
+    found += [] if where.mounts else ["where it keeps its files is not known"]
+    by_name = {disk["name"]: disk for disk in storage["disks"]}
+    for mount in where.mounts:
+        if mount["fua_path"] != "yes":
+            reason = mount["evidence"]["fua_path"]["reason"]
+            found.append(f"{mount['target']}: {reason or 'whether it sends FUA is not known'}")
+            continue
+        # What is off now may come on, in this very run too. A flush that nothing needs costs nothing.
+        found += [
+            f"{name} ({mount['target']}) does not take FUA, and its cache is only switched off"
+            for name in mount["disks"]
+            if by_name[name]["fua"] != "supported" and by_name[name]["write_cache"]["device"] != "none"
+        ]
+        claims = [name for name in mount["disks"] if not honoured(by_name[name])]
+        found += [
+            f"{name} ({mount['target']}) only claims to take FUA: attest host_honours_fua" for name in claims
+        ]
+    return found
+
+
+def defects(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield the ways in which it loses acknowledged commits now, whatever is set.
+
+    Where a write is to be through to the disk by O_DSYNC alone, and a file is open without it, nothing flushes it.
+    """
+    if _flushes(instance["version"]) == "no":
+        yield (
+            f"commits of {label} can vanish: version {instance['version']} flushes nothing that it writes;"
+            f" update it to {_FIRST} or later"
+        )
+    seen = instance["evidence"].get("write_through", {})
+    if _relies_on_flags(instance) and seen.get("value") == "no":
+        yield (
+            f"commits of {label} can vanish: with alternatewritethrough 0 its files are to be open with O_DSYNC, and"
+            f" {seen['reason']}; set alternatewritethrough 1 and traceflag3979 off, and restart it"
+        )
+
+
+def _relies_on_flags(instance: dict[str, Any]) -> bool:
+    """Tell whether nothing but O_DSYNC brings a running server's writes to the disk."""
+    runs = [instance["settings"].get(name, {}).get("running") for name in LOSES + _DSYNC_ALONE]
+    return runs == ["1", "0"]
+
+
+def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield the ways in which its settings lose acknowledged commits now.
+
+    Trace flag 3979 takes the flushes away. Without write-through nothing is left: that trusts every
+    cache on the way, and a file system that has not yet noted where a file's blocks are.
+    """
+    runs = {name: instance["settings"].get(name, {}).get("running", UNKNOWN) for name in _FUA}
+    through = runs["writethrough"]
+    if through == "0" and runs["traceflag3979"] == "on":
+        yield f"commits of {label} can vanish: trace flag 3979 with writethrough 0: nothing flushes what it writes"
+    elif through == "0":
+        yield f"commits of {label} can vanish: writethrough is 0"
+    elif through not in ("1", "stopped", UNKNOWN) and runs["traceflag3979"] == "on":
+        yield f"commits of {label} can vanish: trace flag 3979 with writethrough {through}"
+
+
+def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
+    """Yield what of its version and open files speaks against any promise, and what to do."""
+    flushes = _flushes(instance["version"])
+    if flushes == "no":
+        yield (
+            f"{label}: seen version {instance['version']}, wanted {_FIRST} or later: before it nothing is flushed,"
+            " whatever is set; update it, then run again"
+        )
+    if flushes == UNKNOWN:
+        why = instance["evidence"].get("version", {}).get("reason") or "it was not told"
+        yield (
+            f"{label}: its version is not known ({why}), and before {_FIRST} nothing is flushed; start it once, or"
+            " make its log of errors readable"
+        )
+    seen = instance["evidence"].get("write_through", {})
+    if _relies_on_flags(instance) and seen.get("value") not in ("yes", "no"):
+        yield (
+            f"{label}: with alternatewritethrough 0 its files have to be open with O_DSYNC, and whether they are is not"
+            f" known: {seen.get('reason') or 'it was not told'}; set alternatewritethrough 1 and traceflag3979 off"
+        )
+
+
+def _flushes(version: str) -> str:
+    """Return yes, no or unknown: whether a build brings to the disk what its settings say."""
+    numbers = parse_version(version)
+    if numbers is None or numbers == _KNOWS_FUA[: len(numbers)] != _KNOWS_FUA:
+        return UNKNOWN
+    return "yes" if numbers >= _KNOWS_FUA else "no"
+
+
+def warnings(instance: dict[str, Any]) -> list[str]:
+    """Return what is known of its version and settings and should be known by its owner."""
+    label = f"mssql {instance['name']}"
+    found = []
+    version = parse_version(instance["version"])
+    words = [instance["settings"].get(name, {}) for name in ("alternatewritethrough", *_FLAGS)]
+    alternate, *flags = [{row.get("running"), row.get("persisted")} for row in words]
+    if (version is None or _RACES[0] <= version < _RACES[1]) and "1" in alternate:
+        has = f"version {instance['version']} has" if version else "its version is not known, and 2022 has"
+        found.append(
+            f"{label}: {has} a race with alternatewritethrough=1; update 2022 to CU18 (16.0.4185.3) or later"
+        )
+    if all("on" in seen for seen in flags):
+        found.append(
+            f"{label}: trace flags 3979 and 3982 contradict each other: only one of them can be meant"
+        )
+    asked = instance["evidence"].get("delayed_durability")
+    if asked:
+        found.append(f"{label}: DELAYED_DURABILITY is not known: {asked['reason']}")
+    return found
+
+
+def parse_version(text: str) -> tuple[int, ...] | None:
+    """Return the numbers of a version like 16.0.4185.3, None for anything else."""
+    found = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})+", text)
+    return tuple(map(int, found[0].split("."))) if found else None

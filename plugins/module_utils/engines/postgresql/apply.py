@@ -1,0 +1,406 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The postgresql layer: settings of clusters, by a file of our own that is read last, and by a reload."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import time
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ...enforce import ownership
+from ...enforce.change import Change, each, expect_some, verify
+from ...host import trusted_path
+from ...host.observation import UNKNOWN
+from ...host.processes import argv_of
+from ...host.seam import ChangeFailed, Host, Unobservable
+from ...host.textfile import without_content
+from .. import restart as servers
+from ..collect import Engines
+from ..restart import Target, restart_limit
+from . import cluster as postgresql_cluster
+from . import drop_in, server
+from .cluster import UNFLUSHED, Cluster, Files
+from .server import Login
+
+target_of = servers.target_of
+
+#: Settings that wait for a restart.
+_WAITING = ("data_sync_retry",)
+#: Settings that, once they are on, protect only what is written from then on.
+_OWING = ("fsync", "full_page_writes")
+#: Who keeps the settings elsewhere, and what to do there.
+_OWNERS = {
+    "patroni": "Patroni writes its files; set it there: patronictl edit-config",
+    "container": "it lives in a container; set it in its image or its options, and make it anew",
+    UNKNOWN: "nobody can tell who manages it; find out, and set it there",
+}
+#: Seconds until a server shows what it was told, and until statements that began before have ended.
+PATIENCE = 60.0
+_PAUSE = 0.5
+#: Seconds that a checkpoint, or a flush of a whole data directory, may take.
+FLUSH_TIMEOUT = 3600.0
+
+
+class Step(NamedTuple):
+    """What is done to one cluster.
+
+    `writes`: {path: (text before or None, text after)}, in order, as the users of `owners`. `login` is None for a stopped one.
+    `shown`: the settings that the running server has to show. `flush`: those that were off until now.
+    `restart`: the unit to restart, or None; `limit`: the seconds that this may take.
+    """
+
+    instance: str
+    data: str
+    login: Login | None
+    initdb: list[str]
+    writes: dict[str, tuple[str | None, str]]
+    owners: dict[str, int]
+    shown: dict[str, str]
+    reload: bool
+    flush: tuple[str, ...]
+    restart: str | None
+    limit: float
+
+
+class Work(NamedTuple):
+    """What there is to do, cluster by cluster, and whether servers may be restarted for it.
+
+    `failures`: {cluster: why it, or a setting of it, stays as it is}; `possible`: the clusters that do not
+    stay, each with the settings that can be set.
+    """
+
+    changes: tuple[Change, ...]
+    steps: dict[str, Step]
+    restart: bool
+    failures: dict[str, str]
+    possible: tuple[Target, ...]
+
+
+class Release(NamedTuple):
+    """What release changes: {configuration: its text without our line}, the files that go, and as whom each
+    of all these is changed.
+
+    `failures`: {cluster: why what is ours stays there}.
+    """
+
+    changes: tuple[Change, ...]
+    writes: dict[str, str]
+    owners: dict[str, int]
+    files: tuple[str, ...]
+    failures: dict[str, str]
+
+
+def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
+    """Return the work that brings the clusters to their settings; reads only.
+
+    `restart`: whether a server may be restarted for a setting that waits for it. Raises ChangeFailed,
+    before anything changes, when a cluster is not there. One that cannot be asked, or belongs to somebody
+    else, is a failure of its own; and so is a setting that cannot be read, or where something would go on
+    beating what is written: the others of its cluster are set all the same.
+    """
+    found = _clusters(host) if targets else {}
+    changes: list[Change] = []
+    steps: dict[str, Step] = {}
+    failures: dict[str, str] = {}
+    possible: list[Target] = []
+    for target in targets:
+        if target.instance not in found:
+            raise ChangeFailed(
+                f"{target.instance}: no cluster of that name is there; wanted one of"
+                f" {', '.join(sorted(found)) or 'none that is here'}; run again to collect the facts anew"
+            )
+    for target in targets:
+        try:
+            step, own, left = _step(host, found[target.instance], target, restart)
+        except (ChangeFailed, Unobservable, ValueError) as error:
+            failures[target.instance] = f"{target.instance}: {without_content(error)}"
+            continue
+        if left:
+            failures[target.instance] = f"{target.instance}: {'; '.join(left.values())}"
+        possible.append(Target(target.instance, _without(target.wanted, left)))
+        changes += own
+        if own:
+            steps[target.instance] = step
+    expect_some(changes, failures)
+    return Work(tuple(changes), steps, restart, failures, tuple(possible))
+
+
+def apply(host: Host, work: Work, targets: list[Target]) -> None:
+    """Do the work and read back what of the targets can be set. Raises ChangeFailed."""
+    each(work.steps, lambda name: _do(host, work.steps[name]))
+    verify(plan(host, list(work.possible), work.restart).changes)
+
+
+def plan_release(host: Host) -> Release:
+    """Return what release changes; reads only.
+
+    Our files and lines go; a server keeps its settings until it reads its files again. Raises
+    ChangeFailed.
+    """
+    changes: list[Change] = []
+    writes: dict[str, str] = {}
+    owners: dict[str, int] = {}
+    gone: list[str] = []
+    failures: dict[str, str] = {}
+    for name, facts in _clusters(host).items():
+        if facts["root"] or not facts["config"]:
+            continue
+        try:
+            files = Files(host, "")
+            if files.read(facts["config"]) is None:
+                continue
+            ours = drop_in.ours(files, facts["config"])
+            text = drop_in.without_line(files, facts["config"])
+            own = [*ours, *([facts["config"]] if text != files.read(facts["config"]) else [])]
+            user = ownership.user_of(host, facts["pids"], facts["config"]) if own else 0
+            writers = {path: drop_in.writer(host, path, facts["config"], user) for path in own}
+        except (ChangeFailed, Unobservable, ValueError) as error:
+            failures[name] = f"{name}: {without_content(error)}"
+            continue
+        owners.update(writers)
+        for path, settings in ours.items():
+            changes.append(Change(path, "drop_in", "persisted", "present", "absent"))
+            changes += [Change(name, key, "persisted", value, "unset") for key, value in settings.items()]
+            gone.append(path)
+        if text != files.read(facts["config"]):
+            changes.append(Change(facts["config"], "include", "persisted", "present", "absent"))
+            writes[facts["config"]] = text
+    expect_some(changes, failures)
+    return Release(tuple(changes), writes, owners, tuple(gone), failures)
+
+
+def apply_release(host: Host, work: Release) -> None:
+    """Take our lines and files away. Raises ChangeFailed."""
+    each([*work.writes, *work.files], lambda path: _release(host, work, path))
+
+
+def _release(host: Host, work: Release, path: str) -> None:
+    if path in work.writes:
+        host.write_file(path, _bytes(work.writes[path]), owner=work.owners[path])
+    else:
+        host.remove_file(path, owner=work.owners[path])
+
+
+def _clusters(host: Host) -> dict[str, dict[str, Any]]:
+    """Return the facts of the clusters by name."""
+    try:
+        engines = Engines(host, ("postgresql",))
+        found = {facts["name"]: facts for facts in engines.instances()}
+    except Unobservable as error:
+        raise ChangeFailed(f"PostgreSQL: {error}") from error
+    for why in engines.failed.values():
+        raise ChangeFailed(f"PostgreSQL: {why}")
+    return found
+
+
+def _step(
+    host: Host, facts: dict[str, Any], target: Target, restart: bool
+) -> tuple[Step, list[Change], dict[str, str]]:
+    """Return what is to be done to one cluster, its changes, and {setting: why it stays as it is}.
+
+    Raises ChangeFailed, ValueError.
+    """
+    _refuse(facts)
+    left = _unread(facts, target.wanted)
+    wanted = _without(target.wanted, left)
+    if left and not wanted:
+        raise ChangeFailed("; ".join(left.values()))
+    settings, name = facts["settings"], target.instance
+    running = facts["state"] == "running"
+    pid = facts["pids"][0] if running else None
+    argv = argv_of(host, pid) if pid else None
+    files = Files(host, "")
+    data = facts["directories"][0] if running else None
+    cluster = postgresql_cluster.read(host, files, facts["config"], data, argv, facts["unit"])
+    stale = {
+        setting: word
+        for setting, word in wanted.items()
+        if settings[setting]["persisted"] not in (word, *([UNFLUSHED] if word == "on" else []))
+    }
+    writes, beaten = drop_in.writes(files, cluster, stale) if stale else ({}, {})
+    left.update(beaten)
+    stale, wanted = _without(stale, beaten), _without(wanted, beaten)
+    wrong = {s: w for s, w in wanted.items() if running and settings[s]["running"] != w}
+    # One that is on already, and unflushed, waits for nothing.
+    waiting = _waiting((s for s in wrong if settings[s]["running"] != UNFLUSHED), argv)
+    unit = facts["unit"] if restart and waiting and facts["managed_by"] == "systemd" else None
+    shown = {s: w for s, w in wrong.items() if unit or s not in waiting}
+    flush = tuple(s for s in _OWING if shown.get(s) == "on")
+    if not running and settings["fsync"]["persisted"] != "on" == wanted.get("fsync"):
+        flush = ("fsync",)
+    changes = [Change(name, s, "running", settings[s]["running"], w) for s, w in shown.items()]
+    kept = dict(stale)
+    if flush and not running:
+        kept["fsync"] = "on"
+    changes += [Change(name, s, "persisted", settings[s]["persisted"], w) for s, w in kept.items()]
+    login = server.login(host, pid, cluster.data) if pid else None
+    user = ownership.user_of(host, facts["pids"], cluster.data) if writes else 0
+    step = Step(
+        instance=name,
+        data=cluster.data,
+        login=login,
+        initdb=_initdb(host, cluster, login) if "fsync" in flush else [],
+        writes=writes,
+        owners={path: drop_in.writer(host, path, cluster.config, user) for path in writes},
+        shown=shown,
+        reload=_reloads(settings, shown, waiting) or bool(running and waiting and stale and not unit),
+        flush=flush,
+        restart=unit,
+        limit=restart_limit(facts),
+    )
+    return step, changes, left
+
+
+def _refuse(facts: dict[str, Any]) -> None:
+    """Raise ChangeFailed where a cluster is not ours to write, or is not understood."""
+    manager = facts["managed_by"]
+    if manager in _OWNERS or facts["root"]:
+        why = facts["evidence"].get("managed_by", {}).get("reason")
+        raise ChangeFailed(f"{_OWNERS.get(manager, _OWNERS['container'])}{f' ({why})' if why else ''}")
+    if "observation" in facts["evidence"]:
+        raise ChangeFailed(str(facts["evidence"]["observation"]["reason"]))
+
+
+def _unread(facts: dict[str, Any], wanted: dict[str, str]) -> dict[str, str]:
+    """Return {setting: why it cannot be read} of those that are wanted."""
+    found = {}
+    for setting in wanted:
+        seen = facts["settings"].get(setting)
+        if seen is None or UNKNOWN in (seen["running"], seen["persisted"]):
+            why = seen["reason"] if seen else "it was not read"
+            found[setting] = f"{setting} cannot be read, so it is not set: {why}"
+    return found
+
+
+def _without(settings: dict[str, str], left: dict[str, str]) -> dict[str, str]:
+    return {name: word for name, word in settings.items() if name not in left}
+
+
+def _waiting(wrong: Iterable[str], argv: list[str] | None) -> list[str]:
+    """Return the settings that only a restart changes: also those that the command line has fixed."""
+    pinned = postgresql_cluster.settings_of(argv[1:]) if argv else {}
+    return [name for name in wrong if name in _WAITING or name in pinned]
+
+
+def _reloads(settings: dict[str, Any], shown: dict[str, str], waiting: list[str]) -> bool:
+    """Tell whether a reload changes anything: one that is on and unflushed is there already."""
+    return any(name not in waiting and settings[name]["running"] != UNFLUSHED for name in shown)
+
+
+def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
+    """Return the command that flushes a data directory, with its log and tablespaces."""
+    if login:
+        user, uid, places = login.user, login.uid, [login.programs]
+    else:
+        version = (Files(host, "").read(f"{cluster.data}/PG_VERSION") or "").strip()
+        # Whoever owns the directory can write anything there, and it leads to a program.
+        if not re.fullmatch(r"[0-9.]{1,20}", version, re.ASCII):
+            raise Unobservable(f"{cluster.data}/PG_VERSION: it names no version")
+        status = host.locate(cluster.data).status
+        if status is None:
+            raise Unobservable(f"{cluster.data}: its owner is not known: it is not there")
+        if status.user == 0:
+            raise Unobservable(f"{cluster.data}: seen root as its owner; wanted the user of the server")
+        uid = status.user
+        user = server.user_name(host, str(uid))
+        places = [f"/usr/lib/postgresql/{version}/bin", f"/usr/pgsql-{version}/bin", "/usr/bin"]
+    for place in places:
+        program = posixpath.join(place, "initdb")
+        if host.exists(program):
+            trusted_path.expect_program(host, program, uid)
+            return ["runuser", "-u", user, "--", program, "--sync-only", "-D", cluster.data]
+    raise Unobservable(f"initdb is not in {', '.join(places)}; wanted it, to flush what was written")
+
+
+def _do(host: Host, step: Step) -> None:
+    """Write, let the server take it, flush what was written before.
+
+    Killed anywhere in between, what is owed stays noted, and the setting is told as unflushed.
+    """
+    for name in step.flush:
+        host.write_file(postgresql_cluster.owed_path(step.data, name), b"")
+    for path, (before, after) in step.writes.items():
+        if Files(host, "").read(path) != before:
+            raise ChangeFailed(f"{path}: somebody else changed it meanwhile; run again")
+        host.write_file(path, _bytes(after), owner=step.owners[path])
+    if step.login and step.reload:
+        _tell(host, step.login, "SELECT pg_catalog.pg_reload_conf()")
+    if step.restart:
+        host.change(["systemctl", "restart", "--", step.restart], step.limit)
+    if step.login and step.shown:
+        _await_settings(host, step)
+    if step.flush:
+        _flush(host, step)
+
+
+def _flush(host: Host, step: Step) -> None:
+    """Bring to the disk what was written while a setting was off, and take the note away."""
+    if step.login:
+        _await_statements(host, step)
+        _tell(host, step.login, "CHECKPOINT")
+    if "fsync" in step.flush:
+        host.change(step.initdb, FLUSH_TIMEOUT)
+    for name in step.flush:
+        host.remove_file(postgresql_cluster.owed_path(step.data, name))
+
+
+def _await_settings(host: Host, step: Step) -> None:
+    """Wait until the server shows its settings. Raises ChangeFailed."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        missed = _missed(host, step)
+        if not missed:
+            return
+        if time.monotonic() > end:
+            raise ChangeFailed(f"{step.instance}: {missed}: the server did not follow; its log says why")
+        time.sleep(_PAUSE)
+
+
+def _missed(host: Host, step: Step) -> str:
+    """Return what a server does not show yet."""
+    try:
+        answer = _ask(host, step)
+    except ChangeFailed as error:
+        return str(error)
+    for name, word in step.shown.items():
+        seen = answer["settings"].get(name, {}).get("value")
+        if seen != word:
+            return f"{name} (running): seen {seen}, wanted {word}"
+    return ""
+
+
+def _await_statements(host: Host, step: Step) -> None:
+    """Wait until no session goes on with the settings from before. Raises ChangeFailed."""
+    end = time.monotonic() + PATIENCE
+    while _ask(host, step)["busy"]:
+        if time.monotonic() > end:
+            raise ChangeFailed(
+                f"{step.instance}: statements go on that began before {' and '.join(step.flush)} came on, and"
+                " commit as they did before; wanted none; run again when they have ended"
+            )
+        time.sleep(_PAUSE)
+
+
+def _ask(host: Host, step: Step) -> dict[str, Any]:
+    if step.login is None:
+        raise ChangeFailed(f"{step.instance}: it cannot be asked; wanted a server that runs")
+    try:
+        return server.ask(host, step.login)
+    except Unobservable as error:
+        raise ChangeFailed(f"{step.instance}: {error}") from error
+
+
+def _tell(host: Host, login: Login, statement: str) -> None:
+    try:
+        argv = [*server.command(host, login), "-c", statement]
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    host.change(argv, FLUSH_TIMEOUT)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,287 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of one PostgreSQL cluster, and the command line that starts it.
+
+Its owner decides what these files are: each is looked at and read by commands with a time limit,
+and no more of it than a configuration can have.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+import stat
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+from urllib.parse import quote
+
+from ...host import bounded_read
+from ...host.paths import normal
+from ...host.process_context import resolve
+from ...host.read_budget import within
+from ...host.seam import Host, Unobservable
+from ...host.textfile import Effective, Malformed
+from . import conf
+
+AUTO = "postgresql.auto.conf"
+#: What pg_lsclusters(1) calls version/cluster.
+DEBIAN = re.compile(r"/etc/postgresql/(?P<version>[^/]+)/(?P<cluster>[^/]+)/postgresql\.conf")
+#: Short options of postgres(1) that take a value.
+_VALUED = "BCcDdfhkNprStW"
+_ARGV = re.compile(r"\bargv\[\]=(.*?) ; ignore_errors=")
+#: Setting -> its words. Booleans are on and off.
+WORDS = {
+    "fsync": ("on", "off"),
+    "full_page_writes": ("on", "off"),
+    "synchronous_commit": ("on", "off", "local", "remote_write", "remote_apply"),
+    "wal_sync_method": ("fdatasync", "fsync", "open_datasync", "open_sync", "fsync_writethrough"),
+    "data_sync_retry": ("on", "off"),
+}
+#: What a server on Linux takes where nothing says otherwise.
+DEFAULTS = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "synchronous_commit": "on",
+    "wal_sync_method": "fdatasync",
+    "data_sync_retry": "off",
+}
+
+
+#: Not a word of PostgreSQL's: it is on now, and what was written while it was off may not be on disk.
+UNFLUSHED = "unflushed"
+#: One file for each setting and data directory of which that is so. It goes with the boot, as what
+#: waits in the kernel's memory does.
+OWED = "/run/durable-dbhost/postgresql-unflushed"
+
+
+class Won(NamedTuple):
+    """What a setting will be at the next start, and where that stands: a file and line, a command
+    line, or None for the default. `held` as in :class:`.instance.Observed`."""
+
+    word: str
+    place: str | None
+    held: str | None = None
+
+
+class Cluster(NamedTuple):
+    """Where one cluster lies, as it sees it itself, and what decides its next start.
+
+    `files` is what its configuration says, `options` {setting: value} of the command line of the next
+    start, and `source` the place of that.
+    """
+
+    config: str
+    data: str
+    files: Effective
+    options: dict[str, str]
+    source: str
+
+
+class Files:
+    """Reads the files of one cluster, each once; `root` is where this process finds them.
+
+    `written`: {path: text} of files that are to be taken as if they said so.
+    """
+
+    def __init__(self, host: Host, root: str, written: dict[str, str] | None = None) -> None:
+        self.host = host
+        self.root = root
+        self.written = written or {}
+        self._texts: dict[str, str | None] = {}
+
+    def read(self, path: str) -> str | None:
+        """Return a file's text, None where it is missing. Raises Unobservable."""
+        if path in self.written:
+            return self.written[path]
+        if path not in self._texts:
+            self._texts[path] = bounded_read.read(self.host, path, self.root)
+        return self._texts[path]
+
+    def names(self, path: str) -> list[str] | None:
+        """Return the names that include_dir reads in a directory, None where there is none.
+
+        Raises Unobservable.
+        """
+        if not self._is_directory(path):
+            return None
+        found = self.host.list_names(path, self.root) or ()
+        names = {name for name in found if conf.is_conf_file(name)}
+        names = {name for name in names if not self._is_directory(f"{path}/{name}")}
+        return sorted(
+            names | {posixpath.basename(new) for new in self.written if posixpath.dirname(new) == path}
+        )
+
+    def effective(self, config: str, data: str | None) -> Effective:
+        """Return what counts of all files. Raises Malformed, Unobservable."""
+        auto = posixpath.join(data, AUTO) if data else None
+        return conf.effective(within(self.host, self.read), self.names, config, auto)
+
+    def _is_directory(self, path: str) -> bool:
+        status = self.host.locate(path, self.root).status
+        return status is not None and stat.S_ISDIR(status.mode)
+
+
+def options(argv: Iterable[str]) -> list[tuple[str, str]]:
+    """Return what the words behind a postmaster's name set, in order: (`-D`, path) and (setting, value).
+
+    A setting is `-c name=value`, `--name=value`, or `-F`, which is fsync=off: postgres(1).
+    """
+    words = iter(argv)
+    found = []
+    for word in words:
+        if word.startswith("--"):
+            found += _said(word[2:])
+        elif word.startswith("-"):
+            found += _short(word[1:], words)
+    return found
+
+
+def read(
+    host: Host,
+    files: Files,
+    config: str,
+    data: str | None,
+    argv: list[str] | None,
+    unit: str | None,
+    begins: Iterable[str] | None = None,
+) -> Cluster:
+    """Return one cluster.
+
+    `data` is None where only its configuration tells; `argv` is that of its postmaster, None for a
+    stopped one; `unit` is what starts that, and `begins` the words that it gives it, variables in them replaced, where
+    that is known. Raises Malformed, Unobservable.
+    """
+    data = data or _data(files, config)
+    # The files under the data directory are found by its real name, however it was called.
+    data = resolve(host, files.root, data)
+    if DEBIAN.fullmatch(config):
+        # Debian's tools start it, and hand on what this says.
+        source = posixpath.join(posixpath.dirname(config), "pg_ctl.conf")
+        words = _pg_ctl_words(files, source)
+    elif argv is not None:
+        source, words = "its command line", argv[1:]
+    elif unit:
+        source = f"ExecStart of {unit}"
+        words = list(begins) if begins is not None else _unit_words(_shown(host, unit), unit)
+    else:
+        source, words = "none", []
+    return Cluster(config, data, files.effective(config, data), settings_of(words), source)
+
+
+def settings_of(words: Iterable[str]) -> dict[str, str]:
+    """Return {setting: value} of the words behind a postmaster's name; the last one counts."""
+    return {name: value for name, value in options(words) if not name.startswith("-")}
+
+
+def won(cluster: Cluster, name: str) -> Won:
+    """Return what a setting will be at the next start. Raises ValueError for a word that is none."""
+    if name in cluster.options:
+        held = f"take it out of {cluster.source}, then restart it"
+        return Won(word(name, cluster.options[name]), cluster.source, held)
+    found = cluster.files.settings.get(name)
+    if found is None:
+        return Won(DEFAULTS[name], None)
+    place = f"{found.file}:{found.line}"
+    try:
+        held = f"ALTER SYSTEM has put it there: as the superuser run ALTER SYSTEM RESET {name}"
+        is_auto = posixpath.basename(found.file) == AUTO
+        return Won(word(name, found.value or ""), place, held if is_auto else None)
+    except ValueError as error:
+        raise ValueError(f"{place}: {name}: {error}") from error
+
+
+def word(name: str, value: str) -> str:
+    """Return a value as pg_settings writes it. Raises ValueError for one that PostgreSQL refuses."""
+    if WORDS[name] == ("on", "off"):
+        return conf.boolean(value)
+    return conf.choice(value, WORDS[name])
+
+
+def owed_path(data: str, name: str) -> str:
+    """Return the file that says that a data directory is unflushed since a setting was off."""
+    return f"{OWED}/{name}:{quote(data, safe='', errors='surrogateescape')}"
+
+
+def with_owed(host: Host, data: str, name: str, word: str) -> str:
+    """Return the word of a setting, or UNFLUSHED where it is on and a flush is owed."""
+    return UNFLUSHED if word == "on" and host.exists(owed_path(data, name)) else word
+
+
+def _short(word: str, words: Iterator[str]) -> list[tuple[str, str]]:
+    """Return what one word of short options sets; `words` are those behind it."""
+    found: list[tuple[str, str]] = []
+    for position, letter in enumerate(word):
+        if letter in _VALUED:
+            value = word[position + 1 :] or next(words, None)
+            if value is not None:
+                found += _said(value) if letter == "c" else [(f"-{letter}", value)]
+            break
+        if letter == "F":
+            found.append(("fsync", "off"))
+    return found
+
+
+def _said(text: str) -> list[tuple[str, str]]:
+    name, equals, value = text.partition("=")
+    return [(name.strip().replace("-", "_").lower(), value)] if equals else []
+
+
+def _data(files: Files, config: str) -> str:
+    """Return the data directory that a configuration names, else the one in which it lies."""
+    said = files.effective(config, None).settings.get("data_directory")
+    if said is None or not said.value:
+        return posixpath.dirname(config)
+    if not said.value.startswith("/"):
+        raise Unobservable(
+            f"{said.file}:{said.line}: data_directory is {said.value!r}, relative to where it is started"
+        )
+    return normal(said.value)
+
+
+def _pg_ctl_words(files: Files, path: str) -> list[str]:
+    """Return the words that Debian's pg_ctl.conf adds to a postmaster's command line.
+
+    pg_ctlcluster(1) splits them at blanks, whatever is in quotes, and pg_ctl(1) gives to a shell what
+    stands behind its -o.
+    """
+    text = files.read(path)
+    found = conf.get(conf.parse(text or "", path), "pg_ctl_options", path)
+    words = iter((found.value or "").split() if found else ())
+    said = [next(words, "") if word == "-o" else word[2:] for word in words if word.startswith("-o")]
+    return _shell_words(" ".join(said), path)
+
+
+def data_of_unit(host: Host, unit: str) -> str:
+    """Return the data directory of what a unit starts. Raises Malformed, Unobservable."""
+    shown = _shown(host, unit)
+    said = dict(options(_unit_words(shown, unit)))
+    environment = re.search(r"^Environment=(?:.* )?PGDATA=(/[^ \n]*)", shown, re.M)
+    path = said.get("-D", "${PGDATA}")
+    if path in ("${PGDATA}", "$PGDATA") and environment and "EnvironmentFiles=/" not in shown:
+        path = environment[1]
+    if not path.startswith("/") or "config_file" in said:
+        raise Unobservable(f"{unit} names no data directory, or a configuration elsewhere")
+    return normal(path)
+
+
+def _shown(host: Host, unit: str) -> str:
+    # The environment may hold passwords: nothing of it but PGDATA is kept.
+    properties = "--property=Environment,EnvironmentFiles,ExecStart"
+    return host.run(["systemctl", "show", properties, "--", unit]).stdout
+
+
+def _unit_words(shown: str, unit: str) -> list[str]:
+    """Return the words behind the program's name in a unit's command, as systemd prints them."""
+    found = _ARGV.search(shown)
+    if not found:
+        raise Unobservable(f"{unit}: systemctl does not show what it starts")
+    return _shell_words(found[1], unit)[1:]
+
+
+def _shell_words(text: str, where: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise Malformed(f"{where}: seen {text[:80]!r}; wanted words with closed quotes ({error})") from error

@@ -1,0 +1,146 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Our file among those of a PostgreSQL cluster: where it lies, what it says, and what beats it."""
+
+from __future__ import annotations
+
+import posixpath
+
+from ...enforce import ownership
+from ...host.seam import Host, Unobservable
+from ...host.textfile import MARK, Line, insert, is_marked, remove
+from . import cluster as postgresql_cluster
+from . import conf
+from .cluster import WORDS, Cluster, Files, Won
+
+#: It sorts behind what packages and people put there.
+NAME = "zz-durable-dbhost.conf"
+HEADER = (
+    f"# {MARK}: settings that keep acknowledged commits. Do not edit: it is written anew; release takes"
+    " it away.\n"
+)
+_NOTE = "read last, so that it has the last word; release takes this line away"
+_SIGN = "#"
+#: The server must start also where our file is gone.
+_INCLUDE = "include_if_exists"
+
+
+def ours(files: Files, config: str) -> dict[str, dict[str, str]]:
+    """Return {path: settings} of the files that we have put beside a configuration, or into one of its
+    include directories. Raises Malformed, Unobservable."""
+    found = {}
+    for path in _places(files, config):
+        text = files.read(path)
+        if text is not None and text.startswith(f"{_SIGN} {MARK}"):
+            lines = conf.parse(text, path)
+            found[path] = {line.name: line.value or "" for line in lines if line.kind == "setting"}
+    return found
+
+
+def without_line(files: Files, config: str) -> str:
+    """Return a configuration's text without our include lines. Raises Malformed, Unobservable."""
+    lines = conf.parse(files.read(config) or "", config)
+    return remove(lines, _include_lines(lines), _SIGN)
+
+
+def writes(
+    files: Files, cluster: Cluster, wanted: dict[str, str]
+) -> tuple[dict[str, tuple[str | None, str]], dict[str, str]]:
+    """Return {path: (text before, text after)} of the files that make the settings those of the next
+    start, in the order in which they are written; and {setting: what beats it all the same}, which are
+    left out.
+
+    Our file goes into the last include directory, else beside postgresql.conf; where that is not read
+    last, a line at the end of postgresql.conf includes it. Raises ValueError when somebody else's file is
+    in its place; Malformed, Unobservable.
+    """
+    existing = ours(files, cluster.config)
+    path = next(iter(existing), _places(files, cluster.config)[0])
+    _expect_free(files, path, existing)
+    said = existing.get(path, {})
+    won = _beaten(files, cluster, wanted, _texts(files, cluster, path, {**said, **wanted}, wanted))
+    possible = {name: word for name, word in wanted.items() if name not in won}
+    changed = _texts(files, cluster, path, {**said, **possible}, possible) if possible else {}
+    before = {changed_path: files.read(changed_path) for changed_path in changed}
+    writes = {name: (before[name], after) for name, after in changed.items() if before[name] != after}
+    return writes, {name: _overridden(name, wanted[name], won[name]) for name in won}
+
+
+def writer(host: Host, path: str, config: str, uid: int) -> int:
+    """Return the user as whom one of these files is written. Raises ChangeFailed."""
+    return ownership.writer(host, path, uid, [posixpath.dirname(config)], ("postgresql.conf", NAME))
+
+
+def _texts(
+    files: Files, cluster: Cluster, path: str, settings: dict[str, str], wanted: dict[str, str]
+) -> dict[str, str]:
+    """Return {path: text} of our file with its settings, and of what has to include it for the wanted."""
+    changed = {path: _render(settings)}
+    if _beaten(files, cluster, wanted, changed):
+        changed[cluster.config] = _with_line(files, cluster.config, path)
+    return changed
+
+
+def _places(files: Files, config: str) -> list[str]:
+    """Return where our file can lie, best first."""
+    base = posixpath.dirname(config)
+    lines = conf.parse(files.read(config) or "", config)
+    said = [line.value or "" for line in lines if line.name == "include_dir"]
+    paths = [posixpath.normpath(posixpath.join(base, path)) for path in reversed(said)]
+    # Any user's cluster can name any directory.
+    own = [path for path in paths if ownership.is_inside(files.host, path, [base])]
+    return [posixpath.join(path, NAME) for path in dict.fromkeys([*own, base])]
+
+
+def _expect_free(files: Files, path: str, existing: dict[str, dict[str, str]]) -> None:
+    """Raise ValueError where something of somebody else's is at our place."""
+    try:
+        files.host.link(path)
+        is_link = True
+    except Unobservable:
+        is_link = False
+    if is_link or (path not in existing and files.read(path) is not None):
+        what = "a link" if is_link else "a file that is not ours"
+        raise ValueError(f"{path}: seen {what}; wanted nothing, or the file that was written here; move it")
+
+
+def _render(settings: dict[str, str]) -> str:
+    return HEADER + "".join(f"{name} = {settings[name]}\n" for name in sorted(settings))
+
+
+def _with_line(files: Files, config: str, path: str) -> str:
+    """Return a configuration's text with our include line at its end, and nowhere else."""
+    base = posixpath.dirname(config) + "/"
+    said = path[len(base) :] if path.startswith(base) else path
+    quoted = said.replace("\\", "\\\\").replace("'", "''")
+    lines = conf.parse(without_line(files, config), config)
+    return insert(lines, len(lines), f"{_INCLUDE} '{quoted}'", _SIGN, _NOTE)
+
+
+def _include_lines(lines: list[Line]) -> list[Line]:
+    return [
+        line
+        for line in lines
+        if line.name == _INCLUDE
+        and posixpath.basename(line.value or "") == NAME
+        and is_marked(lines, line, _SIGN)
+    ]
+
+
+def _beaten(
+    files: Files, cluster: Cluster, wanted: dict[str, str], changed: dict[str, str]
+) -> dict[str, Won]:
+    """Return {setting: what beats our file} if the files said so."""
+    then = Files(files.host, files.root, changed)
+    after = cluster._replace(files=then.effective(cluster.config, cluster.data))
+    found = {name: postgresql_cluster.won(after, name) for name in WORDS if name in wanted}
+    return {name: won for name, won in found.items() if won.word != wanted[name]}
+
+
+def _overridden(name: str, word: str, won: Won) -> str:
+    place = won.place or "default"
+    return (
+        f"{name}: seen {won.word} in {place}, which beats every file that is written here; wanted {word};"
+        f" {won.held or 'take it out there'}, then run again"
+    )

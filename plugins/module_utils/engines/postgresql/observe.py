@@ -1,0 +1,319 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PostgreSQL: where its clusters are, and what each says of itself and of its next start."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...host import bounded_read
+from ...host.observation import UNKNOWN, Observation, unknown
+from ...host.paths import normal
+from ...host.process_context import Place, look, resolve
+from ...host.processes import Process, Processes, argv_of
+from ...host.seam import Host, Unobservable
+from ...host.textfile import Malformed, without_content
+from ..instance import Instance, Observed, of_mains, setting
+from . import cluster as postgresql_cluster
+from . import server
+from .cluster import DEBIAN, WORDS, Cluster, Files, Won
+
+NAME = "postgresql"
+PROGRAMS = ("postgres", "postmaster", "edb-postgres")
+UNITS = re.compile(r"postgresql(-[0-9][^/@]*)?(@.+)?\.service")
+#: Environment variables that decide what it reads at its start.
+VARIABLES = ("PGDATA",)
+_CONFIG = "postgresql.conf"
+_ETC = "/etc/postgresql"
+_DEBIAN_TOOL = "/usr/bin/pg_ctlcluster"
+_NO_WORDS = {UNKNOWN, postgresql_cluster.UNFLUSHED}
+#: How a server says that its command line has fixed a setting: no file and no reload changes it.
+_COMMAND_LINE = "pg_settings: command line"
+#: A name that is one word to a shell and to SQL alike, once it stands in double quotes.
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,62}")
+#: How a server that serves one client, or has one duty, calls itself: its postmaster is gone where
+#: such a one has no parent of its kind.
+_CHILD = re.compile(r"(?:edb-)?postgres: ")
+
+
+def find(host: Host, processes: Processes) -> list[Instance]:
+    """Return the clusters that run: each has one postmaster."""
+    mains = processes.mains(PROGRAMS)
+    found = of_mains(NAME, processes, mains, lambda main: _instance(processes, main))
+    return [instance for instance in found if instance.name]
+
+
+def installed(host: Host, units: list[str]) -> list[Instance]:
+    """Return the clusters that could be started, whether or not they run.
+
+    Debian keeps one configuration for each under /etc; elsewhere units tell.
+    """
+    configs = clusters(host)
+    found = [
+        Instance(NAME, name, config=f"{_ETC}/{name}/{_CONFIG}", unit=unit) for name, unit in configs.items()
+    ]
+    # Where Debian's tools are, this unit starts nothing itself, and is there without any server.
+    umbrella = "postgresql.service" if host.exists(_DEBIAN_TOOL) else None
+    others = (unit for unit in units if unit not in configs.values() and unit != umbrella)
+    return [*found, *(_of_unit(host, unit) for unit in others)]
+
+
+def clusters(host: Host) -> dict[str, str]:
+    """Return {`version/cluster`: unit} of the clusters that Debian's tools know."""
+    found = {}
+    for version in host.list_names(_ETC) or ():
+        if not host.exists(f"/usr/lib/postgresql/{version}/bin/postgres"):
+            continue  # The package is gone, its configuration was left.
+        for name in host.list_names(f"{_ETC}/{version}") or ():
+            if look(host, f"{_ETC}/{version}/{name}/{_CONFIG}"):
+                found[f"{version}/{name}"] = f"postgresql@{version}-{name}.service"
+    return found
+
+
+def is_started_by_debian(host: Host, found: Instance) -> bool:
+    """Tell whether Debian's generator starts a cluster at boot, or may: it makes systemd's links only then.
+
+    pg_createcluster(1): start.conf says auto, manual or disabled; without it, auto.
+    """
+    if not found.config or not DEBIAN.fullmatch(found.config):
+        return False
+    try:
+        text = bounded_read.read(host, posixpath.join(posixpath.dirname(found.config), "start.conf")) or ""
+    except Unobservable:
+        return True
+    said = [line.partition("#")[0].strip() for line in text.split("\n")]
+    return next(filter(None, said), "auto") not in ("manual", "disabled")
+
+
+def observe(host: Host, found: Instance, place: Place | None) -> Observed:
+    """Return what a cluster's files and, where it runs, the server say.
+
+    The server is asked by one command; in a container it is not asked.
+    """
+    evidence: list[tuple[str, Observation]] = []
+    files = Files(host, place.root if place else "")
+    main = found.processes[0] if found.processes else None
+    answer, no_answer = _answer(host, place, main, found)
+    cluster, no_files = _cluster(host, files, found, answer)
+    if no_answer and main:
+        evidence.append(("settings", unknown("psql", no_answer)))
+    data = cluster.data if cluster else next(iter(found.directories), None)
+    directories, no_directories = _directories(host, files.root, data)
+    if no_directories:
+        evidence.append(("directories", unknown(data or "none", no_directories)))
+    settings = {}
+    for name in WORDS:
+        running = _running(answer, name, no_answer) if main else Observation("stopped", "no process")
+        persisted, won = _persisted(cluster, name, no_files)
+        settings[name] = _setting(host, data, name, running, persisted, won)
+    return Observed(
+        passing=_logs(files, data) if main else (),
+        version=_version(host, files, answer, data),
+        settings=settings,
+        directories=directories,
+        pending_restart=tuple(_pending(answer, settings)) if answer else (),
+        overrides=tuple(_overrides(answer)) if answer else (),
+        evidence=tuple(evidence),
+    )
+
+
+def _cluster(
+    host: Host, files: Files, found: Instance, answer: dict[str, Any] | None
+) -> tuple[Cluster | None, str | None]:
+    """Return a cluster's files, or why they cannot be read."""
+    main = found.processes[0] if found.processes else None
+    if found.config is None:
+        return None, str(dict(found.evidence)["config"].reason)
+    try:
+        data = next(iter(found.directories), None)
+        argv = argv_of(host, main.pid) if main else None
+        said = (answer or {}).get("config") or found.config
+        if resolve(host, files.root, said) != resolve(host, files.root, found.config):
+            return None, f"the server reads {said}, and its command line leads to {found.config}"
+        return postgresql_cluster.read(host, files, found.config, data, argv, found.unit, found.begins), None
+    except (Unobservable, Malformed) as error:
+        return None, without_content(error)
+
+
+def _answer(
+    host: Host, place: Place | None, main: Process | None, found: Instance
+) -> tuple[dict[str, Any] | None, str | None]:
+    """Return what the server says, or why it does not."""
+    if main is None or place is None:
+        return None, None
+    if place.root:
+        return None, "it runs in a container, or with a root directory of its own: ask it there"
+    if not found.directories:
+        return None, "its data directory is not known"
+    try:
+        login = server.login(host, main.pid, found.directories[0])
+        return server.ask(host, login, main.pid), None
+    except Unobservable as error:
+        return None, str(error)
+
+
+def _running(answer: dict[str, Any] | None, name: str, why: str | None) -> Observation:
+    if answer is None:
+        return unknown("psql", why or "the server was not asked")
+    said = answer["settings"].get(name)
+    if said is None:
+        return unknown("pg_settings", f"this version has no {name}")
+    place = f" {said['file']}:{said['line']}" if said["file"] else ""
+    source = f"pg_settings: {said['source']}{place}"
+    if said["source"] in server.SESSION:
+        return unknown(
+            source,
+            f"{name} is set for the role or database of the login that asks, and so hides the server's own:"
+            " take that away (ALTER ROLE or DATABASE ... RESET)",
+        )
+    return Observation(str(said["value"]), source)
+
+
+def _persisted(cluster: Cluster | None, name: str, why: str | None) -> tuple[Observation, Won | None]:
+    """Return what a setting will be at the next start, and what wins."""
+    if cluster is None:
+        return unknown("none", why or "its files are not known"), None
+    try:
+        won = postgresql_cluster.won(cluster, name)
+    except ValueError as error:
+        return unknown(cluster.config, str(error)), None
+    return Observation(won.word, won.place or "default"), won
+
+
+def _setting(
+    host: Host,
+    data: str | None,
+    name: str,
+    running: Observation,
+    persisted: Observation,
+    won: Won | None,
+) -> dict[str, str | None]:
+    word, kept = running.value, persisted.value
+    reasons = dict.fromkeys(filter(None, (running.reason, persisted.reason)))
+    if data:
+        word = postgresql_cluster.with_owed(host, data, name, word)
+        if (word, name) == ("stopped", "fsync"):
+            kept = postgresql_cluster.with_owed(host, data, name, kept)
+    if postgresql_cluster.UNFLUSHED in (word, kept):
+        reasons["what was written while it was off has not been brought to the disk: run again"] = None
+    origin, held = (won.place, won.held) if won else (None, None)
+    return setting(word, kept, running.source, "; ".join(reasons) or None, origin, held)
+
+
+def _pending(answer: dict[str, Any], settings: dict[str, dict[str, str | None]]) -> Iterator[str]:
+    """Yield the settings that wait for a restart: also those that the command line of this start has fixed,
+    and nothing fixes at the next one."""
+    yield from answer["pending"]
+    for name, row in settings.items():
+        differs = len({row["running"], row["persisted"]} - _NO_WORDS) == 2
+        if row["source"] == _COMMAND_LINE and differs:
+            yield name
+
+
+def _directories(host: Host, root: str, data: str | None) -> tuple[tuple[str, ...], str | None]:
+    """Return where data and logs lie: the data directory, and what leads out of it."""
+    if data is None:
+        return (), None
+    try:
+        places = [f"{data}/pg_wal"]
+        spaces = f"{data}/pg_tblspc"
+        places += [f"{spaces}/{name}" for name in host.list_names(spaces, root) or ()]
+        return (data, *(path for path in places if resolve(host, root, path) != path)), None
+    except Unobservable as error:
+        return (data,), str(error)
+
+
+def _logs(files: Files, data: str | None) -> tuple[str, ...]:
+    """Return the logs for people that the server writes to, as it notes beside its data."""
+    try:
+        text = (files.read(f"{data}/current_logfiles") if data else None) or ""
+    except Unobservable:
+        return ()
+    # Each line: the format, and the path from the data directory.
+    paths = (line.partition(" ")[2] for line in text.split("\n"))
+    return tuple(normal(posixpath.join(str(data), path)) for path in paths if path)
+
+
+def _version(host: Host, files: Files, answer: dict[str, Any] | None, data: str | None) -> Observation:
+    if answer:
+        return Observation(str(answer["version"]), "server_version")
+    source = f"{data}/PG_VERSION"
+    try:
+        text = files.read(source) if data else None
+    except Unobservable as error:
+        return unknown(source, str(error))
+    if not text or not re.fullmatch(r"[0-9.]{1,20}\n?", text):
+        return unknown(source, "it names no version")
+    return Observation(text.strip(), source)
+
+
+def _overrides(answer: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """Yield the settings of roles and databases that go their own way."""
+    for row in answer["overrides"]:
+        for entry in row["config"]:
+            name, _equals, value = entry.partition("=")
+            if name not in WORDS:
+                continue
+            try:
+                value = postgresql_cluster.word(name, value)
+            except ValueError:
+                pass  # As it stands: what it means is for its reader to say.
+            yield {
+                "scope": _scope(row["role"], row["database"]),
+                "setting": name,
+                "value": value,
+                "source": "pg_db_role_setting",
+                "remedy": _reset(name, row["role"], row["database"]),
+            }
+
+
+def _scope(role: str | None, database: str | None) -> str:
+    who = [f"role {role}"] if role is not None else [] if database is not None else ["all roles"]
+    return " in ".join([*who, *([f"database {database}"] if database is not None else [])])
+
+
+def _reset(name: str, role: str | None, database: str | None) -> str:
+    """Return what takes a setting away. The server names roles and databases: no statement repeats more than a word."""
+    if not all(_PLAIN.fullmatch(said) for said in (role, database) if said is not None):
+        return f"ALTER ROLE or ALTER DATABASE ... RESET {name}; its name is to be quoted with care"
+    if role is None and database is not None:
+        return f'ALTER DATABASE "{database}" RESET {name}'
+    who = "ALL" if role is None else f'"{role}"'
+    where = f' IN DATABASE "{database}"' if database is not None else ""
+    return f"ALTER ROLE {who}{where} RESET {name}"
+
+
+def _of_unit(host: Host, unit: str) -> Instance:
+    """Return the cluster that a unit would start, with its data directory where systemd tells it."""
+    try:
+        data = postgresql_cluster.data_of_unit(host, unit)
+    except (Unobservable, Malformed) as error:
+        why = f"it does not run, and where its data lies cannot be told: {error}"
+        return Instance(NAME, unit, unit=unit, evidence=(("config", unknown(unit, why)),))
+    return Instance(NAME, data, config=f"{data}/{_CONFIG}", directories=(data,), unit=unit)
+
+
+def _instance(processes: Processes, main: Process) -> Instance:
+    argv = processes.argv(main)
+    if _CHILD.match(argv[0]):
+        return Instance(NAME, "")
+    # A postmaster's working directory is its data directory, wherever -D points.
+    data = processes.directory(main)
+    said = dict(postgresql_cluster.options(argv[1:]))
+    base = said.get("-D") or processes.environment(main, ["PGDATA"]).get("PGDATA") or data
+    if not base.startswith("/"):
+        base = data  # Relative to where it was started, which nobody knows any more.
+    config = said.get("config_file") or posixpath.join(base, _CONFIG)
+    config = normal(posixpath.join(data, config))
+    debian = DEBIAN.fullmatch(config)
+    return Instance(
+        engine=NAME,
+        name=f"{debian['version']}/{debian['cluster']}" if debian else data,
+        processes=processes.family(main, PROGRAMS),
+        config=config,
+        directories=(data,),
+    )

@@ -1,0 +1,149 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A PostgreSQL server that runs: asked through its own client, as the user as whom it runs.
+
+The login is that of its socket (peer): no password is known here, and none is asked for.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import Any, NamedTuple
+
+from ...host import bounded_read, bounds, json_text, trusted_path
+from ...host.processes import DELETED
+from ...host.seam import Host, Unobservable
+from .cluster import WORDS
+
+_PID_FILE = "postmaster.pid"
+#: Its lines, from 1: miscadmin.h of PostgreSQL 10 to 17.
+_PORT_LINE, _SOCKET_LINE = 4, 5
+#: Names are looked up where nobody but the superuser can put functions of his own.
+_PATH = "SET search_path = pg_catalog, pg_temp"
+#: Sources of a value that hold for the session that asks, and not for the server.
+SESSION = ("global", "database", "user", "database user", "client", "session", "interactive")
+_NAMES = ", ".join(f"'{name}'" for name in WORDS)
+#: `busy`: sessions whose statement began before the configuration was loaded last: such a one goes
+#: on with the settings that it had. A replica's sender is one long statement, and commits nothing.
+_SQL = f"""
+SELECT json_build_object(
+  'version', current_setting('server_version'),
+  'config', (SELECT setting FROM pg_settings WHERE name = 'config_file'),
+  'settings', (SELECT json_object_agg(name, json_build_object(
+      'value', setting, 'source', source, 'file', sourcefile, 'line', sourceline))
+    FROM pg_settings WHERE name IN ({_NAMES})),
+  'pending', (SELECT coalesce(json_agg(name ORDER BY name), '[]') FROM pg_settings WHERE pending_restart),
+  'overrides', (SELECT coalesce(json_agg(json_build_object(
+      'role', CASE WHEN setrole <> 0 THEN coalesce(rolname, setrole::text) END,
+      'database', CASE WHEN setdatabase <> 0 THEN coalesce(datname, setdatabase::text) END,
+      'config', setconfig) ORDER BY setdatabase, setrole), '[]')
+    FROM pg_db_role_setting LEFT JOIN pg_roles ON pg_roles.oid = setrole
+      LEFT JOIN pg_database ON pg_database.oid = setdatabase),
+  'busy', (SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid()
+    AND backend_type <> 'walsender' AND query_start < pg_conf_load_time() + interval '1 second'))
+"""
+
+
+class Login(NamedTuple):
+    """How a server is asked: as which user, by name and number, with which client, where its data and programs are."""
+
+    user: str
+    uid: int
+    programs: str
+    data: str
+    psql: str
+
+
+def login(host: Host, pid: int, data: str) -> Login:
+    """Return how to ask the server whose postmaster this is. Raises Unobservable."""
+    status = host.read(f"/proc/{pid}/status")
+    uid = re.search(r"^Uid:\s+\d+\s+(\d+)", status, re.M)
+    if not uid:
+        raise Unobservable(f"/proc/{pid}/status: names no user")
+    if int(uid[1]) == 0:
+        raise Unobservable(f"process {pid} runs as root, as which PostgreSQL refuses to run: it is not asked")
+    exe = host.link(f"/proc/{pid}/exe")
+    exe = exe[: -len(DELETED)] if exe.endswith(DELETED) else exe
+    programs = posixpath.dirname(exe)
+    # The client of the same version; Debian's /usr/bin/psql would choose one by files of the user's.
+    # What runs may have been deleted, and somebody else's lie there by now.
+    psql = trusted_path.choose(host, [posixpath.join(programs, "psql")], "psql", int(uid[1]))
+    return Login(user_name(host, uid[1]), int(uid[1]), programs, data, psql)
+
+
+def user_name(host: Host, uid: str) -> str:
+    """Return the name of a user by number. Raises Unobservable."""
+    result = host.run(["getent", "passwd", uid])
+    name = result.stdout.partition(":")[0]
+    if result.rc != 0 or not name:
+        raise Unobservable(f"user {uid} has no name: getent passwd finds none")
+    return name
+
+
+def ask(host: Host, login: Login, pid: int | None = None) -> dict[str, Any]:
+    """Return what a server says of itself; `pid` is its postmaster, where that has to be the same.
+
+    Raises Unobservable, with the server's own reason where it refuses.
+    """
+    argv = [*command(host, login, pid), "-c", _PATH, "-c", _SQL]
+    result = host.run(argv)
+    if result.rc != 0:
+        said = " ".join(result.stderr.split())[:300] or f"exit {result.rc}"
+        raise Unobservable(f"psql as {login.user}: {said}")
+    if len(result.stdout) > bounds.FILE:
+        raise Unobservable(
+            f"psql as {login.user}: seen an answer of {len(result.stdout)} letters; wanted {bounds.FILE}"
+        )
+    try:
+        found = json_text.loads(result.stdout)
+    except ValueError:
+        found = None
+    # The client is the server's user's, who has it say what he likes.
+    if not isinstance(found, dict) or not _is_answer(found):
+        raise Unobservable(f"psql as {login.user}: its answer is not what was asked for")
+    return found
+
+
+def _is_answer(found: dict[str, Any]) -> bool:
+    """Tell whether an answer is of the shape that was asked for, text for text."""
+    settings, overrides = found.get("settings"), found.get("overrides")
+    return (
+        isinstance(found.get("version"), str)
+        and isinstance(found.get("config"), (str, type(None)))
+        and isinstance(found.get("busy"), int)
+        and isinstance(settings, dict)
+        and all(
+            isinstance(row, dict) and {"value", "source", "file", "line"} <= set(row)
+            for row in settings.values()
+        )
+        and _are_texts(found.get("pending"))
+        and isinstance(overrides, list)
+        and all(
+            isinstance(row, dict)
+            and all(isinstance(row.get(name, 0), (str, type(None))) for name in ("role", "database"))
+            and _are_texts(row.get("config"))
+            for row in overrides
+        )
+    )
+
+
+def _are_texts(found: Any) -> bool:
+    return isinstance(found, list) and all(isinstance(text, str) for text in found)
+
+
+def command(host: Host, login: Login, pid: int | None = None) -> list[str]:
+    """Return the command that takes `-c` and a statement. Raises Unobservable."""
+    path = posixpath.join(login.data, _PID_FILE)
+    text = bounded_read.read(host, path)
+    if text is None:
+        raise Unobservable(f"{path} is not there: it does not run, or not from there")
+    lines = text.split("\n")
+    if len(lines) < _SOCKET_LINE or (pid is not None and lines[0].strip() != str(pid)):
+        raise Unobservable(f"{path}: names no port and socket of this server (yet): it starts or ends")
+    port, socket = lines[_PORT_LINE - 1].strip(), lines[_SOCKET_LINE - 1]
+    if not socket.startswith(("/", "@")) or not port.isdigit():
+        raise Unobservable(f"{path}: names no unix socket: unix_socket_directories is empty")
+    psql = [login.psql, "-XAtqw", "-v", "ON_ERROR_STOP=1", "-h", socket, "-p", port, "-d", "postgres"]
+    return ["runuser", "-u", login.user, "--", *psql]

@@ -1,0 +1,143 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files that a server reads once, at its start: what they say, and whether that is what runs.
+
+SQL Server and FairCom DB cannot be asked without a password. A configuration file that has not
+changed since the process began is what the process read. A run that changes it notes before what
+ran; the note is worth something as long as that very process lives.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from typing import Any, NamedTuple
+
+from ..host import json_text
+from ..host.observation import UNKNOWN
+from ..host.processes import Process, output
+from ..host.seam import Host, Unobservable
+from .instance import setting
+
+#: What ran before a file was changed. Gone with the boot, as the processes are.
+NOTES = "/run/durable-dbhost/running"
+_TICKS = 100.0
+_START_FIELD = 19
+
+
+class Start(NamedTuple):
+    """When a process began: `ticks` since the boot (proc_pid_stat(5)), `at` in seconds since the epoch."""
+
+    pid: int
+    ticks: str
+    at: float
+
+
+class Word(NamedTuple):
+    """What a setting is in a file: `origin` is the file and line, None for a default; `reason` is why
+    the word is unknown; `held` as in :class:`.instance.Observed`."""
+
+    value: str
+    origin: str | None = None
+    reason: str | None = None
+    held: str | None = None
+
+
+def start_of(host: Host, process: Process) -> Start:
+    """Return when a process began, good to a few hundredths of a second. Raises Unobservable.
+
+    The clock of now, less the time since the boot: after a step of the clock, both it and the
+    times of files written before are off.
+    """
+    source = f"/proc/{process.pid}/stat"
+    try:
+        ticks = host.read(source).rpartition(")")[2].split()[_START_FIELD]
+        up = float(host.read("/proc/uptime").split()[0])
+        now = float(output(host, ["date", "+%s.%N"]))
+        return Start(process.pid, ticks, now - up + int(ticks) / _TICKS)
+    except (IndexError, ValueError) as error:
+        raise Unobservable(f"{source}: when it began is not known: {error}") from error
+
+
+def is_from_before(host: Host, path: str, start: Start, root: str = "") -> bool:
+    """Tell whether a file is as it was when a process began. Raises Unobservable.
+
+    Of one that is not there its directory tells. Owner and mode count as changes: they might have
+    been why the process could not read it.
+    """
+    status = host.locate(path, root).status or host.locate(posixpath.dirname(path), root).status
+    if status is None:
+        raise Unobservable(f"{path}: neither it nor its directory is there")
+    return status.changed < start.at
+
+
+def note(host: Host, engine: str, start: Start, words: dict[str, str]) -> None:
+    """Keep what runs, before the file that says so is changed. Raises ChangeFailed."""
+    known = {name: word for name, word in words.items() if word != UNKNOWN}
+    content = json.dumps({"start": start.ticks, "settings": known}, sort_keys=True) + "\n"
+    host.write_file(_note_of(engine, start), content.encode("ascii"))
+
+
+def noted(host: Host, engine: str, start: Start) -> dict[str, str]:
+    """Return what was kept of a process, {} where nothing was or another process had its number."""
+    path = _note_of(engine, start)
+    if not host.exists(path):
+        return {}
+    try:
+        found: Any = json_text.loads(host.read(path))
+        if found["start"] != start.ticks:
+            return {}
+        return {str(name): str(word) for name, word in found["settings"].items()}
+    except (Unobservable, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+class Running(NamedTuple):
+    """What a process is known to run with: `words` by setting, for all others `reason`."""
+
+    words: dict[str, str]
+    source: str
+    reason: str | None = None
+
+
+def running(
+    host: Host, engine: str, path: str, process: Process, persisted: dict[str, Word], root: str = ""
+) -> Running:
+    """Return what a process read from its file when it began, a path inside `root`. Never raises."""
+    try:
+        start = start_of(host, process)
+        if is_from_before(host, path, start, root):
+            words = {name: word.value for name, word in persisted.items()}
+            return Running(words, f"{path}, unchanged since the server began")
+        words = noted(host, engine, start)
+    except Unobservable as error:
+        return Running({}, path, str(error))
+    why = f"{path} was changed after the server began: what it read is not known until it is restarted"
+    return Running(words, f"{path} before it was changed" if words else path, why)
+
+
+def settings(persisted: dict[str, Word], seen: Running | None) -> dict[str, dict[str, str | None]]:
+    """Return the settings of :class:`.instance.Observed`; `seen` is None for a stopped server."""
+    found = {}
+    for name, word in persisted.items():
+        runs = "stopped" if seen is None else seen.words.get(name, UNKNOWN)
+        reasons = [word.reason] if word.reason else []
+        if seen and runs == UNKNOWN and not reasons:
+            reasons.append(seen.reason or f"{name} is not known")
+        source = seen.source if seen else "configuration"
+        found[name] = setting(runs, word.value, source, "; ".join(reasons) or None, word.origin, word.held)
+    return found
+
+
+def waiting(found: dict[str, dict[str, str | None]]) -> tuple[str, ...]:
+    """Return the names of the settings that run otherwise than the next start will."""
+    return tuple(
+        name
+        for name, row in found.items()
+        if row["running"] not in (UNKNOWN, "stopped") and row["persisted"] not in (UNKNOWN, row["running"])
+    )
+
+
+def _note_of(engine: str, start: Start) -> str:
+    return f"{NOTES}/{engine}-{start.pid}.json"

@@ -1,0 +1,214 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where a process lives: its mount namespace, its container, its systemd unit."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from . import bounds
+from .mountinfo import Mount, by_id, visible
+from .observation import UNKNOWN
+from .paths import normal
+from .processes import FIRST_PERSON, Process, user_of
+from .seam import Host, Unobservable
+
+#: Parts of a control group's path that name a container: what runs it, and its id or name there.
+#: Docker, Podman, CRI-O and containerd with systemd's driver put the id into a scope's name, with
+#: cgroupfs into a directory; Kubernetes has no word of the runtime there at all.
+_CONTAINERS = (
+    re.compile(r"/(?P<kind>docker|crio|cri-containerd|nerdctl)-(?P<id>[0-9a-f]{64})\.scope(?:/|$)"),
+    re.compile(r"/(?P<kind>libpod)-(?:payload-)?(?P<id>[0-9a-f]{64})(?:\.scope)?(?:/|$)"),
+    re.compile(r"/(?P<kind>docker|crio|nerdctl)[/-](?P<id>[0-9a-f]{64})(?:/|$)"),
+    re.compile(r"/(?P<kind>kubepods)[^/]*/(?:[^/]+/)*(?P<id>[0-9a-f]{64})(?:/|$)"),
+    re.compile(r"/(?P<kind>lxc)(?:\.payload)?[./](?P<id>[^/]+)(?:/|$)"),
+    re.compile(r"/systemd-(?P<kind>nspawn)@(?P<id>[^/]+)\.service(?:/|$)"),
+    re.compile(r"/(?P<kind>machine)-(?P<id>[^/]+)\.scope(?:/|$)"),
+)
+_UNIT = re.compile(r"[^/]+\.(?:service|scope)")
+
+
+class Place(NamedTuple):
+    """Where a process lives.
+
+    `namespace` is host, private (a mount namespace of its own), container or unknown; `root` is
+    where this process finds the other's files, '' where they are at the same paths; `top` is the
+    other's root directory as its link shows it; `container` is `kind:id` or ''; `unit` is a systemd
+    service or None; `mounts` is {mount id: mount} as the process sees them.
+    """
+
+    namespace: str
+    root: str
+    top: str
+    cgroup: str
+    container: str
+    unit: str | None
+    mounts: dict[str, Mount]
+    reason: str | None = None
+
+
+class Places:
+    """Tells where processes of one host live. `mounts`: {mount id: mount} as this process sees them."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        # Many processes see the same: by what stands for its text.
+        self._read: dict[bytes, dict[str, Mount]] = {}
+        self._left = bounds.MOUNT_TABLES
+        self.mounts = self._mounts("self")
+        self._ours = {self._link("self", "ns/mnt"), self._link("1", "ns/mnt")} - {""}
+
+    def of(self, process: Process) -> Place:
+        """Return where a process lives. Raises Unobservable where that cannot be read."""
+        pid = str(process.pid)
+        cgroup = cgroup_of(self.host.read(f"/proc/{pid}/cgroup"))
+        link = self._link(pid, "ns/mnt")
+        top = self._link(pid, "root") or "/"
+        mounts = self._mounts(pid)
+        moved = top != "/" or _slash(mounts.values()) != _slash(self.mounts.values())
+        container = container_of(cgroup)
+        if not link or not self._ours:
+            namespace, container = UNKNOWN, ""
+        elif link in self._ours:
+            # A control group of a container, in our own namespace: this process is in it as well.
+            namespace, container = "host", ""
+        elif container or (moved and self._link(pid, "ns/pid") != self._link("self", "ns/pid")):
+            namespace = "container"
+        else:
+            namespace = "private"
+        why = None if namespace != UNKNOWN else f"/proc/{pid}/ns/mnt cannot be compared with this process's"
+        root = f"/proc/{pid}/root" if moved else ""
+        return Place(namespace, root, top, cgroup, container, unit_of(cgroup), mounts, why)
+
+    def on_host(self, place: Place, path: str) -> str:
+        """Return where this process finds what another calls `path`, links not followed."""
+        if not place.root and place.namespace == "host":
+            return path
+        if place.namespace == "host":
+            return normal(f"{place.top}/{path}")
+        found = translate(path, place.mounts.values(), self.mounts.values())
+        return found if found is not None else place.root + path
+
+    def _mounts(self, pid: str) -> dict[str, Mount]:
+        path = f"/proc/{pid}/mountinfo"
+        text = self.host.read(path)
+        key = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
+        if key not in self._read:
+            seen = text.count("\n") + sum(map(len, self._read.values()))
+            if seen > bounds.MOUNTS or len(text) > self._left:
+                raise Unobservable(
+                    f"{path}: more is mounted in all namespaces than the {bounds.MOUNTS} that are looked at"
+                )
+            self._left -= len(text)
+            try:
+                self._read[key] = by_id(text)
+            except ValueError as error:
+                raise Unobservable(f"{path}: {error}") from error
+        return self._read[key]
+
+    def _link(self, pid: str, name: str) -> str:
+        try:
+            return self.host.link(f"/proc/{pid}/{name}")
+        except Unobservable:
+            return ""
+
+
+def look(host: Host, path: str, root: str = "") -> bool:
+    """Tell whether a path is there, links followed inside `root`.
+
+    Raises Unobservable, also for a link that leads to nothing, and where a disk does not answer in time.
+    """
+    return host.locate(path, root).status is not None
+
+
+def resolve(host: Host, root: str, path: str) -> str:
+    """Return where a path lies inside `root`, links followed. Raises Unobservable as look does."""
+    return host.locate(path, root).path
+
+
+def translate(path: str, theirs: Iterable[Mount], ours: Iterable[Mount]) -> str | None:
+    """Return where one mount namespace shows what another shows at `path`, None where nowhere.
+
+    Links are not followed.
+    """
+    path, mounts = normal(path), visible(list(ours))
+    there = _carrier(path, list(theirs))
+    if there is None:
+        return None
+    inside = _join(there.root, path[len(there.target.rstrip("/")) :])
+    for mount in mounts:
+        if mount.device == there.device and _within(inside, mount.root):
+            here = _join(mount.target, inside[len(mount.root.rstrip("/")) :])
+            # Another mount may lie over that part of it.
+            if _carrier(here, mounts) == mount:
+                return here
+    return None
+
+
+def cgroup_of(text: str) -> str:
+    """Return the control group in which systemd or a container's runtime put a process: cgroups(7)."""
+    paths = {}
+    for line in text.split("\n"):
+        fields = line.split(":", 2)
+        if len(fields) == 3:
+            paths[fields[1]] = fields[2]
+    unified = paths.get("", "/")
+    return unified if unified != "/" else paths.get("name=systemd", "/")
+
+
+def container_of(cgroup: str) -> str:
+    """Return `kind:id` of the container that a control group's path names, '' without one."""
+    for pattern in _CONTAINERS:
+        found = pattern.search(cgroup)
+        if found and not found["id"].startswith("qemu"):
+            return f"{found['kind']}:{found['id'][:12] if len(found['id']) == 64 else found['id']}"
+    return ""
+
+
+def whose(host: Host, process: Process) -> str:
+    """Return who answers for a process: a user, and of the system's users the container. Never raises.
+
+    A person can have a control group that is called as a container's.
+    """
+    try:
+        user = user_of(host, process.pid)
+        cgroup = cgroup_of(host.read(f"/proc/{process.pid}/cgroup"))
+    except Unobservable:
+        return "a user who is not known"
+    container = container_of(cgroup) if int(user) < FIRST_PERSON else ""
+    return f"user {user}" + (f" in {container}" if container else "")
+
+
+def unit_of(cgroup: str) -> str | None:
+    """Return the system's service that a control group's path names, None for a session's scope.
+
+    As sd_pid_get_unit(3): the first part that is no slice.
+    """
+    parts = [part for part in cgroup.split("/") if part and not part.endswith(".slice")]
+    unit = parts[0].lstrip("_") if parts else ""
+    is_service = _UNIT.fullmatch(unit) and unit.endswith(".service")
+    return unit if is_service and not unit.startswith("user@") else None
+
+
+def _slash(mounts: Iterable[Mount]) -> tuple[str, str] | None:
+    """Return which file system, and which part of it, is the root directory."""
+    found = [mount for mount in mounts if mount.target == "/"]
+    return (found[-1].device, found[-1].root) if found else None
+
+
+def _carrier(path: str, mounts: list[Mount]) -> Mount | None:
+    """Return the mount on which a path lies: the longest target, the last of those."""
+    found = [mount for mount in mounts if _within(path, mount.target)]
+    return max(reversed(found), key=lambda mount: len(mount.target)) if found else None
+
+
+def _within(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+def _join(directory: str, rest: str) -> str:
+    return directory.rstrip("/") + rest or "/"

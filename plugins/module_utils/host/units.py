@@ -1,0 +1,295 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""systemd's services: which there are, and what systemd says of some."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from . import bounded_read
+from .observation import Observation, unknown
+from .seam import Host, Unobservable
+
+#: Where units lie (systemd.unit(5)), those that a generator or an administrator made meanwhile too.
+_DIRECTORIES = (
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/run/systemd/transient",
+    "/run/systemd/generator",
+    "/run/systemd/generator.late",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+)
+#: Units that start this one.
+_STARTERS = ("WantedBy", "RequiredBy", "UpheldBy", "TriggeredBy")
+_PROPERTIES = (
+    *_STARTERS,
+    "Id",
+    "Names",
+    "LoadState",
+    "ActiveState",
+    "UnitFileState",
+    "TimeoutStopUSec",
+    "WorkingDirectory",
+    "ExecStart",
+    "MainPID",
+    "NeedDaemonReload",
+    "Environment",
+    "EnvironmentFiles",
+)
+#: Lines of these add to each other; of others the first one counts.
+_LISTS = ("EnvironmentFiles",)
+#: A variable in a command: systemd.service(5), "Command lines".
+_VARIABLE = re.compile(r"\$\{(?P<braced>\w+)\}|^\$(?P<word>\w+)$")
+#: Variables that a start sets by itself, for a node to join its cluster.
+_OF_ONE_START = re.compile(r"_WSREP_\w+")
+_PRELOAD, _BREAKS_FSYNC = "LD_PRELOAD", "eatmydata"
+_FILE = re.compile(r"(?P<path>/.*?)(?P<ignore> \(ignore_errors=(?:yes|no)\))?")
+_PROGRAM = re.compile(r"(?:^|[{;]) path=(?P<path>.*?) ; argv\[\]=(?P<argv>.*?) ; ignore_errors=")
+#: systemd's units of time in seconds: systemd.time(7).
+_SECONDS = {
+    "us": 0.000001,
+    "ms": 0.001,
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+    "w": 604800.0,
+    "month": 2629800.0,
+    "y": 31557600.0,
+}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|min|h|d|w|month|y)", re.ASCII)
+
+
+class Unit(NamedTuple):
+    """One service. `load`, `active` and `enabled` are systemd's words; `argv` is that of its first
+    command, as systemd prints it (words are not told apart any more). `main` is the process that systemd
+    takes for the service, 0 where it knows none. `stale`: its file has changed since systemd read it. `environment` is
+    as systemd prints it, and may hold passwords: for this module alone; `files` are more of it. `starters`: units that
+    start it, as far as systemd has them loaded."""
+
+    name: str
+    names: tuple[str, ...]
+    load: str
+    active: str
+    enabled: str
+    stop_timeout: Observation
+    directory: str
+    program: str
+    argv: str
+    main: int
+    stale: bool = False
+    environment: str = ""
+    files: tuple[str, ...] = ()
+    starters: tuple[str, ...] = ()
+
+    @property
+    def starts_at_boot(self) -> str:
+        """Yes, no or unknown: whether the next boot starts it. No only where nothing is left that could."""
+        if self.load == "masked" or self.enabled == "masked":
+            return "no"
+        if self.enabled == "disabled" and self.active in ("inactive", "failed") and not self.starters:
+            return "no"
+        return "yes" if self.enabled == "enabled" or self.starters else "unknown"
+
+
+def listed(host: Host) -> list[str]:
+    """Return the names of the services that have a file or are started by something.
+
+    Aliases are left out, templates as well. Without systemd there are none.
+    """
+    found: dict[str, str] = {}
+    for base in _DIRECTORIES:
+        for entry in _names(host, base):
+            if entry.endswith((".wants", ".requires")):
+                for name in _names(host, f"{base}/{entry}"):
+                    found.setdefault(name, f"{base}/{entry}/{name}")
+            else:
+                found.setdefault(entry, f"{base}/{entry}")
+    services = (name for name in found if name.endswith(".service") and not name.endswith("@.service"))
+    return sorted(name for name in services if not _is_alias(host, name, found[name]))
+
+
+def show(host: Host, names: Iterable[str]) -> tuple[dict[str, Unit], str | None]:
+    """Return {name: what systemd says}, by each of a unit's names, and why nothing could be asked.
+
+    One call for all of them, none for none.
+    """
+    asked = sorted(set(names))
+    if not asked:
+        return {}, None
+    argv = ["systemctl", "show", f"--property={','.join(_PROPERTIES)}", "--", *asked]
+    try:
+        result = host.run(argv)
+    except Unobservable as error:
+        return {}, str(error)
+    if result.rc != 0 and not result.stdout:
+        return {}, f"systemctl: {' '.join(result.stderr.split()) or f'exit {result.rc}'}"
+    units = parse(result.stdout)
+    return {name: unit for unit in units for name in (unit.name, *unit.names)}, None
+
+
+def parse(text: str) -> list[Unit]:
+    """Return the units of `systemctl show`; one without an Id is passed over."""
+    found = []
+    for block in text.split("\n\n"):
+        fields: dict[str, str] = {}
+        for line in block.split("\n"):
+            key, _equals, value = line.partition("=")
+            # Of several commands the first one counts: it is printed first.
+            if key in _LISTS and value:
+                value = "\n".join(filter(None, (fields.pop(key, ""), value)))
+            fields.setdefault(key, value)
+        if fields.get("Id"):
+            found.append(_unit(fields))
+    return found
+
+
+def seconds(text: str) -> str:
+    """Return a time span as systemd prints it (`1min 30s`) in seconds, or `infinity`.
+
+    Raises ValueError for anything else.
+    """
+    words = text.split()
+    if words == ["infinity"]:
+        return "infinity"
+    parts = [_SPAN.fullmatch(word) for word in words]
+    if text == "0":
+        return "0"
+    if not parts or not all(parts):
+        raise ValueError(f"not a time span: {text!r}")
+    return f"{sum(float(part[1]) * _SECONDS[part[2]] for part in parts if part):.6f}".rstrip("0").rstrip(".")
+
+
+def _unit(fields: dict[str, str]) -> Unit:
+    program = _PROGRAM.search(fields.get("ExecStart", ""))
+    name, said = fields["Id"], fields.get("TimeoutStopUSec", "")
+    main = fields.get("MainPID", "")
+    source = f"systemctl show {name}"
+    try:
+        timeout = Observation(seconds(said), source)
+    except ValueError as error:
+        timeout = unknown(source, f"TimeoutStopUSec: {error}")
+    return Unit(
+        name=name,
+        names=tuple(fields.get("Names", "").split()),
+        load=fields.get("LoadState", ""),
+        active=fields.get("ActiveState", ""),
+        enabled=fields.get("UnitFileState", ""),
+        stop_timeout=timeout,
+        directory=fields.get("WorkingDirectory", ""),
+        program=program["path"] if program else "",
+        argv=program["argv"] if program else "",
+        main=int(main) if re.fullmatch(r"\d{1,9}", main, re.ASCII) else 0,
+        stale=fields.get("NeedDaemonReload") == "yes",
+        environment=fields.get("Environment", ""),
+        starters=tuple(name for key in _STARTERS for name in fields.get(key, "").split()),
+        files=tuple(fields.get("EnvironmentFiles", "").split("\n")) if fields.get("EnvironmentFiles") else (),
+    )
+
+
+def next_words(host: Host, unit: Unit) -> list[str]:
+    """Return the words behind the program's name that a unit's next start gives it, parted at blanks.
+
+    A variable that nothing sets is empty. Raises Unobservable where they cannot be told, or where that start takes the
+    server's flushes away.
+    """
+    if unit.stale:
+        raise Unobservable(
+            f"{unit.name}: its file has changed since systemd read it: systemctl daemon-reload, then run again"
+        )
+    words = unit.argv.split()[1:]
+    names = {found["braced"] or found["word"] for word in words for found in _VARIABLE.finditer(word)}
+    said = variables(host, unit, names | {_PRELOAD})
+    if _BREAKS_FSYNC in said.get(_PRELOAD, ""):
+        raise Unobservable(
+            f"{unit.name}: it preloads {said[_PRELOAD]}, which makes fsync do nothing: take that out"
+        )
+    text = " ".join(
+        _VARIABLE.sub(lambda found: said.get(found["braced"] or found["word"], ""), word) for word in words
+    )
+    return text.replace("$$", "$").split()
+
+
+def differs(
+    host: Host,
+    unit: Unit,
+    argv: list[str],
+    names: Iterable[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> str | None:
+    """Return why the next start of a server by its unit is not known to be as this one, None where it is.
+
+    `argv` are this one's arguments, and `environment` those of the variables `names` that it was started with.
+    """
+    try:
+        wanted = next_words(host, unit)
+        given = variables(host, unit, set(names))
+    except Unobservable as error:
+        return str(error)
+    # Arguments may hold blanks, and systemd prints no quotes.
+    words = " ".join(argv[1:]).split()
+    if any(_OF_ONE_START.search(word) for word in unit.argv.split()):
+        words = [word for word in words if not re.match(r"--wsrep[-_]", word)]
+    if words == wanted and given == dict(environment or {}):
+        return None
+    return (
+        f"it was started with other arguments, or in another environment, than {unit.name} gives it next time: restart it,"
+        " or take that change of its unit out, then run again"
+    )
+
+
+def variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
+    """Return these of the variables that a unit sets; files go before what it says itself. Raises Unobservable."""
+    found: dict[str, str] = {}
+    name = None
+    try:
+        parts = shlex.split(unit.environment)
+    except ValueError:
+        raise Unobservable(f"{unit.name}: its environment is not understood") from None
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if equals and re.fullmatch(r"\w+", key):
+            name = key
+            found[name] = value
+        elif name:
+            found[name] += f" {part}"  # Older releases print no quotes.
+    for file in unit.files:
+        found.update(_of_file(host, unit, file, names))
+    return {name: value for name, value in found.items() if name in names}
+
+
+def _of_file(host: Host, unit: Unit, said: str, names: set[str]) -> dict[str, str]:
+    file = _FILE.fullmatch(said)
+    if not file or re.search(r"[*?\[\\]", file["path"]):
+        raise Unobservable(f"{unit.name}: its EnvironmentFile {said} is not understood")
+    text = bounded_read.read(host, file["path"]) or ""
+    found = {}
+    for line in text.split("\n"):
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if equals and name in names:
+            bare = re.fullmatch(r"""(["']?)([^"'\\$]*)\1""", value)
+            if not bare:
+                raise Unobservable(f"{file['path']}: what it sets {name} to is not understood")
+            found[name] = bare[2]
+    return found
+
+
+def _names(host: Host, directory: str) -> list[str]:
+    try:
+        return host.names(directory)
+    except Unobservable:
+        return []
+
+
+def _is_alias(host: Host, name: str, path: str) -> bool:
+    """Tell whether a file is a link to a unit of another name. One to /dev/null masks a unit."""
+    real = posixpath.basename(host.resolve(path))
+    template = re.sub(r"@.*(?=\.service$)", "@", name)
+    return real not in (name, template, "null")

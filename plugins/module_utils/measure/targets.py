@@ -1,0 +1,51 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The mounts that a measurement writes to, and the disks below: as the facts see them at this moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..host.observation import UNKNOWN
+from ..host.seam import Host, Unobservable
+from ..storage.blockstack import Blocks
+from ..storage.disks import Disks
+from ..storage.mounts import Mounts
+from .limits import Refused
+
+#: A write goes to more than one disk below these.
+_REDUNDANT = ("md", "dm", "multipath", "unknown")
+
+
+def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the facts of the mounts at these paths, each with `leaves`: the facts of its disks.
+
+    Raises Refused, before anything is written, for a path where nothing is mounted and for a stack whose
+    disks are not known: what reaches them could not be counted.
+    """
+    blocks = Blocks(host)
+    reader, disks = Mounts(host, blocks), Disks(host, blocks)
+    try:
+        here = [found for found in reader.superblocks() if found.hidden_in is None]
+    except (Unobservable, ValueError) as error:
+        raise Refused(f"/proc/self/mountinfo: {error}") from error
+    by_target = {mount.target: found for found in here for mount in found.mounts}
+    places = []
+    for target in dict.fromkeys(targets):
+        if target not in by_target:
+            raise Refused(f"{target}: {reader.absent(target)}; wanted one of {', '.join(sorted(by_target))}")
+        facts = reader.collect(by_target[target])
+        if facts["disks"] == UNKNOWN or not facts["disks"]:
+            why = facts["evidence"]["disks"]["reason"] or "no disk lies below it"
+            raise Refused(
+                f"{target}: its disks are not known ({why}); wanted layers that the facts understand"
+            )
+        places.append({**facts, "target": target, "leaves": disks.collect_all(facts["disks"])})
+    return places
+
+
+def may_be_redundant(place: dict[str, Any]) -> bool:
+    """Tell whether one write may go to several of a mount's disks."""
+    return any(layer["type"] in _REDUNDANT for layer in place["stack"])

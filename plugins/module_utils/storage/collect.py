@@ -1,0 +1,161 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The storage facts of one host: disks, mounted file systems, and what ties them together."""
+
+from __future__ import annotations
+
+import re
+import stat
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple
+
+from ..host import bounds, os_release
+from ..host.mountinfo import Mount
+from ..host.observation import UNKNOWN
+from ..host.our_paths import LICENCE
+from ..host.seam import Host, Unobservable
+from . import flush_passthrough, fua, tuned
+from .blockstack import Blocks
+from .disks import Disks
+from .mounts import Mounts, Superblock
+
+#: Kernel names that are layers, scratch devices or one path of several, and never the leaf below a
+#: managed mount.
+_NOT_DISKS = re.compile(r"(loop|dm-|md|sr|fd|zd|bcache)|nvme\d+c\d+n")
+#: Paths, superblocks and disks that are asked at a time.
+_AT_A_TIME = 8
+
+
+def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
+    """Return `durable_storage`; `now` is the host's UTC time in ISO 8601.
+
+    `paths` are databases' paths; where they really lie, links followed, comes back as `resolved`,
+    and why some could not be looked at as `unresolved`; the directories to which links directly in them
+    lead as `links`: a database or its log may be kept there. One that is a block device itself comes back
+    among the mounts, as file system `raw`.
+
+    Raises Unobservable only when the kernel's own tables (/proc, /sys/block) are not there: then
+    nothing can be said about this machine.
+    """
+    blocks = Blocks(host)
+    disks, mounts = Disks(host, blocks), Mounts(host, blocks)
+    names = [name for name in host.names("/sys/block") if not _NOT_DISKS.match(name)]
+    superblocks = _superblocks(mounts)
+    kernel = host.read("/proc/sys/kernel/osrelease").strip()
+    paths = tuple(paths)
+    with ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
+        # All at once: what hangs may be asked for paths, superblock and cache, and costs its limit once.
+        places = pool.map(partial(_place, host, time.monotonic() + bounds.PATIENCE_FOR_ALL), paths)
+        mounted = pool.map(mounts.collect, superblocks)
+        found = list(pool.map(disks.collect, names))
+        placed = dict(zip(paths, places))
+        read = list(mounted)
+    resolved = {path: place.real for path, place in placed.items()}
+    read += map(mounts.collect, _raw(mounts, resolved.values()))
+    early = {name for layer in flush_passthrough.early(read) for name in layer.disks}
+    found = [disks.with_power_on(disk) if disk["name"] in early else disk for disk in found]
+    by_name = {disk["name"]: disk for disk in found}
+    distribution = os_release.read(host) if fua.asks_for_distribution(kernel) else ""
+    return {
+        "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
+        "time": now,
+        "kernel": kernel,
+        "virtualization": disks.virtualization.value,
+        "disks": found,
+        "mounts": [_tied(mount, disks, by_name, kernel, distribution) for mount in read],
+        "tuned": tuned.read(host),
+        "elsewhere": mounts.elsewhere(),
+        "covered": mounts.covered(),
+        "resolved": resolved,
+        "unresolved": {path: place.reason for path, place in placed.items() if place.reason},
+        "links": {path: list(place.links) for path, place in placed.items() if place.links},
+        "fstab_error": mounts.fstab_error,
+        "fstab_refused": mounts.refused(),
+        # Where it is there, the UPS has to be asked whatever the profile is now.
+        "licensed": "yes" if host.exists(LICENCE) else "no",
+    }
+
+
+class _Place(NamedTuple):
+    """Where a path really lies (None where it is not there), where links directly in it lead, and why it could not
+    be looked at."""
+
+    real: str | None = None
+    links: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+def _place(host: Host, until: float, path: str) -> _Place:
+    """Return where a path lies; none is looked at after a time.monotonic(). Never raises Unobservable.
+
+    Others choose where it leads, and its disk may hang.
+    """
+    if time.monotonic() > until:
+        return _Place(reason=f"{path}: not looked at: the time for all paths of databases was over")
+    try:
+        where = host.locate(path)
+        if where.status is None:
+            return _Place()
+        is_directory = stat.S_ISDIR(where.status.mode)
+        return _Place(where.path, _links(host, where.path) if is_directory else ())
+    except Unobservable as error:
+        return _Place(reason=str(error))
+
+
+def _links(host: Host, directory: str) -> tuple[str, ...]:
+    """Return the directories to which links in a directory lead. Raises Unobservable."""
+    if directory == "/":
+        return ()  # Nobody keeps a database in the links that a distribution has there.
+    links = host.linked_directories(directory, bounds.LINKS + 1)
+    if len(links) > bounds.LINKS:
+        raise Unobservable(f"{directory}: links to more than {bounds.LINKS} directories in it; wanted fewer")
+    return tuple(links)
+
+
+def _superblocks(mounts: Mounts) -> list[Superblock]:
+    try:
+        return mounts.superblocks()
+    except ValueError as error:
+        raise Unobservable(f"/proc/self/mountinfo: {error}") from error
+
+
+def _raw(mounts: Mounts, paths: Iterable[str | None]) -> list[Superblock]:
+    """Return the block devices among databases' paths in the shape of mounts."""
+    devices = [path for path in paths if path and mounts.host.is_block_device(path)]
+    return [
+        Superblock([Mount(mounts.blocks.number_of(path) or UNKNOWN, "/", path, ("rw",), "raw", path, ())], [])
+        for path in dict.fromkeys(devices)
+    ]
+
+
+def _tied(
+    mount: dict[str, Any],
+    disks: Disks,
+    by_name: dict[str, dict[str, Any]],
+    kernel: str,
+    distribution: str,
+) -> dict[str, Any]:
+    """Return a mount's facts with what only its devices know."""
+    leaves = [by_name.get(name) for name in mount["disks_seen"]]
+    path = fua.path(mount, leaves, kernel, distribution)
+    evidence = {**mount["evidence"], "fua_path": path.as_dict()}
+    carrier = mount["carrier"]
+    readahead = {}
+    if carrier:
+        seen = {
+            "running": disks.readahead(carrier),
+            "persisted": disks.scheduling_persisted(carrier, "readahead"),
+        }
+        readahead = {name: value.value for name, value in seen.items()}
+        evidence.update({f"readahead.{name}": value.as_dict() for name, value in seen.items()})
+    return {
+        **mount,
+        "carrier_id": disks.id_of(carrier) if carrier else None,
+        "readahead": readahead,
+        "fua_path": path.value,
+        "evidence": evidence,
+    }

@@ -1,0 +1,355 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What sort of disk a block device is, and who can switch its write cache.
+
+`physical` is the only kind whose word about its cache is believed, so it is given on evidence
+alone: no hypervisor, a path that ends at a port of this machine, and no name of anything else.
+What the names and paths mean is said in tests/fixtures/kinds/, with the public source of each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..host.observation import UNKNOWN
+
+TRANSPORTS = ("sata", "scsi", "sas", "nvme", "virtio", "xen", "usb", "firewire", "mmc", UNKNOWN)
+PHYSICAL = "physical"
+RAID_VOLUME = "raid_volume"
+SAN = "san"
+NETWORK = "network"
+VIRTUAL = "virtual"
+EPHEMERAL = "ephemeral"
+MEMORY = "memory"
+KINDS = (PHYSICAL, RAID_VOLUME, SAN, NETWORK, VIRTUAL, EPHEMERAL, MEMORY, UNKNOWN)
+
+RAID_HIDES = "a RAID controller answers for the disks behind it"
+CONTROLLER_MAY_HIDE = "a RAID controller may answer in place of the disk"
+BRIDGE_HIDES = "a bridge answers for the disk behind it"
+MACHINE_HIDES = "the disks are those of another machine or layer"
+CARD_HIDES = "the card is not asked whether it caches (EXT_CSD, CACHE_CTRL)"
+#: All that may stand in :attr:`Kind.hidden`.
+HIDDEN = (RAID_HIDES, CONTROLLER_MAY_HIDE, BRIDGE_HIDES, MACHINE_HIDES, CARD_HIDES)
+
+_HERE = "on this host"
+_ON_THE_ARRAY = "on the array"
+_PROVIDER = "at the cloud provider"
+_AZURE = "in Azure: the disk's host caching (None or ReadOnly)"
+_VMWARE = "on the hypervisor: the storage below the datastore"
+_QEMU = "on the hypervisor: the cache mode in QEMU or libvirt"
+#: Place -> how a disk without a name of its own is given one there.
+NAMED_BY = {
+    _VMWARE: "set disk.EnableUUID = TRUE in the virtual machine's configuration",
+    _QEMU: "give it a serial number in QEMU or libvirt",
+}
+_MEMORY = "nowhere: it is memory"
+_LOST = "nowhere: the disk is emptied with its machine; use another one"
+
+
+class Traits(NamedTuple):
+    """What sysfs and udev say of one disk; a text is '' where there is none.
+
+    `path` is /sys/block/NAME resolved. For an NVMe disk with native multipath it is the resolved
+    paths of its :func:`nvme_paths`, with spaces between: the disk's own path does not tell
+    PCI from a network. `driver` is proc_name of its scsi_host, `vendor` and `model` are those of
+    device/, `properties` udev's, `virtualization` the word of systemd-detect-virt.
+    """
+
+    name: str
+    path: str
+    driver: str
+    vendor: str
+    model: str
+    properties: dict[str, str]
+    virtualization: str
+
+
+class Kind(NamedTuple):
+    """The answer. `reason` says why a kind is unknown. `hidden`, of HIDDEN, says why the state of
+    the cache is unknown whatever answers. `place` is where the cache can be switched, in words
+    that follow "switch it"; '' when not known."""
+
+    transport: str
+    kind: str
+    reason: str | None
+    hidden: str | None
+    place: str
+
+
+def classify(traits: Traits) -> Kind:
+    """Return what a disk is. What no rule knows is `unknown`, with the reason."""
+    transport = _transport(traits)
+    for rule in (_by_name, _bridge, _cloud, _remote, _guest, _array, _raid, _by_machine):
+        found = rule(traits, transport)
+        if found is not None:
+            return found
+    return _bare_metal(traits, transport)
+
+
+def nvme_paths(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return {NVMe disk with native multipath: the hidden devices behind it}, of the names in
+    /sys/block: for nvme1n1, nvme1c1n1 and its like."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        hidden = re.fullmatch(r"(nvme\d+)c\d+(n\d+)", name)
+        if hidden:
+            found.setdefault(f"{hidden[1]}{hidden[2]}", []).append(name)
+    return found
+
+
+#: Transport and what shows it, in the path or in the kernel name; the first match counts.
+_SIGNS = (
+    ("usb", r"/usb\d"),
+    ("firewire", r"/fw\d"),
+    ("mmc", r"/mmc_host/|^mmcblk\d"),
+    ("virtio", r"/virtio\d+/block/|^vd[a-z]"),
+    ("xen", r"/vbd-\d+/|^xvd[a-z]"),
+    ("nvme", r"/nvme-(subsystem|fabrics)/|/nvme/nvme\d|^nvme\d"),
+    ("sas", r"/end_device-"),
+    ("sata", r"/ata\d+/"),
+    ("scsi", r"/target\d+:\d+:\d+/"),
+)
+
+
+def _transport(traits: Traits) -> str:
+    for transport, sign in _SIGNS:
+        if any(re.search(sign, text) for text in (traits.path, traits.name)):
+            # A port of libata also takes what is no ATA disk and cannot be asked as one.
+            is_disk = traits.vendor == "ATA" or traits.properties.get("ID_BUS") == "ata"
+            return transport if transport != "sata" or is_disk else UNKNOWN
+    return UNKNOWN
+
+
+def _names(traits: Traits) -> str:
+    """Return what the disk calls itself, a line for each source: sysfs cuts a model short, udev
+    fills spaces with underscores."""
+    full = traits.properties.get("ID_MODEL", "")
+    lines = (f"{traits.vendor} {traits.model}", full, full.replace("_", " "))
+    return "\n".join(" ".join(line.split()) for line in lines)
+
+
+def _calls_itself(traits: Traits, pattern: str) -> bool:
+    return re.search(pattern, _names(traits), re.M) is not None
+
+
+#: Kernel name -> kind, reason, hidden, place: what is no disk, or none of this machine.
+_NAMED = (
+    (r"(z?ram|nullb)\d+", MEMORY, None, None, _MEMORY),
+    (r"nbd\d+", NETWORK, None, MACHINE_HIDES, "on the machine that exports it"),
+    (r"rbd\d+", NETWORK, None, MACHINE_HIDES, "in the Ceph cluster, on the disks of its OSDs"),
+    (r"drbd\d+", NETWORK, None, MACHINE_HIDES, "on the disks below DRBD on each node, and disk-flushes"),
+    (r"pmem\d+.*", UNKNOWN, "it may be persistent or plain memory: no rule tells which", None, ""),
+    (r"(dm-|md|loop|bcache|zd)\d.*", UNKNOWN, "it is a layer over other devices", None, "on the disks below"),
+)
+
+
+def _by_name(traits: Traits, transport: str) -> Kind | None:
+    if traits.driver == "scsi_debug":
+        return Kind(transport, MEMORY, None, None, _MEMORY)
+    for pattern, kind, reason, hidden, place in _NAMED:
+        if re.fullmatch(pattern, traits.name):
+            return Kind(transport, kind, reason, hidden, place)
+    return None
+
+
+def _bridge(traits: Traits, transport: str) -> Kind | None:
+    if transport not in ("usb", "firewire"):
+        return None
+    reason = f"it is behind a {transport} bridge"
+    return Kind(transport, UNKNOWN, reason, BRIDGE_HIDES, "after attaching it without the bridge")
+
+
+#: Where Azure puts a machine's temporary disk: the second IDE place of generation 1, LUN 1 of
+#: the first controller of generation 2 (WALinuxAgent's 66-azure-storage.rules).
+_AZURE_TEMPORARY = r"/VMBUS:.*/(00000000-0001-[0-9a-f-]+/|f8b3781a-1e82-4818-a1c3-63d806ec15bb/.*:1/block/)"
+_LOST_LINKS = r"/dev/disk/((azure|cloud)/(azure_)?resource$|azure/local/|by-id/google-local-(nvme-)?ssd-\d)"
+_CLOUDS = (
+    (r"^(Amazon EC2 NVMe Instance Storage|Microsoft NVMe Direct Disk)", EPHEMERAL, _LOST),
+    (r"^(nvme_card\d*|Google EphemeralDisk)$", EPHEMERAL, _LOST),
+    (r"^(Amazon Elastic Block Store|Alibaba Cloud Elastic Block Storage)", NETWORK, _PROVIDER),
+    (r"^(nvme_card-pd|Google PersistentDisk)$", NETWORK, _PROVIDER),
+    (r"^(ORACLE BlockVolume|(DO|HC|Linode) Volume)$", NETWORK, _PROVIDER),
+    # It may as well be an ephemeral system disk: nothing inside the machine tells.
+    (r"^MSFT NVMe Accelerator", VIRTUAL, _AZURE),
+)
+
+
+def _cloud(traits: Traits, transport: str) -> Kind | None:
+    links = traits.properties.get("DEVLINKS", "").split()
+    if any(re.match(_LOST_LINKS, link) for link in links):
+        return Kind(transport, EPHEMERAL, None, None, _LOST)
+    if any(re.match(r"/dev/disk/azure/(data|datadisks|scsi[1-9])/", link) for link in links):
+        return Kind(transport, NETWORK, None, None, _AZURE)
+    if any(re.match(r"/dev/disk/(azure/(os|root)|cloud/azure_root)$", link) for link in links):
+        return Kind(transport, VIRTUAL, None, None, _AZURE)
+    if re.search(_AZURE_TEMPORARY, traits.path):
+        reason = "Azure has its temporary disk there; azure-vm-utils would make udev tell"
+        return Kind(transport, UNKNOWN, reason, None, "")
+    for pattern, kind, place in _CLOUDS:
+        if _calls_itself(traits, pattern):
+            return Kind(transport, kind, None, None, place)
+    return None
+
+
+def _remote(traits: Traits, transport: str) -> Kind | None:
+    """Takes iSCSI, Fibre Channel and NVMe over a network, also inside a virtual machine."""
+    if re.search(r"/session\d+/|/rport-|/nvme-fabrics/", traits.path):
+        return Kind(transport, SAN, None, None, _ON_THE_ARRAY)
+    return None
+
+
+#: What shows a hypervisor, in virtualization, path, driver or the disk's names, and its switch.
+_HYPERVISORS = (
+    (
+        r"^microsoft$|/VMBUS:|^storvsc|^Msft ",
+        "on the hypervisor: Set-VMHardDiskDrive -OverrideCacheAttributes",
+    ),
+    (r"^vmware$|^vmw_pvscsi$|VMware", _VMWARE),
+    (r"^oracle$|VBOX", "on the hypervisor: VBoxManage storagectl --hostiocache, and IgnoreFlush"),
+    (r"^(amazon|google)$", _PROVIDER),
+    (r"^xen$|/vbd-\d+/", "on the hypervisor: the backend of the disk in dom0"),
+    (r"^(kvm|qemu)$|/virtio\d+/|^virtio_scsi$|QEMU", _QEMU),
+    (r"^ibmvscsi|^AIX |NVDISK|Virtual HDD", "on the hypervisor"),
+)
+
+
+def _hypervisor(*texts: str) -> str | None:
+    """Return where a hypervisor's disk is switched, or None when no text shows one."""
+    shown = "\n".join(texts)
+    return next((place for sign, place in _HYPERVISORS if re.search(sign, shown, re.M)), None)
+
+
+def _guest(traits: Traits, transport: str) -> Kind | None:
+    """Takes disks that only a hypervisor offers, whatever systemd-detect-virt was made to believe."""
+    shown = _hypervisor(traits.path, traits.driver, _names(traits))
+    if shown is None and transport not in ("virtio", "xen"):
+        return None
+    place = _hypervisor(traits.virtualization) or shown or "on the hypervisor"
+    return Kind(transport, VIRTUAL, None, None, place)
+
+
+#: Vendors and models of arrays, for those that are attached by SAS or passed on by a RAID
+#: controller (multipath-tools, libmultipath/hwtable.c).
+_ARRAYS = (
+    r"^(3PARdata|COMPELNT|DDN|DGC|DataCore|DellEMC|DotHill|EMC|HUAWEI|IFT|KMNRIO|LEFTHAND|LIO-ORG|NEXENTA"
+    r"|NFINIDAT|Nimble|PURE|Promise|SolidFir|TEGILE|VIOLIN|XIV|XtremIO) "
+    r"|^DELL MD3|^(HPE?|COMPAQ) (MSA|P2000|HSV|OPEN-)|^HITACHI (OPEN-|DF)|^IBM \d{4}"
+    r"|^FUJITSU (ETERNUS|E\d000)|^LENOVO DE_Series|^NETAPP LUN|^(NETAPP|LSI|ENGENIO) INF-01-00"
+    r"|NetApp ONTAP|FlashArray|PowerMax|dellemc-powerstore|HPE Alletra|Huawei-XSG1"
+)
+
+
+def _array(traits: Traits, transport: str) -> Kind | None:
+    if _calls_itself(traits, _ARRAYS):
+        return Kind(transport, SAN, None, None, _ON_THE_ARRAY)
+    return None
+
+
+_END_DEVICE = r"/end_device-"
+_NVME_ON_PCI = r"/[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]/nvme/nvme\d+/nvme\d+(c\d+)?n\d+$"
+_NO = r"(?!)"
+
+
+class _Controller(NamedTuple):
+    """A driver that offers single disks and RAID volumes: what in a path shows the one or the
+    other (the numbers are SCSI channels, fixed in the driver), and the controller's own tool."""
+
+    disks: str
+    volumes: str
+    tool: str
+
+
+_MPT = _Controller(_END_DEVICE, r"/target\d+:1:", "with sas2ircu, sas3ircu or lsiutil")
+_CONTROLLERS = {
+    "aacraid": _Controller(r"/target\d+:[1-9]\d*:", r"/target\d+:0:", "with arcconf"),
+    "hpsa": _Controller(_END_DEVICE, r"/target\d+:[12]:", "with ssacli"),
+    "megaraid_sas": _Controller(r"/target\d+:[01]:", r"/target\d+:[23]:", "with storcli or perccli"),
+    "mpi3mr": _Controller(_END_DEVICE, _NO, "with storcli2 or perccli2"),
+    "mpt2sas": _MPT,
+    "mpt3sas": _MPT,
+    "mptsas": _MPT,
+    "smartpqi": _Controller(_END_DEVICE, r"/target\d+:[13]:", "with ssacli or arcconf"),
+}
+#: Beginnings of the names of drivers that offer nothing but RAID volumes, or do not tell.
+_RAID_DRIVERS = ("3w-", "arcmsr", "dpt_i2o", "gdth", "hptiop", "ips", "megaraid", "mvumi", "pmcraid", "stex")
+#: Names of RAID volumes, also of cards that pass for a SATA or NVMe disk (Dell BOSS, HPE NS204i,
+#: Lenovo's M.2 kits) and of drivers that give no proc_name (Areca, 3ware).
+_RAID_NAMES = (
+    r"^(Adaptec|Areca|AMCC|3ware|ServeRA) |(?i:\bRAID|\bPERC\b|\bVD$|logical (volume|drive)|virtual disk)"
+    r"|LogicalDrv|-VOL#|BOSS|NS204|^IBM IPR-"
+)
+#: Vendor and model of single disks. HP's and HPE's have models like EG0900FBVFQ.
+_MAKERS = (
+    r"^(ATA|FUJITSU|HGST|HITACHI|IBM-ESXS|INTEL|KIOXIA|MICRON|MAXTOR|SAMSUNG|SEAGATE|SanDisk|TOSHIBA|WD|WDC) ."
+    r"|^HPE? [A-Z]{2}\d{4}"
+)
+
+
+def _raid(traits: Traits, transport: str) -> Kind | None:
+    controller = _CONTROLLERS.get(traits.driver)
+    tool = controller.tool if controller else "with the controller's own tool"
+    is_volume = bool(controller and re.search(controller.volumes, traits.path))
+    is_raid = traits.driver.startswith(_RAID_DRIVERS) and controller is None
+    if is_volume or is_raid or _calls_itself(traits, _RAID_NAMES):
+        return Kind(transport, RAID_VOLUME, None, RAID_HIDES, tool)
+    if controller is None or _is_single_disk(traits, controller):
+        return None
+    reason = f"{traits.driver} does not show whether it is a disk or a RAID volume"
+    return Kind(transport, UNKNOWN, reason, CONTROLLER_MAY_HIDE, tool)
+
+
+def _is_single_disk(traits: Traits, controller: _Controller) -> bool:
+    return bool(re.search(controller.disks, traits.path)) and _is_of_a_maker(traits)
+
+
+def _is_of_a_maker(traits: Traits) -> bool:
+    # By the vendor in sysfs: a model of udev may begin with a maker's name behind another vendor.
+    return re.match(_MAKERS, f"{traits.vendor} {traits.model}") is not None
+
+
+#: Words of systemd-detect-virt for containers: a hypervisor below them is not told.
+_CONTAINERS = (
+    "container-other docker lxc lxc-libvirt openvz podman pouch proot rkt systemd-nspawn wsl".split()
+)
+
+
+def _by_machine(traits: Traits, transport: str) -> Kind | None:
+    word = traits.virtualization
+    if word in ("", UNKNOWN):
+        reason = "it is not known whether this is a virtual machine"
+        return Kind(transport, UNKNOWN, reason, None, "")
+    if word in _CONTAINERS:
+        reason = f"inside a container ({word}) it is not told whether this is a virtual machine"
+        return Kind(transport, UNKNOWN, reason, None, "")
+    if word != "none":
+        return Kind(transport, VIRTUAL, None, None, _hypervisor(word) or "on the hypervisor")
+    return None
+
+
+def _bare_metal(traits: Traits, transport: str) -> Kind:
+    reason = _doubt(traits, transport)
+    if reason:
+        return Kind(transport, UNKNOWN, reason, None, "")
+    hidden = CARD_HIDES if transport == "mmc" else None
+    controller = _CONTROLLERS.get(traits.driver)
+    place = f"{_HERE}, or {controller.tool}" if controller else _HERE
+    return Kind(transport, PHYSICAL, None, hidden, place)
+
+
+def _doubt(traits: Traits, transport: str) -> str | None:
+    """Return why a disk of bare metal may be another thing than a disk, or None."""
+    if transport in ("sata", "mmc"):
+        return None
+    if transport == "nvme":
+        paths = traits.path.split()
+        if paths and all(re.search(_NVME_ON_PCI, path) for path in paths):
+            return None
+        return "its path leads to no PCI device; a multipath disk is told by the paths behind it"
+    called = f"{traits.vendor} {traits.model}".strip() or "a disk without a name"
+    if transport == "sas" or (transport == "scsi" and traits.driver in _CONTROLLERS):
+        # _raid has let it pass, as a single disk or because its driver offers no others.
+        return None if _is_of_a_maker(traits) else f"no maker of disks is known in {called!r}"
+    return f"no rule for {called} at {traits.driver or traits.name}"

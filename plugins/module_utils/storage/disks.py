@@ -1,0 +1,339 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a disk says of itself and of its write cache, and what the kernel believes of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ..host import udev
+from ..host.observation import UNKNOWN, Observation, observe, unknown
+from ..host.seam import Host, Unobservable
+from . import cache_rules, disk_kinds, scheduler_rules
+from .blockstack import Blocks
+from .caches import CONTROLS, ENABLED, NONE, Control, Scsi
+from .disk_kinds import Kind, Traits
+from .flush import is_owed
+
+_YES_NO = {"1": "yes", "0": "no"}
+_BELIEFS = {"write back": "write back", "write through": "write through"}
+#: The kernel's belief of a disk's cache, worst first.
+_WEAKEST = ("write through", UNKNOWN, "write back")
+_FUA = {"1": "supported", "0": "unsupported"}
+#: Seconds that udev may take for its database: it asks no device, and hundreds of disks are thousands
+#: of entries.
+_UDEV_TIMEOUT = 60.0
+#: Disks that are asked at a time, so that one which hangs costs its limit once and not once each.
+_AT_A_TIME = 8
+#: Transport -> how its cache is asked and switched.
+_CONTROLS = {"sata": "sata", "scsi": "scsi", "sas": "scsi", "nvme": "nvme", "virtio": "virtio"}
+#: Kinds whose cache belongs to a machine that this host does not manage, or is none.
+_NOT_OURS = ("san", "network", "raid_volume", "memory")
+
+
+class Disks:
+    """Reads the disks of one host; asks udev and the hypervisor question once."""
+
+    def __init__(self, host: Host, blocks: Blocks | None = None) -> None:
+        self.host = host
+        self._blocks = blocks or Blocks(host)
+        self.virtualization = observe("systemd-detect-virt", self._detect_virtualization)
+        self._nvme_paths = disk_kinds.nvme_paths(self._list_devices())
+        self._udev_error: str | None = None
+        self._properties = self._read_udev()
+        self._shared = self._share_paths()
+        self._ids = self._name_devices()
+        self._names = {known: name for name, known in self._ids.items()}
+        self._cache_rules = _rules(lambda: cache_rules.read(host))
+        self._scheduler_rules = _rules(lambda: scheduler_rules.read(host))
+
+    def collect_all(self, names: Iterable[str]) -> list[dict[str, Any]]:
+        """Return the facts of several disks, in the order of their names."""
+        with ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
+            return list(pool.map(self.collect, names))
+
+    def collect(self, name: str) -> dict[str, Any]:
+        """Return the facts of one disk, by kernel name. Nothing here raises: what cannot be
+        read is `unknown`, with its reason under `evidence`."""
+        properties = self._properties.get(name, {})
+        kind = self.kind(name)
+        control = _control_of(kind)
+        device = self._device_cache(name, kind, control)
+        kernel = self._kernel_mode(name)
+        fua = self._queue_word(name, "fua", _FUA)
+        scheduler, available = self.scheduler(name)
+        evidence = {
+            "kind": Observation(kind.kind, "sysfs, udev", kind.reason),
+            "rotational": self._queue_word(name, "rotational", _YES_NO),
+            "write_cache.device": device,
+            "write_cache.kernel": kernel,
+            "write_cache.persisted": self._cache_persisted(name, control, device),
+            "write_cache.volatile": _volatility(device),
+            "fua": fua,
+            "fua_efficient": _fua_efficient(device, kernel, fua),
+            "scheduler.running": scheduler,
+            "scheduler.persisted": self.scheduling_persisted(name, "scheduler"),
+            "readahead.running": self.readahead(name),
+            "readahead.persisted": self.scheduling_persisted(name, "readahead"),
+        }
+        known = self.id_of(name) or self._shared.get(name)
+        facts: dict[str, Any] = {
+            "name": name,
+            "id": known,
+            "kind": kind.kind,
+            "transport": kind.transport,
+            "control": control or NONE,
+            "model": properties.get("ID_MODEL") or self._attribute(name, "device/model") or None,
+            "serial": properties.get("ID_SERIAL_SHORT") or properties.get("ID_SERIAL"),
+            "switchable": "yes" if self._is_switchable(name, kind, control) else "no",
+            "multipath": "yes" if name in self._shared else "no",
+            "place": kind.place,
+            "unheard": self._blocks.deaf_above(name),
+            "flush": "owed" if is_owed(self.host, name) else "done",
+            "write_cache": {},
+            "scheduler": {"available": available},
+            "readahead": {},
+            "evidence": {
+                "id": {"value": known, "source": "udev", "reason": None if known else self._why_no_id(name)},
+                **{field: seen.as_dict() for field, seen in evidence.items()},
+            },
+        }
+        for field, seen in evidence.items():
+            group, _dot, key = field.rpartition(".")
+            (facts[group] if group else facts)[key] = seen.value
+        return facts
+
+    def with_power_on(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return the facts of a disk with the state in which its cache comes out of a reset, where it can tell.
+
+        It matters below what an initramfs makes, before any rule: the kernel believes then what the disk says.
+        """
+        control = CONTROLS.get(facts["control"])
+        if not isinstance(control, Scsi):
+            return facts
+        name = facts["name"]
+        argv = f"sdparm --get WCE /dev/{name}"
+        seen = observe(argv, lambda: control.power_on(self.host, name))
+        cache = {**facts["write_cache"], "power_on": seen.value}
+        evidence = {**facts["evidence"], "write_cache.power_on": seen.as_dict()}
+        return {**facts, "write_cache": cache, "evidence": evidence}
+
+    def find(self, device_id: str) -> str | None:
+        """Return the kernel name that a block device has now, or None when it is not there."""
+        return self._names.get(device_id)
+
+    def id_of(self, name: str) -> str | None:
+        """Return the name of a block device that stays, or None without one of its own."""
+        return self._ids.get(name)
+
+    def kind(self, name: str) -> Kind:
+        """Return what sort of disk a kernel name is."""
+        names = self._nvme_paths.get(name) or [name]
+        paths = [self.host.resolve(f"/sys/block/{path}") for path in names]
+        return disk_kinds.classify(
+            Traits(
+                name=name,
+                path=" ".join(paths),
+                driver=self._driver(paths[0]),
+                vendor=self._attribute(name, "device/vendor"),
+                model=self._attribute(name, "device/model"),
+                properties=self._properties.get(name, {}),
+                virtualization=self.virtualization.value,
+            )
+        )
+
+    def scheduler(self, name: str) -> tuple[Observation, list[str]]:
+        """Return the I/O scheduler in force, and those that are loaded."""
+        source = f"/sys/block/{name}/queue/scheduler"
+        try:
+            names = self.host.read(source).split()
+        except Unobservable as error:
+            if self.host.exists(f"/sys/block/{name}/queue") and not self.host.exists(source):
+                return Observation("none", source, "no queue to put in order"), []
+            return unknown(source, str(error)), []
+        if names == ["none"]:
+            return Observation("none", source, "no queue to put in order"), []
+        chosen = [word[1:-1] for word in names if word.startswith("[")]
+        available = [word.strip("[]") for word in names]
+        if len(chosen) == 1:
+            return Observation(chosen[0], source), available
+        return unknown(source, f"not a scheduler list: {' '.join(names)!r}"), available
+
+    def readahead(self, name: str) -> Observation:
+        """Return the readahead of a block device, in KiB."""
+        source = f"/sys/block/{name}/queue/read_ahead_kb"
+        return observe(source, lambda: str(int(self.host.read(source))))
+
+    def scheduling_persisted(self, name: str, setting: str) -> Observation:
+        """Return what our udev rule sets for `scheduler` or `readahead`; `unset` without one."""
+        rules, error = self._scheduler_rules
+        if error:
+            return unknown(scheduler_rules.RULES_PATH, error)
+        kept = rules.get(self._ids.get(name, ""), {})
+        if setting in kept:
+            return Observation(kept[setting], scheduler_rules.RULES_PATH)
+        return Observation("unset", scheduler_rules.RULES_PATH, "no rule: the kernel's own choice applies")
+
+    def _is_switchable(self, name: str, kind: Kind, control: str | None) -> bool:
+        """Tell whether the write_cache layer may switch a disk's cache."""
+        if control is None or kind.hidden or kind.kind in _NOT_OURS or name in self._shared:
+            return False
+        return CONTROLS[control].is_switchable(self.host, name)
+
+    def _list_devices(self) -> list[str]:
+        try:
+            return self.host.names("/sys/block")
+        except Unobservable:
+            return []
+
+    def _detect_virtualization(self) -> str:
+        # Exit 1 with the word "none" is its answer on bare metal.
+        result = self.host.run(["systemd-detect-virt"])
+        word = result.stdout.strip()
+        if not word:
+            raise Unobservable(f"systemd-detect-virt: exit {result.rc}: {result.stderr.strip()}")
+        return word
+
+    def _read_udev(self) -> dict[str, dict[str, str]]:
+        argv = ["udevadm", "info", "--export-db"]
+        try:
+            result = self.host.run(argv, _UDEV_TIMEOUT)
+            if result.rc != 0:
+                # Half a database could hide that two disks share a serial number.
+                raise Unobservable(f"{' '.join(argv)}: exit {result.rc}: {result.stderr.strip()}")
+            return udev.parse_database(result.stdout)
+        except Unobservable as error:
+            self._udev_error = str(error)
+            return {}
+
+    def _name_devices(self) -> dict[str, str]:
+        """Return {kernel name: id} for devices whose id is theirs alone."""
+        named = self._claimed()
+        holders = Counter(named.values())
+        return {name: known for name, known in named.items() if known and holders[known] == 1}
+
+    def _share_paths(self) -> dict[str, str]:
+        """Return {kernel name: id} of multipath's paths to one disk: one name for all of them.
+
+        Somebody can attest what stands behind it; no rule and no switch goes by it.
+        """
+        named = self._claimed()
+        holders = Counter(named.values())
+        single = {
+            known
+            for name, known in named.items()
+            if self._properties[name].get("DM_MULTIPATH_DEVICE_PATH") != "1"
+        }
+        return {
+            name: known
+            for name, known in named.items()
+            if known and holders[known] > 1 and known not in single
+        }
+
+    def _claimed(self) -> dict[str, str | None]:
+        return {
+            name: udev.identify(properties)
+            for name, properties in self._properties.items()
+            if properties.get("DEVTYPE") == "disk"
+        }
+
+    def _why_no_id(self, name: str) -> str:
+        if self._udev_error:
+            return self._udev_error
+        named = udev.identify(self._properties.get(name, {}))
+        return f"another disk has the name {named} too" if named else "it has no WWN or serial number"
+
+    def _driver(self, path: str) -> str:
+        """Return the name of the driver of a SCSI disk's host, '' for a disk of another sort."""
+        hosts = [part for part in path.split("/") if part.startswith("host") and part[4:].isdigit()]
+        if not hosts:
+            return ""
+        try:
+            return self.host.read(f"/sys/class/scsi_host/{hosts[0]}/proc_name").strip()
+        except Unobservable:
+            return ""
+
+    def _device_cache(self, name: str, kind: Kind, control: str | None) -> Observation:
+        if kind.hidden:
+            return unknown(f"a {kind.transport} disk", kind.hidden)
+        if control is None:
+            why = self._udev_error or f"there is no way to ask a {kind.transport} disk of kind {kind.kind}"
+            return unknown("device", why)
+        way: Control = CONTROLS[control]
+        return observe(way.source(name), lambda: way.ask(self.host, name))
+
+    def _cache_persisted(self, name: str, control: str | None, device: Observation) -> Observation:
+        if device.value == NONE:
+            return Observation(NONE, device.source)
+        rules, error = self._cache_rules
+        if error:
+            return unknown(cache_rules.RULES_PATH, error)
+        kept = rules.get(self._ids.get(name, ""))
+        if kept and kept[0] == control:
+            return Observation(kept[1], cache_rules.RULES_PATH)
+        why = f"no rule, or {cache_rules.UNIT} does not have it applied after sleep: the device's default applies"
+        return Observation("unset", cache_rules.RULES_PATH, why)
+
+    def _kernel_mode(self, name: str) -> Observation:
+        """Return what the kernel believes of a disk's cache; of one with several paths, the weakest of them."""
+        names = (name, *self._nvme_paths.get(name, ()))
+        seen = [self._queue_word(queue, "write_cache", _BELIEFS) for queue in names]
+        return min(seen, key=lambda belief: _WEAKEST.index(belief.value))
+
+    def _queue_word(self, name: str, attribute: str, words: dict[str, str]) -> Observation:
+        source = f"/sys/block/{name}/queue/{attribute}"
+        return observe(source, lambda: _word(self.host.read(source), words))
+
+    def _attribute(self, name: str, attribute: str) -> str:
+        try:
+            return self.host.read(f"/sys/block/{name}/{attribute}").strip()
+        except Unobservable:
+            return ""
+
+
+def _rules(read: Any) -> tuple[dict[str, Any], str | None]:
+    """Return rules and None, or nothing and why they could not be read."""
+    try:
+        return read(), None
+    except Unobservable as error:
+        return {}, str(error)
+
+
+def _control_of(kind: Kind) -> str | None:
+    """Return the name of the control for a disk's cache; memory has none to speak of."""
+    return _CONTROLS.get(kind.transport)
+
+
+def _word(text: str, words: dict[str, str]) -> str:
+    try:
+        return words[text.strip()]
+    except KeyError:
+        wanted = ", ".join(words)
+        raise ValueError(f"seen {text.strip()!r}, wanted one of {wanted}") from None
+
+
+def _volatility(device: Observation) -> Observation:
+    if device.value == NONE:
+        return Observation("non_volatile", device.source)
+    return unknown(device.source, "the device does not tell whether its cache survives a power cut")
+
+
+def _fua_efficient(device: Observation, kernel: Observation, fua: Observation) -> Observation:
+    """A log write costs no separate flush.
+
+    Either the kernel sends FUA, which a disk whose cache is off takes as well, or it believes,
+    rightly, that nothing is cached.
+    """
+    source = ", ".join((device.source, kernel.source, fua.source))
+    for seen in (device, kernel, fua):
+        if seen.value == UNKNOWN:
+            return unknown(source, seen.reason or UNKNOWN)
+    if kernel.value == "write back":
+        return Observation("yes" if fua.value == "supported" else "no", source)
+    if device.value == ENABLED:
+        return Observation("no", source, "the kernel's belief is weaker than what the device says")
+    return Observation("yes", source)

@@ -1,0 +1,184 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each file system says of its barriers, and the devices that it writes to."""
+
+from __future__ import annotations
+
+from ..host import kernel_version
+from ..host.mountinfo import Mount
+from ..host.observation import Observation, unknown
+from ..host.seam import Host, Unobservable
+from . import ext4, mount_settings
+from .blockstack import Blocks
+
+#: ext2, ext3 and ext4 are all the ext4 driver's in kernels of today.
+EXT = ("ext2", "ext3", "ext4")
+#: File systems without a block device of their own that can still hold a database.
+DEVICELESS = ("nfs", "nfs4", "cifs", "smb3", "overlay", "zfs", "ceph", "9p", "virtiofs", "glusterfs")
+#: Why nothing can be said of them. Others: there is no rule.
+_NO_RULE = {
+    "jfs": "JFS has no barrier option, and no rule here says when it flushes",
+    "zfs": "ZFS flushes by itself unless a dataset has sync=disabled, which is not read here",
+    "nfs": "whether an NFS server has stored what it acknowledged cannot be seen from here",
+    "nfs4": "whether an NFS server has stored what it acknowledged cannot be seen from here",
+    "cifs": "whether the server has stored what it acknowledged cannot be seen from here",
+    "overlay": "overlay writes to another file system: put the data on a mount of its own",
+    "raw": "no file system: it rests on how the database opens the device",
+}
+#: The kernel cuts the name of a thread short.
+_LONGEST_COMMAND = 15
+_BESIDE = ("logdev", "rtdev")
+
+
+class FileSystems:
+    """Asks the file systems of one host."""
+
+    def __init__(self, host: Host, blocks: Blocks) -> None:
+        self.host = host
+        self.blocks = blocks
+
+    def superblock(self, mount: Mount) -> tuple[ext4.Superblock | None, str | None]:
+        """Return what an ext superblock says, or why it could not be read; neither for others."""
+        if mount.fstype not in EXT:
+            return None, None
+        try:
+            # By number: the name in the mount table may be a link that is gone. A container may have
+            # no such link.
+            node = f"/dev/block/{mount.device}"
+            if not self.host.exists("/dev/block"):
+                node = f"/dev/{self.blocks.name_of(mount.device)}"
+            result = self.host.run([*ext4.SHOW, node])
+            if result.rc != 0:
+                raise Unobservable(f"exit {result.rc}: {' '.join(result.stderr.split())}")
+            return ext4.parse_superblock(result.stdout), None
+        except (Unobservable, ValueError) as error:
+            return None, f"superblock: {error}"
+
+    def running(self, mount: Mount) -> dict[str, Observation]:
+        """Return `barrier` and `data_mode` as they are in force."""
+        if mount.fstype in EXT:
+            return self._ext(mount)
+        if mount.fstype == "xfs":
+            return {"barrier": self._xfs_barrier(mount), "data_mode": no_data_mode("XFS")}
+        if mount.fstype == "btrfs":
+            said = mount_settings.fold(mount.super_options)
+            barrier = mount_settings.observed(said, "barrier", "on", "/proc/self/mountinfo")
+            return {"barrier": barrier, "data_mode": no_data_mode("btrfs")}
+        if mount.fstype == "overlay" and "volatile" in mount.super_options:
+            why = "mounted with volatile: every sync is dropped"
+            return {"barrier": Observation("off", "/proc/self/mountinfo", why), "data_mode": _no_rule(mount)}
+        return {"barrier": _no_rule(mount), "data_mode": _no_rule(mount)}
+
+    def devices(
+        self, mount: Mount, superblock: ext4.Superblock | None, why: str | None = None
+    ) -> tuple[list[str], list[str], list[str]]:
+        """Return the numbers of all devices that a file system writes to, the names of those beside
+        its main one (journal, log, real-time), and the reasons for what is not known of them.
+
+        `why` says why there is no superblock, where one is wanted."""
+        if mount.fstype == "btrfs":
+            try:
+                return self._btrfs_members(mount), [], []
+            except Unobservable as error:
+                return [], [], [f"the devices of {mount.source} are not known: {error}"]
+        numbers, beside, reasons = [mount.device], [], []
+        for option in mount.super_options:
+            name, _equals, path = option.partition("=")
+            if name in _BESIDE:
+                beside.append(path)
+                number = self.blocks.number_of(path)
+                if number:
+                    numbers.append(number)
+                else:
+                    reasons.append(f"{mount.target} also writes to {path}, which is no block device here")
+        if superblock and superblock.journal == "external":
+            try:
+                journal = self._journal(mount)
+                beside.append(f"/dev/{journal}")
+                numbers.append(self.host.read(f"/sys/class/block/{journal}/dev").strip())
+            except Unobservable as error:
+                reasons.append(f"where the journal of {mount.target} lies could not be read: {error}")
+        elif superblock is None and mount.fstype in EXT:
+            reasons.append(f"whether {mount.target} has its journal elsewhere could not be read: {why}")
+        return numbers, beside, reasons
+
+    def write_hole(self, mount: Mount) -> list[str]:
+        """Return the parts of a file system's own RAID that have the write hole."""
+        if mount.fstype != "btrfs":
+            return []
+        filesystem = self._btrfs(mount)
+        kinds = [
+            (chunk, level)
+            for chunk in ("data", "metadata", "system")
+            for level in ("raid5", "raid6")
+            if filesystem and self.host.exists(f"{filesystem}/allocation/{chunk}/{level}")
+        ]
+        return [f"{mount.target} keeps its {chunk} as btrfs {level}" for chunk, level in kinds]
+
+    def _journal(self, mount: Mount) -> str:
+        """Return the kernel name of the device that an external journal is on: only the thread that
+        writes it tells. Raises Unobservable."""
+        name = self.blocks.name_of(mount.device)
+        thread = self.host.read(f"/sys/fs/ext4/{name}/journal_task").strip()
+        command = self.host.read(f"/proc/{thread}/comm").strip()
+        journal = command[len("jbd2/") :]
+        if len(command) < _LONGEST_COMMAND:
+            return journal
+        names = [name for name in self.host.names("/proc/fs/jbd2") if name.startswith(journal)]
+        names = [name for name in names if self.host.exists(f"/sys/class/block/{name}")]
+        if len(names) != 1:
+            raise Unobservable(f"{command}, cut short, may be any of {', '.join(names) or 'none'}")
+        return names[0]
+
+    def _ext(self, mount: Mount) -> dict[str, Observation]:
+        source = f"/proc/fs/ext4/{self.blocks.name_of(mount.device)}/options"
+        try:
+            found = ext4.parse_running(self.host.read(source))
+        except Unobservable as error:
+            return {"barrier": unknown(source, str(error)), "data_mode": unknown(source, str(error))}
+        if "barrier" in found:
+            # Without a journal the kernel prints no data= at all, but it prints the barrier.
+            found = {"data_mode": "none", **found}
+        return {name: _of(found, name, source) for name in ("barrier", "data_mode")}
+
+    def _xfs_barrier(self, mount: Mount) -> Observation:
+        said = mount_settings.fold(mount.super_options)
+        if "barrier" in said:
+            return mount_settings.observed(said, "barrier", "", "/proc/self/mountinfo")
+        release = self.host.read("/proc/sys/kernel/osrelease").strip()
+        if kernel_version.version(release) >= (4, 19):
+            return Observation("on", f"kernel {release}: XFS flushes always since 4.19")
+        return Observation("on", "/proc/self/mountinfo names no nobarrier")
+
+    def _btrfs_members(self, mount: Mount) -> list[str]:
+        """Return the numbers of all devices of a btrfs. Raises Unobservable."""
+        filesystem = self._btrfs(mount)
+        if filesystem is None:
+            raise Unobservable("/sys/fs/btrfs does not name them")
+        names = self.host.names(f"{filesystem}/devices")
+        return [self.host.read(f"/sys/class/block/{name}/dev").strip() for name in names]
+
+    def _btrfs(self, mount: Mount) -> str | None:
+        """Return the directory of a mounted btrfs below /sys/fs: the one that has its source."""
+        name = self.host.resolve(mount.source).rpartition("/")[2]
+        try:
+            candidates = [f"/sys/fs/btrfs/{entry}" for entry in self.host.names("/sys/fs/btrfs")]
+        except Unobservable:
+            return None
+        return next((path for path in candidates if self.host.exists(f"{path}/devices/{name}")), None)
+
+
+def no_data_mode(name: str) -> Observation:
+    """Return the data mode of a file system that has no such thing."""
+    return Observation("none", "file system", f"{name} has no data= modes")
+
+
+def _no_rule(mount: Mount) -> Observation:
+    return unknown("file system", _NO_RULE.get(mount.fstype, f"there is no rule for {mount.fstype}"))
+
+
+def _of(found: dict[str, str], name: str, source: str) -> Observation:
+    if name in found:
+        return mount_settings.observed(found, name, "", source)
+    return unknown(source, f"the file names no {name}")

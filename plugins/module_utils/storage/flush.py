@@ -1,0 +1,113 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Flushes that are counted, because a flush that was only asked for proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..host.seam import ChangeFailed, Host, Unobservable
+from . import disk_kinds
+
+#: One file for each disk that is owed a flush. A run that is killed between making a disk
+#: flushable and flushing it leaves commits in the cache and settings that look right: this stays
+#: behind and says so. It goes with the boot, like the cache's content.
+OWED = "/run/durable-dbhost/flush-owed"
+
+
+def owe(host: Host, name: str) -> None:
+    """Note, before a disk is made to flush again, that its cache may hold acknowledged commits."""
+    host.write_file(f"{OWED}/{name}", b"")
+
+
+def is_owed(host: Host, name: str) -> bool:
+    """Tell whether a run that did not come to its end left a flush owed."""
+    return host.exists(f"{OWED}/{name}")
+
+
+def flush_mount(host: Host, target: str, disks: Iterable[str]) -> None:
+    """Bring what a file system holds back onto the medium of each disk below it.
+
+    Turning barriers on flushes nothing by itself: not at the remount, and not later when idle.
+    Raises ChangeFailed when a disk's flush counter did not rise.
+    """
+    host.change(["sync", "--file-system", target])
+    for name in disks:
+        flush_disk(host, name)
+
+
+def flush_disk(host: Host, name: str) -> None:
+    """Flush one disk's cache and see its flush counter rise.
+
+    A disk of which the kernel believes, rightly, that it caches nothing takes no flush and needs
+    none. Raises ChangeFailed.
+    """
+    if not takes_flushes(host, name):
+        return
+    before = flushes(host, name)
+    # fsync(2) of the block device itself: flushes even when no file system has anything to write.
+    host.change(["sync", f"/dev/{name}"])
+    after = flushes(host, name)
+    if after <= before:
+        raise ChangeFailed(
+            f"{name}: seen {after} flushes before and after a sync; wanted one more;"
+            " the disk's cache may still hold commits: look at the kernel log for this disk"
+        )
+    settle(host, name)
+
+
+def settle(host: Host, name: str) -> None:
+    """Take the note away that a disk is owed a flush."""
+    if is_owed(host, name):
+        host.remove_file(f"{OWED}/{name}")
+
+
+def queues(host: Host, name: str) -> list[str]:
+    """Return the kernel names of the queues that a flush of a disk goes through: its own, and with NVMe's
+    native multipath those of the hidden devices behind it."""
+    if not name.startswith("nvme"):
+        return [name]
+    try:
+        return [name, *disk_kinds.nvme_paths(host.names("/sys/block")).get(name, [])]
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+
+
+def takes_flushes(host: Host, name: str) -> bool:
+    """Tell whether the kernel believes that a disk caches, and so passes flushes on to it, by each path."""
+    return not unflushed(host, name)
+
+
+def unflushed(host: Host, name: str) -> list[str]:
+    """Return those of the queues of a disk that the kernel passes no flush on to."""
+    return [queue for queue in queues(host, name) if not _is_flushed(host, queue)]
+
+
+def flushes(host: Host, name: str) -> int:
+    """Return how many flushes the kernel has sent to a disk (field 16 of its stat file).
+
+    Of a disk with several paths: on all of them, because the kernel counts them there.
+    """
+    return sum(_count(host, queue) for queue in queues(host, name))
+
+
+def _is_flushed(host: Host, name: str) -> bool:
+    seen = _read(host, f"/sys/block/{name}/queue/write_cache").strip()
+    if seen not in ("write back", "write through"):
+        raise ChangeFailed(f"{name}: queue/write_cache: seen {seen!r}, wanted write back or write through")
+    return seen == "write back"
+
+
+def _count(host: Host, name: str) -> int:
+    fields = _read(host, f"/sys/block/{name}/stat").split()
+    if len(fields) < 16:
+        raise ChangeFailed(f"{name}: its stat file counts no flushes; wanted kernel 5.5 or later")
+    return int(fields[15])
+
+
+def _read(host: Host, path: str) -> str:
+    try:
+        return host.read(path)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error

@@ -1,0 +1,191 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""fstab(5), edited without touching a byte that is not ours."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ..host.mountinfo import unescape
+from . import known_options, mount_settings
+
+PATH = "/etc/fstab"
+#: A managed line is preceded by a comment that starts like this: a comment is safe for every
+#: reader of fstab (libmount, systemd, an initramfs's own mount), an unknown option is not.
+MARK = "# durable.dbhost"
+
+#: Tag of a device -> where udev keeps the links.
+TAGS = {"UUID": "by-uuid", "LABEL": "by-label", "PARTUUID": "by-partuuid", "PARTLABEL": "by-partlabel"}
+
+_FIELD = re.compile(r"[^ \t]+")
+_MOST_FIELDS = 6
+#: What getmntent(3) expands.
+_EXPANDED = {"040": " ", "011": "\t", "012": "\n", "134": "\\", "\\": "\\"}
+_GETMNTENT = re.compile(r"\\(040|011|012|134|\\)")
+#: A file of another system, or a damaged one: readers of fstab differ over these.
+_STRANGE = re.compile("[\r\0]")
+
+
+class MalformedFstab(ValueError):
+    """A line that mount(8) could not use. The message names the line and what was wanted."""
+
+
+class Entry(NamedTuple):
+    """One file system line: its row in the file's lines, and its fields, unescaped; of `options` the
+    words as they stand there. `spec` has no quotes around the value of a tag."""
+
+    row: int
+    spec: str
+    target: str
+    fstype: str
+    options: tuple[str, ...]
+
+
+def parse(text: str) -> list[Entry]:
+    """Return the entries of an fstab.
+
+    Behind all six fields a comment may follow. Raises MalformedFstab for a line with fewer than three
+    or more than six fields, or with a fifth or sixth field that is no number: libmount would skip it, so
+    a boot may lack that mount. A comment before the sixth field is such a line: systemd takes it,
+    libmount does not. Raises it as well for a line with a carriage return or a NUL, and for a device, mount
+    point or type that mount(8) and systemd read differently.
+    """
+    entries = []
+    for row, line in enumerate(text.split("\n")):
+        fields = _FIELD.findall(line)
+        if not fields or fields[0].startswith("#"):
+            continue
+        if len(fields) > _MOST_FIELDS and fields[_MOST_FIELDS].startswith("#"):
+            fields = fields[:_MOST_FIELDS]
+        numbers_are_numbers = all(field.isascii() and field.isdigit() for field in fields[4:])
+        if not 3 <= len(fields) <= _MOST_FIELDS or not numbers_are_numbers or _STRANGE.search(line):
+            wanted = "'device target type options [dump] [pass]', and a comment behind all six only"
+            raise _refusal(row, _what_is_wrong(line, fields), wanted)
+        if any(_as_libmount(field) != _as_systemd(field) for field in fields[:3]):
+            seen = "an escape that mount(8) and systemd read differently"
+            raise _refusal(row, seen, "none but \\040, \\011 and \\134")
+        if any(map(_breaks_a_unit, fields[:3])):
+            seen = "a newline, or a backslash at the end of a field"
+            raise _refusal(row, seen, "neither: systemd makes a line of a unit of it")
+        spec, target, fstype = map(unescape, fields[:3])
+        options = (fields[3] if len(fields) > 3 else "defaults").split(",")
+        entries.append(Entry(row, unquoted(spec), _normal(target), fstype, tuple(options)))
+    return entries
+
+
+def _refusal(row: int, seen: str, wanted: str) -> MalformedFstab:
+    """Return the error. It never shows the line: a password with a blank in it makes one that is malformed."""
+    return MalformedFstab(
+        f"/etc/fstab line {row + 1}: seen {seen}; wanted {wanted}; mend that line, then run again"
+    )
+
+
+def _what_is_wrong(line: str, fields: list[str]) -> str:
+    if _STRANGE.search(line):
+        return "a carriage return or a NUL"
+    if 3 <= len(fields) <= _MOST_FIELDS:
+        return "a fifth or sixth field that is no number"
+    return f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
+
+
+def unquoted(spec: str) -> str:
+    """Return a device as fstab or a mount unit names it, without quotes around a tag's value (blkid(8))."""
+    tag, equals, value = spec.partition("=")
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return f"{tag}={value[1:-1]}" if equals and tag in TAGS and is_quoted else spec
+
+
+def device_path(spec: str) -> str:
+    """Return the path of a device as fstab or a mount unit names it: of a tag, the link that udev keeps."""
+    tag, equals, value = unquoted(spec).partition("=")
+    return f"/dev/disk/{TAGS[tag]}/{_as_link(value)}" if equals and tag in TAGS else spec
+
+
+def readings(options: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return what the readers of fstab make of a line's options, each in its own way.
+
+    libmount expands octal escapes, and takes a comma in double quotes for a part of an option; systemd
+    hands on what getmntent(3) makes of the text, which expands four of them and a doubled backslash.
+    """
+    text = ",".join(options)
+    texts = (text, _as_libmount(text), _as_systemd(text))
+    split = (each for text in texts for each in (text.split(","), known_options.split(text)))
+    return list(dict.fromkeys(map(tuple, split)))
+
+
+def ambiguity(entry: Entry) -> str | None:
+    """Return why it cannot be told what a line sets at the next boot, None where it can."""
+    # Not shown: a password may stand in them.
+    said = readings(entry.options)
+    if any(mount_settings.fold(each) != mount_settings.fold(entry.options) for each in said):
+        return "seen options that mount(8) and systemd read differently; wanted none with escapes or quotes"
+    if _breaks_a_unit(",".join(entry.options)):
+        return "seen options with a newline or a backslash at the end, which systemd writes into a unit; wanted none"
+    return None
+
+
+def find(entries: list[Entry], target: str) -> list[Entry]:
+    """Return the entries for a target. With more than one, systemd takes the first and `mount -a`
+    mounts all of them, one upon the other: nobody should rely on either."""
+    return [entry for entry in entries if entry.target == _normal(target)]
+
+
+def is_marked(text: str, entry: Entry) -> bool:
+    """Tell whether our comment stands above an entry's line."""
+    return entry.row > 0 and text.split("\n")[entry.row - 1].startswith(MARK)
+
+
+def set_options(text: str, entry: Entry, options: tuple[str, ...], note: str | None) -> str:
+    """Return the text with one entry's options replaced and its marking comment set.
+
+    `note` is what the comment above the line says after the mark; None removes our comment.
+    All other bytes stay as they are.
+    """
+    lines = text.split("\n")
+    line = lines[entry.row]
+    fields = list(_FIELD.finditer(line))
+    joined = ",".join(options)
+    if len(fields) > 3:
+        changed = line[: fields[3].start()] + joined + line[fields[3].end() :]
+    else:
+        changed = line[: fields[2].end()] + " " + joined + line[fields[2].end() :]
+    start = entry.row - 1 if is_marked(text, entry) else entry.row
+    comment = [] if note is None else [f"{MARK}: {note}"]
+    return "\n".join([*lines[:start], *comment, changed, *lines[entry.row + 1 :]])
+
+
+def _as_libmount(text: str) -> str:
+    """Return a field as libmount decodes it: it takes three octal digits for a byte, and ends at a NUL."""
+    return unescape(re.sub(r"\\([4-7])(?=[0-7]{2})", lambda match: f"\\{int(match[1]) - 4}", text)).partition(
+        "\0"
+    )[0]
+
+
+def _as_systemd(text: str) -> str:
+    """Return a field as getmntent(3) gives it."""
+    return _GETMNTENT.sub(lambda match: _EXPANDED[match[1]], text)
+
+
+def _breaks_a_unit(text: str) -> bool:
+    """Tell whether a field is no line of a unit, as systemd writes it: a backslash at its end takes the next line in."""
+    said = _as_systemd(text)
+    return "\n" in said or said.endswith("\\")
+
+
+def _as_link(label: str) -> str:
+    """Return a label as udev spells it in the name of a link."""
+    return "".join(
+        char if char.isalnum() or char in "#+-.:=@_" or not char.isascii() else f"\\x{ord(char):02x}"
+        for char in label
+    )
+
+
+def _normal(target: str) -> str:
+    """Return a mount point as systemd has it; a word without a slash is none."""
+    return (
+        "/" + "/".join(part for part in target.split("/") if part not in ("", "."))
+        if "/" in target
+        else target
+    )

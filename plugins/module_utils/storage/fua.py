@@ -1,0 +1,69 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a log write can reach the medium as one FUA write, without a flush of its own. Pure.
+
+A database that opens its files with O_DIRECT and O_DSYNC, and overwrites blocks that were written
+before, has one write for each commit where all of this holds, and a write and a flush elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..host.kernel_version import version
+from ..host.observation import UNKNOWN, Observation, unknown
+from . import flush_passthrough
+
+#: File system -> first kernel whose direct I/O sends FUA. ext4's came with 5.5 and is supported
+#: by database vendors from 5.6.
+_SINCE = {"xfs": (4, 18), "ext4": (5, 6)}
+#: (`ID VERSION_ID` of os-release(5), file system) -> first kernel of a vendor who has brought it to an
+#: older one. From SQL Server's documentation: it was not tried on such a host.
+_BACKPORTED = {("sles 12.5", "xfs"): (4, 12)}
+
+
+def asks_for_distribution(kernel: str) -> bool:
+    """Tell whether a kernel is so old that it counts whose it is."""
+    return version(kernel) < min(_SINCE.values())
+
+
+def path(
+    mount: dict[str, Any], disks: Iterable[dict[str, Any] | None], kernel: str, distribution: str = ""
+) -> Observation:
+    """Return yes, no or unknown for a file system on its leaf disks, with the reason.
+
+    `distribution`: `ID VERSION_ID`, as host/os_release.py tells it.
+    """
+    source = "file system, kernel and disks"
+    fstype = mount["fstype"]
+    since = _BACKPORTED.get((distribution, fstype), _SINCE.get(fstype))
+    if since is None:
+        return Observation("no", source, f"{mount['fstype']} does not send FUA for direct writes")
+    if version(kernel) < since:
+        wanted = ".".join(map(str, since))
+        return Observation("no", source, f"kernel {kernel}: {mount['fstype']} sends FUA since {wanted}")
+    if mount["data_mode"] == "journal":
+        return Observation("no", source, "data=journal turns direct writes into buffered ones")
+    if mount["barrier"] == "off":
+        return Observation("no", source, "without barriers nothing is sent")
+    if UNKNOWN in (mount["data_mode"], mount["barrier"], mount["disks"]):
+        return unknown(source, "file system or disks are not known")
+    unheard = [layer.name for layer in flush_passthrough.layers(mount)]
+    if unheard:
+        return Observation("no", source, f"{', '.join(unheard)} passes neither flush nor FUA on")
+    return _of_disks(disks, source)
+
+
+def _of_disks(disks: Iterable[dict[str, Any] | None], source: str) -> Observation:
+    disks = list(disks)
+    if not disks:
+        return unknown(source, "no disk is known below it")
+    for disk in disks:
+        if disk is None:
+            return unknown(source, "nothing is known of one of its disks")
+        if disk["fua_efficient"] != "yes":
+            why = f"{disk['name']} takes FUA: {disk['fua']}; its cache: {disk['write_cache']['device']}"
+            return Observation(disk["fua_efficient"], source, why)
+    return Observation("yes", source)

@@ -1,0 +1,130 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The mount options that file systems know: with any other, a line of fstab mounts nothing. Pure.
+
+From the parameter tables of Linux 5.10 to 6.12 (fs/ext4/super.c, fs/xfs/xfs_super.c, fs/btrfs/super.c,
+fs/fat/inode.c, mm/shmem.c) and from mount(8). An option that any of those kernels takes is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..host.kernel_version import version
+
+#: Forms of an option: `word`, `word=N` (a number), `word=S` (a text), `word=a|b` (one of these).
+_GENERIC = (
+    "defaults auto noauto user user=S nouser users nousers owner noowner group nogroup rw ro suid nosuid dev nodev"
+    " exec noexec sync async dirsync atime noatime relatime norelatime strictatime nostrictatime diratime"
+    " nodiratime lazytime nolazytime silent loud iversion noiversion mand nomand symfollow nosymfollow remount bind"
+    " rbind move private rprivate shared rshared slave rslave unbindable runbindable nofail _netdev loop loop=S"
+    " offset=S sizelimit=S encryption=S helper=S uhelper=S comment=S context=S fscontext=S defcontext=S"
+    " rootcontext=S seclabel"
+)
+_EXT2 = (
+    "bsddf minixdf grpid nogrpid bsdgroups sysvgroups resgid=N resuid=N sb=N errors=continue|remount-ro|panic"
+    " nouid32 debug oldalloc orlov user_xattr nouser_xattr acl noacl bh nobh min_batch_time=N max_batch_time=N abort"
+    " usrjquota=S grpjquota=S jqfmt=vfsold|vfsv0|vfsv1 grpquota quota noquota usrquota prjquota barrier barrier=N"
+    " nobarrier i_version stripe=N warn_on_error nowarn_on_error debug_want_extra_isize=N mblk_io_submit"
+    " nomblk_io_submit block_validity noblock_validity inode_readahead_blks=N auto_da_alloc auto_da_alloc=N"
+    " noauto_da_alloc discard nodiscard init_itable init_itable=N noinit_itable max_dir_size_kb=N"
+    " test_dummy_encryption test_dummy_encryption=S inlinecrypt nombcache no_mbcache prefetch_block_bitmaps"
+    " no_prefetch_block_bitmaps mb_optimize_scan=N check=S nocheck reservation noreservation journal=S"
+)
+_EXT3 = (
+    f"{_EXT2} commit=N noload norecovery data=journal|ordered|writeback data_err=abort|ignore journal_dev=N"
+    " journal_path=S journal_ioprio=N"
+)
+_EXT4 = (
+    f"{_EXT3} journal_checksum nojournal_checksum journal_async_commit delalloc nodelalloc dioread_nolock"
+    " nodioread_nolock dioread_lock dax dax=always|inode|never"
+)
+_XFS = (
+    "logbufs=N logbsize=S logdev=S rtdev=S wsync noalign swalloc sunit=N swidth=N nouuid grpid nogrpid bsdgroups"
+    " sysvgroups allocsize=S norecovery inode64 inode32 ikeep noikeep largeio nolargeio attr2 noattr2 filestreams"
+    " quota noquota usrquota grpquota prjquota uquota gquota pquota uqnoenforce gqnoenforce pqnoenforce qnoenforce"
+    " discard nodiscard dax dax=always|inode|never"
+)
+_BTRFS = (
+    "acl noacl clear_cache commit=N compress compress=S compress-force compress-force=S datacow nodatacow datasum"
+    " nodatasum autodefrag noautodefrag barrier nobarrier degraded device=S discard discard=sync|async nodiscard"
+    " enospc_debug noenospc_debug fatal_errors=bug|panic flushoncommit noflushoncommit inode_cache noinode_cache"
+    " max_inline=S metadata_ratio=N norecovery rescan_uuid_tree rescue=S skip_balance space_cache space_cache=v1|v2"
+    " nospace_cache ssd ssd_spread nossd nossd_spread subvol=S subvolid=S subvolrootid=S thread_pool=N treelog"
+    " notreelog nologreplay usebackuproot recovery user_subvol_rm_allowed alloc_start=S check_int check_int_data"
+    " check_int_print_mask=N"
+)
+_VFAT = (
+    "uid=S gid=S umask=N dmask=N fmask=N allow_utime=N codepage=N iocharset=S usefree nocase quiet showexec debug"
+    " immutable sys_immutable flush tz=UTC time_offset=S errors=continue|panic|remount-ro discard nfs"
+    " nfs=stale_rw|nostale_ro dos1xfloppy shortname=lower|win95|winnt|mixed utf8 utf8=S uni_xlate uni_xlate=S"
+    " nonumtail nonumtail=S rodir check=S conv=S fat=N blocksize=N dots nodots dotsOK=S posix"
+)
+_TMPFS = (
+    "size=S nr_blocks=S nr_inodes=S mode=N uid=S gid=S huge=never|always|within_size|advise mpol=S inode32 inode64"
+    " noswap quota usrquota grpquota usrquota_block_hardlimit=S usrquota_inode_hardlimit=S"
+    " grpquota_block_hardlimit=S grpquota_inode_hardlimit=S acl noacl user_xattr nouser_xattr"
+)
+#: The kernel reads numbers in base 8, 10 or 16.
+NUMBER = r"(?:0[xX][0-9a-fA-F]{1,8}|0[0-7]{0,11}|[1-9][0-9]{0,9})"
+#: From this kernel on the ext4 driver takes a plus sign before a number: fs_param_is_u32 in place of match_int.
+_SIGNS, _SIGNED = (5, 17), ("ext2", "ext3", "ext4")
+#: For mount(8), systemd and udisks alone; no file system sees them.
+FOR_PROGRAMS = ("x-", "X-")
+#: A comma within quotes is part of a value (libmount).
+_OPTION = re.compile(r'(?:"[^"]*"|[^,"])+|"')
+
+
+def _forms(text: str) -> dict[str, re.Pattern[str]]:
+    """Return {option: what may follow its name}."""
+    found: dict[str, list[str]] = {}
+    for form in f"{_GENERIC} {text}".split():
+        name, equals, value = form.partition("=")
+        one_of = "|".join(map(re.escape, value.split("|")))
+        pattern = {"N": f"={NUMBER}", "S": "=.*"}.get(value, f"=(?:{one_of})") if equals else ""
+        found.setdefault(name, []).append(pattern)
+    return {name: re.compile("|".join(patterns)) for name, patterns in found.items()}
+
+
+#: The options that each file system knows. Of others nothing is said.
+KNOWN = {
+    name: _forms(text)
+    for name, text in {
+        "ext2": _EXT2,
+        "ext3": _EXT3,
+        "ext4": _EXT4,
+        "xfs": _XFS,
+        "btrfs": _BTRFS,
+        "vfat": _VFAT,
+        "tmpfs": _TMPFS,
+    }.items()
+}
+
+
+def split(text: str) -> list[str]:
+    """Return the options of a text as libmount splits them: a comma within quotes ends none."""
+    return _OPTION.findall(text)
+
+
+def unknown_to(fstype: str, options: Iterable[str], release: str) -> list[str]:
+    """Return the options that a file system does not know, or of which it does not know the value.
+
+    `fstype` as fstab has it: one of several, or `auto`, knows what any of them knows. `release` is the kernel's,
+    as uname(2) has it. Empty for a file system without a table here.
+    """
+    types = list(KNOWN) if fstype == "auto" else fstype.split(",")
+    if not set(types) <= set(KNOWN):
+        return []
+    may_be_signed = version(release) >= _SIGNS
+    found = split(",".join(options))
+    return [option for option in found if not any(_knows(name, option, may_be_signed) for name in types)]
+
+
+def _knows(fstype: str, option: str, may_be_signed: bool) -> bool:
+    name, _equals, _value = option.partition("=")
+    form = KNOWN[fstype].get(name)
+    if may_be_signed and fstype in _SIGNED:
+        option = re.sub(r"=\+(?=[0-9])", "=", option)
+    return option.startswith(FOR_PROGRAMS) or bool(form and form.fullmatch(option[len(name) :]))

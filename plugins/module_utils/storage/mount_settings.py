@@ -1,0 +1,116 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The words that mount options spend on durability, and what they add up to.
+
+A setting (`barrier`, `data_mode`, `atime`) is spelled by several options, and the last one wins:
+ext4(5), xfs(5), mount(8).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..host.observation import UNKNOWN, Observation, unknown
+
+#: The kernel reads the number in base 8, 10 or 16, and takes any but 0 for on; what is too large for it, or has a
+#: sign, differs between releases. Nobody means another number than 0 and 1.
+_OFF = re.compile(r"barrier=\+?(0[xX])?0+")
+_ATIMES = ("noatime", "relatime", "strictatime", "atime")
+
+#: The settings that a file system's mount options can express. Others have no rule here.
+SETTINGS_OF = {
+    "ext4": ("barrier", "data_mode", "atime"),
+    "ext3": ("barrier", "data_mode", "atime"),
+    "ext2": ("barrier", "atime"),
+    "xfs": ("atime",),
+    "btrfs": ("barrier", "atime"),
+}
+
+#: Options that a current kernel refuses for a file system: in fstab they stop the boot.
+#: XFS lost its barrier options in 4.19.
+REFUSED_BY = {"xfs": ("barrier", "data_mode")}
+
+
+def meaning(option: str) -> tuple[str, str] | None:
+    """Return (setting, value) of one mount option, or None when it says nothing of ours.
+
+    The value is unknown for a number of barrier= that is neither 0 nor 1.
+    """
+    if option in ("barrier", "nobarrier"):
+        return "barrier", "on" if option == "barrier" else "off"
+    if option.startswith("barrier="):
+        return "barrier", "on" if option == "barrier=1" else "off" if _OFF.fullmatch(option) else UNKNOWN
+    if option.startswith("data="):
+        return "data_mode", option[len("data=") :]
+    if option in _ATIMES:
+        return "atime", option
+    return None
+
+
+def fold(options: Iterable[str]) -> dict[str, str]:
+    """Return {setting: value} of an option list, the last word on each winning."""
+    return dict(found for found in map(meaning, options) if found)
+
+
+def observed(said: dict[str, str], setting: str, otherwise: str, source: str) -> Observation:
+    """Return what folded options say of a setting; `otherwise` where they do not."""
+    value = said.get(setting, otherwise)
+    if value == UNKNOWN:
+        return unknown(source, "seen barrier= with another value than 0 and 1; wanted one of these")
+    return Observation(value, source)
+
+
+def satisfies(setting: str, seen: str, wanted: str) -> bool:
+    """Tell whether a value will do: it is the wanted one, or journal where ordered is wanted."""
+    return seen == wanted or (setting == "data_mode" and (seen, wanted) == ("journal", "ordered"))
+
+
+def spell(setting: str, value: str, fstype: str) -> str:
+    """Return the one option that this collection writes for a setting's value."""
+    if setting == "barrier" and fstype == "btrfs":
+        return {"on": "barrier", "off": "nobarrier"}[value]  # it refuses the number
+    if setting == "barrier":
+        return {"on": "barrier=1", "off": "barrier=0"}[value]
+    if setting == "data_mode":
+        return f"data={value}"
+    return value
+
+
+def replace(options: tuple[str, ...], wanted: dict[str, str], fstype: str) -> tuple[str, ...]:
+    """Return the options with each wanted setting spelled once and all other options as they were.
+
+    A setting that was spelled before keeps its place; a new one goes to the end.
+    """
+    kept: list[str] = []
+    left = dict(wanted)
+    for option in options:
+        found = meaning(option)
+        if not found or found[0] not in wanted:
+            kept.append(option)
+        elif found[0] in left:
+            kept.append(spell(found[0], left.pop(found[0]), fstype))
+    return (*kept, *(spell(setting, value, fstype) for setting, value in left.items()))
+
+
+def others(options: Iterable[str], settings: Iterable[str]) -> list[str]:
+    """Return the options that say nothing of these settings."""
+    unwanted = tuple(settings)
+    return [option for option in options if (meaning(option) or ("",))[0] not in unwanted]
+
+
+def drop(options: tuple[str, ...], settings: Iterable[str]) -> tuple[str, ...]:
+    """Return the options without any word on these settings; `defaults` when nothing is left."""
+    return tuple(others(options, settings)) or ("defaults",)
+
+
+def restore(options: tuple[str, ...], original: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the options with our words as they originally were, and others' words as they are.
+
+    When nobody else changed a word since, that is the original, in its order.
+    """
+    others = tuple(option for option in options if not meaning(option))
+    if set(others) - {"defaults"} == {o for o in original if not meaning(o)} - {"defaults"}:
+        return original
+    return (*others, *(option for option in original if meaning(option)))

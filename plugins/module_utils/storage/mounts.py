@@ -1,0 +1,380 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is mounted now, what the next boot will mount, and on which disks it lies."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..host import bounds, namespaces
+from ..host.mountinfo import Mount, covered, parse_mountinfo, visible, why_absent
+from ..host.observation import UNKNOWN, Observation, observe, unknown
+from ..host.seam import Host, Unobservable
+from . import boot_loader, ext4, fstab, known_options, mount_settings, mount_units
+from .blockstack import Blocks
+from .boot_loader import Rootflags
+from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
+from .mount_units import MountUnit
+from .shown_options import shown, without_login
+
+#: Options of lines that a boot goes on without.
+_MAY_FAIL = {"noauto", "nofail", "x-systemd.automount"}
+_PERSISTED = ("barrier", "data_mode", "atime")
+#: File systems whose bytes lie on one device with a readahead of its own (btrfs has one for all).
+_ONE_CARRIER = (*EXT, "xfs")
+
+
+class Superblock(NamedTuple):
+    """One mounted file system: all its mounts, and who sees it where this process does not.
+
+    `hidden_in` is None where it is mounted here as well.
+    """
+
+    mounts: list[Mount]
+    views: list[dict[str, Any]]
+    hidden_in: str | None = None
+
+
+class Persisted(NamedTuple):
+    """Where the next boot's options come from, and the options in the order they apply.
+
+    `place` is fstab, unit (a systemd mount unit or its drop-in) or rootflags; `target` the mount
+    point that it is about.
+    """
+
+    place: str
+    target: str
+    source: str
+    options: tuple[str, ...]
+
+
+class Mounts:
+    """Reads the mounted file systems of one host, one entry for each superblock."""
+
+    def __init__(self, host: Host, blocks: Blocks | None = None) -> None:
+        self.host = host
+        self.blocks = blocks or Blocks(host)
+        self.filesystems = FileSystems(host, self.blocks)
+        self._nodev = self._read_nodev()
+        self._resolved: dict[str, str] = {}
+        self.fstab, self.fstab_error = self._read_fstab()
+
+    def superblocks(self) -> list[Superblock]:
+        """Return the file systems that could hold data, those mounted here first.
+
+        Raises Unobservable or ValueError when the mount table itself cannot be read.
+        """
+        here: dict[str, list[Mount]] = {}
+        for mount in self._visible():
+            if self._may_hold_data(mount):
+                here.setdefault(mount.device, []).append(mount)
+        groups = {device: sorted(seen, key=_stands_for_all) for device, seen in here.items()}
+        mine = {device: _atime(group[0].options) for device, group in groups.items()}
+        views: dict[str, list[dict[str, Any]]] = {}
+        hidden: dict[str, Superblock] = {}
+        for namespace in namespaces.others(self.host):
+            for mount in namespace.mounts:
+                if mount.device in here:
+                    view = {
+                        "pid": namespace.pid,
+                        "command": namespace.command,
+                        "target": mount.target,
+                        "atime": _atime(mount.options),
+                    }
+                    found = views.setdefault(mount.device, [])
+                    if view["atime"] != mine[mount.device] and len(found) < bounds.VIEWS:
+                        found.append(view)
+                elif mount.fstype not in self._nodev and mount.device not in hidden:
+                    where = f"process {namespace.pid} ({namespace.command})"
+                    hidden[mount.device] = Superblock([mount], [], where)
+        seen_here = [Superblock(group, views.get(device, [])) for device, group in groups.items()]
+        return [*seen_here, *hidden.values()]
+
+    def elsewhere(self) -> dict[str, str]:
+        """Return {mount point: type} of the file systems that hold no data, or hold it in memory."""
+        passed = (mount for mount in self._visible() if not self._may_hold_data(mount))
+        return {mount.target: mount.fstype for mount in passed}
+
+    def covered(self) -> dict[str, str]:
+        """Return {mount point: mount point of what was mounted over it, or over a directory above} of the file
+        systems that could hold data and that no path leads to. Raises ValueError and Unobservable."""
+        pairs = covered(self._table())
+        return {mount.target: cover.target for mount, cover in pairs if self._may_hold_data(mount)}
+
+    def absent(self, target: str) -> str:
+        """Return why no file system that could hold data is at a path, in words."""
+        return why_absent(target, self.covered(), {mount.target: mount.fstype for mount in self._visible()})
+
+    def collect(self, superblock: Superblock) -> dict[str, Any]:
+        """Return the facts of one superblock. Nothing here raises."""
+        group, first = superblock.mounts, superblock.mounts[0]
+        ext, ext_reason = self.filesystems.superblock(first)
+        numbers, beside, reasons = self.filesystems.devices(first, ext, ext_reason)
+        stack = self.blocks.walk(numbers)
+        reasons += stack.reasons
+        running = self.filesystems.running(first)
+        running["atime"] = observe("/proc/self/mountinfo", lambda: _atime(first.options))
+        entry = self.entry(group)
+        ways, why = self._ways(superblock)
+        persisted = _persisted(superblock, ways, why, ext, ext_reason)
+        seen = {**running, **{f"persisted.{name}": value for name, value in persisted.items()}}
+        disks = Observation(
+            UNKNOWN if reasons else " ".join(stack.disks), "/sys/dev/block", "; ".join(reasons) or None
+        )
+        return {
+            "target": first.target,
+            "targets": [mount.target for mount in group] if superblock.hidden_in is None else [],
+            "hidden_in": superblock.hidden_in,
+            "views": superblock.views,
+            "source": first.source,
+            "device": first.device,
+            "carrier": self._carrier(first),
+            "fstype": first.fstype,
+            "barrier": running["barrier"].value,
+            "data_mode": running["data_mode"].value,
+            "atime": running["atime"].value,
+            "sync": "yes" if "sync" in first.super_options or "sync" in first.options else "no",
+            "options_running": shown([*first.options, *first.super_options]),
+            "options_fstab": shown(entry.options) if entry else None,
+            "options_boot": shown(ways[0].options) if ways else None,
+            "persisted": {name: value.value for name, value in persisted.items()},
+            "stack": stack.as_list(),
+            "disks": UNKNOWN if reasons else list(stack.disks),
+            "disks_seen": list(stack.disks),
+            "external_log": ", ".join(beside) or None,
+            "write_hole": [*stack.write_hole, *self.filesystems.write_hole(first)],
+            "evidence": {name: value.as_dict() for name, value in {**seen, "disks": disks}.items()},
+        }
+
+    def refused(self) -> list[dict[str, Any]]:
+        """Return the lines of fstab with options that their file system does not know: each mounts nothing.
+
+        `boot` is required where the boot stops without the mount, else optional (noauto, nofail, or on
+        the first access).
+        """
+        found = []
+        release = self.host.read("/proc/sys/kernel/osrelease").strip()
+        for entry in self.fstab:
+            readings = fstab.readings(entry.options)
+            words = list(
+                dict.fromkeys(
+                    word
+                    for said in readings
+                    for word in known_options.unknown_to(entry.fstype, said, release)
+                )
+            )
+            if words:
+                found.append(
+                    {
+                        "source": _source(entry),
+                        "target": entry.target,
+                        "fstype": entry.fstype,
+                        "options": shown(words),
+                        "boot": "optional" if _MAY_FAIL & set(entry.options) else "required",
+                    }
+                )
+        return found
+
+    def entry(self, group: list[Mount]) -> fstab.Entry | None:
+        """Return the fstab entry that mounts a superblock at the first of its targets.
+
+        A bind mount's line mounts no superblock, and a line may be about another device.
+        """
+        for mount in group:
+            found = fstab.find(self.fstab, mount.target)
+            if len(found) == 1 and self._names(found[0], mount):
+                return found[0]
+        return None
+
+    def boot(self, group: list[Mount]) -> list[Persisted]:
+        """Return all that mounts a superblock at the next boot, where it is now and elsewhere.
+
+        What mounts first decides for all, and which that is, nobody can tell, but for the root. Empty
+        where nothing mounts it at one of its targets of now. Raises Unobservable where that cannot be
+        told.
+        """
+        if self.fstab_error:
+            raise Unobservable(self.fstab_error)
+        here = [mount.target for mount in group]
+        lines = [entry.target for entry in self.fstab if self._names(entry, group[0])]
+        targets = ["/"] if "/" in here else list(dict.fromkeys([*here, *lines]))
+        found = [way for way in (self._way(target, group[0]) for target in targets) if way]
+        return found if any(way.target in here for way in found) else []
+
+    def _way(self, target: str, mount: Mount) -> Persisted | None:
+        """Return what mounts the superblock of a mount at a target at the next boot, if anything does."""
+        lines = fstab.find(self.fstab, target)
+        # The root and /usr are mounted before systemd's units are, and then as fstab says.
+        unit = None if target in ("/", "/usr") else mount_units.find(self.host, target, bool(lines))
+        if unit and self._decides(unit, target, mount, lines):
+            return Persisted("unit", target, unit.source, unit.options) if unit.starts else None
+        if len(lines) > 1:
+            rows = " and ".join(str(line.row + 1) for line in lines)
+            raise Unobservable(f"/etc/fstab: lines {rows} both mount {target}: leave one")
+        flags = boot_loader.of_the_next(self.host) if target == "/" else None
+        if lines and self._names(lines[0], mount):
+            return _of_line(lines[0], flags)
+        # Without a line the root is still mounted: by the kernel's command line.
+        return Persisted("rootflags", "/", flags.source, flags.options) if flags else None
+
+    def _visible(self) -> list[Mount]:
+        return visible(self._table())
+
+    def _table(self) -> list[Mount]:
+        return parse_mountinfo(self.host.read("/proc/self/mountinfo"))
+
+    def _may_hold_data(self, mount: Mount) -> bool:
+        return mount.fstype not in self._nodev or mount.fstype in DEVICELESS
+
+    def _carrier(self, mount: Mount) -> str | None:
+        """Return the kernel name of the one whole device below a file system."""
+        name = self.blocks.name_of(mount.device)
+        return self.blocks.whole(name) if name and mount.fstype in _ONE_CARRIER else None
+
+    def _decides(self, unit: MountUnit, target: str, mount: Mount, lines: list[fstab.Entry]) -> bool:
+        """Tell whether a unit, or drop-ins over what systemd makes of fstab, mount this superblock.
+
+        A bind mount's unit mounts none. Raises Unobservable for one that is about another device.
+        """
+        if not unit.is_unit:
+            return len(lines) == 1 and self._names(lines[0], mount)
+        if unit.fstype == "none" or {"bind", "rbind"} & set(unit.options):
+            return False
+        if unit.what and not self._is_device(unit.what, unit.fstype or "auto", mount):
+            what = without_login(unit.what)
+            raise Unobservable(f"{unit.source} mounts {what} at {target}, not {mount.source}")
+        return True
+
+    def _names(self, entry: fstab.Entry, mount: Mount) -> bool:
+        """Tell whether an fstab line is about the device that is mounted."""
+        return self._is_device(entry.spec, entry.fstype, mount)
+
+    def _is_device(self, spec: str, fstype: str, mount: Mount) -> bool:
+        if not (fstype in ("auto", mount.fstype) or {fstype, mount.fstype} <= set(EXT)):
+            return False
+        link = fstab.device_path(spec)
+        mounted = {self.blocks.name_of(mount.device)}
+        if mount.fstype == "btrfs":
+            # Any member names the whole.
+            mounted = set(map(self.blocks.name_of, self.filesystems.devices(mount, None)[0]))
+        if link not in self._resolved:
+            # Each line is held against each file system.
+            self._resolved[link] = self.host.resolve(link)
+        path = self._resolved[link]
+        return path.startswith("/dev/") and path[len("/dev/") :] in mounted
+
+    def _read_nodev(self) -> set[str]:
+        text = self.host.read("/proc/filesystems")
+        fields = (line.split() for line in text.splitlines())
+        return {words[1] for words in fields if len(words) == 2 and words[0] == "nodev"}
+
+    def _read_fstab(self) -> tuple[list[fstab.Entry], str | None]:
+        if not self.host.exists("/etc/fstab"):
+            return [], None
+        try:
+            return fstab.parse(self.host.read("/etc/fstab")), None
+        except (Unobservable, fstab.MalformedFstab) as error:
+            return [], str(error)
+
+    def _ways(self, superblock: Superblock) -> tuple[list[Persisted], str | None]:
+        """Return what `boot` does of a superblock that is mounted here, and why that is not known."""
+        try:
+            return [] if superblock.hidden_in else self.boot(superblock.mounts), None
+        except Unobservable as error:
+            return [], str(error)
+
+
+def _persisted(
+    superblock: Superblock,
+    ways: list[Persisted],
+    unseen: str | None,
+    ext: ext4.Superblock | None,
+    ext_reason: str | None,
+) -> dict[str, Observation]:
+    """Return what the ways of mounting a superblock make of each setting; `unseen` is why they are not known."""
+    mount = superblock.mounts[0]
+    if superblock.hidden_in is not None:
+        why = f"it is mounted only in the namespace of {superblock.hidden_in}"
+        return {name: unknown("/proc", why) for name in _PERSISTED}
+    if mount.fstype == "raw":
+        why = "no file system: it rests on how the database opens the device"
+        return {name: unknown(mount.target, why) for name in _PERSISTED}
+    if unseen is not None:
+        return {name: unknown("fstab, mount units", unseen) for name in _PERSISTED}
+    if not ways:
+        why = "no fstab line and no mount unit mounts this device there at the next boot"
+        return {name: Observation("unset", "/etc/fstab", why) for name in _PERSISTED}
+    seen = [_settings(mount.fstype, way, ext, ext_reason) for way in ways]
+    return {
+        "barrier": _agreed(ways, [found["barrier"] for found in seen]),
+        "data_mode": _agreed(ways, [found["data_mode"] for found in seen]),
+        # Of each mount its own.
+        "atime": seen[0]["atime"],
+    }
+
+
+def _of_line(line: fstab.Entry, flags: Rootflags | None) -> Persisted:
+    """Return what a line mounts. Raises Unobservable for one that readers of fstab read differently."""
+    why = fstab.ambiguity(line)
+    if why:
+        raise Unobservable(f"{_source(line)}: {why}")
+    if flags is None or not flags.options:
+        return Persisted("fstab", line.target, _source(line), line.options)
+    return Persisted(
+        "fstab", line.target, f"{_source(line)}, {flags.source}", (*flags.options, *line.options)
+    )
+
+
+def _source(line: fstab.Entry) -> str:
+    return f"/etc/fstab line {line.row + 1}"
+
+
+def _settings(
+    fstype: str, way: Persisted, ext: ext4.Superblock | None, ext_reason: str | None
+) -> dict[str, Observation]:
+    """Return what one way of mounting a file system makes of each setting."""
+    source, said = way.source, mount_settings.fold(way.options)
+    atime = Observation(said.get("atime", "relatime"), source)
+    if fstype == "xfs":
+        return {"barrier": _xfs_persisted(said, source), "data_mode": no_data_mode("XFS"), "atime": atime}
+    if fstype == "btrfs":
+        barrier = mount_settings.observed(said, "barrier", "on", source)
+        return {"barrier": barrier, "data_mode": no_data_mode("btrfs"), "atime": atime}
+    if ext is None:
+        why = ext_reason or f"there is no rule for {fstype}"
+        named = mount_settings.observed(said, "barrier", UNKNOWN, source)
+        said_barrier = named if "barrier" in said else unknown(source, why)
+        return {"barrier": said_barrier, "data_mode": unknown(source, why), "atime": atime}
+    words = ext4.persisted(ext, way.options)
+    return {
+        "barrier": mount_settings.observed(words, "barrier", "on", f"{source}, superblock defaults"),
+        "data_mode": Observation(words.get("data_mode", "none"), f"{source}, superblock defaults"),
+        "atime": atime,
+    }
+
+
+def _agreed(ways: list[Persisted], seen: list[Observation]) -> Observation:
+    """Return the one value that all ways of mounting a file system agree on, or that they do not."""
+    source = seen[0].source.replace(ways[0].source, ", ".join(way.source for way in ways), 1)
+    if len({found.value for found in seen}) > 1:
+        said = ", ".join(f"{found.value} by {way.source} at {way.target}" for way, found in zip(ways, seen))
+        return unknown(source, f"{said}: what mounts first decides; give all the same options")
+    return seen[0]._replace(source=source)
+
+
+def _stands_for_all(mount: Mount) -> tuple[bool, bool]:
+    """Sort first what a remount may go through: no read-only view of it, and all of it."""
+    return mount.read_only_by_itself, mount.root != "/"
+
+
+def _atime(options: tuple[str, ...]) -> str:
+    """The kernel prints no word for strictatime."""
+    return mount_settings.fold(options).get("atime", "strictatime")
+
+
+def _xfs_persisted(said: dict[str, str], source: str) -> Observation:
+    if "barrier" in said or "data_mode" in said:
+        why = "XFS refuses barrier and data= options since kernel 4.19: the next boot would fail"
+        return Observation("refused", source, why)
+    return Observation("on", source)

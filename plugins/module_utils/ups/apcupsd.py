@@ -1,0 +1,269 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What apcupsd on this host says: apcupsd.conf(5), its scripts, and its network information server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ..host.observation import Observation
+from ..host.observation import unknown as not_known
+from ..host.our_paths import HOOK
+from ..host.seam import Host, Unobservable
+from ..host.textfile import Malformed, split
+from . import nis
+from .budget import NOTIFY, Available, Term
+from .conditions import Condition, met, power_values, unknown, unmet
+from .device import Low, Ups, minutes, of_apcupsd
+from .snapshot import Sight, hook
+
+CONF = "/etc/apcupsd/apcupsd.conf"
+#: Debian starts nothing before this says so.
+_DEFAULT_FILE = "/etc/default/apcupsd"
+#: Events after which the guard must look: apccontrol(8) runs a script of that name first. `powerout` comes at
+#: once, `onbattery` after ONBATTERYDELAY.
+EVENTS = (
+    "powerout",
+    "onbattery",
+    "failing",
+    "timeout",
+    "loadlimit",
+    "runlimit",
+    "commfailure",
+    "battdetach",
+    "changeme",
+)
+_DEFAULTS = {
+    "SCRIPTDIR": "/etc/apcupsd",
+    "PWRFAILDIR": "/etc/apcupsd",
+    "POLLTIME": "60",
+    "ONBATTERYDELAY": "6",
+    "BATTERYLEVEL": "5",
+    "MINUTES": "3",
+    "TIMEOUT": "0",
+    "KILLDELAY": "0",
+    "NISPORT": str(nis.PORT),
+}
+_TIMES = ("POLLTIME", "ONBATTERYDELAY", "TIMEOUT", "KILLDELAY")
+_SECONDARY = "net"
+_SETTING = re.compile(r"[ \t]*([A-Za-z]+)[ \t]*(.*?)\s*", re.S)
+_CONFIGURED = re.compile(r"^[ \t]*ISCONFIGURED=[\"']?(\w*)", re.M)
+_ENDS_THERE = re.compile(r"\b99\b")
+_ANYWHERE = ("", "0.0.0.0", "::")
+_SETTINGS = (
+    "shutdown_command",
+    "powerdown_flag",
+    "notify_command",
+    "notify_flags",
+    "final_delay",
+    "host_sync",
+)
+
+
+def see(host: Host) -> Sight:
+    """Return what is seen of apcupsd. Never raises: what cannot be read is unknown."""
+    try:
+        said = parse(host.read(CONF))
+    except (Unobservable, Malformed) as error:
+        return _unread(host, str(error))
+    said = {**_DEFAULTS, **said}
+    ups = _ups(host, said)
+    deaf = _deaf(host, said["SCRIPTDIR"])
+    control = f"{said['SCRIPTDIR']}/apccontrol"
+    settings = {
+        "shutdown_command": Observation(control, CONF),
+        "powerdown_flag": Observation(f"{said['PWRFAILDIR']}/powerfail", CONF),
+        "notify_command": Observation(HOOK if not deaf else "", said["SCRIPTDIR"]),
+        "notify_flags": Observation(
+            f"without {HOOK}: {' '.join(deaf)}" if deaf else "exec", said["SCRIPTDIR"]
+        ),
+        "final_delay": Observation("", "apcupsd has none"),
+        "host_sync": Observation("", "apcupsd has none"),
+        **{name.lower(): Observation(said[name], CONF) for name in ("BATTERYLEVEL", "MINUTES", *_TIMES)},
+    }
+    return Sight(
+        mode="",
+        upses=(ups,),
+        supplies=1,
+        timing={name.lower(): _number(said[name]) for name in _TIMES},
+        settings=settings,
+        conditions=(
+            _configured(host),
+            _power_values(said, ups),
+            _shutdown_command(host, said["SCRIPTDIR"]),
+            _powerdown(host, said),
+            _notify(deaf, said["SCRIPTDIR"]),
+        ),
+        detection=(
+            Term("poll", _number(said["POLLTIME"]), "POLLTIME"),
+            Term("notify", NOTIFY, "until the monitor's script runs"),
+        ),
+        shutdown=(Term("poll", _number(said["POLLTIME"]), "POLLTIME"),),
+        cut=_cut(said),
+    )
+
+
+def parse(text: str, file: str = CONF) -> dict[str, str]:
+    """Return {KEYWORD: value}; the last line of a keyword counts, and `#` starts a comment line.
+
+    Raises Malformed for what is no text.
+    """
+    found = {}
+    for raw in split(text, file):
+        seen = _SETTING.fullmatch(raw)
+        if seen:
+            found[seen[1].upper()] = seen[2]
+    return found
+
+
+def _ups(host: Host, said: Mapping[str, str]) -> Ups:
+    """Return what the UPS says through apcupsd. The DRIVER that counts is that of the host with the cable."""
+    kind = "secondary" if said.get("UPSTYPE", "").lower() == _SECONDARY else "primary"
+    port = _number(said["NISPORT"])
+    address = said.get("NISIP", "")
+    where = "localhost" if address in _ANYWHERE else address
+    name = said.get("UPSNAME") or "ups"
+    nothing = Ups(name, f"{name}@{where}", "unknown", 1, kind)
+    if said.get("NETSERVER", "on").lower() == "off" or not port:
+        return nothing._replace(reason=f"{CONF}: NETSERVER is off, or NISPORT no port: nobody can be asked")
+    try:
+        told = nis.ask(host, where, int(port))
+    except Unobservable as error:
+        return nothing._replace(reason=str(error))
+    driver = told.get("DRIVER", "") if kind == "primary" else _driver_of_primary(host, said.get("DEVICE", ""))
+    return of_apcupsd(told.get("UPSNAME") or name, f"{name}@{where}", kind, told, driver, low(said, told))
+
+
+def _driver_of_primary(host: Host, device: str) -> str:
+    address, _colon, port = device.partition(":")
+    number = _number(port or str(nis.PORT))
+    try:
+        return nis.ask(host, address, int(number)).get("DRIVER", "") if address and number else ""
+    except Unobservable:
+        return ""
+
+
+def low(said: Mapping[str, str], told: Mapping[str, str]) -> Low:
+    """Return what the battery still gives when apcupsd begins the shutdown.
+
+    Of BATTERYLEVEL, MINUTES and TIMEOUT the first that is reached begins it, so MINUTES is the least there
+    is, as long as the UPS tells its TIMELEFT; one that has less by now begins it at once, with that.
+    """
+    left, least = minutes(told.get("TIMELEFT")), _number(said["MINUTES"])
+    if left is None:
+        return Low(None, "the UPS tells no TIMELEFT, so MINUTES is never reached")
+    if least and left < least * 60:
+        return Low(left, "TIMELEFT now, already less than MINUTES")
+    if least:
+        return Low(least * 60, "MINUTES of runtime left begin the shutdown")
+    after = _number(said["TIMEOUT"])
+    if after:
+        return Low(max(0.0, left - after), "TIMELEFT now, less the TIMEOUT on battery")
+    return Low(None, "neither MINUTES nor TIMEOUT begins the shutdown with runtime left")
+
+
+def _configured(host: Host) -> Condition:
+    name = "mode_set"
+    if not host.exists(_DEFAULT_FILE):
+        return met(name, CONF, "apcupsd has no mode")
+    try:
+        found = _CONFIGURED.findall(host.read(_DEFAULT_FILE))
+    except Unobservable as error:
+        return unknown(name, _DEFAULT_FILE, str(error), "make it readable")
+    if not found or found[-1] == "yes":
+        return met(name, _DEFAULT_FILE, f"ISCONFIGURED is {found[-1] if found else 'not asked for'}")
+    seen = f"ISCONFIGURED is {found[-1] or 'empty'}"
+    return unmet(
+        name, _DEFAULT_FILE, seen, "apcupsd is not started", f"write ISCONFIGURED=yes into {_DEFAULT_FILE}"
+    )
+
+
+def _power_values(said: Mapping[str, str], ups: Ups) -> Condition:
+    if not said.get("UPSTYPE"):
+        why = "apcupsd does not know its UPS"
+        return unmet("power_values", CONF, "UPSTYPE is not set", why, f"set UPSTYPE and UPSCABLE in {CONF}")
+    return power_values((ups,), 1, "apcupsd's one UPS: what is needed")
+
+
+def _shutdown_command(host: Host, scripts: str) -> Condition:
+    name, control, own = "shutdown_command", f"{scripts}/apccontrol", f"{scripts}/doshutdown"
+    why = "apcupsd does not shut this host down when the battery is low"
+    try:
+        text = host.read(control)
+        runs = host.mode(control) & 0o111
+        script = host.read(own) if host.exists(own) else ""
+    except Unobservable as error:
+        return unknown(name, control, str(error), "restore apccontrol from apcupsd's package")
+    if not runs or not re.search(r"^[ \t]*doshutdown\)", text, re.M) or "SHUTDOWN" not in text:
+        seen = f"{control} may not be executed, or does nothing at doshutdown"
+        return unmet(name, control, seen, why, "restore apccontrol from apcupsd's package")
+    if _ENDS_THERE.search(script):
+        remedy = "have it end with 0, so that apccontrol shuts down"
+        return unknown(name, own, f"{own} may end with 99: apccontrol then shuts nothing down", remedy)
+    return met(name, control, f"{control} shuts down at doshutdown")
+
+
+def _powerdown(host: Host, said: Mapping[str, str]) -> Condition:
+    name = "powerdown_flag"
+    if said.get("UPSTYPE", "").lower() == _SECONDARY:
+        return met(name, CONF, "this host is a secondary: its primary switches the UPS off")
+    try:
+        program = hook(host, "apcupsd")
+    except Unobservable as error:
+        return unknown(name, "host", str(error), "have the hook readable")
+    if not program:
+        why = "the UPS stays on until its battery is empty, and nothing comes back if the power returns meanwhile"
+        seen = "nothing of apcupsd's that may be executed is in systemd's system-shutdown"
+        remedy = "put a hook there that runs apccontrol killpower where PWRFAILDIR/powerfail is"
+        return unmet(name, "host", seen, why, remedy)
+    return met(name, CONF, f"{said['PWRFAILDIR']}/powerfail, obeyed by {program}")
+
+
+def _deaf(host: Host, scripts: str) -> list[str]:
+    """Return the events whose script does not wake the guard."""
+    return [event for event in EVENTS if not _calls(host, f"{scripts}/{event}")]
+
+
+def _calls(host: Host, script: str) -> bool:
+    try:
+        return bool(host.mode(script) & 0o111) and HOOK in host.read(script) and bool(host.mode(HOOK) & 0o111)
+    except Unobservable:
+        return False
+
+
+def _notify(deaf: list[str], scripts: str) -> Condition:
+    name = "notify_reaches_guard"
+    if deaf:
+        why = "the guard learns late that the power failed: barriers stay off meanwhile"
+        seen = f"no script that runs {HOOK} for {' '.join(deaf)}"
+        return unmet(name, scripts, seen, why, "have role power put its scripts there")
+    return met(name, scripts, f"{HOOK} is run for {' '.join(EVENTS)}")
+
+
+def _cut(said: Mapping[str, str]) -> Available | None:
+    """Return when apcupsd itself has the UPS switch off, whatever still runs."""
+    after = _number(said["KILLDELAY"])
+    if after is None:
+        return Available(None, f"{CONF}: KILLDELAY is no number")
+    return Available(after, "KILLDELAY: the UPS is switched off then") if after else None
+
+
+def _number(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"[0-9]{1,9}", text) else None
+
+
+def _unread(host: Host, reason: str) -> Sight:
+    names = ("power_values", "shutdown_command", "powerdown_flag", "notify_reaches_guard")
+    nothing = Term("monitor", None, reason)
+    return Sight(
+        mode="",
+        upses=(),
+        supplies=None,
+        timing={name.lower(): None for name in _TIMES},
+        settings={name: not_known(CONF, reason) for name in _SETTINGS},
+        conditions=(_configured(host), *(unknown(name, CONF, reason, "mend the file") for name in names)),
+        detection=(nothing,),
+        shutdown=(nothing,),
+    )

@@ -1,0 +1,215 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The power of one host: what its UPS's monitor says, judged condition by condition.
+
+Used by the facts, and every few seconds by the guard: one command, a few files, one conversation with each
+upsd or apcupsd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ..engines import start_files
+from ..host.observation import UNKNOWN, Observation
+from ..host.processes import Process
+from ..host.seam import Host, Unobservable
+from . import apcupsd, budget, conditions, nut, services
+from .budget import CLEAN_STOP, DURABILITY, MARGIN, Available, Budget, Term
+from .conditions import Condition
+from .device import Ups
+from .guard import state
+from .services import APCUPSD, NUT, Service
+from .snapshot import Sight
+
+#: Conditions of these hold or not by what is needed, which a licence tells in its own seconds.
+_BUDGETS = (DURABILITY, CLEAN_STOP)
+
+
+class Power(NamedTuple):
+    """What is known of this host's power. `monitor` is nut, apcupsd, none or unknown, `reason` says why;
+    `pid` is the main process of its `unit`, 0 where there is none. `budgets` by name; `conditions` in the
+    order of conditions.NAMES, one each."""
+
+    monitor: str
+    reason: str
+    unit: str
+    pid: int
+    mode: str
+    upses: tuple[Ups, ...]
+    timing: dict[str, float | None]
+    budgets: dict[str, Budget]
+    conditions: tuple[Condition, ...]
+    settings: dict[str, Observation]
+    evidence: dict[str, Observation]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the facts of it, but for the guard's."""
+        return {
+            "monitor": self.monitor,
+            "unit": self.unit,
+            "mode": self.mode,
+            "upses": [ups.as_dict() for ups in self.upses],
+            "timing": {name: budget.written(seconds) for name, seconds in self.timing.items()},
+            "budget": {name: each.as_dict() for name, each in self.budgets.items()},
+            "conditions": [condition.as_dict() for condition in self.conditions],
+            "settings": {name: seen.as_dict() for name, seen in self.settings.items()},
+            "evidence": {name: seen.as_dict() for name, seen in self.evidence.items()},
+        }
+
+
+def collect(
+    host: Host, now: str, stop_timeouts: Iterable[Mapping[str, Any]] = (), margin: float = MARGIN
+) -> dict[str, Any]:
+    """Return `durable_power`; `now` is the host's UTC time in ISO 8601, the rest as for `look`.
+
+    Raises Unobservable where the kernel's own files are not there, and ValueError for malformed
+    `stop_timeouts`.
+    """
+    power = look(host, stop_timeouts, margin)
+    power = power._replace(conditions=tuple(_as_it_runs(host, power, each) for each in power.conditions))
+    return {
+        "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
+        "time": now,
+        "kernel": host.read("/proc/sys/kernel/osrelease").strip(),
+        **power.as_dict(),
+        "guard": state.read(host),
+    }
+
+
+def look(host: Host, stop_timeouts: Iterable[Mapping[str, Any]] = (), margin: float = MARGIN) -> Power:
+    """Return what is known of this host's power. What cannot be read is unknown, with the reason.
+
+    `stop_timeouts`: [{engine, unit, seconds}] of what is to be stopped, as budget.of_stops has it. `margin`:
+    seconds for what cannot be foreseen. Raises ValueError for malformed ones.
+    """
+    stops = budget.of_stops(stop_timeouts)
+    service = services.look(host)
+    if service.monitor == NUT:
+        sight = nut.see(host)
+    elif service.monitor == APCUPSD:
+        sight = apcupsd.see(host)
+    else:
+        return _of_nobody(service)
+    budgets = _budgets(sight, stops, margin)
+    found = (
+        service.active,
+        service.enabled,
+        *sight.conditions,
+        conditions.driver_real(sight.upses),
+        conditions.status_online(sight.upses, sight.supplies),
+        *(budgets[name].condition() for name in _BUDGETS),
+    )
+    return Power(
+        monitor=service.monitor,
+        reason=service.reason,
+        unit=service.unit,
+        pid=service.pid,
+        mode=sight.mode,
+        upses=sight.upses,
+        timing=sight.timing,
+        budgets=budgets,
+        conditions=_in_order(found),
+        settings=sight.settings,
+        evidence={
+            "monitor": Observation(service.monitor, f"systemctl show {service.unit}"),
+            **_of_upses(sight),
+        },
+    )
+
+
+def live(power: Power, needed: Mapping[str, Any], test_ups: bool = False) -> list[Condition]:
+    """Return the conditions to which the guard holds: all, with the budgets at seconds that it was given.
+
+    `needed`: {durability, clean_stop}, seconds; what is missing there is unknown. `test_ups`: whether a
+    driver that makes its UPS up counts.
+    """
+    return [_live(power, condition, needed, test_ups) for condition in power.conditions]
+
+
+def _live(power: Power, condition: Condition, needed: Mapping[str, Any], test_ups: bool) -> Condition:
+    name = condition.name[len("runtime_") :]
+    if name in power.budgets:
+        return power.budgets[name].held_against(budget.read(needed.get(name)))
+    if condition.name == "driver_real" and power.upses:
+        return conditions.driver_real(power.upses, test_ups)
+    return condition
+
+
+def _as_it_runs(host: Host, power: Power, condition: Condition) -> Condition:
+    """Return the condition on whom the monitor wakes as it holds for the process that runs.
+
+    upsmon reads its file once. Role power, which makes this condition true, restarts one that is older than that.
+    """
+    if condition.name != "notify_reaches_guard" or condition.state != conditions.MET:
+        return condition
+    if power.monitor != NUT or not power.pid:
+        return condition
+    path = condition.target
+    process = Process(power.pid, 0, "", "", None, None, None)
+    try:
+        if start_files.is_from_before(host, path, start_files.start_of(host, process)):
+            return condition
+    except Unobservable as error:
+        return conditions.unknown(condition.name, path, str(error), f"restart {power.unit}")
+    seen = f"{power.unit} began before {path} was changed"
+    why = "it may run with another configuration"
+    return conditions.unmet(condition.name, path, seen, why, "run harden_db again: it restarts the monitor")
+
+
+def _budgets(sight: Sight, stops: Iterable[Term], margin: float) -> dict[str, Budget]:
+    spare = Term("margin", margin, "for the last flush, and what cannot be foreseen")
+    now, low = budget.battery_now(sight.upses), budget.battery_low(sight.upses)
+    return {
+        DURABILITY: Budget(DURABILITY, (*sight.detection, spare), now),
+        CLEAN_STOP: Budget(CLEAN_STOP, (*sight.shutdown, *stops, spare), _sooner(low, sight.cut)),
+    }
+
+
+def _sooner(low: Available, cut: Available | None) -> Available:
+    """Return the shorter of two, an unknown one before all others."""
+    both = [low] if cut is None else [low, cut]
+    return min(both, key=lambda each: -1.0 if each.seconds is None else each.seconds)
+
+
+def _of_upses(sight: Sight) -> dict[str, Observation]:
+    found = dict(sight.evidence)
+    for ups in sight.upses:
+        words = " ".join(ups.status) or UNKNOWN
+        found[f"{ups.system} status"] = Observation(words, ups.system, ups.reason)
+        low = UNKNOWN if ups.runtime_low is None else f"{ups.runtime_low:g}"
+        found[f"{ups.system} runtime_low"] = Observation(low, ups.system, ups.low_reason)
+    return found
+
+
+def _of_nobody(service: Service) -> Power:
+    done = ("monitor_active", "monitor_enabled")
+    others = [name for name in conditions.NAMES if name not in done]
+    reason = service.reason
+    nothing = Term("monitor", None, reason)
+    return Power(
+        monitor=service.monitor,
+        reason=reason,
+        unit="",
+        pid=0,
+        mode="",
+        upses=(),
+        timing={},
+        budgets={name: Budget(name, (nothing,), Available(None, reason)) for name in _BUDGETS},
+        conditions=_in_order(
+            (
+                service.active,
+                service.enabled,
+                *(services.of_nobody(name, service.monitor, reason) for name in others),
+            )
+        ),
+        settings={},
+        evidence={"monitor": Observation(service.monitor, "systemctl show", reason)},
+    )
+
+
+def _in_order(found: Iterable[Condition]) -> tuple[Condition, ...]:
+    by_name = {condition.name: condition for condition in found}
+    return tuple(by_name[name] for name in conditions.NAMES)

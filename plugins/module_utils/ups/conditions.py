@@ -1,0 +1,128 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What makes a UPS properly configured, one condition each: met, unmet or unknown, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..host.observation import UNKNOWN
+from .device import BAD, GOOD, YES, Ups
+
+MET, UNMET = "met", "unmet"
+#: All there are, in the order in which they are told.
+NAMES = (
+    "monitor_active",
+    "monitor_enabled",
+    "mode_set",
+    "power_values",
+    "shutdown_command",
+    "powerdown_flag",
+    "notify_reaches_guard",
+    "driver_real",
+    "status_online",
+    "runtime_durability",
+    "runtime_clean_stop",
+)
+_ONLINE = "the power may be gone before what was committed is on disk"
+_WORTHLESS = "a driver that makes its UPS up tells nothing of the power"
+
+
+class Condition(NamedTuple):
+    """One condition. `target` is what it is about: host, or a file or unit. `state` is met, unmet or
+    unknown; `evidence` is what was seen; `why` and `remedy` are empty where it is met."""
+
+    name: str
+    target: str
+    state: str
+    evidence: str
+    why: str
+    remedy: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as the facts have it."""
+        return self._asdict()
+
+
+def met(name: str, target: str, evidence: str) -> Condition:
+    """Return a condition that holds."""
+    return Condition(name, target, MET, evidence, "", "")
+
+
+def unmet(name: str, target: str, evidence: str, why: str, remedy: str) -> Condition:
+    """Return a condition that does not hold."""
+    return Condition(name, target, UNMET, evidence, why, remedy)
+
+
+def unknown(name: str, target: str, evidence: str, remedy: str) -> Condition:
+    """Return a condition that cannot be told: it never counts as met."""
+    return Condition(name, target, UNKNOWN, evidence, "what cannot be read is never taken for safe", remedy)
+
+
+def power_values(upses: Sequence[Ups], supplies: int | None, source: str) -> Condition:
+    """Tell whether the UPSes that the monitor counts are as many as this host needs."""
+    name, total = "power_values", sum(ups.power_value for ups in upses)
+    if supplies is None:
+        return unknown(name, "host", f"{source}: not a number", "write a plain number there")
+    seen = f"power values add up to {total}, {source} is {supplies}"
+    if supplies < 1:
+        return unmet(
+            name, "host", seen, "the monitor never shuts this host down", "set MINSUPPLIES to 1 or more"
+        )
+    if total < supplies:
+        why = "the monitor has no UPS, or too few, that feed this host"
+        return unmet(name, "host", seen, why, "add a MONITOR line with a power value for each UPS that does")
+    return met(name, "host", seen)
+
+
+def status_online(upses: Sequence[Ups], supplies: int | None) -> Condition:
+    """Tell whether enough of the UPSes that feed this host are on line, with nothing against it.
+
+    Where `supplies` is no number that they can reach, that is all of them: power_values says so.
+    """
+    name, total = "status_online", sum(ups.power_value for ups in upses)
+    enough = supplies if supplies is not None and 1 <= supplies <= total else total
+    fine, unsure = 0, 0
+    said = []
+    for ups in (ups for ups in upses if ups.power_value):
+        state, why = _of_status(ups)
+        fine += ups.power_value if state == MET else 0
+        unsure += ups.power_value if state == UNKNOWN else 0
+        said.append(f"{ups.system}: {why}")
+    evidence = "; ".join(said) or "no UPS feeds this host"
+    if fine >= enough >= 1:
+        return met(name, "host", evidence)
+    if fine + unsure >= enough:
+        return unknown(name, "host", evidence, "look at the UPS's driver, upsd or apcupsd and their logs")
+    remedy = "bring the UPS on line, replace its battery, or wait until it is charged; see its own log"
+    return unmet(name, "host", evidence, _ONLINE, remedy)
+
+
+def driver_real(upses: Sequence[Ups], test_ups: bool = False) -> Condition:
+    """Tell whether real devices answer. With `test_ups` one that is made up counts as well."""
+    name = "driver_real"
+    counted = [ups for ups in upses if ups.power_value]
+    evidence = "; ".join(f"{ups.system}: {ups.driver}" for ups in counted) or "no UPS feeds this host"
+    unsure = [ups for ups in counted if ups.test == UNKNOWN]
+    if any(ups.test == YES for ups in counted) and not test_ups:
+        remedy = "configure the driver of the real UPS, or attest test_ups where nothing is at stake"
+        return unmet(name, "host", evidence, _WORTHLESS, remedy)
+    if unsure or not counted:
+        return unknown(name, "host", evidence, "have the UPS's own driver answer, with its driver.name")
+    return met(name, "host", evidence)
+
+
+def _of_status(ups: Ups) -> tuple[str, str]:
+    """Return met, unmet or unknown for one UPS, and its words."""
+    if ups.reason or not ups.status:
+        return UNKNOWN, ups.reason or "it tells no status"
+    words = " ".join(ups.status)
+    against = [word for word in ups.status if word in BAD]
+    if against or "OL" not in ups.status:
+        return UNMET, f"{words} ({' '.join(against) or 'no OL'})"
+    strange = [word for word in ups.status if word not in GOOD]
+    if strange:
+        return UNKNOWN, f"{words} ({' '.join(strange)}: not known here)"
+    return MET, words

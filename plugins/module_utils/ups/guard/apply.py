@@ -1,0 +1,242 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The power_guard layer: the service that takes barriers away while a UPS stands behind them."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from typing import Any, NamedTuple
+
+from ...enforce import ownership
+from ...enforce.change import Change, verify
+from ...host import our_paths, trusted_path
+from ...host.observation import UNKNOWN
+from ...host.seam import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
+from ...storage.blockstack import Blocks
+from ...storage.filesystems import FileSystems
+from . import lease as licence
+from . import mount_keeper, program, service, state, unit
+from .health import Clock
+from .installed import ABSENT, CURRENT, MODES, files, seen
+from .lease import Licence
+from .parallel import together
+
+#: A guard that runs, whatever it does with the barriers.
+_RUNS = (state.WAITING, state.LOOSE, state.TIGHT)
+#: Seconds for systemctl: a disk that hangs holds up the guard, its end, and what tightens after that.
+_STOP_TIMEOUT = 2 * CHANGE_TIMEOUT
+#: Directories that the monitor's user comes through.
+_WAY = (our_paths.LIBRARY, posixpath.dirname(our_paths.LICENCE))
+#: Files of the monitors that may name the hook, which then stays.
+_NAMING = (
+    "/etc/nut/upsmon.conf",
+    "/etc/ups/upsmon.conf",
+    *(f"/etc/apcupsd/{event}" for event in ("onbattery", "offbattery", "commfailure", "commok", "changeme")),
+)
+
+
+class Work(NamedTuple):
+    """What there is to do: the licence to write, and the files that differ, {path: content}."""
+
+    changes: tuple[Change, ...]
+    licence: Licence
+    files: dict[str, bytes]
+
+
+class Release(NamedTuple):
+    """What release takes away; `warnings` say what it leaves, and why."""
+
+    changes: tuple[Change, ...]
+    files: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def target_of(row: dict[str, Any]) -> str:
+    """Return a target, a mount point, of what the module, or a plan, says of it."""
+    return str(row["mount"])
+
+
+def plan(host: Host, targets: list[str], **terms: Any) -> Work:
+    """Return the work that makes the guard look after these mount points, and no others; reads only.
+
+    `terms`: expires, quiet, needed, test_ups and units, as a licence has them. Raises ChangeFailed, before
+    anything changes, for a mount that cannot be loosened, or terms that are none.
+    """
+    if not host.exists("/run/systemd/system"):
+        raise ChangeFailed("the guard is a service of systemd, which does not run here: leave barriers on")
+    _expect_roots(host)
+    before, reason = _licence(host)
+    wanted = _wanted(host, targets, terms, before)
+    content_of = files(wanted)
+    changed = {path: content for path, content in content_of.items() if _seen(host, path, content) != CURRENT}
+    changes = [
+        Change(path, posixpath.basename(path), "persisted", _seen(host, path, content_of[path]), CURRENT)
+        for path in changed
+        if path != our_paths.LICENCE
+    ]
+    changes += [Change(path, "mode", "persisted", "closed", "0755") for path in _closed(host)]
+    if our_paths.LICENCE in changed:
+        said = _words(before) if before else reason or ABSENT
+        changes.append(Change(our_paths.LICENCE, "licence", "persisted", said, _words(wanted)))
+    if not host.exists(unit.WANTED_BY):
+        changes.append(Change(our_paths.SERVICE, "enabled", "persisted", "no", "yes"))
+    now = state.read(host)
+    if now["state"] not in _RUNS:
+        changes.append(Change(our_paths.SERVICE, "state", "running", str(now["state"]), "running"))
+    return Work(tuple(changes), wanted, changed)
+
+
+def apply(host: Host, work: Work, targets: list[str]) -> None:
+    """Do the work, with barriers on meanwhile, and read it back. Raises ChangeFailed."""
+    _stop(host, ["stop"])
+    for directory in _WAY:
+        # Whatever umask this runs under.
+        host.change(["install", "-d", "-m", "0755", directory])
+    for path, content in work.files.items():
+        mode = MODES.get(path, 0o644)
+        host.write_file(path, content, mode)
+        if host.mode(path) != mode:
+            host.change(["chmod", f"{mode:04o}", path])  # One that was there has kept its own.
+    host.change(["systemctl", "daemon-reload"])
+    host.change(["systemctl", "--quiet", "enable", our_paths.SERVICE])
+    host.change(["systemctl", "start", our_paths.SERVICE], _STOP_TIMEOUT)
+    terms = {
+        name: value for name, value in work.licence._asdict().items() if name not in ("mounts", "issued")
+    }
+    left = plan(host, targets, **terms).changes
+    reason = state.read(host)["reason"]
+    verify(
+        change._replace(before=f"{change.before} ({reason})") if change.setting == "state" else change
+        for change in left
+    )
+
+
+def plan_release(host: Host, **_terms: Any) -> Release:
+    """Return what release takes away; reads only. Raises Unobservable and ChangeFailed."""
+    files = [path for path in (our_paths.LICENCE, our_paths.UNIT, our_paths.PROGRAM) if host.exists(path)]
+    warnings = []
+    if host.exists(our_paths.HOOK):
+        naming = [path for path in _NAMING if host.exists(path) and our_paths.HOOK in host.read(path)]
+        if naming:
+            warnings.append(
+                f"{our_paths.HOOK} stays: {', '.join(naming)} names it (role power takes that back)"
+            )
+        else:
+            files.append(our_paths.HOOK)
+    if host.exists(our_paths.RUNTIME):
+        files.append(our_paths.RUNTIME)
+    changes = [Change(path, posixpath.basename(path), "persisted", "present", ABSENT) for path in files]
+    kept = service.inherited(host, _nobody)
+    off = [(target, seen) for target, seen in _barriers(kept).items() if seen not in ("on", "absent")]
+    changes += [Change(target, "barrier", "running", seen, "on") for target, seen in off]
+    return Release(tuple(changes), tuple(files), tuple(warnings))
+
+
+def apply_release(host: Host, work: Release) -> None:
+    """Stop the guard, see that barriers are on and flushed, and only then take it away. Raises ChangeFailed."""
+    _stop(host, ["disable", "--now"])
+    for path in work.files:
+        if path == our_paths.RUNTIME:
+            host.change(["rm", "-rf", our_paths.RUNTIME])
+        elif host.exists(path):
+            host.remove_file(path)
+    for directory in _WAY:
+        if host.exists(directory):
+            host.change(["rmdir", "--ignore-fail-on-non-empty", directory])
+    if host.exists("/run/systemd/system"):
+        host.change(["systemctl", "daemon-reload"])
+    verify(plan_release(host).changes)
+
+
+def _expect_roots(host: Host) -> None:
+    """Raise ChangeFailed where others than root may change what systemd, or a monitor, then runs as root."""
+    try:
+        trusted_path.expect_program(host, program.interpreter())
+    except Unobservable as error:
+        raise ChangeFailed(
+            f"the guard's interpreter: {error}; set ansible_python_interpreter to one that root alone may change, as"
+            " /usr/bin/python3 is"
+        ) from error
+    for path in _WAY:
+        ownership.expect_roots(host, path)
+
+
+def _licence(host: Host) -> tuple[Licence | None, str]:
+    """Return the licence that is there, and why it is none."""
+    try:
+        return licence.read(host), ""
+    except Unobservable as error:
+        return None, str(error)
+
+
+def _wanted(host: Host, targets: list[str], terms: dict[str, Any], before: Licence | None) -> Licence:
+    if not targets:
+        raise ChangeFailed("targets: no mount point; state released takes the guard away")
+    systems = FileSystems(host, Blocks(host))
+    uuids = {target: mount_keeper.find(host, systems, target)[1].uuid for target in targets}
+    today = Clock().today()
+    said = {
+        "schema": licence.SCHEMA,
+        "mounts": [{"target": target, "uuid": uuid} for target, uuid in sorted(uuids.items())],
+        **terms,
+        "issued": today,
+        "units": sorted(set(terms["units"] or ())),
+    }
+    try:
+        wanted = licence.parse(json.dumps(said))
+    except (TypeError, ValueError) as error:
+        raise ChangeFailed(f"the terms of the licence: {error}") from error
+    if before is not None and before.over(today) is None:
+        # The same licence keeps its first day.
+        wanted = wanted._replace(issued=before.issued)
+    over = wanted.over(today)
+    if over:
+        raise ChangeFailed(f"expires: {over}; attest anew what it rests on")
+    return wanted
+
+
+def _seen(host: Host, path: str, content: bytes) -> str:
+    try:
+        return seen(host, path, content)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+
+
+def _closed(host: Host) -> list[str]:
+    """Return the directories that the monitor's user cannot come through."""
+    return [path for path in _WAY if host.exists(path) and host.mode(path) & 0o005 != 0o005]
+
+
+def _words(found: Licence) -> str:
+    mounts = ", ".join(f"{mount.target} ({mount.uuid})" for mount in found.mounts)
+    needed = ", ".join(f"{name} {seconds:g} s" for name, seconds in sorted(found.needed.items()))
+    return (
+        f"{mounts} from {found.issued} to {found.expires}; quiet {found.quiet} s; {needed};"
+        f" test driver {'counts' if found.test_ups else 'does not count'}; stops before"
+        f" {', '.join(found.units) or 'nothing'}"
+    )
+
+
+def _stop(host: Host, words: list[str]) -> None:
+    """Stop the guard, and see that nothing is left without barriers or without a flush.
+
+    Raises ChangeFailed: then everything is left in place, and the guard's own end tries again.
+    """
+    if host.exists(our_paths.UNIT) and host.exists("/run/systemd/system"):
+        host.change(["systemctl", "--quiet", *words, our_paths.SERVICE], _STOP_TIMEOUT)
+    kept = service.inherited(host, _nobody)
+    left = state.read(host)["state"] in (state.FAILED, UNKNOWN)
+    if left or any(seen not in ("on", "absent") for seen in _barriers(kept).values()):
+        failures = together(kept, lambda target: kept[target].tighten(), _STOP_TIMEOUT)
+        if failures:
+            raise ChangeFailed("; ".join(failures.values()))
+
+
+def _nobody(_line: str) -> None:
+    """The journal is the guard's: what went wrong here, the module says."""
+
+
+def _barriers(kept: dict[str, mount_keeper.Keeper]) -> dict[str, str]:
+    return {target: found.barrier() for target, found in kept.items()}

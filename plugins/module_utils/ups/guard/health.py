@@ -1,0 +1,115 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the guard looks at every few seconds, and what of it is not as it must be."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any, NamedTuple
+
+from ...host.our_paths import PROGRAM
+from ...host.seam import Host, Unobservable
+from ..collect import Power, live, look
+from ..conditions import MET
+from . import lease as licence
+from . import monitors, state
+from .lease import Licence
+
+#: Without these among what was asked, nothing was asked.
+_LEAST = ("monitor_active", "status_online")
+
+
+class Seen(NamedTuple):
+    """One look: when it began, the licence of that moment, what is wrong, and the monitor's processes,
+    None where they were not looked for. `replaced` says why the guard has to start anew, '' where it has not."""
+
+    began: float
+    licence: Licence | None
+    problems: tuple[str, ...]
+    processes: dict[int, int] | None
+    replaced: str = ""
+
+
+class Clock:
+    """The host's clocks. `steady` is never set; `asleep` grows while the host sleeps; `wall` is the time of day."""
+
+    def steady(self) -> float:
+        """Return the seconds of a clock that is never set, and stands while the host sleeps."""
+        return time.monotonic()
+
+    def awake(self) -> float:
+        """Return the seconds since the boot, those asleep too."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def wall(self) -> float:
+        """Return the seconds since 1970."""
+        return time.time()
+
+    def today(self) -> str:
+        """Return the date, ISO, UTC."""
+        return time.strftime("%Y-%m-%d", time.gmtime(self.wall()))
+
+    def now(self) -> str:
+        """Return date and time, ISO, UTC."""
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.wall()))
+
+
+class Eyes:
+    """Looks at licence, power and monitor. Slow: it is for a thread that nobody waits for."""
+
+    def __init__(self, host: Host, clock: Clock) -> None:
+        self.host = host
+        self.clock = clock
+        self._files = (sys.executable, PROGRAM)
+        self._before = [_mark(path) for path in self._files]
+
+    def see(self, is_watched: bool) -> Seen:
+        """Return what is seen now; whatever cannot be seen is a problem. Nothing here raises.
+
+        `is_watched`: the monitor's processes are known, and their end will be heard of.
+        """
+        began = self.clock.steady()
+        found: Licence | None = None
+        processes: dict[int, int] | None = None
+        problems: list[str] = []
+        try:
+            found = licence.read(self.host)
+            if found is None:
+                return Seen(began, None, ("there is no licence",), None, self._replaced())
+            over = found.over(self.clock.today())
+            problems += [over] if over else []
+            asked = state.uptime(self.host)
+            power = look(self.host)
+            problems += _unmet(power, found)
+            if not is_watched:
+                processes = monitors.find(self.host, power.pid, asked)
+            if processes == {}:
+                problems.append(f"no process of upsmon or apcupsd runs as {power.unit or 'a service'}")
+        except Unobservable as error:
+            problems.append(str(error))
+        except Exception as error:
+            # Whatever it is: who cannot look does not know that all is well.
+            problems.append(f"the look failed: {type(error).__name__}: {error}")
+        return Seen(began, found, tuple(problems), processes, self._replaced())
+
+    def _replaced(self) -> str:
+        """Return which file this program was started from that is another by now, or gone."""
+        pairs = zip(self._files, self._before)
+        return ", ".join(path for path, before in pairs if _mark(path) != before)
+
+
+def _unmet(power: Power, allowed: Licence) -> list[str]:
+    conditions = live(power, allowed.needed, allowed.test_ups)
+    missing = [f"{name}: was not asked" for name in _LEAST if name not in {c.name for c in conditions}]
+    return [*missing, *(f"{c.name}: {c.state}: {c.evidence}" for c in conditions if c.state != MET)]
+
+
+def _mark(path: str) -> Any:
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns

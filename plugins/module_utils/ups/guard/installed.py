@@ -1,0 +1,52 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of the guard, as this version writes them, and whether they are there."""
+
+from __future__ import annotations
+
+from ...host.observation import UNKNOWN
+from ...host.our_paths import HOOK, LICENCE, PROGRAM, UNIT
+from ...host.seam import Host, Unobservable
+from .. import hook
+from . import lease, program, unit
+from .lease import Licence
+
+CURRENT, ABSENT, DIFFERS = "current", "absent", "differs"
+#: Modes of files, where they are not 0644.
+MODES = {LICENCE: 0o600, HOOK: hook.MODE}
+
+
+def files(allowed: Licence) -> dict[str, bytes]:
+    """Return {path: content} of all that the guard of a licence needs, in the order in which it is written."""
+    return {
+        PROGRAM: program.build(),
+        HOOK: hook.TEXT.encode("ascii"),
+        UNIT: unit.render(allowed, program.interpreter()).encode("utf-8", "surrogateescape"),
+        LICENCE: allowed.render().encode("ascii"),
+    }
+
+
+def seen(host: Host, path: str, content: bytes) -> str:
+    """Return whether a file is current, differs or is absent. Raises Unobservable."""
+    if not host.exists(path):
+        return ABSENT
+    found = host.read(path).encode("utf-8", "surrogateescape")
+    return CURRENT if found == content and host.mode(path) == MODES.get(path, 0o644) else DIFFERS
+
+
+def read(host: Host) -> str:
+    """Return whether program, hook and unit of the licence's guard are there, and the unit enabled.
+
+    `current`, `differs` (an older version's too), `absent`, also without a licence, or `unknown`.
+    """
+    try:
+        allowed = lease.read(host)
+        if allowed is None:
+            return ABSENT
+        states = {seen(host, path, text) for path, text in files(allowed).items() if path != LICENCE}
+    except Unobservable:
+        return UNKNOWN
+    if states == {ABSENT}:
+        return ABSENT
+    return CURRENT if states == {CURRENT} and host.exists(unit.WANTED_BY) else DIFFERS

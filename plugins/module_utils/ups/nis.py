@@ -1,0 +1,55 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What apcupsd's network information server says: apcaccess(8), and the NIS chapter of apcupsd's manual.
+
+A record is two bytes of length, the greater first, and a text `NAME : value`; one of length 0 ends the
+answer.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..host.seam import Host, Unobservable
+
+PORT = 3551
+_QUESTION = b"\x00\x06status"
+_FIELD = re.compile(r"([A-Z0-9 ]{1,10}?) *:(.*)", re.S | re.ASCII)
+
+
+def ask(host: Host, address: str, port: int) -> dict[str, str]:
+    """Return {field: value} of apcupsd's status. Raises Unobservable."""
+    (said,) = host.ask(address, port, [_QUESTION], is_whole)
+    try:
+        return fields(said)
+    except ValueError as error:
+        raise Unobservable(f"apcupsd of {address}: {error}") from error
+
+
+def is_whole(said: bytearray) -> bool:
+    """Tell whether an answer is complete."""
+    place = 0
+    while len(said) >= place + 2:
+        length = said[place] * 256 + said[place + 1]
+        if length == 0:
+            return True
+        place += 2 + length
+    return False
+
+
+def fields(said: bytes) -> dict[str, str]:
+    """Return {field: value} of a complete answer. Raises ValueError with what was seen and wanted."""
+    found: dict[str, str] = {}
+    place = 0
+    while said[place : place + 2] != b"\0\0":
+        length = int.from_bytes(said[place : place + 2], "big")
+        text = said[place + 2 : place + 2 + length].decode("utf-8", "surrogateescape")
+        seen = _FIELD.fullmatch(text)
+        if not seen:
+            raise ValueError(f"seen {text[:60]!r}, wanted NAME : value")
+        if seen[1] in found:
+            raise ValueError(f"seen {seen[1]} twice, wanted each field once")
+        found[seen[1]] = seen[2].strip()
+        place += 2 + length
+    return found

@@ -1,0 +1,221 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What NUT on this host says: nut.conf, upsmon.conf, and the upsd of each UPS that upsmon watches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..host.observation import Observation
+from ..host.observation import unknown as not_known
+from ..host.our_paths import HOOK
+from ..host.seam import Host, Unobservable
+from ..host.textfile import Malformed
+from . import nut_mode, upsd, upsmon_conf
+from .budget import NOTIFY, Term
+from .conditions import Condition, met, power_values, unknown, unmet
+from .device import Ups, of_nut
+from .snapshot import Sight, hook, shutdown_command, shutdown_delay
+from .upsmon_conf import Directive, Monitor
+
+#: Where distributions keep NUT's configuration: Debian, then Red Hat and SUSE.
+DIRECTORIES = ("/etc/nut", "/etc/ups")
+#: Events after which the guard must look: all but those that say that things are well again.
+EVENTS = tuple(event for event in upsmon_conf.EVENTS if event not in ("ONLINE", "COMMOK"))
+#: upsmon.conf(5): what counts where a directive is not set, in seconds.
+_DEFAULTS = {"POLLFREQ": 5, "POLLFREQALERT": 5, "FINALDELAY": 5, "HOSTSYNC": 15, "DEADTIME": 15}
+_SETTINGS = {
+    "shutdown_command": "SHUTDOWNCMD",
+    "powerdown_flag": "POWERDOWNFLAG",
+    "notify_command": "NOTIFYCMD",
+    "final_delay": "FINALDELAY",
+    "host_sync": "HOSTSYNC",
+    "min_supplies": "MINSUPPLIES",
+}
+#: upsmon and upsd of one host come in one package.
+_OLD = re.compile(r"[01]\.|2\.[0-7]\.")
+_READ = "mend the file; docs/power.md says what is read"
+
+
+def see(host: Host) -> Sight:
+    """Return what is seen of NUT. Never raises: what cannot be read is unknown."""
+    directory = next((path for path in DIRECTORIES if host.exists(f"{path}/upsmon.conf")), DIRECTORIES[0])
+    path = f"{directory}/upsmon.conf"
+    mode, mode_set = _mode(host, f"{directory}/{nut_mode.FILE}")
+    try:
+        lines = upsmon_conf.parse(host.read(path), path)
+        watched = upsmon_conf.monitors(lines, path)
+    except (Unobservable, Malformed) as error:
+        return _unread(path, str(error), mode, mode_set)
+    upses = tuple(_ask(host, monitor) for monitor in watched)
+    timing = {name: _seconds(lines, name) for name in _DEFAULTS}
+    supplies, source = _supplies(lines, path)
+    settings = _settings(lines, path)
+    return Sight(
+        mode=mode,
+        upses=upses,
+        supplies=supplies,
+        timing={name.lower(): timing[name] for name in timing},
+        settings=settings,
+        conditions=(
+            mode_set,
+            power_values(upses, supplies, source),
+            shutdown_command(host, settings["shutdown_command"], path),
+            _powerdown_flag(host, settings["powerdown_flag"].value, watched, upses, path),
+            _notify(host, lines, settings, path),
+        ),
+        detection=_detection(timing, upses, path),
+        shutdown=_shutdown(timing, upses, settings["shutdown_command"].value, path),
+        evidence={"mode": Observation(mode, f"{directory}/{nut_mode.FILE}")},
+    )
+
+
+def _mode(host: Host, path: str) -> tuple[str, Condition]:
+    name, wanted = "mode_set", f"MODE={nut_mode.MODES[0]}, {nut_mode.MODES[1]} or {nut_mode.MODES[2]}"
+    try:
+        found = nut_mode.value(host.read(path), path)
+    except (Unobservable, Malformed) as error:
+        return "", unknown(name, path, str(error), f"write {wanted} there")
+    mode = (found.value if found else None) or ""
+    if mode in nut_mode.MODES:
+        return mode, met(name, path, f"MODE is {mode}")
+    why = "NUT starts nothing with it"
+    return mode, unmet(name, path, f"MODE is {mode or 'not set'}", why, f"write {wanted} into {path}")
+
+
+def _ask(host: Host, monitor: Monitor) -> Ups:
+    try:
+        asked = upsd.system(monitor.system)
+    except Unobservable as error:
+        answer, name = upsd.Answer(None, None, "", str(error)), monitor.system
+    else:
+        answer, name = upsd.ask(host, asked), asked.ups
+    system = monitor.system if "@" in monitor.system else f"{monitor.system}@localhost"
+    return of_nut(name, system, monitor.user, monitor.power_value, monitor.type, answer)
+
+
+def _seconds(lines: Sequence[Directive], name: str) -> float | None:
+    found = upsmon_conf.value(lines, name)
+    return _DEFAULTS[name] if found is None else upsmon_conf.number(found.value or "")
+
+
+def _supplies(lines: Sequence[Directive], path: str) -> tuple[int | None, str]:
+    found = upsmon_conf.value(lines, "MINSUPPLIES", path)
+    if found is None:
+        return 1, "MINSUPPLIES, by default,"
+    return upsmon_conf.number(found.value or ""), f"MINSUPPLIES ({path} line {found.line})"
+
+
+def _settings(lines: Sequence[Directive], path: str) -> dict[str, Observation]:
+    found = {}
+    for name, directive in _SETTINGS.items():
+        seen = upsmon_conf.value(lines, directive, path)
+        place = f"{path} line {seen.line}" if seen else f"{path}: {directive} is not set"
+        found[name] = Observation((seen.value if seen else None) or "", place)
+    deaf = _deaf(lines)
+    found["notify_flags"] = Observation(f"without EXEC: {' '.join(deaf)}" if deaf else "exec", path)
+    return found
+
+
+def _deaf(lines: Sequence[Directive]) -> list[str]:
+    """Return the events after which upsmon does not run its notify command."""
+    flags = {event: upsmon_conf.flags(lines, event) for event in EVENTS}
+    return [event for event, said in flags.items() if "EXEC" not in said or "IGNORE" in said]
+
+
+def _notify(host: Host, lines: Sequence[Directive], settings: dict[str, Observation], path: str) -> Condition:
+    name, command = "notify_reaches_guard", settings["notify_command"].value
+    why = "the guard learns late that the power failed: barriers stay off meanwhile"
+    remedy = f"have role power set NOTIFYCMD {HOOK} and EXEC for each event"
+    if command != HOOK:
+        return unmet(name, path, f"NOTIFYCMD is {command or 'not set'}", why, remedy)
+    deaf = _deaf(lines)
+    if deaf:
+        return unmet(name, path, f"no EXEC for {' '.join(deaf)}", why, remedy)
+    try:
+        runs = host.mode(HOOK) & 0o111
+    except Unobservable as error:
+        return unmet(name, HOOK, str(error), why, "run harden_db again: it writes the hook")
+    if not runs:
+        return unmet(
+            name, HOOK, f"{HOOK} may not be executed", why, "run harden_db again: it writes the hook"
+        )
+    return met(name, path, f"NOTIFYCMD is {command}, with EXEC for {' '.join(EVENTS)}")
+
+
+def _powerdown_flag(
+    host: Host, flag: str, watched: Sequence[Monitor], upses: Sequence[Ups], path: str
+) -> Condition:
+    name = "powerdown_flag"
+    counted = [(one, ups) for one, ups in zip(watched, upses) if one.power_value]
+    if counted and not any(one.type == "primary" for one, _ups in counted):
+        return met(name, path, "this host is a secondary: its primary switches the UPS off")
+    why = "the UPS stays on until its battery is empty, and nothing comes back if the power returns meanwhile"
+    if any(one.word.lower() == "primary" and _OLD.match(ups.version) for one, ups in counted):
+        seen = "MONITOR says primary, which NUT before 2.8 takes for a secondary"
+        return unmet(name, path, seen, why, f"in {path}: write master instead")
+    if not flag.startswith("/"):
+        seen = f"POWERDOWNFLAG is {flag or 'not set'}"
+        return unmet(name, path, seen, why, f"in {path}: POWERDOWNFLAG /etc/killpower")
+    try:
+        program = hook(host, "nut")
+    except Unobservable as error:
+        return unknown(name, "host", str(error), "have the hook readable")
+    if not program:
+        seen = (
+            f"POWERDOWNFLAG is {flag}; nothing of NUT's that may be executed is in systemd's system-shutdown"
+        )
+        return unmet(name, "host", seen, why, "install nut-server's nutshutdown, executable")
+    return met(name, path, f"POWERDOWNFLAG is {flag}, obeyed by {program}")
+
+
+def _detection(timing: dict[str, float | None], upses: Sequence[Ups], path: str) -> tuple[Term, ...]:
+    polls = [ups.poll for ups in upses if ups.power_value]
+    return (
+        Term("driver", max(polls, default=None), "the driver's pollinterval"),
+        Term("poll", timing["POLLFREQ"], f"POLLFREQ ({path} or default)"),
+        Term("silence", timing["DEADTIME"], f"DEADTIME ({path} or default), for a UPS that falls silent"),
+        Term("notify", NOTIFY, "until the monitor's command runs"),
+    )
+
+
+def _shutdown(
+    timing: dict[str, float | None], upses: Sequence[Ups], command: str, path: str
+) -> tuple[Term, ...]:
+    polls = [timing["POLLFREQ"], timing["POLLFREQALERT"]]
+    poll = None if None in polls else max(each for each in polls if each is not None)
+    return (
+        Term("driver", max((ups.poll for ups in upses if ups.power_value), default=None), "pollinterval"),
+        Term("poll", poll, f"POLLFREQ or POLLFREQALERT ({path} or default), the longer"),
+        _host_sync(timing["HOSTSYNC"], upses, path),
+        Term("final_delay", timing["FINALDELAY"], f"FINALDELAY ({path} or default)"),
+        shutdown_delay(command),
+    )
+
+
+def _host_sync(seconds: float | None, upses: Sequence[Ups], path: str) -> Term:
+    """Return how long hosts wait for each other: a primary for its secondaries, they for its word."""
+    counted = [ups for ups in upses if ups.power_value]
+    alone = all(ups.type == "primary" and ups.logins == 1 for ups in counted)
+    if counted and alone:
+        return Term("host_sync", 0, "upsd counts no other host at these UPSes")
+    known = all(ups.logins is not None for ups in counted)
+    source = "hosts wait for each other" if known else "upsd does not tell whether other hosts are there"
+    return Term("host_sync", seconds, f"HOSTSYNC ({path} or default): {source}")
+
+
+def _unread(path: str, reason: str, mode: str, mode_set: Condition) -> Sight:
+    names = ("power_values", "shutdown_command", "powerdown_flag", "notify_reaches_guard")
+    nothing = Term("monitor", None, reason)
+    return Sight(
+        mode=mode,
+        upses=(),
+        supplies=None,
+        timing={name.lower(): None for name in _DEFAULTS},
+        settings={name: not_known(path, reason) for name in (*_SETTINGS, "notify_flags")},
+        conditions=(mode_set, *(unknown(name, path, reason, _READ) for name in names)),
+        detection=(nothing,),
+        shutdown=(nothing,),
+    )

@@ -1,0 +1,104 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which service watches the UPS of this host, by systemd's word."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..host import units
+from ..host.observation import UNKNOWN
+from ..host.seam import Host
+from ..host.units import Unit
+from .conditions import Condition, met, unknown, unmet
+
+NUT, APCUPSD, NONE = "nut", "apcupsd", "none"
+#: By monitor: the names that its service has, the usual one first.
+_UNITS = {NUT: ("nut-monitor.service", "nut-client.service", "upsmon.service"), APCUPSD: ("apcupsd.service",)}
+#: NUT 2.8 may have its services started by this one.
+_TARGET = "nut.target"
+_INSTALL = "install and configure NUT (nut-client, nut-server) or apcupsd"
+
+
+class Service(NamedTuple):
+    """The service. `monitor` is nut, apcupsd, none or unknown, `reason` says why. `pid` is that of its
+    main process, 0 where there is none; `active` and `enabled` are its conditions."""
+
+    monitor: str
+    reason: str
+    unit: str
+    pid: int
+    active: Condition
+    enabled: Condition
+
+
+def look(host: Host) -> Service:
+    """Return the service that watches the UPS: what runs, else what would be started. One command."""
+    names = [name for of_one in _UNITS.values() for name in of_one]
+    shown, why = units.show(host, [*names, _TARGET])
+    if why:
+        return _undecided(UNKNOWN, why)
+    found = {monitor: _first(shown, of_one) for monitor, of_one in _UNITS.items()}
+    there = {monitor: unit for monitor, unit in found.items() if unit}
+    for has in (_runs, _starts, bool):
+        chosen = [monitor for monitor, unit in there.items() if has(unit)]
+        if len(chosen) > 1:
+            return _undecided(UNKNOWN, f"{' and '.join(there[one].name for one in chosen)} are both there")
+        if chosen:
+            return _service(chosen[0], there[chosen[0]], shown.get(_TARGET))
+    return _undecided(NONE, "no service of NUT's upsmon or of apcupsd is installed")
+
+
+def _first(shown: dict[str, Unit], names: tuple[str, ...]) -> Unit | None:
+    loaded = [shown[name] for name in names if name in shown and shown[name].load not in ("", "not-found")]
+    # One that was masked, or of which only the name is left, stands behind one that runs.
+    return next((unit for unit in loaded if _runs(unit)), loaded[0] if loaded else None)
+
+
+def _runs(unit: Unit) -> bool:
+    return unit.active not in ("inactive", "failed", "")
+
+
+def _starts(unit: Unit) -> bool:
+    return unit.enabled.startswith("enabled")
+
+
+def _service(monitor: str, unit: Unit, target: Unit | None) -> Service:
+    return Service(monitor, "", unit.name, unit.main, _active(unit), _enabled(unit, target))
+
+
+def _active(unit: Unit) -> Condition:
+    name, seen = "monitor_active", f"{unit.name} is {unit.active or UNKNOWN}"
+    if unit.active == "active":
+        return met(name, unit.name, seen)
+    remedy = f"systemctl start {unit.name}, and read its journal"
+    if unit.active in ("inactive", "failed"):
+        return unmet(name, unit.name, seen, "nobody watches the UPS", remedy)
+    return unknown(name, unit.name, seen, remedy)
+
+
+def _enabled(unit: Unit, target: Unit | None) -> Condition:
+    name, seen = "monitor_enabled", f"{unit.name} is {unit.enabled or UNKNOWN}"
+    why = "after the next boot nobody watches the UPS"
+    if unit.enabled != "enabled":
+        remedy = f"systemctl enable {unit.name}"
+        if unit.enabled in ("disabled", "masked", "masked-runtime", "enabled-runtime"):
+            return unmet(name, unit.name, seen, why, remedy)
+        return unknown(name, unit.name, seen, remedy)
+    if target is not None and target.load == "loaded" and target.enabled != "enabled":
+        seen += f", and {target.name}, which may start it, is {target.enabled or UNKNOWN}"
+        return unmet(name, unit.name, seen, why, f"systemctl enable {target.name}")
+    return met(name, unit.name, seen)
+
+
+def _undecided(monitor: str, reason: str) -> Service:
+    active, enabled = (of_nobody(name, monitor, reason) for name in ("monitor_active", "monitor_enabled"))
+    return Service(monitor, reason, "", 0, active, enabled)
+
+
+def of_nobody(name: str, monitor: str, reason: str) -> Condition:
+    """Return a condition where no monitor could be asked."""
+    if monitor == NONE:
+        return unmet(name, "host", reason, "nobody watches a UPS", _INSTALL)
+    return unknown(name, "host", reason, "have one monitor alone, that systemd can tell of")

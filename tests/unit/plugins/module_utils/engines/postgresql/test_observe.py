@@ -1,0 +1,415 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a PostgreSQL cluster says of itself and of its next start."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import (
+    server as postgresql_server,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import owed_path
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
+
+from ...fake_postgresql import AUTO, BIN, CONF, DATA, ETC, PID_FILE, REFUSED, UNIT, FakePostgresql
+from ...fake_proc import OTHER, RDWR, FakeProcess
+
+FIXTURES = Path(__file__).resolve().parents[5] / "fixtures"
+SHOW = ("systemctl", "show", "--property=Environment,EnvironmentFiles,ExecStart", "--")
+
+
+def told(host: FakePostgresql) -> dict[str, Any]:
+    """Return the facts of the only cluster."""
+    engines = Engines(host, ("postgresql",))
+    (facts,) = engines.instances()
+    assert host.mutations == []
+    assert engines.failed == {}
+    assert "observation" not in facts["evidence"], facts["evidence"]
+    return facts
+
+
+def words(host: FakePostgresql, name: str = "fsync") -> tuple[str, str]:
+    """Return what a setting is, and what it will be."""
+    seen = told(host)["settings"][name]
+    return seen["running"], seen["persisted"]
+
+
+def asked(host: FakePostgresql) -> int:
+    """Return how often the server was asked."""
+    return len([argv for argv in host.asked if argv[0] == "runuser"])
+
+
+@pytest.mark.fact(35)
+def test_a_cluster_that_runs() -> None:
+    host = FakePostgresql()
+    host.write(f"{ETC}/conf.d/a.conf", "synchronous_commit = remote_apply\n")
+    facts = told(host)
+    assert facts["version"] == "15.18 (Debian 15.18-0+deb12u1)"
+    assert (facts["name"], facts["managed_by"], facts["pending_restart"]) == ("15/main", "systemd", [])
+    assert {name: (seen["running"], seen["persisted"]) for name, seen in facts["settings"].items()} == {
+        "fsync": ("on", "on"),
+        "full_page_writes": ("on", "on"),
+        "synchronous_commit": ("remote_apply", "remote_apply"),
+        "wal_sync_method": ("fdatasync", "fdatasync"),
+        "data_sync_retry": ("off", "off"),
+    }
+    seen = facts["settings"]["synchronous_commit"]
+    assert (seen["from"], seen["reason"]) == (f"{ETC}/conf.d/a.conf:1", None)
+    assert seen["source"] == f"pg_settings: configuration file {CONF}:7"
+    assert asked(host) == 1
+
+
+@pytest.mark.parametrize(
+    ("arrange", "held"),
+    [
+        (lambda host: host.files.update({AUTO: "fsync = off\n"}), "ALTER SYSTEM RESET fsync"),
+        (
+            lambda host: host.files.update({f"{ETC}/pg_ctl.conf": "pg_ctl_options = '-o -F'\n"}),
+            f"{ETC}/pg_ctl.conf",
+        ),
+        (lambda host: host.files.update({CONF: "fsync = off\n"}), None),
+    ],
+)
+def test_what_no_file_of_ours_beats_is_told_with_its_remedy(arrange: Any, held: str | None) -> None:
+    host = FakePostgresql()
+    arrange(host)
+    seen = told(host)["settings"]["fsync"]
+    assert seen["persisted"] == "off"
+    assert (held or "") in (seen["held"] or "")
+    assert bool(seen["held"]) == bool(held)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        (None, "unknown"),
+        ("# Comment\nauto\n", "unknown"),
+        ("# Comment\n\nmanual # ours\n", "no"),
+        ("disabled\n", "no"),
+        ("?\n", "unknown"),
+    ],
+)
+def test_whether_debian_starts_a_stopped_cluster_at_boot(text: str | None, word: str) -> None:
+    host = FakePostgresql()
+    host.stop_server()
+    host.units[UNIT].update(UnitFileState="disabled", ActiveState="inactive")
+    if text is not None:
+        host.files[f"{ETC}/start.conf"] = text
+    assert told(host)["starts_at_boot"] == word
+    host.units[UNIT]["UnitFileState"] = "enabled"
+    assert told(host)["starts_at_boot"] == "yes"
+
+
+def test_a_log_for_people_is_no_data() -> None:
+    host = FakePostgresql()
+    paths = ("/var/log/pg/a.log", f"{DATA}/log/b.csv", f"{DATA}/base/1")
+    host.start(replace(host.main, files=tuple((path, RDWR, 31) for path in paths)))
+    assert sum(row["count"] for row in told(host)["files"]) == 3
+    host.files[f"{DATA}/current_logfiles"] = "stderr /var/log/pg/a.log\ncsvlog log/b.csv\n"
+    assert [row["example"] for row in told(host)["files"]] == [f"{DATA}/base/1"]
+
+
+def test_running_and_persisted_are_two_things() -> None:
+    host = FakePostgresql()
+    host.files[CONF] += "fsync = off\n"
+    assert words(host) == ("on", "off")
+    host.load()
+    host.files[CONF] = host.files[CONF].replace("off", "on")
+    assert words(host) == ("off", "on")
+    host.files[AUTO] = "fsync = 'off'\n"
+    assert told(host)["settings"]["fsync"]["from"] == f"{AUTO}:1"
+
+
+@pytest.mark.fact(35)
+def test_what_waits_for_a_restart_is_named() -> None:
+    host = FakePostgresql()
+    host.write(CONF, "data_sync_retry = on\n")
+    assert told(host)["pending_restart"] == ["data_sync_retry"]
+    assert words(host, "data_sync_retry") == ("off", "on")
+
+
+def test_what_this_starts_command_line_has_fixed_waits_for_a_restart() -> None:
+    host = FakePostgresql("-F")
+    host.source = "command line"
+    assert words(host) == ("off", "on")
+    assert told(host)["pending_restart"] == ["fsync"]
+    # There the command line is what starts it again.
+    other = FakePostgresql("-F", config=f"{DATA}/postgresql.conf")
+    other.source = "command line"
+    assert told(other)["pending_restart"] == []
+
+
+@pytest.mark.fact(50)
+def test_the_answer_of_a_real_server() -> None:
+    host = FakePostgresql()
+    answer = json.loads((FIXTURES / "postgresql_15_answer.json").read_text())
+    host.files[f"{DATA}/postmaster.pid"] = (
+        (FIXTURES / "postmaster_pid_15.txt").read_text().replace("13515", "50")
+    )
+    host.files[f"{DATA}/postmaster.pid"] = (
+        host.files[f"{DATA}/postmaster.pid"].replace("6543", "5432").replace("/run/pg\n", "/run/postgresql\n")
+    )
+    host.says = {**answer, "config": CONF}
+    facts = told(host)
+    assert facts["pending_restart"] == ["data_sync_retry"]
+    assert {name: seen["running"] for name, seen in facts["settings"].items()} == {
+        "fsync": "on",
+        "full_page_writes": "off",
+        "synchronous_commit": "off",
+        "wal_sync_method": "fdatasync",
+        "data_sync_retry": "off",
+    }
+    # Others set work_mem alone, which is nobody's business here.
+    assert [(row["scope"], row["value"], row["remedy"]) for row in facts["overrides"]] == [
+        ("role a b", "off", 'ALTER ROLE "a b" RESET synchronous_commit'),
+        ("database template1", "off", 'ALTER DATABASE "template1" RESET synchronous_commit'),
+        (
+            "role a b in database postgres",
+            "off",
+            'ALTER ROLE "a b" IN DATABASE "postgres" RESET synchronous_commit',
+        ),
+    ]
+
+
+@pytest.mark.fact(50)
+@pytest.mark.parametrize("source", ["user", "database", "database user", "global"])
+def test_a_value_of_the_login_that_asks_is_not_the_servers(source: str) -> None:
+    host = FakePostgresql()
+    host.source = source
+    assert words(host, "synchronous_commit") == ("unknown", "on")
+    assert "hides the server's own" in told(host)["settings"]["synchronous_commit"]["reason"]
+
+
+def pid_file(text: str) -> Any:
+    return lambda host: host.files.update({f"{DATA}/postmaster.pid": text})
+
+
+@pytest.mark.parametrize(
+    ("arrange", "reason"),
+    [
+        (lambda host: setattr(host, "refused", REFUSED), "Peer authentication failed"),
+        (pid_file(PID_FILE.replace("50", "51", 1)), "names no port and socket of this server"),
+        (pid_file("50\n"), "names no port and socket"),
+        (pid_file(""), "names no port and socket"),
+        (pid_file(PID_FILE.replace("/run/postgresql", "")), "unix_socket_directories is empty"),
+        (pid_file(PID_FILE.replace("5432", "5432 -o")), "names no unix socket"),
+        (lambda host: host.files.pop(f"{DATA}/postmaster.pid"), "is not there"),
+        (lambda host: host.commands.update({("getent", "passwd", "26"): Result(2, "", "")}), "has no name"),
+        (lambda host: host.deny(50, "status"), "Permission denied"),
+        (lambda host: host.says.update(settings=None), "not what was asked for"),
+        (lambda host: host.says.update(settings={}), "this version has no fsync"),
+    ],
+)
+def test_a_server_that_does_not_answer_is_unknown_with_the_reason(arrange: Any, reason: str) -> None:
+    host = FakePostgresql()
+    arrange(host)
+    assert words(host) == ("unknown", "on")
+    assert reason in told(host)["settings"]["fsync"]["reason"]
+    if "this version" not in reason:
+        facts = told(host)
+        assert (facts["version"], facts["evidence"]["settings"]["source"]) == ("15", "psql")
+
+
+def test_files_that_cannot_be_read_are_unknown_with_the_reason() -> None:
+    host = FakePostgresql()
+    host.files[CONF] = "fsync\n"
+    assert words(host) == ("on", "unknown")
+    assert f"{CONF} line 1" in told(host)["settings"]["fsync"]["reason"]
+    host.files[CONF] = "fsync = maybe\n"
+    assert words(host) == ("on", "unknown")
+    assert words(host, "full_page_writes") == ("on", "on")
+    host.files[CONF] = ""
+    host.says["config"] = "/elsewhere/postgresql.conf"
+    assert words(host) == ("on", "unknown")
+    assert "the server reads /elsewhere" in told(host)["settings"]["fsync"]["reason"]
+
+
+def test_in_a_container_it_is_not_asked_and_its_files_are_read() -> None:
+    host = FakePostgresql()
+    host.end(50)
+    slash = "50 40 0:99 / / rw - overlay overlay rw\n"
+    host.start(
+        FakeProcess(
+            50, host.main.exe, host.options, cwd=DATA, namespace=OTHER, pid_namespace="9", mountinfo=slash
+        )
+    )
+    for path in (CONF, AUTO, f"{DATA}/PG_VERSION"):
+        host.files[f"/proc/50/root{path}"] = host.files.pop(path)
+    host.files[f"/proc/50/root{CONF}"] = "fsync = off\n"
+    facts = told(host)
+    assert facts["settings"]["fsync"]["running"] == "unknown"
+    assert "container" in facts["settings"]["fsync"]["reason"]
+    assert (facts["settings"]["fsync"]["persisted"], facts["version"]) == ("off", "15")
+    assert asked(host) == 0
+
+
+@pytest.mark.fact(46)
+def test_links_out_of_the_data_directory_are_followed() -> None:
+    host = FakePostgresql()
+    host.directories -= {f"{DATA}/pg_wal"}
+    host.links[f"{DATA}/pg_wal"] = "/log/wal"
+    host.links[f"{DATA}/pg_tblspc/16384"] = "/log/space"
+    host.links["/log/space"] = "/log/other"
+    host.directories |= {"/log/wal", "/log/other"}
+    host.files[f"{DATA}/pg_tblspc/16385/in_place"] = ""
+    assert told(host)["directories"] == [DATA, "/log/wal", "/log/other"]
+    host.hung = (f"{DATA}/pg_tblspc",)
+    facts = told(host)
+    assert facts["directories"] == [DATA]
+    assert facts["evidence"]["directories"]["reason"] == f"{DATA}/pg_tblspc: no answer within 10 s"
+
+
+def test_a_stopped_cluster_of_debian() -> None:
+    host = FakePostgresql()
+    host.files[CONF] = f"data_directory = '{DATA}'\nfsync = off\n"
+    host.stop_server()
+    facts = told(host)
+    assert (facts["state"], facts["version"], facts["directories"]) == ("stopped", "15", [DATA])
+    assert words(host) == ("stopped", "off")
+    assert facts["settings"]["fsync"]["from"] == f"{CONF}:2"
+    assert asked(host) == 0
+
+
+@pytest.mark.parametrize(
+    ("shown", "name"),
+    [
+        ("Environment=PGDATA=/data/pg/ X=1\nExecStart={{ {argv} -D ${{PGDATA}} ;{end}", DATA),
+        ("Environment=A=b PGDATA=/data/pg\nExecStart={{ {argv} ;{end}", DATA),
+        ("Environment=PGDATA=/no\nExecStart={{ {argv} -D /data/pg ;{end}", DATA),
+        ("Environment=\nExecStart={{ {argv} ;{end}", ""),
+        (
+            "Environment=PGDATA=/no\nEnvironmentFiles=/etc/x (ignore_errors=yes)\nExecStart={{ {argv} ;{end}",
+            "",
+        ),
+        ("Environment=PGDATA=/no\nExecStart={{ {argv} -c config_file=/x ;{end}", ""),
+        ("Environment=PGDATA=/no\n", ""),
+    ],
+)
+def test_a_stopped_cluster_of_red_hat(shown: str, name: str) -> None:
+    host = FakePostgresql()
+    host.stop_server()
+    del host.files[CONF]
+    unit = "postgresql-15.service"
+    host.files[f"/usr/lib/systemd/system/{unit}"] = ""
+    host.files[f"{DATA}/postgresql.conf"] = "fsync = off\n"
+    said = shown.format(argv="path=/p ; argv[]=/usr/pgsql-15/bin/postmaster", end=" ignore_errors=no ; }")
+    host.commands[(*SHOW, unit)] = said
+    facts = told(host)
+    assert facts["name"] == (name or unit)
+    assert facts["settings"]["fsync"]["persisted"] == ("off" if name else "unknown")
+    if not name:
+        assert "where its data lies cannot be told" in facts["settings"]["fsync"]["reason"]
+
+
+@pytest.mark.fact(35)
+def test_what_is_owed_a_flush_is_never_told_as_on() -> None:
+    host = FakePostgresql()
+    host.files[owed_path(DATA, "fsync")] = ""
+    assert words(host) == ("unflushed", "on")
+    assert words(host, "full_page_writes") == ("on", "on")
+    assert "not been brought to the disk" in told(host)["settings"]["fsync"]["reason"]
+    host.write(CONF, "fsync = off\n")
+    assert words(host) == ("off", "off")
+    host.files[CONF] = f"data_directory = '{DATA}'\n"
+    host.stop_server()
+    assert words(host) == ("stopped", "unflushed")
+
+
+def test_a_relative_data_directory_is_where_it_works() -> None:
+    host = FakePostgresql(config=f"{DATA}/postgresql.conf")
+    host.end(50)
+    host.start(FakeProcess(50, host.main.exe, ("postgres", "-D", "pg"), cwd=DATA))
+    assert words(host) == ("on", "on")
+    assert told(host)["name"] == DATA
+
+
+def test_the_unit_is_known() -> None:
+    assert told(FakePostgresql())["unit"] == UNIT
+
+
+@pytest.mark.parametrize("ending", ["", " (deleted)"])
+@pytest.mark.parametrize(("owner", "is_asked"), [(26, True), (1000, False)])
+def test_a_client_beside_it_that_others_may_change_is_not_run(
+    ending: str, owner: int, is_asked: bool
+) -> None:
+    """The directory of a server that was deleted may be somebody else's by now."""
+    host = FakePostgresql()
+    host.magic["/proc/50/exe"] = f"{BIN}/postgres{ending}"
+    host.uids[BIN] = owner
+    seen = told(host)["settings"]["fsync"]
+    assert bool(asked(host)) == is_asked
+    assert seen["running"] == ("on" if is_asked else "unknown")
+    assert is_asked or f"{BIN}/psql may be changed by others" in seen["reason"]
+
+
+def test_a_process_of_root_is_no_server_to_ask() -> None:
+    """PostgreSQL refuses to run as root; its client would be run as root then."""
+    host = FakePostgresql()
+    host.files["/proc/50/status"] = "Name:\tx\nUid:\t1000\t0\t0\t0\n"
+    host.commands[("getent", "passwd", "0")] = "root:x:0:0::/root:/bin/sh\n"
+    with pytest.raises(Unobservable, match="runs as root"):
+        postgresql_server.login(host, 50, DATA)
+    assert asked(host) == 0
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        {"pending": [["fsync"]]},
+        {"pending": {"fsync": 1}},
+        {"overrides": [{"role": {}, "database": None, "config": []}]},
+        {"overrides": [{"role": "", "database": "", "config": [1]}]},
+        {"overrides": [{"role": "", "config": []}]},
+        {"overrides": ["x"]},
+        {"settings": {"fsync": []}},
+        {"settings": {"fsync": {"value": "on"}}},
+        {"version": []},
+        {"config": {}},
+        {"busy": "0"},
+        "[" * 100_000,
+    ],
+)
+def test_a_client_may_answer_anything(harm: dict[str, Any] | str) -> None:
+    """It lies beside the server, and is its user's."""
+    host = FakePostgresql()
+    login = postgresql_server.login(host, 50, DATA)
+    assert postgresql_server.ask(host, login, 50)["busy"] == 0
+    run = host.run
+
+    def answer(argv: list[str], timeout: float = 10) -> Result:
+        result = run(argv, timeout)
+        if argv[0] != "runuser":
+            return result
+        said = harm if isinstance(harm, str) else json.dumps({**json.loads(result.stdout), **harm})
+        return Result(0, said, "")
+
+    host.run = answer  # type: ignore[method-assign]
+    with pytest.raises(Unobservable, match="its answer is not what was asked for"):
+        postgresql_server.ask(host, login, 50)
+
+
+@pytest.mark.parametrize(
+    "name", ['a"; DROP TABLE x; --', "$(touch /tmp/x)", "`id`", "a\n\\! id", "é", "", "a" * 64, "x\x1b", "'"]
+)
+def test_no_remedy_repeats_what_a_server_names_but_a_plain_word(name: str) -> None:
+    host = FakePostgresql()
+    answer = json.loads((FIXTURES / "postgresql_15_answer.json").read_text())
+    set_for = [
+        {"role": name, "database": None},
+        {"role": None, "database": name},
+        {"role": name, "database": "a"},
+    ]
+    overrides = [
+        {**who, "config": ["fsync=off"], "alter": "ALTER SYSTEM SET fsync = off; --"} for who in set_for
+    ]
+    host.says = {**answer, "config": CONF, "overrides": overrides}
+    remedies = {row["remedy"] for row in told(host)["overrides"]}
+    assert remedies == {"ALTER ROLE or ALTER DATABASE ... RESET fsync; its name is to be quoted with care"}

@@ -1,0 +1,172 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What udev knows, and the rule file: read back exactly as written, and never believed in part."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.udev import (
+    identify,
+    parse_database,
+    parse_rules,
+    render_rules,
+    written_rules,
+)
+
+from ..captured import captured
+
+HEADER = "# Ours.\n# Hands off.\n"
+RULES = {"serial:QEMU_HARDDISK_SATA0001": "off"}
+RENDERED = """\
+# Ours.
+# Hands off.
+
+# serial:QEMU_HARDDISK_SATA0001 off
+ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ENV{ID_SERIAL}=="QEMU_HARDDISK_SATA0001", \
+KERNEL=="sd*", ATTR{switch}="off"
+ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ENV{ID_SERIAL}=="QEMU_HARDDISK_SATA0001", \
+ATTR{pin}="1"
+""".replace("\\\n", "")
+
+
+def assign(words: str) -> list[list[str]]:
+    """Return what rules do that keep a switch: two lines, of which both must stand."""
+    if words not in ("on", "off"):
+        raise ValueError(words)
+    return [['KERNEL=="sd*"', f'ATTR{{switch}}="{words}"'], ['ATTR{pin}="1"']]
+
+
+names = st.text("ABCabc019#+.:=@_-", min_size=1, max_size=20)
+rules = st.dictionaries(
+    st.builds("{}:{}".format, st.sampled_from(["wwn", "nvme", "serial", "dm", "md"]), names),
+    st.sampled_from(["on", "off"]),
+)
+
+
+def test_captured_database() -> None:
+    found = parse_database(captured("udev_database.txt"))
+    assert sorted(found) == ["sda", "sdb", "sdb1", "sdc", "sdc1", "vda", "vdb"]
+    assert {name: identify(found[name]) for name in ("sda", "sdc", "vdb")} == {
+        "sda": "serial:0QEMU_QEMU_HARDDISK_SCSI0001",
+        "sdc": "serial:QEMU_HARDDISK_SATA0001",
+        "vdb": "serial:VIRT0001",
+    }
+    assert [found[name].get("ID_BUS") for name in ("sda", "sdc", "vdb")] == ["scsi", "ata", None]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "garbage", "E: SUBSYSTEM=block\n", "P: /x\nE: DEVNAME=/dev/sda\n", "E: \n\nE: ="]
+)
+def test_a_database_without_disks_names_none(text: str) -> None:
+    assert parse_database(text) == {}
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"ID_WWN_WITH_EXTENSION": "0x5000", "ID_SERIAL": "S"}, "wwn:0x5000"),
+        # A plain WWN is shared by the volumes of one array.
+        ({"ID_WWN": "0x5000", "ID_SERIAL": "S"}, "serial:S"),
+        (
+            {"ID_WWN": "nvme.1b36-00", "ID_SERIAL": "QEMU NVMe 1", "DEVNAME": "/dev/nvme0n1"},
+            "nvme:nvme.1b36-00",
+        ),
+        ({"ID_SERIAL": ""}, None),
+        ({"ID_SERIAL": 'a" , RUN+="x'}, None),
+        ({"ID_SERIAL": "a*"}, None),
+        ({"ID_SERIAL": "a\n"}, None),
+        ({"ID_SERIAL": "caf\udce9"}, None),
+        ({}, None),
+        ({"DM_UUID": "LVM-abcDEF"}, "dm:LVM-abcDEF"),
+        ({"DM_UUID": "CRYPT-LUKS2-a b"}, None),
+        ({"MD_UUID": "1:2:3:4"}, "md:1:2:3:4"),
+    ],
+)
+def test_only_a_name_that_is_safe_in_a_rule_identifies(
+    properties: dict[str, str], expected: str | None
+) -> None:
+    assert identify(properties) == expected
+
+
+def test_rendered_bytes() -> None:
+    assert render_rules(RULES, HEADER, assign) == RENDERED
+    assert render_rules({}, HEADER, assign) == ""
+
+
+@pytest.mark.parametrize(
+    ("known", "key"),
+    [
+        ("wwn:0x5000", 'ENV{ID_WWN_WITH_EXTENSION}=="0x5000"'),
+        ("nvme:eui.00", 'ENV{ID_WWN}=="eui.00"'),
+        ("serial:S", 'ENV{ID_SERIAL}=="S"'),
+        ("dm:LVM-x", 'ENV{DM_UUID}=="LVM-x"'),
+        ("md:a:b", 'ENV{MD_UUID}=="a:b"'),
+    ],
+)
+def test_a_rule_matches_its_device_by_the_name_that_stays(known: str, key: str) -> None:
+    lines = render_rules({known: "on"}, HEADER, assign).split("\n")[4:-1]
+    assert len(lines) == 2
+    assert all(key in line for line in lines)
+
+
+@given(rules)
+def test_what_was_rendered_is_what_is_parsed(given_rules: dict[str, str]) -> None:
+    assert parse_rules(render_rules(given_rules, HEADER, assign), HEADER, assign) == given_rules
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text.replace('="off"', '="on"'),
+        lambda text: text.replace("ACTION==", "#ACTION==", 1),
+        lambda text: text.rpartition("ACTION")[0],
+        lambda text: text.replace("# serial", "# Serial"),
+        lambda text: text.replace(" off\n", " off \n"),
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace('"add|change"', '"add"', 1),
+        # The file of somebody else, or of a newer release.
+        lambda text: text.replace("# Ours.", "# Theirs."),
+        lambda text: "\n" + text,
+        lambda text: text.partition("\n\n")[2],
+    ],
+)
+def test_a_rule_that_somebody_edited_does_not_count(damage: object) -> None:
+    assert callable(damage)
+    assert damage(RENDERED) != RENDERED
+    assert parse_rules(damage(RENDERED), HEADER, assign) == {}
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# name:x on",
+        "# x on",
+        "# serial:x maybe",
+        "# serial:x",
+        "# serial:x on",
+        "# \0\udcff",
+    ],
+)
+def test_a_strange_comment_in_our_file_is_passed_over(comment: str) -> None:
+    assert parse_rules(f"{RENDERED}\n{comment}\n", HEADER, assign) == RULES
+
+
+def test_the_last_comment_on_a_disk_is_not_believed_over_the_lines_that_stand() -> None:
+    """udev runs both blocks, and the last assignment wins: what is said has to be what happens."""
+    twice = RENDERED + render_rules({next(iter(RULES)): "on"}, HEADER, assign).removeprefix(HEADER)
+    assert written_rules(twice, HEADER, assign) == {next(iter(RULES)): "on"}
+    assert parse_rules(twice, HEADER, assign) == {}
+
+
+@pytest.mark.parametrize(
+    "line", ['SUBSYSTEM=="block", ATTR{switch}="on"', "\0\udcff", " # not at the line's begin", 'LABEL="x"']
+)
+def test_beside_a_line_of_somebody_elses_nothing_is_kept_but_ours_are_known(line: str) -> None:
+    """It may undo what ours do; written again, ours must not be lost with it."""
+    for text in (f"{RENDERED}{line}\n", RENDERED.replace("\n\n", f"\n{line}\n\n")):
+        assert parse_rules(text, HEADER, assign) == {}
+        assert written_rules(text, HEADER, assign) == RULES

@@ -1,0 +1,177 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What systemd says of services."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.units import listed, parse, seconds, show
+
+from ..fake_proc import ProcHost
+
+ETC, LIB, RUN = "/etc/systemd/system", "/lib/systemd/system", "/run/systemd"
+SHOWN = """\
+Id=mariadb.service
+Names=mariadb.service mysql.service mysqld.service
+LoadState=loaded
+ActiveState=active
+UnitFileState=enabled
+TimeoutStopUSec=15min
+WorkingDirectory=/srv/x
+ExecStart={ path=/usr/sbin/mariadbd ; argv[]=/usr/sbin/mariadbd $MYSQLD_OPTS ; ignore_errors=no ; start_time=[n/a] }
+ExecStart={ path=/second ; argv[]=/second ; ignore_errors=no ; start_time=[n/a] }
+
+Id=other.service
+LoadState=not-found
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1min 30s", "90"),
+        ("30min", "1800"),
+        ("infinity", "infinity"),
+        ("0", "0"),
+        ("1.500ms", "0.0015"),
+        ("1min 1.000500s", "61.0005"),
+        ("1d 2h 3min", "93780"),
+        ("5us", "0.000005"),
+    ],
+)
+def test_time_spans(text: str, expected: str) -> None:
+    assert seconds(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "90", "1 min", "-1s", "[not set]", "1min, 3s", "infinity 1s", "\u0661s x"]
+)
+def test_what_is_no_time_span(text: str) -> None:
+    with pytest.raises(ValueError, match="not a time span"):
+        seconds(text)
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
+def test_systemd_prints_the_spans_that_are_read() -> None:
+    spans = ["90.5s", "1.5ms", "400d", "1month 3w", "2y", "12345678us"]
+    argv = ["systemd-analyze", "timespan", *spans]
+    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    micro = [int(number) for number in re.findall(r"(?:μs|us): (\d+)", said)]
+    human = re.findall(r"Human: (.+)", said)
+    assert [float(seconds(text)) for text in human] == [number / 1e6 for number in micro]
+
+
+@given(st.integers(0, 10**9))
+def test_whole_seconds_stay_whole(number: int) -> None:
+    minutes, rest = divmod(number, 60)
+    assert seconds(f"{minutes}min {rest}s") == str(number)
+
+
+def test_what_show_prints() -> None:
+    first, second = parse(SHOWN)
+    assert (first.name, first.names[1], first.load, first.active, first.enabled) == (
+        "mariadb.service",
+        "mysql.service",
+        "loaded",
+        "active",
+        "enabled",
+    )
+    assert (first.program, first.argv) == ("/usr/sbin/mariadbd", "/usr/sbin/mariadbd $MYSQLD_OPTS")
+    assert (first.stop_timeout.value, first.directory) == ("900", "/srv/x")
+    assert (second.load, second.program, second.stop_timeout.value) == ("not-found", "", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ({"UnitFileState": "enabled"}, "yes"),
+        ({"UnitFileState": "enabled", "ActiveState": "inactive"}, "yes"),
+        ({"UnitFileState": "disabled", "ActiveState": "inactive"}, "no"),
+        ({"UnitFileState": "disabled", "ActiveState": "failed"}, "no"),
+        ({"UnitFileState": "disabled", "ActiveState": "activating"}, "unknown"),
+        ({"UnitFileState": "disabled", "ActiveState": "active"}, "unknown"),
+        ({"LoadState": "masked", "ActiveState": "inactive"}, "no"),
+        ({"UnitFileState": "masked-runtime", "ActiveState": "inactive"}, "unknown"),
+        ({"UnitFileState": "enabled-runtime", "ActiveState": "inactive"}, "unknown"),
+        ({"UnitFileState": "static", "ActiveState": "inactive"}, "unknown"),
+        ({"UnitFileState": "generated", "ActiveState": "inactive"}, "unknown"),
+        ({"ActiveState": "inactive"}, "unknown"),
+        ({"UnitFileState": "disabled", "ActiveState": "inactive", "WantedBy": "app.service"}, "yes"),
+        ({"UnitFileState": "disabled", "ActiveState": "inactive", "RequiredBy": "app.service"}, "yes"),
+        ({"UnitFileState": "disabled", "ActiveState": "inactive", "TriggeredBy": "fb.socket"}, "yes"),
+        ({"UnitFileState": "disabled", "ActiveState": "inactive", "UpheldBy": "app.target"}, "yes"),
+    ],
+)
+def test_what_the_next_boot_starts(said: dict[str, str], word: str) -> None:
+    host = ProcHost()
+    host.units["a.service"] = said
+    found, _why = show(host, ["a.service"])
+    assert found["a.service"].starts_at_boot == word
+
+
+def test_one_call_for_all_units_and_none_for_none() -> None:
+    host = ProcHost()
+    host.units["a.service"] = {"TimeoutStopUSec": "30min", "Names": "a.service alias.service"}
+    found, why = show(host, ["b.service", "a.service", "a.service"])
+    assert why is None
+    assert found["alias.service"].stop_timeout.value == "1800"
+    assert found["b.service"].load == "not-found"
+    assert [argv[-2:] for argv in host.asked] == [("a.service", "b.service")]
+    assert show(host, []) == ({}, None)
+    assert len(host.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (Unobservable("systemctl: No such file or directory"), "systemctl: No such file or directory"),
+        (Result(1, "", "Failed to connect\nto bus\n"), "systemctl: Failed to connect to bus"),
+    ],
+)
+def test_where_systemd_does_not_answer_that_is_the_reason(said: Exception | Result, why: str) -> None:
+    host = ProcHost()
+    host.run = lambda argv, timeout=0.0: said if isinstance(said, Result) else _raise(said)  # type: ignore[method-assign]
+    assert show(host, ["a.service"]) == ({}, why)
+
+
+def test_services_that_have_a_file_or_are_started() -> None:
+    host = ProcHost()
+    assert listed(host) == []
+    for path in (
+        f"{LIB}/mariadb.service",
+        f"{LIB}/postgresql@.service",
+        f"{LIB}/mariadb.socket",
+        f"{LIB}/mariadb.service.d/x.conf",
+        f"{ETC}/mssql-server.service",
+        f"{RUN}/system/made.service",
+    ):
+        host.files[path] = "[Unit]\n"
+    host.links.update(
+        {
+            f"{ETC}/mysql.service": f"{LIB}/mariadb.service",
+            f"{ETC}/multi-user.target.wants/mariadb.service": f"{LIB}/mariadb.service",
+            f"{RUN}/generator/postgresql.service.wants/postgresql@15-main.service": f"{LIB}/postgresql@.service",
+            # Masked: installed, and not to be started.
+            f"{ETC}/firebird.service": "/dev/null",
+        }
+    )
+    assert listed(host) == [
+        "firebird.service",
+        "made.service",
+        "mariadb.service",
+        "mssql-server.service",
+        "postgresql@15-main.service",
+    ]
+
+
+def _raise(error: Exception) -> Result:
+    raise error

@@ -1,0 +1,469 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a mount down to its disks: what is not understood is unknown, never skipped."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
+    READ_TIMEOUT,
+    Result,
+    Unobservable,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.blockstack import (
+    Blocks,
+    Layer,
+    Stack,
+    parse_tables,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
+
+from ..captured import captured
+from ..runs import look
+from ..small_host import BigHost, FakeDisk, FakeLayer, FakeMount, SmallHost, dm, md
+
+NUMBER = "253:9"
+GONE = "/dev/mapper/lvm-dm-10 /srv/gone ext4 noatime 0 2\n"
+
+
+def walk(host: SmallHost, *devices: str) -> Stack:
+    return Blocks(host).walk(devices)
+
+
+def over(*layers: FakeLayer) -> SmallHost:
+    """Return a host with these layers, the last of which has the number."""
+    host = BigHost()
+    for layer in layers:
+        host.add_layer(layer)
+    return host
+
+
+def types(stack: Stack) -> list[tuple[str, str, str]]:
+    return [(layer.name, layer.type, layer.detail) for layer in stack.layers]
+
+
+def test_a_partition_lies_on_its_disk() -> None:
+    stack = walk(SmallHost(), "8:1")
+    assert stack == Stack((Layer("sda1", "partition", below=("sda",)), Layer("sda", "disk")), ("sda",))
+    assert stack.as_list()[0]["below"] == ["sda"]
+
+
+def test_a_whole_disk() -> None:
+    assert walk(SmallHost(), "254:16") == Stack((Layer("vdb", "disk"),), ("vdb",))
+
+
+def test_a_volume_on_a_mirror_goes_down_to_both_disks() -> None:
+    stack = walk(BigHost(), "253:0")
+    assert types(stack) == [
+        ("dm-0", "lvm", "linear"),
+        ("md0", "md", "raid1"),
+        ("sdc1", "partition", ""),
+        ("sdd1", "partition", ""),
+        ("sdc", "disk", ""),
+        ("sdd", "disk", ""),
+    ]
+    assert (stack.disks, stack.reasons, stack.write_hole) == (("sdc", "sdd"), (), ())
+
+
+@pytest.mark.parametrize(
+    ("layer", "type_", "detail"),
+    [
+        (dm("dm-9", "LVM", ("sdc1",), NUMBER, "linear 8:33 0"), "lvm", "linear"),
+        (dm("dm-9", "LVM", ("sdc1",), NUMBER, "linear 8:33 0", "linear 8:33 9999"), "lvm", "linear"),
+        (dm("dm-9", "LVM", ("sdc1", "sdd1"), NUMBER, "striped 2 128 8:33 0 8:49 0"), "lvm", "striped"),
+        (
+            dm("dm-9", "LVM", ("sdc1", "sdd1"), NUMBER, "linear 8:33 0", "striped 2 8:33"),
+            "lvm",
+            "linear+striped",
+        ),
+        (
+            dm("dm-9", "LVM", ("sdc1", "sdd1"), NUMBER, "raid raid1 3 0 region_size 4096 2 8:33 8:49"),
+            "lvm",
+            "raid1",
+        ),
+        (dm("dm-9", "LVM", ("sdc1",), NUMBER, "raid raid10 3 0 region_size 4096 2 8:33"), "lvm", "raid10"),
+        (
+            dm("dm-9", "CRYPT", ("sdc1",), NUMBER, "crypt aes-xts-plain64 :64:logon:x:y 0 8:33 32768"),
+            "crypt",
+            "crypt",
+        ),
+        (
+            dm("dm-9", "mpath", ("sda", "sdb"), NUMBER, "multipath 0 0 2 1 round-robin 0 1 1 8:0 1"),
+            "multipath",
+            "multipath",
+        ),
+        # Made by hand, without a uuid.
+        (FakeLayer("dm-9", "dm", ("sdc1",), NUMBER, "mine", "", ("linear 8:33 0",)), "dm", "linear"),
+        (md("md9", "raid0", ("sdc1", "sdd1"), NUMBER), "md", "raid0"),
+        (md("md9", "raid1", ("sdc1", "sdd1"), NUMBER), "md", "raid1"),
+        (md("md9", "raid10", ("sdc1", "sdd1"), NUMBER), "md", "raid10"),
+        (md("md9", "linear", ("sdc1", "sdd1"), NUMBER), "md", "linear"),
+    ],
+)
+def test_every_layer_that_is_understood(layer: FakeLayer, type_: str, detail: str) -> None:
+    stack = walk(over(layer), NUMBER)
+    assert types(stack)[0] == (layer.name, type_, detail)
+    assert stack.reasons == ()
+    assert len(stack.disks) == len(layer.below)
+
+
+@pytest.mark.parametrize(
+    ("target", "arguments"),
+    [
+        ("thin", "253:25 1"),
+        ("thin-pool", "253:23 253:24 128 0 0"),
+        ("snapshot", "253:28 253:29 P 8"),
+        ("snapshot-origin", "253:28"),
+        ("snapshot-merge", "253:28 253:29 P 8"),
+        ("cache", "253:40 253:39 253:41 128 2 metadata2 writethrough mq 0"),
+        ("writecache", "s 253:36 253:35 4096 0"),
+        ("integrity", "253:16 0 4 J 8"),
+        ("mirror", "core 1 4096 2 253:31 0 253:32 0"),
+        ("clone", ""),
+        ("era", ""),
+        ("vdo", ""),
+        ("zero", ""),
+        ("error", ""),
+        ("delay", "8:33 0 500"),
+        ("flakey", "8:33 0 1 1"),
+        ("log-writes", "8:33 8:49"),
+        ("dust", ""),
+        ("verity", ""),
+        ("zoned", ""),
+        ("ebs", ""),
+        ("of-tomorrow", ""),
+    ],
+)
+@pytest.mark.parametrize("beside", [(), ("linear 8:33 0",)])
+@pytest.mark.parametrize("under_lvm", [False, True])
+@pytest.mark.fact(47)
+def test_device_mapper_layers_that_break_promises_are_unknown_and_named(
+    target: str, arguments: str, beside: tuple[str, ...], under_lvm: bool
+) -> None:
+    """Thin, snapshot, cache, writecache and any other that no rule knows, also as one segment of several."""
+    strange = dm("dm-9", "LVM", ("sdc1",), NUMBER, *beside, f"{target} {arguments}".strip())
+    layers = [strange, dm("dm-10", "LVM", ("dm-9",), "253:10", f"linear {NUMBER} 0")]
+    stack = walk(over(*layers), "253:10" if under_lvm else NUMBER)
+    assert stack.reasons == (f"dm-9 is a device-mapper {target} device: no rule here says what it promises",)
+    assert ("dm-9", "unknown", f"device-mapper {target}") in types(stack)
+    # Never skipped: what is safer for the disks below stays safer.
+    assert stack.disks == ("sdc",)
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "kind"),
+    [
+        ("loop0", {"loop/backing_file": "/x"}, "loop"),
+        ("zram0", {}, "zram"),
+        ("bcache0", {"bcache/state": "dirty"}, "bcache"),
+        ("drbd1", {}, "drbd"),
+        ("nbd0", {}, "nbd"),
+        ("zd0", {}, "zd"),
+        ("ram0", {}, "ram"),
+        ("ublkb0", {}, "ublkb"),
+        ("strange", {}, "strange"),
+    ],
+)
+@pytest.mark.parametrize("partition", [False, True])
+@pytest.mark.fact(47)
+def test_a_layer_without_a_rule_is_unknown_and_named(
+    name: str, files: dict[str, str], kind: str, partition: bool
+) -> None:
+    """bcache, DRBD, loop, zram, ZFS volumes: unknown unless understood."""
+    host = over(FakeLayer(name, "other", (), "9:9", files=files))
+    if partition:
+        host.add_partition(name, f"{name}p1", "9:10")
+    stack = walk(host, "9:10" if partition else "9:9")
+    assert stack.disks == ()
+    assert types(stack)[-1] == (name, "unknown", kind)
+    assert stack.reasons == (f"{name} is a {kind} device: no rule here says what it promises",)
+
+
+def test_a_bcache_over_disks_names_them_and_is_unknown() -> None:
+    stack = walk(
+        over(FakeLayer("bcache0", "bcache", ("sdc", "nvme0n1"), "9:9", files={"bcache/state": "x"})), "9:9"
+    )
+    assert (sorted(stack.disks), len(stack.reasons)) == (["nvme0n1", "sdc"], 1)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        dm("dm-9", "mpath", (), NUMBER, "multipath 0 0 0 0"),
+        dm("dm-9", "LVM", (), NUMBER, "linear 8:33 0"),
+        md("md9", "raid1", (), NUMBER),
+    ],
+)
+@pytest.mark.parametrize("under_lvm", [False, True])
+def test_a_stack_that_ends_above_any_disk_is_unknown(layer: FakeLayer, under_lvm: bool) -> None:
+    """As when all paths of a multipath device are gone: no disk is seen, and none is at rest."""
+    above = dm("dm-10", "LVM", (layer.name,), "253:10", f"linear {NUMBER} 0")
+    host = over(layer, above)
+    stack = walk(host, "253:10" if under_lvm else NUMBER)
+    assert stack.disks == ()
+    (reason,) = stack.reasons
+    assert reason.startswith(f"{layer.name} (")
+    assert reason.endswith("names no device below it: its disks are not known")
+    host.add_mount(FakeMount("/srv/gone", "ext4", "253:10", "/dev/mapper/lvm-dm-10", "dm-10"), GONE)
+    found = look(host, "strict", mounts=["/srv/gone"])
+    assert found["verdict"] == "unknown"
+    assert any(line.startswith(f"/srv/gone: {reason}") for line in found["why"])
+
+
+def test_a_file_system_that_names_no_device_is_unknown() -> None:
+    """As a btrfs whose directory of devices is empty."""
+    assert walk(BigHost()) == Stack((), (), ("no device is named that it writes to",))
+
+
+def test_no_block_device_is_unknown() -> None:
+    stack = walk(SmallHost(), "0:45")
+    assert stack == Stack((), (), ("device 0:45 has no block device behind it",))
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (Unobservable("dmsetup: No such file or directory"), "dmsetup: No such file or directory"),
+        (Result(1, "", "/dev/mapper/control: open failed"), "dmsetup table: exit 1: /dev/mapper/control"),
+        ("No devices found\n", "dmsetup does not list it"),
+        ("lvm-dm-0 0 2048 linear 9:0 2048\n", "dmsetup does not list it"),
+        ("garbage\udcff\0\n", "dmsetup does not list it"),
+    ],
+)
+def test_without_its_table_a_device_mapper_device_is_unknown_with_the_reason(answer: Any, why: str) -> None:
+    host = BigHost()
+    host.commands[("dmsetup", "table")] = answer
+    stack = walk(host, "253:0")
+    assert stack.reasons[0].startswith(f"dm-0 is a device-mapper device: its table is not known: {why}")
+    assert stack.disks == ("sdc", "sdd")
+
+
+def test_device_mapper_is_asked_once_and_only_where_there_is_any() -> None:
+    host = BigHost()
+    blocks = Blocks(host)
+    for device in ("8:1", "9:0"):
+        blocks.walk([device])
+    assert host.asked == []
+    for device in ("253:0", "253:1"):
+        blocks.walk([device])
+    assert host.asked == [("dmsetup", "table")]
+
+
+def test_device_mapper_is_asked_once_also_by_threads() -> None:
+    class Slow(BigHost):
+        def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
+            time.sleep(0.05)
+            return super().run(argv, timeout)
+
+    host = Slow()
+    collect(host, "2026-01-31T12:00:00Z")
+    assert host.asked.count(("dmsetup", "table")) == 1
+
+
+@pytest.mark.parametrize("name", ["dmsetup_table_bookworm.txt", "dmsetup_table_bullseye.txt"])
+def test_captured_tables(name: str) -> None:
+    found = {
+        device: [target for target, _rest in rows] for device, rows in parse_tables(captured(name)).items()
+    }
+    assert len(found) == len(captured(name).splitlines())
+    expected = {
+        "vgm-lin": ["snapshot-origin"],
+        "vgm-lin-real": ["linear"],
+        "vgm-str": ["striped"],
+        "vgm-mir1": ["raid"],
+        "vgm-mirint_rimage_0": ["integrity"],
+        "vgm-oldmir": ["mirror"],
+        "vgm-orig": ["writecache"],
+        "vgm-corig": ["cache"],
+        "vgm-pool-tpool": ["thin-pool"],
+        "vgm-thin": ["thin"],
+        "vgm-snap": ["snapshot"],
+        "vgm-r5": ["raid"],
+    }
+    seen = {device: targets for device, targets in found.items() if device in expected}
+    assert seen.items() <= expected.items()
+    assert len(seen) >= 8
+
+
+def test_the_captured_table_of_encrypted_devices() -> None:
+    found = parse_tables(captured("dmsetup_table_crypt.txt"))
+    assert {device: [target for target, _rest in rows] for device, rows in found.items()} == {
+        "cr": ["crypt"],
+        "plain": ["crypt"],
+    }
+
+
+@pytest.mark.parametrize("mapped", ["a: b", "a:0 1 linear", "vg-lv--with--dashes"])
+def test_a_name_may_hold_what_separates(mapped: str) -> None:
+    assert parse_tables(f"{mapped}: 0 8 thin 253:1 1\n") == {mapped: [("thin", "253:1 1")]}
+
+
+@pytest.mark.parametrize(
+    ("level", "words", "closed"),
+    [
+        ("raid5", {}, False),
+        ("raid6", {}, False),
+        ("raid4", {}, False),
+        # A bitmap shortens the resync and closes nothing.
+        ("raid5", {"consistency_policy": "bitmap"}, False),
+        ("raid5", {"consistency_policy": "ppl"}, True),
+        ("raid5", {"consistency_policy": "journal", "journal_mode": "[write-through] write-back"}, True),
+        # The journal has failed: the policy goes on to say journal.
+        ("raid5", {"consistency_policy": "journal", "journal_mode": ""}, False),
+        ("raid6", {"consistency_policy": ""}, False),
+        ("raid6", {"consistency_policy": "unknown"}, False),
+        ("raid1", {}, True),
+        ("raid10", {}, True),
+        ("raid0", {}, True),
+    ],
+)
+@pytest.mark.fact(47)
+def test_parity_without_a_journal_or_partial_parity_log_has_the_write_hole(
+    level: str, words: dict[str, str], closed: bool
+) -> None:
+    """md RAID 4, 5 and 6 can lose older data when a crash parts data from parity."""
+    stack = walk(over(md("md9", level, ("sdc1", "sdd1", "sde"), "9:9", **words)), "9:9")
+    hole = f"md9 is {level} without a journal or a partial parity log"
+    assert stack.write_hole == (() if closed else (hole,))
+    assert stack.reasons == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "detail", "closed"),
+    [
+        ("raid5_ls 3 128 region_size 4096 3 253:7 253:8 253:9 253:10", "raid5_ls", False),
+        ("raid6_zr 3 128 region_size 4096 3 253:7 253:8", "raid6_zr", False),
+        ("raid4 3 128 region_size 4096 3 253:7 253:8", "raid4", False),
+        ("raid5_ls 5 128 journal_dev 253:6 journal_mode writethrough 3 253:7", "raid5_ls", True),
+        ("raid1 3 0 region_size 4096 2 253:2 253:3", "raid1", True),
+        ("raid10 3 0 region_size 4096 2 253:2 253:3", "raid10", True),
+    ],
+)
+def test_device_mapper_raid_has_it_as_well(arguments: str, detail: str, closed: bool) -> None:
+    stack = walk(over(dm("dm-9", "LVM", ("sdc1", "sdd1"), NUMBER, f"raid {arguments}")), NUMBER)
+    assert types(stack)[0][2] == detail
+    assert bool(stack.write_hole) is not closed
+
+
+@pytest.mark.fact(16)
+def test_journal_and_spares_of_an_array_are_leaves_too() -> None:
+    """Whatever the array writes to has to hold what it was told: every leaf is looked at."""
+    array = md("md9", "raid5", ("sdc1", "sdd1", "sde", "nvme0n1p2"), "9:9", consistency_policy="journal")
+    assert sorted(walk(over(array), "9:9").disks) == ["nvme0n1", "sdc", "sdd", "sde"]
+
+
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [
+        ({}, "resync"),
+        ({"consistency_policy": "bitmap"}, "bitmap"),
+        ({"sync_action": "recover", "degraded": "1"}, "resync, recover, degraded by 1"),
+        ({"consistency_policy": "unknown", "sync_action": ""}, ""),
+    ],
+)
+def test_what_an_array_is_doing_is_told(words: dict[str, str], state: str) -> None:
+    stack = walk(over(md("md9", "raid1", ("sdc1", "sdd1"), "9:9", **words)), "9:9")
+    assert stack.layers[0].state == state
+
+
+def test_an_array_without_a_level_is_unknown() -> None:
+    stack = walk(over(md("md9", "", ("sdc1",), "9:9")), "9:9")
+    assert stack.reasons == ("md9 is a md array without a level device: no rule here says what it promises",)
+
+
+def test_several_devices_are_one_stack_with_each_layer_once() -> None:
+    stack = walk(BigHost(), "8:65", "259:2", "259:1", "253:1")
+    names = [layer.name for layer in stack.layers]
+    assert sorted(names) == sorted({"sde1", "sde", "nvme0n1p2", "nvme0n1p1", "nvme0n1", "dm-1"})
+    assert stack.disks == ("sde", "nvme0n1")
+
+
+def test_a_circle_ends() -> None:
+    host = over(dm("dm-9", "LVM", ("dm-10",), NUMBER, "linear 253:10 0"))
+    host.add_layer(dm("dm-10", "LVM", ("dm-9", "sdc1"), "253:10", f"linear {NUMBER} 0"))
+    host.links["/sys/devices/virtual/block/dm-9/slaves/dm-10"] = "/sys/devices/virtual/block/dm-10"
+    assert walk(host, NUMBER).disks == ("sdc",)
+    assert Blocks(host).deaf_above("sdc") == []
+
+
+@pytest.mark.parametrize(
+    ("deaf", "disk", "found"),
+    [
+        ((), "sdc", []),
+        (("dm-0",), "sdc", ["dm-0"]),
+        (("dm-0",), "sdd", ["dm-0"]),
+        (("dm-0",), "sde", []),
+        (("dm-1",), "nvme0n1", ["dm-1"]),
+        (("md0", "dm-0"), "sdc", ["dm-0", "md0"]),
+    ],
+)
+def test_layers_above_a_disk_that_pass_no_flush_on(
+    deaf: tuple[str, ...], disk: str, found: list[str]
+) -> None:
+    """A device-mapper device keeps what its disks believed when its table was loaded."""
+    host = BigHost()
+    for name in deaf:
+        host.layers[name].belief = "write through"
+    assert Blocks(host).deaf_above(disk) == found
+
+
+def test_the_belief_of_a_layer_that_cannot_be_read_is_unknown() -> None:
+    host = BigHost()
+    del host.files["/sys/devices/virtual/block/dm-0/queue/write_cache"]
+    assert walk(host, "253:0").layers[0].belief == "unknown"
+    assert Blocks(host).deaf_above("sdc") == ["dm-0"]
+
+
+def test_a_layer_has_the_name_that_was_given_to_it() -> None:
+    assert [layer.label for layer in walk(BigHost(), "253:0").layers][:2] == ["lvm-dm-0", ""]
+
+
+@pytest.mark.parametrize(
+    ("path", "number"),
+    [
+        ("/dev/sda1", "8:1"),
+        ("/dev/mapper/lvm-dm-0", "253:0"),
+        ("/dev/disk/by-uuid/pg", "8:1"),
+        ("/dev/nothing", None),
+    ],
+)
+def test_the_number_behind_a_path(path: str, number: str | None) -> None:
+    assert Blocks(BigHost()).number_of(path) == number
+
+
+def test_the_whole_device_of_a_partition() -> None:
+    blocks = Blocks(BigHost())
+    assert [blocks.whole(name) for name in ("sda1", "nvme0n1p2", "md0", "vdb")] == [
+        "sda",
+        "nvme0n1",
+        "md0",
+        "vdb",
+    ]
+
+
+def test_a_partition_of_an_array_lies_on_the_array() -> None:
+    host = over(md("md9", "raid1", ("sdc1", "sdd1"), "9:9"))
+    host.add_partition("md9", "md9p1", "259:9")
+    assert types(walk(host, "259:9"))[:2] == [("md9p1", "partition", ""), ("md9", "md", "raid1")]
+
+
+def test_a_disk_without_a_device_behind_it_is_no_disk() -> None:
+    host = SmallHost()
+    host.add_disk(FakeDisk("sdx", "sata", "X"), "8:240")
+    for path in [path for path in host.files if "/sdx/device/" in path]:
+        del host.files[path]
+    assert walk(host, "8:240").disks == ()
+
+
+def test_a_device_with_others_below_it_is_no_disk() -> None:
+    host = SmallHost()
+    base = host.resolve("/sys/class/block/vdb")
+    host.links[f"{base}/slaves/sda"] = host.resolve("/sys/class/block/sda")
+    stack = walk(host, "254:16")
+    assert (stack.disks, stack.layers[0].type) == (("sda",), "unknown")
+    assert "vdb" in stack.reasons[0]

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A flush that is not counted has not happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import Disks
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.flush import (
+    flush_disk,
+    flush_mount,
+    flushes,
+    takes_flushes,
+)
+
+from ..small_host import BigHost, Multipath, SmallHost
+
+STAT = "/sys/devices/pci0000:00/ata1/host0/target0:0:0/0:0:0:0/block/sda/stat"
+
+
+@pytest.mark.fact(17)
+@pytest.mark.fact(43)
+def test_exact_commands_and_the_counter_rises() -> None:
+    """Flushes are counted in field 16 of the disk's stat; a syncfs makes the one that is owed."""
+    host = SmallHost()
+    flush_mount(host, "/srv/pgdata", ["sda", "sdb"])
+    assert host.mutations == [
+        ("change", "sync", "--file-system", "/srv/pgdata"),
+        ("change", "sync", "/dev/sda"),
+        ("change", "sync", "/dev/sdb"),
+    ]
+    assert [flushes(host, name) for name in ("sda", "sdb", "vdb")] == [101, 101, 100]
+
+
+def test_a_flush_that_is_not_counted_fails_and_names_the_disk() -> None:
+    host = SmallHost()
+    host.disk("sda").counts = False
+    with pytest.raises(ChangeFailed, match=r"sda: seen 100 flushes before and after a sync; wanted one more"):
+        flush_disk(host, "sda")
+
+
+def test_a_disk_that_caches_nothing_needs_none() -> None:
+    host = SmallHost()
+    vars(host.disk("sda")).update(cache="disabled", belief="write through")
+    flush_disk(host, "sda")
+    assert host.mutations == []
+
+
+@pytest.mark.fact(56)
+@pytest.mark.parametrize("path", ["nvme0c0n1", "nvme0c1n1"])
+def test_flushes_of_a_disk_with_several_paths_are_counted_on_the_paths(path: str) -> None:
+    """NVMe native multipath: the head's own counter stays where it is."""
+    host = Multipath()
+    host.flushed = path
+    flush_disk(host, "nvme0n1")
+    assert flushes(host, "nvme0n1") == 100 + 3 + 5 + 1
+    host.disk("nvme0n1").counts = False
+    with pytest.raises(ChangeFailed, match="nvme0n1: seen 109 flushes before and after"):
+        flush_disk(host, "nvme0n1")
+
+
+@pytest.mark.fact(56)
+def test_a_path_that_takes_no_flush_makes_its_disk_one_that_takes_none() -> None:
+    host = Multipath()
+    assert takes_flushes(host, "nvme0n1")
+    assert facts(host)["kernel"] == "write back"
+    host.kernel["nvme0c1n1"] = "write through"
+    assert not takes_flushes(host, "nvme0n1")
+    assert facts(host)["kernel"] == "write through"
+    host.kernel["nvme0c1n1"] = "nonsense"
+    with pytest.raises(ChangeFailed, match="nvme0c1n1: queue/write_cache: seen 'nonsense'"):
+        takes_flushes(host, "nvme0n1")
+    assert facts(host)["kernel"] == "unknown"
+
+
+def facts(host: BigHost) -> Any:
+    return Disks(host).collect("nvme0n1")["write_cache"]
+
+
+def test_a_path_that_went_meanwhile_leaves_the_flush_uncounted() -> None:
+    host = Multipath()
+    host.after_mutation = lambda: host.links.pop("/sys/block/nvme0c0n1", None)
+    with pytest.raises(ChangeFailed, match="nvme0n1: seen"):
+        flush_disk(host, "nvme0n1")
+
+
+@pytest.mark.parametrize("text", ["1 2 3\n", "", " ".join(["1"] * 15)])
+def test_a_kernel_that_counts_no_flushes_fails(text: str) -> None:
+    host = SmallHost()
+    host.files[STAT] = text
+    with pytest.raises(ChangeFailed, match=r"sda: its stat file counts no flushes; wanted kernel 5.5"):
+        flush_disk(host, "sda")
+    assert host.mutations == []
+
+
+def test_a_vanished_disk_is_a_failed_change() -> None:
+    host = SmallHost()
+    host.unplug("sda")
+    with pytest.raises(ChangeFailed, match="/sys/block/sda/queue/write_cache: No such file"):
+        flush_disk(host, "sda")
+    assert host.mutations == []

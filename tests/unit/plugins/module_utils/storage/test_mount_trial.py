@@ -1,0 +1,202 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A line is tried by the running kernel before a boot depends on it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Host
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import mount_trial
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_trial import (
+    DIRECTORY,
+    Image,
+    try_options,
+)
+
+from ..small_host import SmallHost
+
+IMAGE, POINT = f"{DIRECTORY}/image", f"{DIRECTORY}/mnt"
+UNSHARE = ("change", "unshare", "--mount", "--propagation", "private", "mount", "-t")
+MKDIR, RM = ("change", "mkdir", "-p", POINT), ("change", "rm", "-rf", DIRECTORY)
+
+
+@pytest.mark.parametrize(
+    ("fstype", "journal", "mkfs"),
+    [
+        ("ext4", True, ("mkfs.ext4", "-q", "-F", IMAGE, "16M")),
+        ("ext4", False, ("mkfs.ext4", "-q", "-F", "-O", "^has_journal", IMAGE, "16M")),
+        ("xfs", True, ("mkfs.xfs", "-q", "-f", "-d", f"file,name={IMAGE},size=320m")),
+        # There is no journal to leave out.
+        ("ext2", False, ("mkfs.ext2", "-q", "-F", IMAGE, "16M")),
+        # The kernel mounts no image with ext4's own features as ext3.
+        ("ext3", True, ("mkfs.ext3", "-q", "-F", IMAGE, "16M")),
+    ],
+)
+def test_exact_commands(fstype: str, journal: bool, mkfs: tuple[str, ...]) -> None:
+    host = SmallHost()
+    try_options(host, Image(fstype, journal), ("noatime", "errors=remount-ro"))
+    mount = (*UNSHARE, fstype, "-o", "loop,noatime,errors=remount-ro", IMAGE, POINT)
+    assert host.mutations == [MKDIR, ("change", *mkfs), mount, RM]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "logdev=/dev/x",
+        "rtdev=/dev/x",
+        "journal_dev=0x801",
+        "journal_path=/dev/x",
+        "device=/dev/x",
+        "subvol=@",
+    ],
+)
+def test_devices_that_the_image_lacks_are_left_out(option: str) -> None:
+    host = SmallHost()
+    try_options(host, Image("ext4"), ("noatime", option))
+    assert host.mutations[2][-3] == "loop,noatime"
+
+
+def test_what_the_kernel_refuses_is_refused_and_tidied_up() -> None:
+    host = SmallHost()
+    with pytest.raises(
+        ChangeFailed,
+        match=r"^options noatime,bogus for ext4: .*fstab, mount units and superblock stay as they are; .*: mount",
+    ):
+        try_options(host, Image("ext4"), ("noatime", "bogus"))
+    assert host.mutations[-1] == RM
+
+
+def can_mount() -> bool:
+    """Tell whether this machine lets a test make a loop device and mount it."""
+    if os.geteuid() != 0 or not all(map(shutil.which, ("mkfs.ext4", "losetup", "unshare"))):
+        return False
+    argv = ["unshare", "--mount", "--propagation", "private", "losetup", "--find"]
+    return subprocess.run(argv, capture_output=True, check=False, timeout=10).returncode == 0
+
+
+@pytest.mark.fact(54)
+@pytest.mark.skipif(not can_mount(), reason="needs root, loop devices and mkfs.ext4")
+@pytest.mark.parametrize(
+    ("defaults", "options", "why"),
+    [
+        ((), ("journal_async_commit",), "can't mount with journal_async_commit in data=ordered mode"),
+        (("data=journal",), ("delalloc",), "can't mount with both data=journal and delalloc"),
+    ],
+)
+def test_a_refused_boot_of_the_root_is_told_in_one_line_by_the_kernels_reason(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    defaults: tuple[str, ...],
+    options: tuple[str, ...],
+    why: str,
+) -> None:
+    for name, value in (("DIRECTORY", ""), ("_IMAGE", "/image"), ("_POINT", "/mnt")):
+        monkeypatch.setattr(mount_trial, name, f"{tmp_path}/trial{value}")
+    with pytest.raises(ChangeFailed) as error:
+        try_options(Host(), Image("ext4", defaults=defaults, rootflags=()), options)
+    said = str(error.value)
+    assert said.endswith(f"take out what it refuses: {why}")
+    assert "\n" not in said
+    assert "losetup" not in said
+    # And one that it takes is not refused.
+    try_options(Host(), Image("ext4", defaults=defaults, rootflags=()), ("noatime",))
+
+
+@pytest.mark.parametrize("stop_at", [1, 2, 3, 4])
+def test_no_trial_is_no_permission(stop_at: int) -> None:
+    host = SmallHost()
+    host.stop_at, host.stop = stop_at, ChangeFailed
+    with pytest.raises(ChangeFailed):
+        try_options(host, Image("ext4"), ("noatime",))
+
+
+def test_an_image_of_btrfs_is_a_file_with_a_hole() -> None:
+    host = SmallHost()
+    try_options(host, Image("btrfs"), ("noatime", "barrier"))
+    assert host.mutations[1:3] == [
+        ("change", "truncate", "--size=256M", IMAGE),
+        ("change", "mkfs.btrfs", "-q", "-f", IMAGE),
+    ]
+
+
+def test_an_image_has_the_defaults_of_the_superblock_that_it_stands_for() -> None:
+    """A line that is right for a new file system may be refused by one with other defaults."""
+    host = SmallHost()
+    image = Image("ext4", True, ("data=journal", "nobarrier", "stripe=8"))
+    with pytest.raises(ChangeFailed, match="with data=journal,nobarrier,stripe=8 in its superblock"):
+        try_options(host, image, ("noatime", "delalloc"))
+    assert host.mutations[2:5] == [
+        ("change", "tune2fs", "-o", "journal_data", IMAGE),
+        ("change", "tune2fs", "-o", "nobarrier", IMAGE),
+        (*UNSHARE, "ext4", "-o", "loop,stripe=8,noatime,delalloc", IMAGE, POINT),
+    ]
+
+
+class TestRoot:
+    """Its boot is replayed: read-only with the options of the initramfs, then writable with fstab's."""
+
+    ROOT = Image("ext4", True, ("data=ordered",), ("commit=9", "journal_path=/dev/x"))
+
+    def test_exact_commands(self) -> None:
+        host = SmallHost()
+        try_options(host, self.ROOT, ("noatime", "errors=remount-ro"))
+        replay = host.mutations[3]
+        assert replay[:7] == ("change", "unshare", "--mount", "--propagation", "private", "sh", "-c")
+        assert replay[8:] == (
+            *("sh", IMAGE, "ext4", "ro,commit=9", POINT),
+            "remount,rw,noatime,errors=remount-ro",
+        )
+        assert host.mutations[-1] == RM
+
+    @pytest.mark.fact(54)
+    @pytest.mark.parametrize(
+        ("mode", "option"),
+        [("ordered", "journal_async_commit"), ("journal", "delalloc"), ("journal", "dioread_nolock")],
+    )
+    def test_a_remount_that_the_kernel_refuses_is_a_boot_that_fails(self, mode: str, option: str) -> None:
+        """Else the root stays read-only."""
+        image = self.ROOT._replace(defaults=(f"data={mode}",))
+        with pytest.raises(ChangeFailed, match=f"options {option} for ext4 with data={mode}"):
+            try_options(SmallHost(), image, (option,))
+
+    @pytest.mark.parametrize(
+        ("failing", "rc", "said"),
+        [
+            ("nothing", 0, "losetup mount mount losetup"),
+            ("losetup", 1, "losetup"),
+            ("mount", 1, "losetup mount losetup"),
+        ],
+    )
+    def test_the_replay_fails_with_each_step_and_leaves_no_loop_device(
+        self, tmp_path: Path, failing: str, rc: int, said: str
+    ) -> None:
+        host = SmallHost()
+        try_options(host, self.ROOT, ("noatime",))
+        log = tmp_path / "log"
+        for name in ("losetup", "mount"):
+            tool = tmp_path / name
+            tool.write_text(
+                f'#!/bin/sh\necho "{name} $*" >> {log}\necho /dev/loop7\n[ {name} != {failing} ]\n'
+            )
+            tool.chmod(0o755)
+        argv = list(host.mutations[3][6:])
+        done = subprocess.run(
+            ["sh", *argv], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=False, capture_output=True
+        )
+        assert done.returncode == rc
+        lines = log.read_text().splitlines()
+        assert " ".join(line.split()[0] for line in lines) == said
+        if failing == "nothing":
+            assert lines == [
+                f"losetup --find --show {IMAGE}",
+                f"mount -t ext4 -o ro,commit=9 /dev/loop7 {POINT}",
+                f"mount -o remount,rw,noatime --options-source=disable /dev/loop7 {POINT}",
+                "losetup --detach /dev/loop7",
+            ]

@@ -1,0 +1,461 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is mounted now and at the next boot, and what hides either."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import ext4
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.mounts import Mounts
+
+from ..small_host import FakeMount, SmallHost
+
+EXT4 = "/proc/fs/ext4/sda1/options"
+SUPERBLOCK = (*ext4.SHOW, "/dev/block/8:1")
+
+
+def facts(host: SmallHost, target: str) -> dict[str, Any]:
+    reader = Mounts(host)
+    (found,) = [s for s in reader.superblocks() if target in [mount.target for mount in s.mounts]]
+    return reader.collect(found)
+
+
+def fstab_line(host: SmallHost, target: str, options: str) -> None:
+    uuid, fstype = {"/srv/mssql": ("ms", "xfs"), "/": ("root", "ext4")}.get(target, ("pg", "ext4"))
+    host.files["/etc/fstab"] = f"UUID={uuid} {target} {fstype} {options} 0 2\n"
+
+
+def test_an_ordinary_ext4() -> None:
+    found = facts(SmallHost(), "/srv/pgdata")
+    nothing = dict.fromkeys(("detail", "state", "label", "belief"), "")
+    expected = {
+        "target": "/srv/pgdata",
+        "targets": ["/srv/pgdata"],
+        "source": "/dev/sda1",
+        "device": "8:1",
+        "fstype": "ext4",
+        "barrier": "on",
+        "data_mode": "ordered",
+        "atime": "relatime",
+        "options_running": ["rw", "relatime", "rw"],
+        "options_fstab": ["defaults"],
+        "persisted": {"barrier": "on", "data_mode": "ordered", "atime": "relatime"},
+        "stack": [
+            {"name": "sda1", "type": "partition", "below": ["sda"], **nothing},
+            {"name": "sda", "type": "disk", "below": [], **nothing},
+        ],
+        "disks": ["sda"],
+        "disks_seen": ["sda"],
+        "external_log": None,
+        "carrier": "sda",
+        "hidden_in": None,
+        "views": [],
+        "write_hole": [],
+        "sync": "no",
+    }
+    assert {name: found[name] for name in expected} == expected
+    assert found["evidence"]["barrier"]["source"] == EXT4
+    assert found["evidence"]["persisted.barrier"]["source"] == "/etc/fstab line 3, superblock defaults"
+
+
+def test_an_ordinary_xfs() -> None:
+    found = facts(SmallHost(), "/srv/mssql")
+    assert (found["barrier"], found["data_mode"]) == ("on", "none")
+    assert found["persisted"] == {"barrier": "on", "data_mode": "none", "atime": "relatime"}
+    assert found["disks"] == ["sdb"]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "before", "after"),
+    [
+        ({"barrier": "off"}, "barrier", "on", "off"),
+        ({"data": "writeback"}, "data_mode", "ordered", "writeback"),
+        ({"journal": False}, "data_mode", "ordered", "none"),
+        ({"atime": "strictatime"}, "atime", "relatime", "strictatime"),
+        (
+            {"flags": ("ro", "nodev")},
+            "options_running",
+            ["rw", "relatime", "rw"],
+            ["ro", "nodev", "relatime", "rw"],
+        ),
+    ],
+)
+def test_each_running_fact_follows_the_kernel(
+    change: dict[str, Any], field: str, before: Any, after: Any
+) -> None:
+    host = SmallHost()
+    assert facts(host, "/srv/pgdata")[field] == before
+    vars(host.mounts["/srv/pgdata"]).update(change)
+    assert facts(host, "/srv/pgdata")[field] == after
+
+
+@pytest.mark.parametrize(
+    ("superblock", "options", "expected"),
+    [
+        ((), "nobarrier", {"barrier": "off"}),
+        ((), "data=writeback,noatime", {"data_mode": "writeback", "atime": "noatime"}),
+        (("nobarrier",), "defaults", {"barrier": "off"}),
+        (("nobarrier", "data=journal"), "barrier=1", {"barrier": "on", "data_mode": "journal"}),
+    ],
+)
+def test_the_next_mount_is_superblock_then_fstab(
+    superblock: tuple[str, ...], options: str, expected: dict[str, str]
+) -> None:
+    host = SmallHost()
+    host.mounts["/srv/pgdata"].sb_options = superblock
+    fstab_line(host, "/srv/pgdata", options)
+    persisted = facts(host, "/srv/pgdata")["persisted"]
+    assert {name: persisted[name] for name in expected} == expected
+
+
+@pytest.mark.fact(66)
+@pytest.mark.parametrize(
+    ("spec", "link"),
+    [
+        ('UUID="pg"', "by-uuid/pg"),
+        ("LABEL='pg'", "by-label/pg"),
+        ('LABEL="pg\\040/data"', "by-label/pg\\x20\\x2fdata"),
+        ("PARTLABEL=päckchen", "by-partlabel/päckchen"),
+    ],
+)
+def test_a_line_is_known_by_a_tag_in_quotes_and_by_a_label_as_udev_spells_it(spec: str, link: str) -> None:
+    """libmount and systemd accept quoted tags."""
+    host = SmallHost()
+    host.files["/etc/fstab"] = f"{spec} /srv/pgdata ext4 nobarrier 0 2 # the cluster's data\n"
+    host.links[f"/dev/disk/{link}"] = "/dev/sda1"
+    assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "off"
+
+
+def test_rootflags_count_for_the_root_alone() -> None:
+    host = SmallHost()
+    host.files["/proc/cmdline"] = "root=/dev/vda1 rootflags=commit=9 rootflags=data=journal,barrier=0 ro\n"
+    assert facts(host, "/")["persisted"] == {"barrier": "off", "data_mode": "journal", "atime": "relatime"}
+    assert facts(host, "/srv/pgdata")["persisted"]["data_mode"] == "ordered"
+
+
+def test_two_lines_for_one_target_are_unknown() -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = "UUID=pg /srv/pgdata ext4 noatime 0 2\n" * 2
+    found = facts(host, "/srv/pgdata")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert "lines 1 and 2 both mount /srv/pgdata" in found["evidence"]["persisted.barrier"]["reason"]
+
+
+def test_a_unit_about_another_device_says_nothing_of_this_one() -> None:
+    host = SmallHost()
+    host.files["/etc/systemd/system/srv-pgdata.mount"] = "[Mount]\nWhat=/dev/vdb\nType=ext4\n"
+    found = facts(host, "/srv/pgdata")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert "mounts /dev/vdb at /srv/pgdata" in found["evidence"]["persisted.barrier"]["reason"]
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_a_unit_that_nothing_starts_mounts_nothing_at_the_next_boot(started: bool) -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = ""
+    host.files["/etc/systemd/system/srv-pgdata.mount"] = "[Mount]\nWhat=/dev/sda1\nOptions=noatime\n"
+    if started:
+        host.links["/etc/systemd/system/local-fs.target.wants/srv-pgdata.mount"] = "x"
+    found = facts(host, "/srv/pgdata")["persisted"]
+    assert (found["barrier"], found["atime"]) == (("on", "noatime") if started else ("unset", "unset"))
+
+
+@pytest.mark.parametrize(("flag", "option", "barrier"), [("1", "0", "off"), ("0", "1", "on")])
+def test_the_line_of_the_root_goes_over_rootflags(flag: str, option: str, barrier: str) -> None:
+    """The initramfs mounts it with the one, and systemd remounts it with the other."""
+    host = SmallHost()
+    host.files["/proc/cmdline"] = f"root=/dev/vda1 rootflags=barrier={flag} ro\n"
+    fstab_line(host, "/", f"barrier={option}")
+    assert facts(host, "/")["persisted"]["barrier"] == barrier
+
+
+@pytest.mark.parametrize(
+    ("line", "source"),
+    [
+        ("UUID=root / ext4 noatime 0 1\n", "/etc/fstab line 1, rootflags of this boot"),
+        ("", "rootflags of this boot"),
+    ],
+)
+def test_rootflags_are_called_those_of_this_boot(line: str, source: str) -> None:
+    host = SmallHost()
+    host.files.update({"/proc/cmdline": "rootflags=commit=9 ro\n", "/etc/fstab": line})
+    assert facts(host, "/")["evidence"]["persisted.atime"]["source"] == source
+
+
+def test_an_entry_of_the_boot_loader_with_other_rootflags_leaves_the_root_unknown_alone() -> None:
+    host = SmallHost()
+    host.files["/boot/grub/grub.cfg"] = "\tlinux /vmlinuz root=/dev/vda1 ro rootflags=barrier=0\n"
+    found = facts(host, "/")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert "seen rootflags=barrier=0" in found["evidence"]["persisted.barrier"]["reason"]
+    assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "on"
+
+
+@pytest.mark.parametrize("options", ["nobarrier", "barrier=1", "data=ordered", "rw,nobarrier,noatime"])
+@pytest.mark.fact(1)
+def test_words_that_xfs_refuses_are_called_refused(options: str) -> None:
+    host = SmallHost()
+    fstab_line(host, "/srv/mssql", options)
+    found = facts(host, "/srv/mssql")
+    assert found["persisted"]["barrier"] == "refused"
+    assert "next boot would fail" in found["evidence"]["persisted.barrier"]["reason"]
+
+
+def test_without_a_line_nothing_is_said_of_the_next_boot() -> None:
+    host = SmallHost()
+    del host.files["/etc/fstab"]
+    found = facts(host, "/srv/pgdata")
+    assert set(found["persisted"].values()) == {"unset"}
+    assert found["options_fstab"] is None
+
+
+@pytest.mark.parametrize(
+    ("arrange", "field"),
+    [
+        (lambda host: host.files.pop(EXT4), "barrier"),
+        (lambda host: host.files.pop(EXT4), "data_mode"),
+        (lambda host: host.files.update({EXT4: "rw\ngarbage\n"}), "barrier"),
+        (lambda host: host.commands.pop(SUPERBLOCK), "persisted.barrier"),
+        (lambda host: host.commands.pop(SUPERBLOCK), "persisted.data_mode"),
+        (
+            lambda host: host.commands.update({SUPERBLOCK: Unobservable("no answer within 10 s")}),
+            "persisted.barrier",
+        ),
+        (lambda host: host.commands.update({SUPERBLOCK: "garbage"}), "persisted.barrier"),
+        (lambda host: host.files.update({"/etc/fstab": "one two\n"}), "persisted.barrier"),
+        (lambda host: host.files.update({"/etc/fstab": Unobservable("I/O error")}), "persisted.atime"),
+        (
+            lambda host: host.files.update(
+                {"/etc/systemd/system/srv-pgdata.mount": "[Mount]\nOptions=nobarrier,%H\n"}
+            ),
+            "persisted.barrier",
+        ),
+        (
+            lambda host: host.files.update(
+                {"/etc/systemd/system/srv-pgdata.mount.d/x.conf": Unobservable("I/O error")}
+            ),
+            "persisted.data_mode",
+        ),
+        (lambda host: host.links.update({"/sys/dev/block/8:1": "/sys/devices/virtual/block/dm-0"}), "disks"),
+        (lambda host: host.commands.update({SUPERBLOCK: _external}), "disks"),
+    ],
+)
+def test_what_cannot_be_observed_is_unknown_with_its_reason(arrange: Any, field: str) -> None:
+    host = SmallHost()
+    arrange(host)
+    found = facts(host, "/srv/pgdata")
+    group, _dot, name = field.rpartition(".")
+    assert (found[group] if group else found)[name] == "unknown"
+    assert found["evidence"][field]["reason"]
+
+
+def _external() -> str:
+    mount = SmallHost().mounts["/srv/pgdata"]
+    mount.journal_on = "sdz1"
+    return mount.superblock()
+
+
+@pytest.mark.parametrize(("option", "sync"), [("sync", "yes"), ("async", "no"), ("lazytime", "no")])
+@pytest.mark.fact(52)
+def test_a_file_system_that_is_mounted_sync_says_so(option: str, sync: str) -> None:
+    """The sync option is observed, wherever the kernel shows it."""
+    host = SmallHost()
+    host.mounts["/srv/pgdata"].super_options = (option,)
+    assert facts(host, "/srv/pgdata")["sync"] == sync
+
+
+@pytest.mark.parametrize("option", ["logdev=/dev/sdc1", "rtdev=/dev/sdc1"])
+def test_a_second_device_of_xfs_is_not_passed_over(option: str) -> None:
+    host = SmallHost()
+    plain = host.read("/proc/self/mountinfo")
+    host.files["/proc/self/mountinfo"] = plain.replace("/dev/sdb1 rw", f"/dev/sdb1 rw,{option}")
+    found = facts(host, "/srv/mssql")
+    assert (found["external_log"], found["disks"]) == ("/dev/sdc1", "unknown")
+
+
+@pytest.mark.parametrize("fstype", ["jfs", "fuseblk", "reiserfs", "f2fs"])
+def test_a_file_system_without_a_rule_is_unknown(fstype: str) -> None:
+    host = SmallHost()
+    host.add_mount(FakeMount("/srv/other", fstype, "8:2", "/dev/sda2", "sda"))
+    host.files["/etc/fstab"] = f"/dev/sda2 /srv/other {fstype} defaults 0 0\n"
+    found = facts(host, "/srv/other")
+    assert (found["barrier"], found["data_mode"]) == ("unknown", "unknown")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert fstype in found["evidence"]["barrier"]["reason"].lower()
+
+
+@pytest.mark.parametrize("fstype", ["overlay", "nfs4", "zfs"])
+def test_a_file_system_without_a_disk_is_seen_and_its_disks_are_unknown(fstype: str) -> None:
+    host = SmallHost()
+    host.files["/proc/filesystems"] = f"nodev\t{fstype}\n"
+    host.files["/proc/self/mountinfo"] = f"9 1 0:99 / /srv rw - {fstype} server:/x rw\n"
+    assert facts(host, "/srv")["disks"] == "unknown"
+
+
+@pytest.mark.fact(45)
+def test_one_superblock_is_one_entry_with_all_its_targets() -> None:
+    """It may be mounted many times, and its barriers change through any of them."""
+    host = SmallHost()
+    bind = "99 30 8:1 /sub /mnt/bind rw,noatime - ext4 /dev/sda1 rw\n"
+    host.files["/proc/self/mountinfo"] = host.read("/proc/self/mountinfo") + bind
+    found = facts(host, "/mnt/bind")
+    assert (found["target"], found["targets"]) == ("/srv/pgdata", ["/srv/pgdata", "/mnt/bind"])
+
+
+def test_pseudo_file_systems_are_left_out() -> None:
+    groups = Mounts(SmallHost()).superblocks()
+    assert [found.mounts[0].target for found in groups] == ["/", "/srv/pgdata", "/srv/mssql", "/srv/maria"]
+
+
+def test_a_disk_that_is_mounted_over_is_not_the_one_that_is_judged() -> None:
+    """/srv over /srv/pgdata: what is written to /srv/pgdata lands on the newer mount."""
+    host = SmallHost()
+    host.add_mount(FakeMount("/srv", "ext4", "8:2", "/dev/sda2", "sda", barrier="off"))
+    groups = {found.mounts[0].target for found in Mounts(host).superblocks()}
+    assert groups == {"/", "/srv"}
+
+
+UNIT = "/etc/systemd/system/mnt-copy.mount"
+
+
+def second_line(host: SmallHost, options: str, target: str = "/mnt/copy") -> None:
+    host.files["/etc/fstab"] = f"{host.read('/etc/fstab')}/dev/sda1 {target} ext4 {options} 0 0\n"
+
+
+@pytest.mark.fact(45)
+@pytest.mark.parametrize(
+    ("first", "second", "differing"),
+    [
+        ("barrier=1", "defaults", []),
+        ("nobarrier", "barrier=0", []),
+        ("defaults", "noatime", []),
+        ("defaults", "nobarrier", ["barrier"]),
+        ("nobarrier", "defaults", ["barrier"]),
+        ("defaults", "data=journal", ["data_mode"]),
+        ("nobarrier,data=journal", "data=writeback", ["barrier", "data_mode"]),
+    ],
+)
+def test_all_lines_for_a_device_must_agree(first: str, second: str, differing: list[str]) -> None:
+    """Whichever mounts first decides, and the other's word is ignored."""
+    host = SmallHost()
+    fstab_line(host, "/srv/pgdata", first)
+    second_line(host, second)
+    found = facts(host, "/srv/pgdata")
+    assert [name for name, value in found["persisted"].items() if value == "unknown"] == differing
+    for name in differing:
+        reason = found["evidence"][f"persisted.{name}"]["reason"]
+        assert "/etc/fstab line 1" in reason
+        assert "/etc/fstab line 2" in reason
+    if not differing:
+        sources = "/etc/fstab line 1, /etc/fstab line 2, superblock defaults"
+        assert found["evidence"]["persisted.barrier"]["source"] == sources
+
+
+@pytest.mark.fact(45)
+@pytest.mark.parametrize(("path", "count"), [(UNIT, 1), (f"{UNIT}.d/x.conf", 1), (UNIT, 2)])
+def test_a_unit_that_mounts_the_device_elsewhere_must_agree_too(path: str, count: int) -> None:
+    host = SmallHost()
+    if path != UNIT:
+        second_line(host, "defaults")
+    else:
+        bind = "99 30 8:1 /sub /mnt/copy rw,noatime - ext4 /dev/sda1 rw\n"
+        host.files["/proc/self/mountinfo"] = host.read("/proc/self/mountinfo") + bind
+        host.links["/etc/systemd/system/local-fs.target.wants/mnt-copy.mount"] = UNIT
+    host.files[path] = f"[Mount]\nWhat={'/dev/sda1' if count == 1 else '/dev/sdb1'}\nOptions=nobarrier\n"
+    assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "unknown"
+
+
+def test_the_root_is_mounted_before_all_others_and_decides_alone() -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = "UUID=root / ext4 defaults 0 1\n/dev/vda1 /mnt/copy ext4 nobarrier 0 0\n"
+    assert facts(host, "/")["persisted"]["barrier"] == "on"
+
+
+@pytest.mark.parametrize(
+    "line", ["/srv/pgdata /mnt/copy none bind,nobarrier 0 0", "/dev/sdb1 /mnt/copy xfs nobarrier 0 0"]
+)
+def test_lines_of_other_devices_and_binds_mount_no_superblock(line: str) -> None:
+    host = SmallHost()
+    fstab_line(host, "/srv/pgdata", "defaults")
+    host.files["/etc/fstab"] = f"{host.read('/etc/fstab')}{line}\n"
+    assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "on"
+
+
+def test_a_line_that_mounts_the_device_elsewhere_only_says_nothing_of_where_it_is_now() -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = ""
+    second_line(host, "defaults")
+    assert set(facts(host, "/srv/pgdata")["persisted"].values()) == {"unset"}
+
+
+@pytest.mark.parametrize("target", ["/", "/usr"])
+def test_what_the_initramfs_mounts_is_mounted_as_fstab_says_whatever_units_there_are(target: str) -> None:
+    host = SmallHost()
+    if target == "/usr":
+        host.add_mount(
+            FakeMount("/usr", "ext4", "254:2", "/dev/vda2", "vda"), "/dev/vda2 /usr ext4 nobarrier 0 2\n"
+        )
+    else:
+        host.files["/etc/fstab"] = "UUID=root / ext4 nobarrier 0 1\n"
+    unit = {"/": "-.mount", "/usr": "usr.mount"}[target]
+    host.files[f"/etc/systemd/system/{unit}"] = "[Mount]\nOptions=barrier=1\n"
+    assert facts(host, target)["persisted"]["barrier"] == "off"
+
+
+@pytest.mark.fact(55)
+@pytest.mark.parametrize("number", ["2", "01", "4294967296", "-1", "x"])
+def test_a_barrier_that_is_neither_0_nor_1_is_not_told(number: str) -> None:
+    host = SmallHost()
+    fstab_line(host, "/srv/pgdata", f"rw,barrier={number}")
+    found = facts(host, "/srv/pgdata")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert "wanted one of these" in found["evidence"]["persisted.barrier"]["reason"]
+
+
+@pytest.mark.fact(55)
+@pytest.mark.parametrize(
+    "word",
+    [
+        "nobarrier\\054noatime",
+        "noatime\\054barrier=0",
+        "\\156obarrier",
+        "noatime\\012Options=nobarrier",
+        "noatime\\",
+    ],
+)
+def test_options_that_are_written_as_escapes_count(word: str) -> None:
+    """mount(8) expands a comma that is written as an escape; systemd makes a line of a unit of them."""
+    host = SmallHost()
+    fstab_line(host, "/srv/pgdata", f"rw,{word}")
+    assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "boot"),
+    [
+        ("UUID=root / ext4 noatmie 0 1", ["noatmie"], "required"),
+        ("UUID=pg /srv/pgdata ext4 rw,barier=1,defaultz 0 2", ["barier=1", "defaultz"], "required"),
+        ("/dev/sdz1 /srv/old xfs nobarrier 0 0", ["nobarrier"], "required"),
+        ("/dev/sdz1 /srv/old xfs nobarrier,nofail 0 0", ["nobarrier"], "optional"),
+        ("/dev/sdz1 /srv/old xfs nobarrier,noauto 0 0", ["nobarrier"], "optional"),
+        ("/dev/sdz1 /srv/old xfs nobarrier,x-systemd.automount 0 0", ["nobarrier"], "optional"),
+        # mount(8) takes a comma that is written as an escape for one, systemd does not.
+        ("UUID=pg /srv/pgdata ext4 rw\\054barier=1 0 2", ["rw\\054barier=1", "barier=1"], "required"),
+    ],
+)
+def test_a_line_that_mounts_nothing_is_named_whether_it_is_mounted_now_or_not(
+    line: str, options: list[str], boot: str
+) -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = f"# a comment\n{line}\n"
+    (found,) = Mounts(host).refused()
+    assert (found["source"], found["options"], found["boot"]) == ("/etc/fstab line 2", options, boot)
+
+
+def test_lines_that_are_right_are_not_named() -> None:
+    assert Mounts(SmallHost()).refused() == []

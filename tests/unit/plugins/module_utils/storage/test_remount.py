@@ -1,0 +1,79 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the kernel sends no flush, only a device's own word makes that right; and what no remount goes through."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo import parse_mountinfo
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.remount import (
+    expect_nothing_cached,
+    set_barrier,
+)
+
+from ..small_host import BigHost, SmallHost
+
+
+@pytest.mark.parametrize("cache", ["disabled", "none"])
+def test_a_disk_that_says_that_it_caches_nothing_needs_no_flush(cache: str) -> None:
+    host = BigHost()
+    vars(host.disk("nvme0n1")).update(cache=cache, belief="write through")
+    expect_nothing_cached(host, "/srv/x", ["nvme0n1"])
+
+
+@pytest.mark.parametrize("name", ["sda", "sdc", "nvme0n1", "vdb"])
+def test_a_disk_that_caches_needs_one(name: str) -> None:
+    host = BigHost()
+    host.disk(name).belief = "write through"
+    with pytest.raises(ChangeFailed, match=f"/srv/x: .* {name} .* while its cache is enabled"):
+        expect_nothing_cached(host, "/srv/x", [name])
+
+
+def test_a_disk_that_does_not_say_is_not_taken_for_one_that_caches_nothing() -> None:
+    """As one without a caching page: the kernel assumes write through."""
+    host = BigHost()
+    vars(host.disk("sdc")).update(caching_page=False, belief="write through")
+    with pytest.raises(ChangeFailed, match=r"/srv/x: .* sdc .* while its cache is unknown: raise the belief"):
+        expect_nothing_cached(host, "/srv/x", ["sdc"])
+
+
+def test_one_of_several_is_enough() -> None:
+    host = BigHost()
+    vars(host.disk("sda")).update(cache="disabled", belief="write through")
+    with pytest.raises(ChangeFailed, match="sdb"):
+        expect_nothing_cached(host, "/srv/x", ["sda", "sdb"])
+    expect_nothing_cached(host, "/srv/x", ["sda"])
+    expect_nothing_cached(host, "/srv/x", [])
+
+
+def test_of_a_disk_that_does_not_tell_nothing_is_known() -> None:
+    host = SmallHost()
+    host.commands[("hdparm", "-W", "/dev/sda")] = Unobservable("hdparm: no answer within 10 s")
+    with pytest.raises(ChangeFailed, match="sends it no flush, while its cache is unknown"):
+        expect_nothing_cached(host, "/srv/pgdata", ["sda"])
+
+
+@pytest.mark.parametrize("value", ["on", "off"])
+def test_no_remount_goes_through_a_read_only_view_of_a_writable_file_system(value: str) -> None:
+    """It would make all of the file system read-only, under its databases."""
+    host = SmallHost()
+    found = parse_mountinfo(host.read("/proc/self/mountinfo"))
+    (mount,) = [mount for mount in found if mount.target == "/srv/pgdata"]
+    with pytest.raises(ChangeFailed, match="/srv/pgdata: mounted read-only over a writable file system"):
+        set_barrier(host, mount._replace(options=("ro",)), value)
+    assert host.mutations == []
+    set_barrier(host, mount, value)
+    assert host.mounts["/srv/pgdata"].barrier == value
+
+
+@pytest.mark.parametrize("atime", ["noatime", "relatime", "strictatime"])
+def test_barriers_leave_the_atime_as_it_is(atime: str) -> None:
+    host = SmallHost()
+    host.mounts["/srv/pgdata"].atime = atime
+    found = parse_mountinfo(host.read("/proc/self/mountinfo"))
+    (mount,) = [mount for mount in found if mount.target == "/srv/pgdata"]
+    set_barrier(host, mount, "off")
+    assert host.mounts["/srv/pgdata"].atime == atime

@@ -1,0 +1,146 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What TuneD's active profile sets of schedulers and readahead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.tuned import read
+
+from ..runs import enforce, look
+from ..small_host import SmallHost
+
+NONE = {"profile": None, "sets": {}, "error": None}
+MSSQL = "[main]\nsummary=Optimize for SQL Server\ninclude=throughput-performance\n[disk]\nreadahead=4096\n"
+THROUGHPUT = "[main]\nsummary=x\n[disk]\nreadahead=>128\nelevator=mq-deadline\n[vm]\nelevator=no disk\n"
+
+
+def host_with(active: str = "mssql", **profiles: str) -> SmallHost:
+    """Return a host where TuneD runs."""
+    host = SmallHost()
+    host.files["/run/tuned/tuned.pid"] = "700\n"
+    host.files["/etc/tuned/active_profile"] = f"{active}\n"
+    for name, text in profiles.items():
+        host.files[f"/usr/lib/tuned/{name.replace('_', '-')}/tuned.conf"] = text
+    return host
+
+
+def test_a_host_without_it() -> None:
+    assert read(SmallHost()) == NONE
+
+
+@pytest.mark.parametrize(
+    ("sign", "acts"),
+    [
+        ("/run/tuned/tuned.pid", True),
+        ("/etc/systemd/system/multi-user.target.wants/tuned.service", True),
+        ("/usr/lib/systemd/system/tuned.service", False),
+    ],
+)
+@pytest.mark.fact(25)
+def test_it_acts_where_it_runs_or_will_at_the_next_boot(sign: str, acts: bool) -> None:
+    """TuneD may override schedulers: it is detected, not fought."""
+    host = host_with(mssql="[disk]\nelevator=none\n")
+    del host.files["/run/tuned/tuned.pid"]
+    host.files[sign] = ""
+    assert read(host) == ({"profile": "mssql", "sets": {"elevator": "none"}, "error": None} if acts else NONE)
+
+
+def test_a_profile_wins_over_those_that_it_includes() -> None:
+    found = read(host_with(mssql=MSSQL, throughput_performance=THROUGHPUT))
+    assert found == {
+        "profile": "mssql",
+        "sets": {"readahead": "4096", "elevator": "mq-deadline"},
+        "error": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "sets"),
+    [
+        ("[disk]\nelevator=none\n", {"elevator": "none"}),
+        ("[data_disks]\ntype=disk\nelevator=none\n", {"elevator": "none"}),
+        ("[disk]\ntype=net\nelevator=none\n", {}),
+        ("[vm]\nelevator=none\n", {}),
+        ("[disk]\nelevator=\n", {}),
+        ("[disk]\nelevator\n", {}),
+        ("[disk]\napm=255\n", {}),
+        ("", {}),
+    ],
+)
+def test_only_disk_sections_set_them(text: str, sets: dict[str, str]) -> None:
+    assert read(host_with(mssql=text))["sets"] == sets
+
+
+def test_several_active_profiles_are_applied_in_turn() -> None:
+    found = read(host_with("one two", one="[disk]\nelevator=none\n", two="[disk]\nelevator=bfq\n"))
+    assert (found["profile"], found["sets"]) == ("one two", {"elevator": "bfq"})
+
+
+def test_a_profile_of_the_administrator_hides_one_of_the_package() -> None:
+    host = host_with(mssql="[disk]\nelevator=bfq\n")
+    host.files["/etc/tuned/profiles/mssql/tuned.conf"] = "[disk]\nelevator=none\n"
+    assert read(host)["sets"] == {"elevator": "none"}
+
+
+@pytest.mark.parametrize(
+    ("active", "text"),
+    [
+        ("gone", "[disk]\n"),
+        ("../mssql", "[disk]\n"),
+        ("mssql", "[main]\ninclude=mssql\n"),
+        ("mssql", "[main]\ninclude=gone\n"),
+        ("mssql", "no section\n"),
+        ("mssql", Unobservable("I/O error")),
+    ],
+)
+def test_what_cannot_be_read_is_an_error_and_not_nothing(active: str, text: Any) -> None:
+    host = host_with(active)
+    host.files["/usr/lib/tuned/mssql/tuned.conf"] = text
+    found = read(host)
+    assert (found["profile"], found["sets"]) == ("unknown", {})
+    assert found["error"]
+
+
+def test_where_tuned_sets_what_is_wanted_a_rule_is_no_fight() -> None:
+    host = host_with(mssql="[disk]\nelevator=none\n")
+    enforce(host, look(host, "strict", mounts=["/srv/pgdata"]))
+    rows = look(host, "strict", mounts=["/srv/pgdata"])["settings"]
+    assert [row["verdict"] for row in rows if row["setting"] == "scheduler"] == ["ok"]
+
+
+@pytest.mark.fact(25)
+def test_a_scheduler_that_tuned_sets_otherwise_is_reported_and_not_fought_over() -> None:
+    host = host_with(mssql="[disk]\nelevator=bfq\n")
+    found = look(host, "strict", mounts=["/srv/pgdata"])
+    (row,) = [row for row in found["settings"] if row["setting"] == "scheduler"]
+    assert (row["verdict"], row["phase"], row["class"]) == ("drift_persisted", None, "performance")
+    assert "TuneD's profile mssql sets elevator=bfq" in row["remedy"]
+    assert "io_scheduler" not in found["plan"]["tighten"]
+    enforce(host, found)
+    assert host.disk("sda").scheduler == "[none] mq-deadline"
+
+
+def test_each_profile_is_read_once_however_often_it_is_included() -> None:
+    """Each of these includes the next one twice: read anew each time, that would be a million."""
+    names = [f"p{number}" for number in range(20)]
+    profiles = {
+        name: f"[main]\ninclude={after},{after}\n[disk]\nreadahead={name[1:]}\n"
+        for name, after in zip(names, [*names[1:], "end"])
+    }
+    host = host_with("p0", **profiles, end="[disk]\nelevator=none\n")
+    reads: list[str] = []
+    answer = host.read
+
+    def count(path: str) -> str:
+        reads.append(path)
+        assert len(reads) < 100
+        return answer(path)
+
+    host.read = count  # type: ignore[method-assign]
+    assert read(host)["sets"] == {"readahead": "0", "elevator": "none"}

@@ -1,0 +1,175 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Profiles: what they may say, and that a wrong one is refused with what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import (
+    VALUES,
+    BadInput,
+    Profile,
+    choose,
+    loosened_by,
+    rank,
+)
+
+from .runs import OWN, PROFILES, shipped
+
+
+def own(**changes: Any) -> dict[str, Any]:
+    return {"ours": {**OWN, **changes}}
+
+
+def test_the_shipped_ones_are_the_promised_ones() -> None:
+    assert tuple(shipped()) == PROFILES
+    chosen = {name: choose(name, shipped(), {}, {})[0] for name in PROFILES}
+    assert {name: (p.write_cache, p.barrier, p.data_mode, p.rests_on) for name, p in chosen.items()} == {
+        "strict": ("disabled", "on", "ordered", "device"),
+        "flush": ("enabled", "on", "ordered", "flush"),
+        "protected": ("enabled", "on", "ordered", "non_volatile_cache"),
+        "ups": ("enabled", "on", "ordered", "ups"),
+        "disposable": ("enabled", "off", "writeback", "nothing"),
+    }
+    assert [name for name, p in chosen.items() if not p.promises_durability] == ["disposable"]
+
+
+def test_own_profile_and_override() -> None:
+    profile, pinned = choose("ours", shipped(), own(), {"data_mode": "journal"})
+    assert pinned == Profile(name="ours", **OWN)
+    assert profile == pinned._replace(data_mode="journal")
+
+
+@pytest.mark.parametrize(
+    ("name", "profiles", "overrides", "message"),
+    [
+        ("strikt", {}, {}, "durable_profile: seen 'strikt'; wanted one of disposable, .* pin one"),
+        ("Strict", {}, {}, "durable_profile: seen 'Strict'"),
+        (True, {}, {}, "durable_profile: seen True"),
+        (["strict"], {}, {}, r"durable_profile: seen \['strict'\]"),
+        ("", {}, {}, "durable_profile: seen ''"),
+        ("strict", {"strict": OWN}, {}, "durable_profiles: seen strict, which this collection ships"),
+        ("strict", [OWN], {}, "durable_profiles: seen .* wanted a mapping"),
+        ("ours", {"ours": "fast"}, {}, "profile ours: seen 'fast'; wanted a mapping"),
+        (
+            "ours",
+            {"ours": {"barrier": "on"}},
+            {},
+            "profile ours: missing atime, .*write_cache, not known nothing",
+        ),
+        (
+            "ours",
+            own(scheduler="none", x=1),
+            {},
+            "profile ours: missing nothing, not known scheduler, x; wanted .*, and if you like engines, scheduler_rotational",
+        ),
+        (
+            "ours",
+            own(barrier=True),
+            {},
+            "profile ours: barrier: seen the boolean True .* wanted one of off, on, in quotes",
+        ),
+        ("ours", own(barrier="yes"), {}, "profile ours: barrier: seen 'yes'; wanted one of off, on"),
+        (
+            "ours",
+            own(write_cache=None),
+            {},
+            "profile ours: write_cache: seen None; wanted one of enabled, disabled",
+        ),
+        ("ours", own(rests_on="hope"), {}, "profile ours: rests_on: seen 'hope'; wanted one of device"),
+        ("ours", own(rests_on=[]), {}, r"profile ours: rests_on: seen \[\]"),
+        ("ours", own(rests_on="device"), {}, "rests_on 'device' says that no volatile cache is in use"),
+        ("ours", own(barrier="off"), {}, "barrier 'off' takes away what rests_on 'flush' promises"),
+        ("ours", own(data_mode="writeback"), {}, "data_mode 'writeback' breaks the promise"),
+        ("ours", own(engines="relaxed"), {}, "profile ours: engines 'relaxed' breaks the promise"),
+        ("strict", {}, {"engines": "relaxed"}, "durable_overrides: engines 'relaxed' breaks the promise"),
+        (
+            "ours",
+            own(barrier="off", write_cache="disabled", rests_on="nothing"),
+            {},
+            "profile ours: barrier 'off' with write_cache 'disabled' contradict",
+        ),
+        (
+            "strict",
+            {},
+            {"barrier": "off"},
+            "durable_overrides: barrier 'off' with write_cache 'disabled' contradict",
+        ),
+        (
+            "disposable",
+            {},
+            {"write_cache": "disabled"},
+            "durable_overrides: barrier 'off' with .* contradict",
+        ),
+        ("flush", {}, {"barrier": "off"}, "durable_overrides: barrier 'off' takes away"),
+        ("ours", own(barrier="off", rests_on="ups"), {}, "profile ours: barrier 'off' with rests_on 'ups'"),
+        ("ups", {}, {"barrier": "off"}, "durable_overrides: barrier 'off' with rests_on 'ups'"),
+        ("ups", {}, {"write_cache": "disabled"}, "write_cache 'disabled' with rests_on 'ups' contradict"),
+        (
+            "ours",
+            own(write_cache="disabled", rests_on="ups"),
+            {},
+            "write_cache 'disabled' with rests_on 'ups'",
+        ),
+        ("flush", {}, {"barrier": False}, "durable_overrides: barrier: seen the boolean False"),
+        ("flush", {}, {"barriers": "on"}, "durable_overrides: seen 'barriers'; wanted one of write_cache"),
+        ("flush", {}, {"rests_on": "nothing"}, "durable_overrides: seen 'rests_on'"),
+        ("flush", {}, {"atime": "nodiratime"}, "durable_overrides: atime: seen 'nodiratime'"),
+        ("flush", {}, "barrier=on", "durable_overrides: seen 'barrier=on'; wanted a mapping"),
+    ],
+)
+def test_bad_input_names_seen_wanted_and_what_to_do(
+    name: Any, profiles: Any, overrides: Any, message: str
+) -> None:
+    with pytest.raises(BadInput) as caught:
+        choose(name, shipped(), profiles, overrides)
+    assert re.search(message, str(caught.value))
+
+
+def test_a_variable_without_a_value_is_an_empty_one() -> None:
+    assert choose("strict", shipped(), None, None) == choose("strict", shipped(), {}, {})
+
+
+@pytest.mark.parametrize("word", ["on", "off", "yes", "no"])
+def test_an_unquoted_word_of_yaml_is_refused(word: str) -> None:
+    overrides = yaml.safe_load(f"{{barrier: {word}}}")
+    with pytest.raises(BadInput, match="in quotes"):
+        choose("flush", shipped(), {}, overrides)
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ({"write_cache": "enabled"}, ["write_cache"]),
+        ({"data_mode": "journal"}, []),
+        ({"atime": "relatime"}, []),
+        ({}, []),
+    ],
+)
+def test_which_overrides_weaken_strict(override: dict[str, str], expected: list[str]) -> None:
+    profile, pinned = choose("strict", shipped(), {}, override)
+    assert loosened_by(profile, pinned) == expected
+
+
+def test_rank_is_of_known_words_only() -> None:
+    for setting, values in VALUES.items():
+        assert [rank(setting, value) for value in values] == list(range(len(values)))
+        with pytest.raises(ValueError, match="not in"):
+            rank(setting, "unknown")
+
+
+@pytest.mark.parametrize("value", ["keep", "short", -1, 0, 1, 60000])
+def test_a_commit_delay_in_ms(value: Any) -> None:
+    assert choose("strict", shipped(), {}, {"commit_delay": value})[0].commit_delay == value
+
+
+@pytest.mark.parametrize("value", [-2, 60001, True, 1.0, "1", "long", None, [], {}])
+def test_a_commit_delay_that_is_none_is_refused(value: Any) -> None:
+    with pytest.raises(BadInput, match=r"commit_delay: seen .* wanted 'keep', 'short', or ms"):
+        choose("strict", shipped(), {}, {"commit_delay": value})

@@ -1,0 +1,613 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each condition of a properly configured UPS, failed one at a time: it alone, with its own words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import HOOK
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import apcupsd, conditions
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import look
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.power_host import (
+    SECRET,
+    UPSMON,
+    VARIABLES,
+    PowerHost,
+    Upsd,
+    nut_27,
+    nut_28,
+    with_apcupsd,
+)
+
+Arrange = Callable[[PowerHost], object]
+STOPS = [{"engine": "postgresql", "unit": "postgresql@15-main.service", "seconds": "300"}]
+WELL = {"2.7": nut_27, "2.8": nut_28, "apcupsd": with_apcupsd}
+NUT = ("2.7", "2.8")
+ALL = (*NUT, "apcupsd")
+CONF = apcupsd.CONF
+
+
+def unit(host: PowerHost) -> dict[str, str]:
+    """Return what systemd says of the monitor's service."""
+    (name,) = (name for name in host.units if name != "nut.target")
+    return host.units[name]
+
+
+def says(name: str, value: str) -> Arrange:
+    """Have NUT's UPS say something else; '' for nothing."""
+
+    def arrange(host: PowerHost) -> None:
+        host.upsd.variables["rack"].pop(name)
+        if value:
+            host.upsd.variables["rack"][name] = value
+
+    return arrange
+
+
+def field(name: str, value: str) -> Arrange:
+    """Have apcupsd say something else."""
+    return lambda host: host.nis.fields.update({name: value})
+
+
+def edit(before: str, after: str, path: str = UPSMON) -> Arrange:
+    """Change the monitor's configuration."""
+    return lambda host: host.edit(path, before, after)
+
+
+def unread(path: str) -> Arrange:
+    """Have a file that cannot be read."""
+    return lambda host: host.files.update({path: Unobservable(f"{path}: Permission denied")})
+
+
+def second_ups(status: str, supplies: int, driver: str = "snmp-ups") -> Arrange:
+    """Add a UPS that another host's upsd serves."""
+
+    def arrange(host: PowerHost) -> None:
+        host.edit(UPSMON, "MINSUPPLIES 1", f"MONITOR b@ups2 1 u {SECRET} slave\nMINSUPPLIES {supplies}")
+        host.daemons["ups2", 3493] = Upsd({"b": {**VARIABLES, "ups.status": status, "driver.name": driver}})
+
+    return arrange
+
+
+def silent_upsd(host: PowerHost) -> None:
+    """Have nobody listen."""
+    host.daemons.clear()
+
+
+def answers(text: str) -> Arrange:
+    """Have upsd answer this instead of a list."""
+    return lambda host: host.upsd.answers.update({"LIST VAR rack": text})
+
+
+#: Monitors, what is wrong, the condition, its state, and words that its evidence and its remedy have.
+TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
+    (
+        ALL,
+        lambda h: unit(h).update(ActiveState="failed"),
+        "monitor_active",
+        "unmet",
+        "is failed",
+        "systemctl start",
+    ),
+    (
+        ALL,
+        lambda h: unit(h).update(ActiveState="inactive"),
+        "monitor_active",
+        "unmet",
+        "is inactive",
+        "systemctl start",
+    ),
+    (
+        ALL,
+        lambda h: unit(h).update(ActiveState="reloading"),
+        "monitor_active",
+        "unknown",
+        "is reloading",
+        "journal",
+    ),
+    (
+        ALL,
+        lambda h: unit(h).update(UnitFileState="disabled"),
+        "monitor_enabled",
+        "unmet",
+        "is disabled",
+        "systemctl enable",
+    ),
+    (
+        ALL,
+        lambda h: unit(h).update(UnitFileState="enabled-runtime"),
+        "monitor_enabled",
+        "unmet",
+        "runtime",
+        "enable",
+    ),
+    (
+        ALL,
+        lambda h: unit(h).update(UnitFileState="generated"),
+        "monitor_enabled",
+        "unknown",
+        "generated",
+        "enable",
+    ),
+    (
+        NUT,
+        lambda h: h.units.update({"nut.target": {"UnitFileState": "disabled"}}),
+        "monitor_enabled",
+        "unmet",
+        "nut.target, which may start it, is disabled",
+        "systemctl enable nut.target",
+    ),
+    (
+        NUT,
+        edit("MODE=standalone", "MODE=none", "/etc/nut/nut.conf"),
+        "mode_set",
+        "unmet",
+        "MODE is none",
+        "MODE=netclient",
+    ),
+    (
+        NUT,
+        edit("MODE=", "#MODE=", "/etc/nut/nut.conf"),
+        "mode_set",
+        "unmet",
+        "MODE is not set",
+        "MODE=netclient",
+    ),
+    (
+        NUT,
+        edit("MODE=", "MODE = ", "/etc/nut/nut.conf"),
+        "mode_set",
+        "unknown",
+        "nut.conf line 2",
+        "MODE=netclient",
+    ),
+    (NUT, unread("/etc/nut/nut.conf"), "mode_set", "unknown", "Permission denied", "MODE=netclient"),
+    (
+        ("apcupsd",),
+        edit("=yes", "=no", "/etc/default/apcupsd"),
+        "mode_set",
+        "unmet",
+        "ISCONFIGURED is no",
+        "ISCONFIGURED=yes",
+    ),
+    (
+        NUT,
+        edit("MINSUPPLIES 1", "MINSUPPLIES 2"),
+        "power_values",
+        "unmet",
+        "add up to 1, MINSUPPLIES",
+        "MONITOR",
+    ),
+    (NUT, edit("MINSUPPLIES 1", "MINSUPPLIES 0"), "power_values", "unmet", "is 0", "MINSUPPLIES to 1"),
+    (
+        NUT,
+        edit("MINSUPPLIES 1", "MINSUPPLIES many"),
+        "power_values",
+        "unknown",
+        "MINSUPPLIES",
+        "plain number",
+    ),
+    (
+        ("apcupsd",),
+        edit("UPSTYPE usb", "#UPSTYPE", CONF),
+        "power_values",
+        "unmet",
+        "UPSTYPE is not set",
+        "UPSCABLE",
+    ),
+    (
+        NUT,
+        edit("SHUTDOWNCMD", "#SHUTDOWNCMD"),
+        "shutdown_command",
+        "unmet",
+        "no SHUTDOWNCMD",
+        "/sbin/shutdown",
+    ),
+    (NUT, edit("/sbin/shutdown -h +0", ""), "shutdown_command", "unmet", "no SHUTDOWNCMD", "/sbin/shutdown"),
+    (
+        NUT,
+        edit("/sbin/shutdown -h +0", "/bin/true"),
+        "shutdown_command",
+        "unmet",
+        "'/bin/true'",
+        "/sbin/shutdown",
+    ),
+    (
+        NUT,
+        edit("/sbin/shutdown -h +0", "echo off"),
+        "shutdown_command",
+        "unmet",
+        "'echo off'",
+        "/sbin/shutdown",
+    ),
+    (
+        NUT,
+        edit("/sbin/shutdown -h +0", "/opt/down"),
+        "shutdown_command",
+        "unmet",
+        "/opt/down is not there",
+        "shutdown",
+    ),
+    (
+        ("apcupsd",),
+        edit("doshutdown)", "nothing)", "/etc/apcupsd/apccontrol"),
+        "shutdown_command",
+        "unmet",
+        "does nothing at doshutdown",
+        "package",
+    ),
+    (
+        ("apcupsd",),
+        lambda h: h.program("/etc/apcupsd/doshutdown", "#!/bin/sh\nexit 99\n"),
+        "shutdown_command",
+        "unknown",
+        "may end with 99",
+        "end with 0",
+    ),
+    (("apcupsd",), unread("/etc/apcupsd/apccontrol"), "shutdown_command", "unknown", "denied", "package"),
+    (
+        NUT,
+        edit("POWERDOWNFLAG", "#POWERDOWNFLAG"),
+        "powerdown_flag",
+        "unmet",
+        "POWERDOWNFLAG is not set",
+        "killpower",
+    ),
+    (
+        ("2.7",),
+        edit(f"{SECRET} master", f"{SECRET} primary"),
+        "powerdown_flag",
+        "unmet",
+        "before 2.8",
+        "master",
+    ),
+    (
+        NUT,
+        lambda h: h.modes.update({"/lib/systemd/system-shutdown/nutshutdown": 0o644}),
+        "powerdown_flag",
+        "unmet",
+        "may be executed",
+        "nutshutdown",
+    ),
+    (
+        ("apcupsd",),
+        lambda h: h.files.pop("/lib/systemd/system-shutdown/apcupsd_shutdown"),
+        "powerdown_flag",
+        "unmet",
+        "system-shutdown",
+        "killpower",
+    ),
+    (
+        NUT,
+        edit("NOTIFYCMD", "#NOTIFYCMD"),
+        "notify_reaches_guard",
+        "unmet",
+        "NOTIFYCMD is not set",
+        "role power",
+    ),
+    (NUT, edit(HOOK, "/sbin/upssched"), "notify_reaches_guard", "unmet", "is /sbin/upssched", HOOK),
+    (
+        NUT,
+        edit("NOTIFYFLAG COMMBAD SYSLOG+EXEC", "NOTIFYFLAG COMMBAD SYSLOG+WALL"),
+        "notify_reaches_guard",
+        "unmet",
+        "no EXEC for COMMBAD",
+        "role power",
+    ),
+    (
+        NUT,
+        edit("NOTIFYFLAG ONBATT SYSLOG+EXEC", "NOTIFYFLAG ONBATT EXEC+IGNORE"),
+        "notify_reaches_guard",
+        "unmet",
+        "no EXEC for ONBATT",
+        "role power",
+    ),
+    (NUT, lambda h: h.modes.update({HOOK: 0o644}), "notify_reaches_guard", "unmet", "executed", "harden_db"),
+    (
+        NUT,
+        lambda h: h.files.pop(HOOK) and h.modes.pop(HOOK),
+        "notify_reaches_guard",
+        "unmet",
+        HOOK,
+        "harden_db",
+    ),
+    (
+        ("apcupsd",),
+        lambda h: h.files.pop("/etc/apcupsd/commfailure") and h.modes.pop("/etc/apcupsd/commfailure"),
+        "notify_reaches_guard",
+        "unmet",
+        "for commfailure",
+        "role power",
+    ),
+    (
+        ("apcupsd",),
+        lambda h: h.modes.update({"/etc/apcupsd/onbattery": 0o644}),
+        "notify_reaches_guard",
+        "unmet",
+        "for onbattery",
+        "role power",
+    ),
+    (NUT, says("driver.name", "dummy-ups"), "driver_real", "unmet", "dummy-ups", "test_ups"),
+    (NUT, says("driver.name", "clone"), "driver_real", "unknown", "clone", "own driver"),
+    (NUT, says("driver.name", ""), "driver_real", "unknown", "rack@localhost: unknown", "driver.name"),
+    (("apcupsd",), field("DRIVER", "TEST UPS Driver"), "driver_real", "unmet", "TEST UPS", "test_ups"),
+    (NUT, says("ups.status", "OB DISCHRG"), "status_online", "unmet", "(OB)", "on line"),
+    (NUT, second_ups("OB LB", 2), "status_online", "unmet", "b@ups2: OB LB (OB LB)", "on line"),
+    (NUT, second_ups("OL ECO", 2), "status_online", "unknown", "(ECO: not known here)", "driver"),
+    (NUT, says("ups.status", "CHRG"), "status_online", "unmet", "(no OL)", "on line"),
+    (NUT, says("ups.status", ""), "status_online", "unknown", "its status is empty", "driver"),
+    (NUT, says("ups.status", "ol <b>"), "status_online", "unknown", "wanted words", "driver"),
+    (("apcupsd",), field("STATUS", "ONBATT LOWBATT "), "status_online", "unmet", "OB LB", "on line"),
+    (("apcupsd",), field("STATUS", "ONLINE REPLACEBATT"), "status_online", "unmet", "(RB)", "on line"),
+    (("apcupsd",), field("STATUS", "SHUTTING DOWN"), "status_online", "unmet", "(FSD)", "on line"),
+    (("apcupsd",), field("STATUS", "COMMLOST"), "status_online", "unknown", "says 'COMMLOST'", "driver"),
+    (("apcupsd",), field("STATUS", "ONLINE SLAVEDOWN"), "status_online", "unknown", "SLAVEDOWN", "driver"),
+    (NUT, says("battery.runtime", "60"), "runtime_durability", "unmet", "60 s (runtime now", "charge"),
+    (
+        ("apcupsd",),
+        field("TIMELEFT", "0.5 Minutes"),
+        "runtime_durability",
+        "unmet",
+        "30 s (runtime now",
+        "charge",
+    ),
+    (NUT, edit("DEADTIME 15", "DEADTIME x"), "runtime_durability", "unknown", "unknown silence", "DEADTIME"),
+    (NUT, says("battery.runtime.low", "300"), "runtime_clean_stop", "unmet", "300 s", "larger battery"),
+    (NUT, says("battery.runtime.low", ""), "runtime_clean_stop", "unknown", "is not", "ignorelb"),
+    (
+        NUT,
+        says("driver.flag.ignorelb", ""),
+        "runtime_clean_stop",
+        "unknown",
+        "is 900 s, but the UPS decides",
+        "ignorelb",
+    ),
+    (
+        NUT,
+        edit("shutdown -h +0", "shutdown -h +10"),
+        "runtime_clean_stop",
+        "unmet",
+        "600 s shutdown_delay",
+        "earlier",
+    ),
+    (
+        NUT,
+        edit("FINALDELAY 5", "FINALDELAY 5s"),
+        "runtime_clean_stop",
+        "unknown",
+        "unknown final_delay",
+        "FINALDELAY",
+    ),
+    (("apcupsd",), edit("MINUTES 15", "MINUTES 3", CONF), "runtime_clean_stop", "unmet", "180 s", "MINUTES"),
+    (
+        ("apcupsd",),
+        edit("MINUTES 15", "MINUTES -1", CONF),
+        "runtime_clean_stop",
+        "unknown",
+        "neither MINUTES",
+        "MINUTES",
+    ),
+    (
+        ("apcupsd",),
+        edit("KILLDELAY 0", "KILLDELAY 120", CONF),
+        "runtime_clean_stop",
+        "unmet",
+        "KILLDELAY",
+        "earlier",
+    ),
+]
+CASES = [(monitor, *row[1:]) for row in TABLE for monitor in row[0]]
+
+
+@pytest.mark.fact(37)
+@pytest.mark.fact(40)
+@pytest.mark.parametrize("monitor", WELL)
+def test_where_all_is_well_every_condition_is_met(monitor: str) -> None:
+    found = look(WELL[monitor](), STOPS)
+    assert [condition.name for condition in found.conditions] == list(conditions.NAMES)
+    assert {condition.state for condition in found.conditions} == {"met"}
+    assert all(
+        condition.evidence and not condition.why and not condition.remedy for condition in found.conditions
+    )
+
+
+@pytest.mark.fact(40)
+@pytest.mark.parametrize(("monitor", "arrange", "name", "state", "evidence", "remedy"), CASES)
+def test_each_condition_fails_alone_and_in_its_own_words(
+    monitor: str, arrange: Arrange, name: str, state: str, evidence: str, remedy: str
+) -> None:
+    host = WELL[monitor]()
+    arrange(host)
+    found = look(host, STOPS)
+    failed = [condition for condition in found.conditions if condition.state != "met"]
+    # What is too little of a battery for one flush is too little for apcupsd's shutdown as well.
+    both = (monitor, name) == ("apcupsd", "runtime_durability")
+    also = [("runtime_clean_stop", "unmet")] if both else []
+    assert [(condition.name, condition.state) for condition in failed] == [(name, state), *also]
+    assert evidence in failed[0].evidence
+    assert remedy in failed[0].remedy
+    assert failed[0].why
+
+
+def test_each_condition_has_a_case_of_its_own() -> None:
+    failing = {(monitor, row[2]) for row in TABLE for monitor in row[0]}
+    assert failing == {(monitor, name) for monitor in ALL for name in conditions.NAMES}
+
+
+@pytest.mark.fact(37)
+@pytest.mark.parametrize("word", conditions.BAD)
+def test_each_word_against_a_ups_is_named(word: str) -> None:
+    host = nut_28()
+    host.upsd.variables["rack"]["ups.status"] = f"OL CHRG {word}"
+    (failed,) = (one for one in look(host, STOPS).conditions if one.state != "met")
+    assert (failed.name, failed.state) == ("status_online", "unmet")
+    assert f"({word})" in failed.evidence
+
+
+@pytest.mark.parametrize(
+    ("arrange", "words"),
+    [
+        (silent_upsd, "Connection refused"),
+        (answers("ERR DATA-STALE\n"), "upsd of localhost says DATA-STALE"),
+        (answers("ERR DRIVER-NOT-CONNECTED\n"), "upsd of localhost says DRIVER-NOT-CONNECTED"),
+        (answers("ERR ACCESS-DENIED\n"), "upsd of localhost says ACCESS-DENIED"),
+        (answers("VAR rack ups.status OL\n"), "seen 'VAR rack ups.status OL', wanted BEGIN LIST VAR rack"),
+        (answers("BEGIN LIST VAR rack\nups.status OL\nEND LIST VAR rack\n"), "wanted VAR rack name"),
+        (answers('BEGIN LIST VAR rack\nVAR other ups.status "OL"\nEND LIST VAR rack\n'), "seen 'VAR other"),
+        (answers("BEGIN LIST VAR rack\nEND LIST VAR rack\n"), "its status is empty"),
+        (answers("\udce9\n"), "wanted BEGIN LIST VAR rack"),
+        (edit("rack@localhost", "rack@localhost:0"), "wanted a port below 65536"),
+    ],
+)
+def test_a_upsd_that_is_silent_stale_or_lies_makes_unknown_with_what_was_seen(
+    arrange: Arrange, words: str
+) -> None:
+    host = nut_28()
+    arrange(host)
+    found = {condition.name: condition for condition in look(host, STOPS).conditions}
+    assert words in found["status_online"].evidence
+    assert {name for name, condition in found.items() if condition.state == "unknown"} == {
+        "driver_real",
+        "status_online",
+        "runtime_durability",
+        "runtime_clean_stop",
+    }
+
+
+def test_stale_is_a_word_of_its_own() -> None:
+    host = nut_28()
+    answers("ERR DATA-STALE\n")(host)
+    (ups,) = look(host).upses
+    assert (ups.stale, ups.status) == ("yes", ())
+    answers("ERR DRIVER-NOT-CONNECTED\n")(host)
+    assert look(host).upses[0].stale == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("arrange", "words"),
+    [
+        (lambda host: host.daemons.clear(), "Connection refused"),
+        (edit("NETSERVER on", "NETSERVER off", CONF), "NETSERVER is off"),
+        (lambda host: host.nis.fields.pop("STATUS"), "its status is empty"),
+        (lambda host: host.nis.fields.update({"bad line": "x"}), "wanted NAME : value"),
+    ],
+)
+def test_an_apcupsd_that_does_not_tell_makes_unknown(arrange: Arrange, words: str) -> None:
+    host = with_apcupsd()
+    arrange(host)
+    (condition,) = (one for one in look(host, STOPS).conditions if one.name == "status_online")
+    assert condition.state == "unknown"
+    assert words in condition.evidence
+
+
+def test_a_monitor_whose_file_cannot_be_read_leaves_nothing_met_but_its_service() -> None:
+    for host, path in ((nut_28(), UPSMON), (with_apcupsd(), CONF)):
+        unread(path)(host)
+        found = {condition.name: condition.state for condition in look(host, STOPS).conditions}
+        met = {name for name, state in found.items() if state == "met"}
+        assert met == {"monitor_active", "monitor_enabled", "mode_set"}
+        assert set(found.values()) == {"met", "unknown"}
+
+
+@pytest.mark.fact(37)
+def test_of_several_upses_enough_have_to_be_on_line() -> None:
+    for status, supplies, state in (("OB", 1, "met"), ("OB", 2, "unmet"), ("OL", 2, "met")):
+        host = nut_28()
+        second_ups(status, supplies)(host)
+        (condition,) = (one for one in look(host, STOPS).conditions if one.name == "status_online")
+        assert condition.state == state
+        assert f"b@ups2: {status}" in condition.evidence
+
+
+def test_a_ups_that_feeds_nothing_here_is_told_and_does_not_count() -> None:
+    host = nut_28()
+    second_ups("OB LB", 1)(host)
+    host.edit(UPSMON, "MONITOR b@ups2 1", "MONITOR b@ups2 0")
+    found = look(host, STOPS)
+    assert [(ups.system, ups.user) for ups in found.upses] == [
+        ("rack@localhost", "upsmon"),
+        ("b@ups2", "u"),
+    ]
+    assert {condition.state for condition in found.conditions} == {"met"}
+
+
+def test_a_made_up_ups_beside_a_real_one_counts_against_both() -> None:
+    host = nut_28()
+    second_ups("OL", 1, driver="dummy-ups")(host)
+    assert [one.name for one in look(host, STOPS).conditions if one.state != "met"] == ["driver_real"]
+
+
+@pytest.mark.fact(37)
+@pytest.mark.parametrize("word", ["slave", "secondary"])
+def test_a_secondary_needs_no_power_down_flag(word: str) -> None:
+    host = nut_28()
+    host.edit(UPSMON, f"{SECRET} primary", f"{SECRET} {word}")
+    host.edit(UPSMON, "POWERDOWNFLAG", "#POWERDOWNFLAG")
+    found = look(host, STOPS)
+    assert found.upses[0].type == "secondary"
+    (flag,) = (one for one in found.conditions if one.name == "powerdown_flag")
+    assert (flag.state, "secondary" in flag.evidence) == ("met", True)
+
+
+@pytest.mark.parametrize("said", ["usbhid-ups\x1b[2Jall is well", "dummy-ups\r", " ", "x" * 61])
+def test_a_driver_with_a_name_that_is_none_is_not_known(said: str) -> None:
+    host = nut_28()
+    host.upsd.variables["rack"]["driver.name"] = said
+    found = look(host)
+    (driver,) = (each for each in found.conditions if each.name == "driver_real")
+    assert (driver.state, found.upses[0].driver) == ("unknown", "unknown")
+    assert said.strip() == "" or said not in driver.evidence
+
+
+@pytest.mark.fact(39)
+def test_behind_a_network_of_apcupsd_the_driver_at_the_cable_counts() -> None:
+    host = with_apcupsd()
+    host.edit(CONF, "UPSTYPE usb\nDEVICE", "UPSTYPE net\nDEVICE ups1:3551")
+    host.nis.fields["DRIVER"] = "NETWORK UPS Driver"
+    assert look(host).upses[0].test == "unknown"
+    far = with_apcupsd().nis
+    host.daemons["ups1", 3551] = far
+    found = look(host).upses[0]
+    assert (found.type, found.driver, found.test) == ("secondary", "USB UPS Driver", "no")
+    far.fields["DRIVER"] = "TEST UPS Driver"
+    assert look(host).upses[0].test == "yes"
+
+
+@pytest.mark.fact(39)
+def test_what_apcupsd_says_is_told_in_the_words_and_seconds_of_all() -> None:
+    (ups,) = look(with_apcupsd()).upses
+    assert (ups.name, ups.system, ups.status) == ("rack", "ups@127.0.0.1", ("OL",))
+    assert (ups.charge, ups.runtime, ups.runtime_low) == (100.0, 2790.0, 900.0)
+
+
+@pytest.mark.fact(39)
+def test_old_values_of_a_lost_ups_are_not_told() -> None:
+    host = with_apcupsd()
+    host.nis.fields["STATUS"] = "ONLINE COMMLOST"
+    (ups,) = look(host).upses
+    assert (ups.status, ups.stale) == ((), "yes")
+
+
+@pytest.mark.fact(38)
+def test_a_made_up_ups_is_called_so() -> None:
+    host = nut_28()
+    assert look(host).upses[0].test == "no"
+    host.upsd.variables["rack"]["driver.name"] = "dummy-ups"
+    assert look(host).upses[0].test == "yes"
+
+
+def test_no_password_is_told() -> None:
+    bad = f"MONITOR rack@localhost 1 upsmon {SECRET}\nMONITOR x {SECRET} 1 2 3\nMONITOR y@z 1 u '{SECRET} primary\n"
+    for arrange in (lambda host: None, lambda host: host.edit(UPSMON, "MINSUPPLIES 1", bad)):
+        for host in (nut_27(), nut_28()):
+            arrange(host)
+            assert SECRET not in json.dumps(look(host).as_dict())
+    host = nut_28()
+    answers(f'BEGIN LIST VAR rack\nVAR rack driver.parameter.password "{SECRET}\nEND LIST VAR rack\n')(host)
+    assert SECRET not in json.dumps(look(host).as_dict())
