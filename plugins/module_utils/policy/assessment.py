@@ -20,7 +20,19 @@ from ..host import our_paths as guard_paths
 from ..host.observation import UNKNOWN
 from ..profiles import BadInput, Profile, choose, known
 from ..storage import cache_rules, flush_passthrough, fstab, mount_settings, mount_units, scheduler_rules
-from . import engines, guard, managed, plan, requirements, scheduling, settings, shape, ups, ups_inputs
+from . import (
+    chosen_layers,
+    engines,
+    guard,
+    managed,
+    plan,
+    requirements,
+    scheduling,
+    settings,
+    shape,
+    ups,
+    ups_inputs,
+)
 from . import variable_names as names
 from .guarded import guarded_by
 from .requirements import Requirement
@@ -73,6 +85,7 @@ class Inputs(NamedTuple):
     mounts: Any = None
     databases: Any = None
     allow: Any = ()
+    layers: Any = None
     accept_data_loss: Any = False
     fail_on: Any = FAIL_ON
     ups: Any = None
@@ -85,7 +98,8 @@ class Case(NamedTuple):
 
     `power` is `durable_power`, None where nobody asked for it; `asked` is what `durable_ups` says; `words`
     are the attestations in force, `expired` the others by where they are written; `today` an ISO 8601 date.
-    `engines` is `durable_engines` but for the `idle` ones: stopped, and to stay so.
+    `engines` is `durable_engines` but for the `idle` ones: stopped, and to stay so. `layers`: those that a run may
+    touch.
     """
 
     inputs: Inputs
@@ -98,6 +112,7 @@ class Case(NamedTuple):
     mounts: list[dict[str, Any]]
     today: str
     idle: tuple[dict[str, Any], ...] = ()
+    layers: frozenset[str] = frozenset()
 
 
 def assess(
@@ -157,6 +172,7 @@ def _assess(
         mounts,
         today,
         tuple(idle),
+        chosen_layers.read(inputs.layers),
     )
     ratings = {}
     if inputs.rate or inputs.profile is None:
@@ -214,7 +230,8 @@ class Findings(NamedTuple):
 
     `exposed`: the checks for damage that may be there already; `may_loosen`: every requirement is met,
     so that something may become less strict. `lasting`: the servers that will lose commits, or may,
-    whatever this run sets. `licence`: what the guard is to be allowed, None for nothing.
+    whatever this run sets. `licence`: what the guard is to be allowed, None for nothing. `left_out`: layers that
+    `durable_layers` leaves out, and that would make something safer.
     """
 
     profile: Profile
@@ -227,6 +244,7 @@ class Findings(NamedTuple):
     may_loosen: bool
     lasting: tuple[str, ...] = ()
     licence: guard.Licence | None = None
+    left_out: tuple[str, ...] = ()
 
     def withholds(self, row: Setting) -> bool:
         """Tell whether a row's loosening waits for a requirement."""
@@ -277,9 +295,10 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     lossy = [disk for disk in disks if not requirements.is_protected(disk, words)]
     rows += settings.of_layers(mounts, lossy, profile, flush_passthrough.early(storage["mounts"]))
     rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
+    rows, left_out = chosen_layers.leave_out((*rows, *found.rows), case.layers)
     return Findings(
         profile,
-        (*rows, *found.rows),
+        tuple(rows),
         guarded.needed,
         [*of_guard, *(risk.told(rows) for risk in of_storage), *found.risks],
         unknowns,
@@ -290,12 +309,13 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
             *_idle(case),
             *_writers(case),
             *guarded.warnings,
-            *_slow((*rows, *found.rows)),
+            *_slow(rows),
         ),
         found.exposed,
-        may_loosen,
+        may_loosen and not left_out,
         found.lasting,
         guarded.licence,
+        left_out,
     )
 
 
@@ -310,6 +330,7 @@ def _withdrawn(
         **nothing,
         "settings": [row.as_dict() for row in rows],
         "plan": steps,
+        "steps": plan.steps(steps, (), None),
         "changes": plan.changes(steps, rows),
         "files": sorted(_files(steps, rows)),
         "why": [*nothing["why"], *(_reason(row) for row in rows)],
@@ -390,6 +411,7 @@ def _unplaced(case: Case) -> Iterator[str]:
 
 def _summary(case: Case, found: Findings) -> dict[str, Any]:
     steps = plan.build(found.rows, found.may_loosen)
+    licence = found.licence.as_dict() if found.licence else None
     return {
         **_empty(case.inputs, _verdict(found), _reasons(found)),
         "settings": [row.as_dict() for row in found.rows],
@@ -402,7 +424,8 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "warnings": list(found.warnings),
         "exposed": list(found.exposed),
         "power": ups.section(case.power),
-        "licence": found.licence.as_dict() if found.licence else None,
+        "licence": licence,
+        "steps": plan.steps(steps, case.inputs.allow, licence),
     }
 
 
@@ -586,6 +609,8 @@ def _with_remedy(reason: str) -> str:
 
 
 def _awaited(found: Findings) -> str:
+    if found.left_out:
+        return f"{', '.join(found.left_out)} has made its part safer: durable_layers leaves it out"
     if found.lasting:
         return f"{', '.join(found.lasting)} is known to keep commits; see to its settings first"
     return "the requirements are met; see to those that are not, and run again"
@@ -676,7 +701,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "engines": [],
         "power": None,
         "licence": None,
-        "steps": [list(step) for step in plan.STEPS],
+        "steps": [],
     }
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from ..attestations import HOST
@@ -13,6 +13,14 @@ from .settings import Setting, can_persist, is_by_kernel
 
 #: Layers that are a database engine's settings.
 ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb")
+#: Layer -> its module, where that is called otherwise.
+MODULES = {
+    "mssql": "mssql_conf",
+    "power": "power_config",
+    **{engine: f"{engine}_config" for engine in ("faircom", "firebird", "postgresql", "mariadb")},
+}
+#: Engines that take a setting at their start only, and may be restarted for it.
+RESTARTING = ("mssql", "faircom", "postgresql", "mariadb")
 #: Safe order. Make the kernel flush; the guard that may have barriers off ends, which turns them on and
 #: flushes; barriers on and a counted flush; then caches off; then the engines have something to rely on;
 #: the monitor of the UPS tells whom it has to; and only when all of that is read back, caches on, then
@@ -44,6 +52,39 @@ def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]
         if chosen and (may_loosen or phase != "loosen"):
             steps[phase][layer] = _TARGETS[layer](chosen)
     return steps
+
+
+def steps(
+    plan: dict[str, dict[str, Any]], allow: Collection[str], licence: dict[str, Any] | None
+) -> list[dict[str, Any]]:
+    """Return the steps of a plan in the order that is safe: of each its phase, layer, module and the module's arguments.
+
+    `allow`: the permissions that are given; `licence`: what the guard is to be allowed, as the assessment has it.
+    """
+    return [
+        {
+            "phase": phase,
+            "layer": layer,
+            "module": f"durable.dbhost.{MODULES.get(layer, layer)}",
+            "arguments": _arguments(layer, plan[phase][layer], allow, licence),
+        }
+        for phase, layer in STEPS
+        if layer in plan[phase]
+    ]
+
+
+def _arguments(
+    layer: str, targets: Any, allow: Collection[str], licence: dict[str, Any] | None
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"targets": targets}
+    if layer in RESTARTING:
+        found["restart"] = "restart_engines" in allow
+    if layer in ("power", "power_guard"):
+        # Without a target it is to be taken back.
+        found["state"] = "present" if targets else "released"
+    if layer == "power_guard" and targets and licence:
+        found.update({name: licence[name] for name in ("expires", "quiet", "needed", "test_ups", "units")})
+    return found
 
 
 def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[dict[str, Any]]:
