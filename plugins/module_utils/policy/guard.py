@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
 from ..host.our_paths import LICENCE
+from ..rows import Setting
 from ..storage import flush_passthrough
 from .requirements import only_database
-from .settings import Setting
 
 LAYER = "power_guard"
 #: Where it tells more.

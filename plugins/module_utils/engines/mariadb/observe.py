@@ -17,8 +17,8 @@ from ...host.process_context import Place, Places, look
 from ...host.processes import Process, Processes
 from ...host.seam import Host, Unobservable
 from ..instance import Instance, Observed, of_mains, setting
-from ..rules import FULL
 from . import options, versions
+from .rules import of_flavour
 from .snapshot import BINARIES, DATA, Sight, examine
 
 NAME = "mariadb"
@@ -118,7 +118,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         )
         for name in names
     }
-    rules = FULL["mysql" if flavour == "mysql" else "mariadb"]
+    rules = of_flavour(flavour)
     waiting = [
         name
         for name in names
