@@ -15,10 +15,13 @@ from typing import Any, NamedTuple
 
 from .. import attestations
 from ..attestations import Attestation
+from ..catalog import LAYERS, NAMES, is_engine
+from ..engines.contract import judge_of
 from ..engines.placement import place
 from ..host import our_paths as guard_paths
 from ..host.observation import UNKNOWN
 from ..profiles import BadInput, Profile, choose, known
+from ..rows import MEND, Setting
 from ..storage import cache_rules, flush_passthrough, fstab, mount_settings, mount_units, scheduler_rules
 from . import (
     chosen_layers,
@@ -36,7 +39,6 @@ from . import (
 from . import variable_names as names
 from .guarded import guarded_by
 from .requirements import Requirement
-from .settings import Setting
 
 #: Version of the report's JSON.
 SCHEMA = 1
@@ -59,8 +61,6 @@ VERDICTS = (
 FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 #: Permissions that durable_allow may give.
 PERMISSIONS = ("restart_engines", "reboot")
-#: What tells where an engine keeps its files when nothing was found.
-_HOW_TO_FIND = {"firebird": ": name its databases' paths in durable_databases"}
 #: How a reason begins to say what to do.
 _HAS_REMEDY = re.compile(r"[;:] (list|name|see to|mend|update|start|look) ")
 #: Names of processes in one warning.
@@ -376,7 +376,7 @@ def _not_found(case: Case) -> Iterator[str]:
         return
     here = {instance["engine"] for instance in case.engines["engines"]}
     for name in dict.fromkeys(managed.engines_in(case.inputs.databases)):
-        if managed.FLAVOURS.get(name, name) not in here:
+        if NAMES.get(name, name) not in here:
             yield (
                 f"durable_databases names {name}, and none was found: nothing is known of how it commits; start or"
                 " install it where it can be found, or take the entry out"
@@ -401,7 +401,7 @@ def _unplaced(case: Case) -> Iterator[str]:
         label = f"{instance['engine']} {instance['name']}"
         where = place(instance, case.storage)
         if not where.mounts and not where.unknown:
-            yield f"{label}: where it keeps its files is not known{_HOW_TO_FIND.get(instance['engine'], '')}"
+            yield f"{label}: where it keeps its files is not known{judge_of(instance).how_to_find}"
         yield from (f"{label}: {reason}" for reason in where.unknown)
         for mount in where.mounts:
             if mount["device"] not in managed_devices:
@@ -605,7 +605,7 @@ def _withheld(row: Setting, found: Findings) -> str:
 
 def _with_remedy(reason: str) -> str:
     """Return why something is not known, with what to do: after a semicolon, where the observer knows better."""
-    return reason if _HAS_REMEDY.search(reason) else f"{reason}; {settings.MEND}"
+    return reason if _HAS_REMEDY.search(reason) else f"{reason}; {MEND}"
 
 
 def _awaited(found: Findings) -> str:
@@ -632,35 +632,26 @@ def _will_wait(row: Setting, found: Findings) -> bool:
     """Tell whether a setting waits for a reboot or restart, or will once a run has persisted it."""
     if row.verdict == "pending":
         return True
-    if row.layer in plan.ENGINES:
+    if is_engine(row.layer):
         wrong = row.running not in (row.wanted_running, "stopped", UNKNOWN)
         return row.verdict == "drift_persisted" and wrong and bool(row.phase) and not found.withholds(row)
-    if row.setting not in _WHY_A_REBOOT or row.verdict != "drift_persisted":
+    if row.setting not in LAYERS[row.layer].waits or row.verdict != "drift_persisted":
         return False
     waits = not mount_settings.satisfies(row.setting, row.running, row.wanted_running)
     return waits and row.phase is not None and not found.withholds(row)
 
 
 def _pending(row: Setting) -> dict[str, Any]:
-    needs, why = "reboot", _WHY_A_REBOOT.get(row.setting)
-    if row.layer in plan.ENGINES:
-        needs, why = "restart", "the server takes it at its start only"
+    layer = LAYERS[row.layer]
     return {
         "layer": row.layer,
         "target": row.target,
         "setting": row.setting,
-        "needs": needs,
-        "why": str(why),
+        "needs": layer.needs,
+        "why": str(layer.waits.get(row.setting, layer.waits.get(""))),
         # What has to be changed before it: a run reboots only for what it has changed itself.
         "after": list(row.evidence.get("below", [row.target])),
     }
-
-
-_WHY_A_REBOOT = {
-    "data_mode": "the kernel does not change data= of a mounted file system",
-    "write_cache": "a layer above was made when nothing below cached, and would pass no flush on",
-    "layer_belief": "a device-mapper device keeps what it believed when its table was loaded",
-}
 
 
 _FILES = {

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .. import catalog
 from ..profiles import BadInput
-from . import plan
-from .settings import Setting
+from ..rows import Setting
 
-_ALL = tuple(dict.fromkeys(layer for _phase, layer in plan.STEPS))
+_ALL = tuple(dict.fromkeys(layer for _phase, layer in catalog.STEPS))
 #: Names for several layers.
 GROUPS = {
     "storage": ("write_cache", "mount_options", "io_scheduler"),
-    "engines": plan.ENGINES,
+    "engines": tuple(engine.name for engine in catalog.ENGINES),
     "power": ("power", "power_guard"),
 }
 

@@ -8,36 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from .. import catalog
 from ..attestations import HOST
-from .settings import Setting, can_persist, is_by_kernel
+from ..rows import Setting
+from .settings import can_persist, is_by_kernel
 
-#: Layers that are a database engine's settings.
-ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb")
-#: Layer -> its module, where that is called otherwise.
-MODULES = {
-    "mssql": "mssql_conf",
-    "power": "power_config",
-    **{engine: f"{engine}_config" for engine in ("faircom", "firebird", "postgresql", "mariadb")},
-}
-#: Engines that take a setting at their start only, and may be restarted for it.
-RESTARTING = ("mssql", "faircom", "postgresql", "mariadb")
-#: Safe order. Make the kernel flush; the guard that may have barriers off ends, which turns them on and
-#: flushes; barriers on and a counted flush; then caches off; then the engines have something to rely on;
-#: the monitor of the UPS tells whom it has to; and only when all of that is read back, caches on, then
-#: barriers off, and engines less strict, and a guard may take barriers away.
-STEPS = (
-    ("believe", "write_cache"),
-    ("tighten", "power_guard"),
-    ("tighten", "mount_options"),
-    ("tighten", "write_cache"),
-    *(("tighten", engine) for engine in ENGINES),
-    ("tighten", "power"),
-    ("tighten", "io_scheduler"),
-    ("loosen", "write_cache"),
-    ("loosen", "mount_options"),
-    *(("loosen", engine) for engine in ENGINES),
-    ("loosen", "power_guard"),
-)
+#: Safe order, as (phase, layer).
+STEPS = catalog.STEPS
 
 
 def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]]:
@@ -65,7 +42,7 @@ def steps(
         {
             "phase": phase,
             "layer": layer,
-            "module": f"durable.dbhost.{MODULES.get(layer, layer)}",
+            "module": f"durable.dbhost.{catalog.LAYERS[layer].module}",
             "arguments": _arguments(layer, plan[phase][layer], allow, licence),
         }
         for phase, layer in STEPS
@@ -77,7 +54,7 @@ def _arguments(
     layer: str, targets: Any, allow: Collection[str], licence: dict[str, Any] | None
 ) -> dict[str, Any]:
     found: dict[str, Any] = {"targets": targets}
-    if layer in RESTARTING:
+    if catalog.LAYERS[layer].restarts:
         found["restart"] = "restart_engines" in allow
     if layer in ("power", "power_guard"):
         # Without a target it is to be taken back.
@@ -112,7 +89,7 @@ def named(layer: str, target: str) -> str:
     host by the layer."""
     if target == HOST:
         return layer
-    return f"{layer} {target}" if layer in ENGINES else target
+    return f"{layer} {target}" if catalog.is_engine(layer) else target
 
 
 def _is_written(row: Setting) -> bool:
@@ -181,8 +158,7 @@ def _instances(rows: list[Setting]) -> list[dict[str, Any]]:
 
 
 _TARGETS = {
-    **dict.fromkeys(ENGINES, _instances),
-    "firebird": _databases,
+    **{each.name: _databases if each.has_databases else _instances for each in catalog.ENGINES},
     "mount_options": _mounts,
     "write_cache": _disks,
     "io_scheduler": _devices,

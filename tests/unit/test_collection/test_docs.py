@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.attestations import CLAIMS
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import assessment, plan
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
@@ -111,7 +112,7 @@ def test_the_order_of_steps_is_that_of_the_plan() -> None:
     text = (ROOT / "docs/order.md").read_text(encoding="utf-8")
     listed = re.findall(r"^(\d+)\. \*\*(.+?)\*\*", text.partition("## When a run is killed")[0], re.M)
     assert [int(number) for number, _name in listed] == list(range(1, len(listed) + 1))
-    steps = [(phase, "engines" if layer in plan.ENGINES else layer) for phase, layer in plan.STEPS]
+    steps = [(phase, "engines" if catalog.is_engine(layer) else layer) for phase, layer in plan.STEPS]
     assert [ORDER[name] for _number, name in listed] == list(dict.fromkeys(steps))
 
 
