@@ -255,8 +255,10 @@ class Host:
         """
         try:
             answer = _READER.ask(Question("sync", path, flush=whole), timeout)
-        except (OSError, TimedOut) as error:
-            raise ChangeFailed(f"{path}: it was not synced within {timeout:g} s") from error
+        except TimedOut:
+            raise ChangeFailed(f"{path}: it was not synced within {timeout:g} s") from None
+        except OSError as error:
+            raise ChangeFailed(f"{path}: it could not be synced: {error.strerror}") from error
         if answer.error or not answer.status:
             raise ChangeFailed(f"{path}: it could not be synced: {answer.error or 'it is not there'}")
 
