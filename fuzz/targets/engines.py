@@ -184,7 +184,6 @@ def mssql_conf_file(text: str) -> None:
     list(mssql._directories(lines, {}))
     mssql._unclear_locations(lines, {})
     mssql._error_log(lines, {})
-    mssql_conf.switch(lines, "control", "writethrough", "1")
 
 
 @of_text(

@@ -105,6 +105,9 @@ class _LooksOnly(Host):
     def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
         raise LooksOnly(f"sync {path}")
 
+    def sync_mount(self, target: str, device: str, timeout: float = CHANGE_TIMEOUT) -> None:
+        raise LooksOnly(f"sync {target}")
+
     def change(
         self,
         argv: list[str],

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import posixpath
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -22,6 +21,7 @@ from ..host.printable import line
 from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of, whose
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
+from . import next_start
 from .contract import ENGINES
 from .instance import Instance, Observed
 from .managers import Managers
@@ -75,6 +75,8 @@ class Engines:
         self.files = OpenFiles(host, self.places.mounts)
         self.managers = Managers(host, self.processes)
         self.failed: dict[str, str] = {}
+        #: Unit -> how it will start its server, of those that do not run, where that is known.
+        self.begins: dict[str, next_start.NextStart] = {}
         self._claimed: set[int] = set()
         self._passed: dict[int, str] = {}
 
@@ -292,7 +294,7 @@ class Engines:
                 facts["files"], found = group(opened), found._replace(opened=opened)
             if found.engine in self.paths and not (isinstance(place, Place) and place.root):
                 found = found._replace(directories=(*found.directories, *self.paths[found.engine]))
-            found, why_next = self._with_next_start(found, unit)
+            found, why_next = self._with_next_start(found, place, unit)
             observed = self._observe(found, place)
             if observed:
                 observed = observed if why_next is None else _next_start_unknown(observed, why_next)
@@ -328,22 +330,26 @@ class Engines:
         is_hidden = word == "no" and ENGINES[found.engine].may_start(self.host, found)
         return UNKNOWN if is_hidden else word
 
-    def _with_next_start(self, found: Instance, unit: units.Unit | None) -> tuple[Instance, str | None]:
-        """Return an instance with the words of its next start, and why what it reads then is not known.
+    def _with_next_start(
+        self, found: Instance, place: Place | str | None, unit: units.Unit | None
+    ) -> tuple[Instance, str | None]:
+        """Return an instance with what its next start gives it, and why what it reads then is not known.
 
-        What a wrapper starts, only that knows: there this start's arguments stand for the next one's.
+        Of a unit that is another's, a manager's or a container's nothing is said: there this start stands for the next one.
         """
         engine = ENGINES[found.engine].observer
         main = found.processes[0] if found.processes else None
-        if not unit or posixpath.basename(unit.program) not in engine.PROGRAMS:
+        is_contained = isinstance(place, Place) and place.namespace == "container"
+        if not unit or is_contained or not (unit.program or main is None):
             return found, None
         try:
             if main is None:
-                return found._replace(begins=tuple(units.next_words(self.host, unit))), None
-            if unit.main in (0, main.pid):
+                self.begins[unit.name] = next_start.of_unit(self.host, engine, unit)
+                return found._replace(begins=self.begins[unit.name]), None
+            if next_start.is_starter(unit, main, self.processes.all.get(main.ppid), engine):
                 environment = self.processes.environment(main, engine.VARIABLES)
-                why = units.differs(self.host, unit, self.processes.argv(main), engine.VARIABLES, environment)
-                return found, why
+                argv = self.processes.argv(main)
+                return found, next_start.differs(self.host, engine, unit, argv, environment)
         except Unobservable as error:
             return found, str(error)
         return found, None

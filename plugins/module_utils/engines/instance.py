@@ -14,6 +14,7 @@ from ..host.observation import Observation, unknown
 from ..host.process_context import whose
 from ..host.processes import Process, Processes
 from ..host.seam import Unobservable
+from .next_start import NextStart
 from .open_files import Opened
 
 
@@ -23,8 +24,8 @@ class Instance(NamedTuple):
     `name` stays the same over restarts. `processes`: the main one first, () when it is stopped.
     `config` and `directories` are paths as the instance itself sees them; None and () are for what
     was not found. `unit` is the systemd service of a stopped one; of a running one its control group
-    tells; `begins` are the words behind the program's name with which that starts it, None where it starts something
-    else. `flavour` is for MariaDB and MySQL: mariadb, mysql or unknown. `evidence` says by field why
+    tells; `begins` is how that starts a stopped one, None where it is not known.
+    `flavour` is for MariaDB and MySQL: mariadb, mysql or unknown. `evidence` says by field why
     something is not known. `opened`: the files that it has open for writing, as far as they can be told.
     """
 
@@ -38,7 +39,7 @@ class Instance(NamedTuple):
     version: Observation | None = None
     evidence: tuple[tuple[str, Observation], ...] = ()
     opened: tuple[Opened, ...] = ()
-    begins: tuple[str, ...] | None = None
+    begins: NextStart | None = None
 
 
 class Observed(NamedTuple):

@@ -16,13 +16,12 @@ from typing import Any, NamedTuple
 
 from ..host import json_text, our_paths
 from ..host.observation import UNKNOWN
-from ..host.processes import Process, output
+from ..host.processes import TICKS, Process, output
 from ..host.seam import Host, Unobservable
 from .instance import setting
 
 #: What ran before a file was changed. Gone with the boot, as the processes are.
 NOTES = our_paths.NOTES
-_TICKS = 100.0
 _START_FIELD = 19
 
 
@@ -55,7 +54,7 @@ def start_of(host: Host, process: Process) -> Start:
         ticks = host.read(source).rpartition(")")[2].split()[_START_FIELD]
         up = float(host.read("/proc/uptime").split()[0])
         now = float(output(host, ["date", "+%s.%N"]))
-        return Start(process.pid, ticks, now - up + int(ticks) / _TICKS)
+        return Start(process.pid, ticks, now - up + int(ticks) / TICKS)
     except (IndexError, ValueError) as error:
         raise Unobservable(f"{source}: when it began is not known: {error}") from error
 

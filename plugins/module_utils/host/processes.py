@@ -21,7 +21,7 @@ from . import bounds
 from .seam import Host, Unobservable
 
 #: Start times are told in these, on every architecture whose open flags are known here: USER_HZ.
-_TICKS = 100.0
+TICKS = 100
 #: What the kernel adds to the path of a file that is gone, such as a program that was upgraded.
 DELETED = " (deleted)"
 #: Users below are the system's: login.defs(5).
@@ -230,7 +230,7 @@ def _read(host: Host, pid: int, since: float | None) -> Process | None:
         state=fields[0],
         exe=exe,
         reason=reason,
-        started=None if since is None else since + int(fields[19]) / _TICKS,
+        started=None if since is None else since + int(fields[19]) / TICKS,
     )
 
 

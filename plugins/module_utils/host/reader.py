@@ -11,7 +11,6 @@ question has a new one.
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
 import json
 import os
@@ -28,6 +27,7 @@ from . import bounds, foreign
 
 _LENGTHS = struct.Struct("!II")
 _PIECE = 65536
+_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
 
 
 class Question(NamedTuple):
@@ -250,14 +250,16 @@ def _sync(walk: foreign.Walk, question: Question) -> bytes:
 
 
 def _sync_file_system(descriptor: int) -> None:
-    """Do as syncfs(2), which Python has not: sync(1) opens what this has opened. Raises OSError."""
+    """Do as syncfs(2), which Python has not: sync(1) opens what this has opened. Raises OSError, Refused."""
     argv = ["sync", "--file-system", f"/proc/self/fd/{descriptor}"]
     # Not run_command of AnsibleModule: this process has none.
-    code = subprocess.call(  # pylint: disable=ansible-bad-function
-        argv, pass_fds=[descriptor], env={"PATH": "/usr/bin:/bin"}
+    done = subprocess.run(  # pylint: disable=ansible-bad-function
+        argv, pass_fds=[descriptor], env=_ENVIRONMENT, stderr=subprocess.PIPE, check=False
     )
-    if code != 0:
-        raise OSError(errno.EIO, "")
+    if done.returncode != 0:
+        # It names the descriptor, which says nothing to anybody; the reason is behind the last colon.
+        said = done.stderr.decode("utf-8", "replace").rpartition(":")[2].strip()
+        raise foreign.Refused(said[:100] or f"sync: exit {done.returncode}")
 
 
 _ACTS = {

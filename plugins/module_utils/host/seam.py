@@ -42,6 +42,17 @@ _READER = Reader()
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
+#: $1: a mount point, $2: the device of its file system. What was opened is held fast while it is compared and flushed:
+#: whoever owns a directory above may lead the path elsewhere at any moment. In a process of its own, which can be ended.
+_SYNC_MOUNT = """\
+exec 3< "$1/."
+while read -r key value; do [ "$key" != mnt_id: ] || number=$value; done < /proc/self/fdinfo/3
+while read -r mount _ device _; do [ "$mount" != "$number" ] || seen=$device; done < /proc/self/mountinfo
+if [ "$seen" != "$2" ]; then echo "seen ${seen:-no mount} there, wanted the file system $2" >&2; exit 1; fi
+exec sync --file-system /proc/self/fd/3
+"""
+
+
 class Unobservable(Exception):
     """A value could not be read. The message is the reason that the report shows."""
 
@@ -255,10 +266,21 @@ class Host:
         """
         try:
             answer = _READER.ask(Question("sync", path, flush=whole), timeout)
-        except (OSError, TimedOut) as error:
-            raise ChangeFailed(f"{path}: it was not synced within {timeout:g} s") from error
+        except TimedOut:
+            raise ChangeFailed(f"{path}: it was not synced within {timeout:g} s") from None
+        except OSError as error:
+            raise ChangeFailed(f"{path}: it could not be synced: {error.strerror}") from error
         if answer.error or not answer.status:
             raise ChangeFailed(f"{path}: it could not be synced: {answer.error or 'it is not there'}")
+
+    def sync_mount(self, target: str, device: str, timeout: float = CHANGE_TIMEOUT) -> None:
+        """Bring a mounted file system to the disk: that of a device (`major:minor`, as mountinfo has it) and no
+        other, whatever lies at the mount point by now. Raises ChangeFailed.
+        """
+        try:
+            self.change(["sh", "-c", _SYNC_MOUNT, "sync", target, device], timeout)
+        except CommandFailed as error:
+            raise ChangeFailed(f"{target}: it could not be synced: {error.said or 'sync failed'}") from error
 
     def _asked(self, question: Question, timeout: float) -> Answer:
         left = self.until - time.monotonic()

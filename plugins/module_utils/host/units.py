@@ -64,6 +64,8 @@ _SECONDS = {
     "month": 2629800.0,
     "y": 31557600.0,
 }
+#: Letters of a command that is not understood.
+_SHOWN = 80
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|min|h|d|w|month|y)", re.ASCII)
 
 
@@ -184,7 +186,8 @@ def _unit(fields: dict[str, str]) -> Unit:
         enabled=fields.get("UnitFileState", ""),
         stop_timeout=timeout,
         directory=fields.get("WorkingDirectory", ""),
-        program=program["path"] if program else "",
+        # One that is not understood is none that anybody knows.
+        program=program["path"] if program else fields.get("ExecStart", "")[:_SHOWN],
         argv=program["argv"] if program else "",
         main=int(main) if re.fullmatch(r"\d{1,9}", main, re.ASCII) else 0,
         stale=fields.get("NeedDaemonReload") == "yes",
@@ -207,14 +210,25 @@ def next_words(host: Host, unit: Unit) -> list[str]:
     words = unit.argv.split()[1:]
     names = {found["braced"] or found["word"] for word in words for found in _VARIABLE.finditer(word)}
     said = variables(host, unit, names | {_PRELOAD})
-    if _BREAKS_FSYNC in said.get(_PRELOAD, ""):
-        raise Unobservable(
-            f"{unit.name}: it preloads {said[_PRELOAD]}, which makes fsync do nothing: take that out"
-        )
+    expect_flushing(unit.name, said.get(_PRELOAD, ""))
     text = " ".join(
         _VARIABLE.sub(lambda found: said.get(found["braced"] or found["word"], ""), word) for word in words
     )
     return text.replace("$$", "$").split()
+
+
+def expect_flushing(where: str, preloads: str) -> None:
+    """Raise Unobservable where a server is to be started with a library that makes fsync(2) do nothing."""
+    if _BREAKS_FSYNC in preloads:
+        raise Unobservable(f"{where}: it preloads {preloads}, which makes fsync do nothing: take that out")
+
+
+def otherwise(unit: Unit) -> str:
+    """Return what is said of a server that its unit would start otherwise than it runs."""
+    return (
+        f"it was started with other arguments, or in another environment, than {unit.name} gives it next time: restart it,"
+        " or take that change of its unit out, then run again"
+    )
 
 
 def differs(
@@ -239,10 +253,7 @@ def differs(
         words = [word for word in words if not re.match(r"--wsrep[-_]", word)]
     if words == wanted and given == dict(environment or {}):
         return None
-    return (
-        f"it was started with other arguments, or in another environment, than {unit.name} gives it next time: restart it,"
-        " or take that change of its unit out, then run again"
-    )
+    return otherwise(unit)
 
 
 def variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:

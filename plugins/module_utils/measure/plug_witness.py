@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from typing import Callable
 
+from ..host import printable
 from . import plug_job
 from .plug_job import Job
 
@@ -122,7 +123,7 @@ class Witness:
         peer.unread += said
         while b"\n" in peer.unread:
             line, _newline, peer.unread = peer.unread.partition(b"\n")
-            if not self._take(peer, line.decode("ascii", "replace"), lines, answers):
+            if not self._take(peer, line.decode("ascii", "backslashreplace"), lines, answers):
                 self._forget(peer)
                 return
         if len(peer.unread) > LINE:
@@ -154,8 +155,7 @@ class Witness:
 
     def _note_end(self, peer: Peer, why: str, lines: list[str]) -> None:
         if peer.client >= 0:
-            words = "".join(letter for letter in why if letter.isascii() and letter.isprintable())[:LINE]
-            lines.append(f"e {peer.client} {words}\n")
+            lines.append(f"e {peer.client} {printable.line(why)[:LINE]}\n")
 
     def _keep(self, lines: list[str]) -> None:
         if lines:

@@ -133,10 +133,9 @@ def failure(host: str, report: dict[str, Any]) -> str | None:
     """Return the one line with which a host fails, None where it does not."""
     if not report["fails"] and report["error"] is None:
         return None
-    reasons: list[str] = [report["error"]] if report["error"] else []
-    first, *others = [*reasons, *report["why"]]
-    more = f" (and {len(others)} more, in the report)" if others else ""
-    return f"{host} is {report['verdict']}: {first}{more}"
+    reasons = [str(why) for why in (report["error"], *report["why"]) if why]
+    more = f" (and {len(reasons) - 1} more, in the report)" if len(reasons) > 1 else ""
+    return f"{host} is {report['verdict']}: {reasons[0]}{more}"
 
 
 def _or_nothing(

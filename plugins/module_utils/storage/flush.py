@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..host import our_paths
+from ..host.mountinfo import Mount
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import disk_kinds
 
@@ -27,13 +28,13 @@ def is_owed(host: Host, name: str) -> bool:
     return host.exists(f"{OWED}/{name}")
 
 
-def flush_mount(host: Host, target: str, disks: Iterable[str]) -> None:
+def flush_mount(host: Host, mount: Mount, disks: Iterable[str]) -> None:
     """Bring what a file system holds back onto the medium of each disk below it.
 
     Turning barriers on flushes nothing by itself: not at the remount, and not later when idle.
     Raises ChangeFailed when a disk's flush counter did not rise.
     """
-    host.change(["sync", "--file-system", target])
+    host.sync_mount(mount.target, mount.device)
     for name in disks:
         flush_disk(host, name)
 

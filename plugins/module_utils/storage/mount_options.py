@@ -313,7 +313,7 @@ def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> Non
     for name in flushed:
         owe(host, name)
     set_barrier(host, mount, "on", atime)
-    flush_mount(host, target, flushed)
+    flush_mount(host, mount, flushed)
     if facts["disks"] == UNKNOWN:
         raise ChangeFailed(
             f"{target}: barriers are on again, but a flush could be counted on {', '.join(flushed) or 'no disk'}"

@@ -52,6 +52,8 @@ class Machine(hosts.Host):
         superblock = bytearray(1024)
         superblock[0x38:0x3A], superblock[0x5C], superblock[0x68:0x78] = b"\\x53\\xef", 4, bytes.fromhex("UUID")
         return hosts.Result(0, superblock.hex(" "), "")
+    def sync_mount(self, target, device, timeout=300.0):
+        self.change(["sync", "--file-system", target], timeout)
     def change(self, argv, timeout=300.0, environment=None):
         with open(root + "/log", "a") as log:
             log.write(" ".join(argv) + "\\n")

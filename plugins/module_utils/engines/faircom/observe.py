@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...host import bounded_read, bounds, units
@@ -22,6 +22,7 @@ from ...host.seam import Host, Unobservable
 from ...host.textfile import Line, Malformed, line_ends, without_content
 from .. import start_files
 from ..instance import Instance, Observed, of_mains
+from ..next_start import NextStart
 from ..open_files import Opened, write_through
 from ..start_files import Word
 from . import ctsrvr
@@ -280,10 +281,10 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
         return "", None, without_content(error)
 
 
-def _argv(host: Host, main: Process | None, begins: tuple[str, ...] | None) -> tuple[list[str], str | None]:
+def _argv(host: Host, main: Process | None, begins: NextStart | None) -> tuple[list[str], str | None]:
     """Return the words behind the program's name, in capitals, and why they are not known."""
     try:
-        words = argv_of(host, main.pid)[1:] if main else begins or ()
+        words: Sequence[str] = argv_of(host, main.pid)[1:] if main else begins.words if begins else ()
         return [word.upper() for word in words], None
     except Unobservable as error:
         return [], str(error)

@@ -86,12 +86,6 @@ def parse(text: str, file: str = "firebird.conf", blocks: bool = False) -> list[
     return lines
 
 
-def get(lines: Sequence[Line], key: str, file: str = "firebird.conf") -> Setting | None:
-    """Return the value of a key that counts in one file, or None when it is not set."""
-    found = _of(lines, key)
-    return Setting(found[0].value, file, found[0].number) if found else None
-
-
 def effective(read: Read, names: Names, main: str) -> Effective:
     """Return what counts in a firebird.conf and the files that it includes, macros unresolved.
 
@@ -184,10 +178,6 @@ def integer(value: str) -> int:
     if not match:
         raise ValueError(f"seen {value[:80]!r}; wanted a number, with k, m or g at most")
     return int(match[1]) * _UNITS[match[2].lower()]
-
-
-def _of(lines: Sequence[Line], key: str) -> list[Line]:
-    return [line for line in lines if line.kind == "setting" and line.name == key.lower()]
 
 
 def _line(number: int, raw: str, file: str, blocks: bool) -> Line:

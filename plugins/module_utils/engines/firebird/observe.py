@@ -15,6 +15,7 @@ from ...host.process_context import Place, Places, look
 from ...host.processes import Process, Processes
 from ...host.seam import Host, Unobservable
 from ..instance import Instance, Observed, of_mains
+from ..next_start import Wrapper
 from . import databases as firebird_databases
 from . import setup as firebird_setup
 from .files import Files
@@ -25,6 +26,10 @@ PROGRAMS = ("firebird", "fbserver", "fb_smp_server", "fb_inet_server")
 UNITS = re.compile(r"firebird[^/]*\.service")
 #: Environment variables that decide what it reads at its start.
 VARIABLES = ("FIREBIRD",)
+#: The guardian hands on its environment, and no option that decides.
+WRAPPERS = {
+    "fbguard": Wrapper(lambda _host, _unit, given: given._replace(words=()), lambda _words, _coming: True)
+}
 _CONFIG = "firebird.conf"
 _OPT, _ETC = "/opt/firebird", "/etc/firebird"
 _VERSION = re.compile(r"version \S*?V([0-9]+(?:\.[0-9]+)+)")

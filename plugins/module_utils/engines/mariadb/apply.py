@@ -201,7 +201,7 @@ def _look(host: Host, engines: Engines | None, facts: dict[str, Any]) -> Sight:
     found = Instance(NAME, facts["name"], unit=facts["unit"], flavour=facts.get("flavour"))
     main = engines.processes.all.get(facts["pids"][0]) if facts["pids"] else None
     if main is None:
-        return examine(host, found, None)
+        return examine(host, found._replace(begins=engines.begins.get(facts["unit"] or "")), None)
     try:
         directories = (engines.processes.directory(main),)
         place = engines.places.of(main)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ...host.textfile import (
     MOST_FILES,
@@ -108,12 +108,25 @@ def effective(
     wanted = set(groups(flavour, version, suffix))
     files: list[str] = []
     pairs: list[tuple[str, Setting]] = []
-    for main in mains:
-        for path, line in _read(main, read, names, files, flavour, 0):
-            if line.kind == "setting" and line.section in wanted:
-                name, value = option(line.name, line.value)
-                pairs.append((name, Setting(value, path, line.number)))
+    for path, line in lines(read, names, mains, flavour, files):
+        if line.section in wanted:
+            name, value = option(line.name, line.value)
+            pairs.append((name, Setting(value, path, line.number)))
     return settled(pairs, files)
+
+
+def lines(
+    read: Read, names: Names, mains: Sequence[str], flavour: str = "mariadb", files: list[str] | None = None
+) -> Iterator[tuple[str, Line]]:
+    """Yield (file, line) of all options in main files and all that they include; add their paths to `files`.
+
+    Raises Malformed as `effective` does.
+    """
+    found = files if files is not None else []
+    for main in mains:
+        for path, line in _read(main, read, names, found, flavour, 0):
+            if line.kind == "setting":
+                yield path, line
 
 
 def option(name: str, value: str | None) -> tuple[str, str | None]:

@@ -17,7 +17,8 @@ from ...host.process_context import Place, Places, look
 from ...host.processes import Process, Processes
 from ...host.seam import Host, Unobservable
 from ..instance import Instance, Observed, of_mains, setting
-from . import options, versions
+from ..next_start import Wrapper
+from . import mysqld_safe, options, versions
 from .rules import of_flavour
 from .snapshot import BINARIES, DATA, Sight, examine
 
@@ -27,6 +28,8 @@ PROGRAMS = ("mariadbd", "mysqld", "mysqld-debug")
 UNITS = versions.UNITS
 #: Environment variables that decide what it reads at its start; HOME is that of its user.
 VARIABLES = tuple(name for name in options.VARIABLES if name != "HOME")
+_SAFE = Wrapper(mysqld_safe.start, mysqld_safe.is_same)
+WRAPPERS = {"mysqld_safe": _SAFE, "mariadbd-safe": _SAFE}
 #: Where servers look for options, the first first.
 _CONFIGS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 

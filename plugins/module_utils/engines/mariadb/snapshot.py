@@ -95,8 +95,9 @@ def _stated(
         return options.Stated()
     if not found.processes:
         account = _account(host)
-        home = {"HOME": account[5]} if account else {}
-        return server_help.ask(host, _program(host, found), [], home, account[2:4], seen.version)
+        return server_help.ask(
+            host, _program(host, found), [], _variables(host, found), account[2:4], seen.version
+        )
     try:
         pid = found.processes[0].pid
         arguments, environment = argv_of(host, pid)[1:], variables(host, pid, options.VARIABLES)
@@ -191,16 +192,22 @@ def _start(host: Host, found: Instance) -> options.Start:
 
 def _start_of_unit(host: Host, found: Instance) -> options.Start:
     """Return how a stopped one would be started. Raises Unobservable where its unit has its own options."""
-    account = _account(host)
-    begun = options.start(["mysqld"], {"HOME": account[5]} if account else {})
-    if found.unit is None:
-        return begun
-    result = host.run(["systemctl", "show", "--property=ExecStart,Environment", "--", found.unit])
-    if result.rc != 0:
-        raise Unobservable(f"systemctl show {found.unit}: exit {result.rc}")
-    if _decides(f"{result.stdout} {' '.join(found.begins or ())}"):
+    if found.unit and found.begins is None:
+        raise Unobservable(f"{found.unit}: systemd does not tell how it starts it")
+    begun = options.start(["mysqld"], _variables(host, found))
+    if found.begins and _decides(" ".join(found.begins.words)):
         raise Unobservable(f"{found.unit} gives options of its own: start it, then run again")
     return begun
+
+
+def _variables(host: Host, found: Instance) -> dict[str, str]:
+    """Return the variables that decide what a stopped one will read: its unit's, and the home of its user."""
+    account = _account(host)
+    said = found.begins.variables if found.begins else {}
+    return {
+        **({"HOME": account[5]} if account else {}),
+        **{name: value for name, value in said.items() if value is not None},
+    }
 
 
 def _decides(command: str) -> bool:

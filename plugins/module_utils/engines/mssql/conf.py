@@ -68,23 +68,6 @@ def get(lines: Sequence[Line], section: str, key: str, file: str = PATH) -> Sett
     return _only([line for line in lines if _is_setting(line, *wanted)], file)
 
 
-def switch(lines: Sequence[Line], section: str, key: str, default: str, file: str = PATH) -> str:
-    """Return "0" or "1" for a key that is one of them; absent, its default.
-
-    Raises Malformed for any other value: what SQL Server makes of `true` or `false` there is not
-    documented.
-    """
-    found = get(lines, section, key, file)
-    if found is None:
-        return default
-    if found.value not in ("0", "1"):
-        raise Malformed(
-            f"{file} line {found.line}: seen {found.value!r} for {section}.{key}; wanted 0 or 1;"
-            f" set it with mssql-conf set {section}.{key}"
-        )
-    return found.value
-
-
 def trace_flags(lines: Sequence[Line], file: str = PATH) -> dict[int, Setting]:
     """Return {trace flag: where it stands}, by value, over all keys `traceflag` with or without number.
 

@@ -22,6 +22,7 @@ from ...host.seam import Host, Unobservable
 from ...host.textfile import LIMIT, Line, Malformed, without_content
 from .. import start_files
 from ..instance import Instance, Observed, of_mains
+from ..next_start import NextStart
 from ..open_files import write_through
 from ..start_files import Word
 from . import conf
@@ -81,13 +82,17 @@ def installed(host: Host, units: list[str]) -> list[Instance]:
 
 
 def _instance(processes: Processes, main: Process) -> Instance:
-    said = processes.environment(main, (*_DIRECTORIES, *_FILES))
-    named = [said[name] for name in _DIRECTORIES if name in said]
-    named += [posixpath.dirname(said[name]) for name in _FILES if name in said]
-    directories = dict.fromkeys([HOME, *(path for path in named if path.startswith("/"))])
+    directories = dict.fromkeys((HOME, *_named(processes.environment(main, (*_DIRECTORIES, *_FILES)))))
     return Instance(
         NAME, NAME, processes.family(main, PROGRAMS), config=CONFIG, directories=tuple(directories)
     )
+
+
+def _named(said: dict[str, str]) -> list[str]:
+    """Return the directories that variables name."""
+    named = [said[name] for name in _DIRECTORIES if name in said]
+    named += [posixpath.dirname(said[name]) for name in _FILES if name in said]
+    return [path for path in named if path.startswith("/")]
 
 
 class Log(NamedTuple):
@@ -126,7 +131,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     return Observed(
         version=log.version,
         settings=settings,
-        directories=tuple(_directories(lines, said)),
+        directories=(*_named(said), *_directories(lines, said)),
         pending_restart=start_files.waiting(settings),
         evidence=tuple(evidence),
     )
@@ -217,13 +222,15 @@ def _switch(lines: list[Line], name: str, default: str) -> Word:
 
 
 def _started_with(
-    host: Host, main: Process | None, begins: tuple[str, ...] | None
+    host: Host, main: Process | None, begins: NextStart | None
 ) -> tuple[dict[str, str], set[str]]:
     """Return the variables that go before mssql.conf, and the settings whose trace flag is on the
-    command line; of a stopped one, on that of its unit."""
+    command line; of a stopped one, those that its unit gives it."""
     if main is None:
-        return {}, _flags_in(" ".join(begins or ()))
-    names = (*_LOCATIONS.values(), *_LOCATED_FILES.values())
+        coming = begins or NextStart(())
+        said = {name: value for name, value in coming.variables.items() if value}
+        return said, _flags_in(" ".join(coming.words))
+    names = VARIABLES
     try:
         said, argv = variables(host, main.pid, names), argv_of(host, main.pid)
     except Unobservable:

@@ -23,7 +23,7 @@ from ...host.process_context import resolve
 from ...host.read_budget import within
 from ...host.seam import Host, Unobservable
 from ...host.textfile import Effective, Malformed
-from . import conf
+from . import conf, pg_ctl
 
 AUTO = "postgresql.auto.conf"
 #: What pg_lsclusters(1) calls version/cluster.
@@ -175,6 +175,11 @@ def settings_of(words: Iterable[str]) -> dict[str, str]:
     return {name: value for name, value in options(words) if not name.startswith("-")}
 
 
+def are_same(words: Iterable[str], others: Iterable[str]) -> bool:
+    """Tell whether the words of two command lines set the same."""
+    return settings_of(words) == settings_of(others)
+
+
 def won(cluster: Cluster, name: str) -> Won:
     """Return what a setting will be at the next start. Raises ValueError for a word that is none."""
     if name in cluster.options:
@@ -243,14 +248,11 @@ def _data(files: Files, config: str) -> str:
 def _pg_ctl_words(files: Files, path: str) -> list[str]:
     """Return the words that Debian's pg_ctl.conf adds to a postmaster's command line.
 
-    pg_ctlcluster(1) splits them at blanks, whatever is in quotes, and pg_ctl(1) gives to a shell what
-    stands behind its -o.
+    pg_ctlcluster(1) splits them at blanks, whatever is in quotes.
     """
     text = files.read(path)
     found = conf.get(conf.parse(text or "", path), "pg_ctl_options", path)
-    words = iter((found.value or "").split() if found else ())
-    said = [next(words, "") if word == "-o" else word[2:] for word in words if word.startswith("-o")]
-    return _shell_words(" ".join(said), path)
+    return pg_ctl.of_options((found.value or "").split() if found else (), path)
 
 
 def data_of_unit(host: Host, unit: str) -> str:

@@ -18,8 +18,9 @@ from ...host.processes import Process, Processes, argv_of
 from ...host.seam import Host, Unobservable
 from ...host.textfile import Malformed, without_content
 from ..instance import Instance, Observed, of_mains, setting
+from ..next_start import Wrapper
 from . import cluster as postgresql_cluster
-from . import server
+from . import pg_ctl, server
 from .cluster import DEBIAN, WORDS, Cluster, Files, Won
 
 NAME = "postgresql"
@@ -27,6 +28,11 @@ PROGRAMS = ("postgres", "postmaster", "edb-postgres")
 UNITS = re.compile(r"postgresql(-[0-9][^/@]*)?(@.+)?\.service")
 #: Environment variables that decide what it reads at its start.
 VARIABLES = ("PGDATA",)
+#: What pg_ctl.conf says at the time of a start is read with the cluster's other files.
+WRAPPERS = {
+    "pg_ctl": Wrapper(pg_ctl.start, postgresql_cluster.are_same),
+    "pg_ctlcluster": Wrapper(pg_ctl.start_of_debian, lambda _words, _coming: True),
+}
 _CONFIG = "postgresql.conf"
 _ETC = "/etc/postgresql"
 _DEBIAN_TOOL = "/usr/bin/pg_ctlcluster"
@@ -134,7 +140,8 @@ def _cluster(
         said = (answer or {}).get("config") or found.config
         if resolve(host, files.root, said) != resolve(host, files.root, found.config):
             return None, f"the server reads {said}, and its command line leads to {found.config}"
-        return postgresql_cluster.read(host, files, found.config, data, argv, found.unit, found.begins), None
+        begins = found.begins.words if found.begins else None
+        return postgresql_cluster.read(host, files, found.config, data, argv, found.unit, begins), None
     except (Unobservable, Malformed) as error:
         return None, without_content(error)
 

@@ -10,13 +10,12 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ...host.processes import TICKS
 from ...host.seam import Host, Unobservable
 from .state import identity
 
 #: upsmon is two processes, one of which has given up its rights.
 _NAMES = ("upsmon", "apcupsd")
-#: Kernel's ticks in a second: USER_HZ.
-_TICKS = 100
 _GROUP = re.compile(r"^Gid:\s+\d+\s+(\d+)", re.MULTILINE | re.ASCII)
 #: pidfd_open(2), where Python and kernel have it: Python 3.9, Linux 5.3.
 _OPEN: Callable[[int], int] | None = getattr(os, "pidfd_open", None)
@@ -32,7 +31,7 @@ def find(host: Host, main: int, asked: float) -> dict[int, int]:
     one that keeps root's rights. Raises Unobservable without /proc.
     """
     service = _member(host, main)
-    if service is None or service.began >= round(asked * _TICKS):
+    if service is None or service.began >= round(asked * TICKS):
         return {}
     found = {}
     for pid in map(int, filter(str.isdigit, host.names("/proc"))):

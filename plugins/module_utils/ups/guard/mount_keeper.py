@@ -184,7 +184,7 @@ class Keeper:
         disks, reasons = self._disks_of(mount)
         disks = tuple(dict.fromkeys((*self.below.disks, *disks)))
         try:
-            self.host.change(["sync", "--file-system", mount.target])
+            self.host.sync_mount(mount.target, mount.device)
         except ChangeFailed as error:
             failures.append(str(error))
         failures += [*self._flush_all(disks), *reasons]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo import parse_mountinfo
 from ansible_collections.durable.dbhost.plugins.module_utils.host.paths import normal
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     ASK_TIMEOUT,
@@ -299,6 +300,15 @@ class FakeHost(Host):
     def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
         argv = ["sync", *(["--file-system"] if whole else []), path]
         self._mutate(("change", *argv), lambda: self.on_change(argv))
+
+    def sync_mount(self, target: str, device: str, timeout: float = CHANGE_TIMEOUT) -> None:
+        there = [
+            mount.device
+            for mount in parse_mountinfo(self.read("/proc/self/mountinfo"))
+            if mount.target == target
+        ]
+        assert there[-1:] == [device], (target, device, there)
+        self.change(["sync", "--file-system", target], timeout)
 
     def status(self, path: str) -> Status:
         """Return what the kernel tells of what lies at a path."""

@@ -31,7 +31,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
 
 from ..fake_host import FakeHost
 
-CHANGES = {"change", "sync", "write_attribute", "write_file", "remove_file"}
+CHANGES = {"change", "sync", "sync_mount", "write_attribute", "write_file", "remove_file"}
 #: What no recording has a place for: daemons, and files for which a user's rights count.
 NOT_RECORDED: dict[str, Callable[[Host], Any]] = {
     "ask": lambda host: host.ask("localhost", 3493, [b"LIST UPS\n"], lambda said: True),
@@ -148,6 +148,7 @@ def test_a_lenient_replay_takes_it_for_something_that_is_not_there(name: str, ex
         lambda host: host.write_file("/etc/x", b""),
         lambda host: host.remove_file("/etc/x"),
         lambda host: host.sync("/etc/x"),
+        lambda host: host.sync_mount("/etc", "8:1"),
     ],
 )
 def test_nothing_can_be_changed(host: Host, change: Callable[[Host], None]) -> None:

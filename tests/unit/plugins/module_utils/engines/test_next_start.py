@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.units import differs, next_words, parse
 
-from ..fake_mariadb import MariaHost
-from ..fake_postgresql import BIN, DATA, FakePostgresql
-from ..fake_proc import ProcHost
+from ..fake_mariadb import SERVER_CNF, MariaHost
+from ..fake_postgresql import BIN, DATA, ETC, FakePostgresql
+from ..fake_postgresql import UNIT as UNIT_OF_DEBIAN
+from ..fake_proc import OTHER, FakeProcess, ProcHost
 from ..vendor_host import (
     CFG,
     FAIRCOM,
@@ -25,6 +27,9 @@ from ..vendor_host import (
     VendorHost,
     with_faircom,
     with_mssql,
+)
+from ..vendor_host import (
+    CONF as MSSQL_FILE,
 )
 
 CONFIG = f"{DATA}/postgresql.conf"
@@ -78,13 +83,201 @@ def test_the_command_of_the_unit_is_what_counts(argv: tuple[str, ...], shown: st
         assert seen["pending_restart"] == []
 
 
+def test_what_is_in_the_unit_of_another_server_is_not_compared() -> None:
+    host = postgresql("-F", shown=SAME)
+    host.units[UNIT]["MainPID"] = "49"
+    assert persisted(host, "postgresql")["fsync"] == "off"
+
+
+PG_CTL = "/usr/pgsql-15/bin/pg_ctl"
+
+
 @pytest.mark.parametrize(
-    ("program", "main"), [("/usr/bin/pg_ctl", "50"), (f"{BIN}/postgres", "49")], ids=["wrapper", "another"]
+    ("argv", "words", "given", "word"),
+    [
+        ((), f"start -D {DATA} -s -w -t 300", {}, "on"),
+        ((), f"start -D {DATA} -s -o -p 5432 -w -t 300", {}, "on"),
+        ((), "start -D ${PGDATA} -s", {"Environment": f"PGDATA={DATA}"}, "on"),
+        (("-F",), f"start -D {DATA} -o -F", {}, "off"),
+        # What has changed since it began, however it is written.
+        ((), f"start -D {DATA} -o -F", {}, "unknown"),
+        ((), f"start -D {DATA} -so -p 5432 -F -w", {}, "unknown"),
+        ((), f"-D {DATA} --options=-F start", {}, "unknown"),
+        ((), f"start -D {DATA} -o $OPTS", {"Environment": "'OPTS=-p 5432 -c fsync=off'"}, "unknown"),
+        (("-F",), f"start -D {DATA}", {}, "unknown"),
+        ((), "start -D /data/other", {}, "unknown"),
+        ((), f"start -D {DATA} -p /tmp/postgres", {}, "unknown"),
+        ((), f"start -D {DATA} -o $(cat /etc/x)", {}, "unknown"),
+        ((), f"start -D {DATA}", {"Environment": "LD_PRELOAD=/usr/lib/libeatmydata.so"}, "unknown"),
+    ],
 )
-def test_what_the_unit_does_not_start_itself_is_not_compared(program: str, main: str) -> None:
+def test_what_a_unit_has_pg_ctl_give_to_the_server_is_what_counts(
+    argv: tuple[str, ...], words: str, given: dict[str, str], word: str
+) -> None:
     host = postgresql(shown=SAME)
-    host.units[UNIT].update(ExecStart=command(program, "start"), MainPID=main)
-    assert persisted(host, "postgresql")["fsync"] == "on"
+    host.options = (f"{BIN}/postgres", "-D", DATA, *argv)
+    host.end(50)
+    host.start(replace(host.main, argv=host.options, environment={"PGDATA": DATA}))
+    host.units[UNIT].update(given, ExecStart=command(PG_CTL, words), MainPID="50")
+    row = told(host, "postgresql")["settings"]["fsync"]
+    assert row["persisted"] == word
+    assert word != "unknown" or UNIT in str(row["reason"])
+
+
+@pytest.mark.parametrize(
+    ("words", "word"), [("start -o -F", "off"), ("start -s", "on"), ("start -p /x", "unknown")]
+)
+def test_a_stopped_cluster_is_given_what_pg_ctl_is_given(words: str, word: str) -> None:
+    host = postgresql(shown=SAME)
+    host.stop_server()
+    host.files[f"/lib/systemd/system/{UNIT}"] = ""
+    host.units[UNIT].update(ExecStart=command(PG_CTL, f"{words} -D {DATA}"))
+    assert persisted(host, "postgresql")["fsync"] == word
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_what_a_script_gives_to_the_server_is_unknown(running: bool) -> None:
+    host = postgresql(shown=SAME)
+    host.units[UNIT].update(ExecStart=command("/opt/start.sh", "now"), MainPID="50")
+    if not running:
+        host.stop_server()
+        host.files[f"/lib/systemd/system/{UNIT}"] = ""
+        host.units[UNIT].update(ExecStart=command("/opt/start.sh", f"-D {DATA}"))
+    rows = told(host, "postgresql")["settings"]
+    assert {row["persisted"] for row in rows.values()} == {"unknown"}
+    assert f"{UNIT} starts /opt/start.sh" in str(rows["fsync"]["reason"])
+
+
+def test_what_starts_a_container_is_no_script_of_the_server() -> None:
+    host = postgresql(shown=SAME)
+    host.end(50)
+    inside = f"0::/system.slice/{UNIT}/libpod-{'a' * 64}/container\n"
+    host.start(replace(host.main, namespace=OTHER, pid_namespace=OTHER, cgroup=inside))
+    host.files["/proc/50/root/data/pg/postgresql.conf"] = host.files[CONFIG]
+    host.units[UNIT].update(ExecStart=command("/usr/bin/podman", "run x"), MainPID="50")
+    seen = told(host, "postgresql")
+    assert seen["namespace"] == "container"
+    assert UNIT not in str(seen["settings"]["fsync"]["reason"])
+
+
+DEBIAN = "--skip-systemctl-redirect 15-main start"
+
+
+@pytest.mark.parametrize(
+    ("words", "files", "why"),
+    [
+        (DEBIAN, {}, None),
+        (DEBIAN, {"environment": "# ours\nLANG = 'C'\n", "pg_ctl.conf": "pg_ctl_options = '-t 90'\n"}, None),
+        (
+            DEBIAN,
+            {"environment": "LD_PRELOAD = '/usr/lib/x86_64-linux-gnu/libeatmydata.so'\n"},
+            "makes fsync do",
+        ),
+        (DEBIAN, {"pg_ctl.conf": "pg_ctl_options = '-p /tmp/postgres'\n"}, "another program"),
+        (DEBIAN, {"pg_ctl.conf": "pg_ctl_options = '-o \"$MORE\"'\n"}, "a shell replaces"),
+        (f"{DEBIAN} -o -F", {}, UNIT_OF_DEBIAN),
+        (f"{DEBIAN} -- -o -F", {}, UNIT_OF_DEBIAN),
+        (f"--bindir=/tmp {DEBIAN}", {}, UNIT_OF_DEBIAN),
+        (f"--foreground {DEBIAN}", {}, UNIT_OF_DEBIAN),
+    ],
+)
+def test_what_debians_tools_give_to_the_server(words: str, files: dict[str, str], why: str | None) -> None:
+    host = FakePostgresql()
+    host.units[UNIT_OF_DEBIAN].update(ExecStart=command("/usr/bin/pg_ctlcluster", words), MainPID="50")
+    host.files.update({f"{ETC}/{name}": text for name, text in files.items()})
+    row = told(host, "postgresql")["settings"]["fsync"]
+    assert row["persisted"] == ("unknown" if why else "on")
+    assert (why or "") in str(row["reason"])
+
+
+@pytest.mark.parametrize("option", ["--options=-F", "--opt=-F", "-so -F", "-o -F", "-soF -o-F"])
+def test_options_of_pg_ctl_conf_in_all_its_ways(option: str) -> None:
+    host = FakePostgresql()
+    host.files[f"{ETC}/pg_ctl.conf"] = f"pg_ctl_options = '{option}'\n"
+    assert persisted(host, "postgresql")["fsync"] == "off"
+
+
+SAFE = "/usr/bin/mysqld_safe"
+
+
+def safe_host(*argv: str, running: bool = True) -> MariaHost:
+    added = (
+        "--basedir=/usr",
+        "--datadir=/var/lib/mysql",
+        "--plugin-dir=/usr/lib/mysql/plugin",
+        "--user=mysql",
+    )
+    host = MariaHost(argv=(*added, *argv, "--pid-file=x.pid", "--port=3306"), running=running)
+    host.units[host.unit].update(ExecStart=command(SAFE, ""))
+    return host
+
+
+@pytest.mark.parametrize(
+    ("argv", "words", "files", "same"),
+    [
+        ((), "", {}, True),
+        ((), "--nice=5 --timezone=UTC --port=3306", {}, True),
+        (("--skip-name-resolve",), "--skip-name-resolve", {}, True),
+        ((), "", {SERVER_CNF: "[mysqld_safe]\nnice = 0\nskip_log_error\nsyslog\n[mysqld]\n"}, True),
+        ((), "", {SERVER_CNF: "[mysqld_safe]\nmalloc-lib = /usr/lib/libjemalloc.so\n"}, True),
+        ((), "--datadir=/var/lib/mysql/", {}, True),
+        ((), "--datadir=/data", {}, False),
+        ((), "", {SERVER_CNF: "[mysqld_safe]\ndatadir = /data\n"}, False),
+        ((), "--skip-innodb-doublewrite", {}, False),
+        (("--skip-innodb-doublewrite",), "", {}, False),
+        ((), "$MORE", {}, False),
+        ((), "--defaults-file=/etc/other.cnf", {"/etc/other.cnf": ""}, False),
+        ((), "--ledir=/opt/other", {}, False),
+        ((), "--malloc-lib=/usr/lib/x86_64-linux-gnu/libeatmydata.so", {}, False),
+        ((), "", {SERVER_CNF: "[mysqld_safe]\nmalloc_lib = /usr/lib/libeatmydata.so\n"}, False),
+        ((), "", {SERVER_CNF: "[mysqld]\nmalloc-lib = /usr/lib/libeatmydata.so\n"}, False),
+        ((), "", {SERVER_CNF: "[mysqld_safe]\nmysqld-version = debug\n"}, False),
+    ],
+)
+@pytest.mark.parametrize("by", ["unit", "its wrapper"])
+def test_what_mysqld_safe_gives_to_the_server(
+    by: str, argv: tuple[str, ...], words: str, files: dict[str, str], same: bool
+) -> None:
+    host = safe_host(*argv)
+    host.units[host.unit].update(
+        ExecStart=command(SAFE, words), EnvironmentFiles="/etc/default/m (ignore_errors=yes)"
+    )
+    if by != "unit":
+        host.start(FakeProcess(49, "/usr/bin/dash", ("/bin/sh", SAFE), name="mysqld_safe"))
+        host.units[host.unit]["MainPID"] = "49"
+        host.end(80)
+        host.start(replace(host.process, ppid=49))
+    host.files.update({"/etc/default/m": "MORE=--sync-binlog=0\n", **files})
+    rows = told(host, "mariadb")["settings"]
+    assert ("unknown" not in {row["persisted"] for row in rows.values()}) == same, rows
+    named = {name for row in rows.values() for name in (host.unit, SERVER_CNF) if name in str(row["reason"])}
+    assert same or named
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "same"),
+    [
+        ("", {}, True),
+        ("--skip-innodb-doublewrite", {}, False),
+        ("$MORE", {"EnvironmentFiles": "/etc/default/m (ignore_errors=yes)"}, False),
+        ("", {"Environment": "LD_PRELOAD=libeatmydata.so"}, False),
+        ("", {"EnvironmentFiles": "/etc/default/m (ignore_errors=yes)"}, True),
+    ],
+)
+def test_a_stopped_mariadb_is_given_what_mysqld_safe_is_given(
+    words: str, given: dict[str, str], same: bool
+) -> None:
+    host = safe_host(running=False)
+    host.files["/etc/default/m"] = "MORE=--sync-binlog=0\n"
+    host.units[host.unit].update(given, ExecStart=command(SAFE, words))
+    assert ("unknown" not in persisted(host, "mariadb").values()) == same
+
+
+def test_a_stopped_mariadb_reads_the_files_that_its_environment_names() -> None:
+    host = MariaHost(running=False)
+    host.files["/srv/home/my.cnf"] = "[mysqld]\ninnodb_flush_log_at_trx_commit = 2\n"
+    host.units[host.unit].update(ExecStart=command(host.program, ""), Environment="MYSQL_HOME=/srv/home")
+    assert persisted(host, "mariadb")["innodb_flush_log_at_trx_commit"] == "2"
 
 
 @pytest.mark.parametrize(
@@ -125,6 +318,23 @@ def test_a_trace_flag_in_the_unit_of_sql_server(running: bool) -> None:
     if not running:
         host.end(50)
     assert persisted(host, "mssql")["traceflag3979"] == ("unknown" if running else "on")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"Environment": "MSSQL_DATA_DIR=/data/env MSSQL_MASTER_LOG_FILE=/log/env/master.ldf"},
+        {"EnvironmentFiles": "/etc/default/mssql (ignore_errors=no)"},
+    ],
+)
+def test_the_variables_of_a_stopped_sql_server_go_before_its_file(given: dict[str, str]) -> None:
+    host = with_mssql()
+    host.end(50)
+    host.files[f"/lib/systemd/system/{MSSQL_UNIT}"] = ""
+    host.files["/etc/default/mssql"] = "MSSQL_DATA_DIR=/data/env\nMSSQL_MASTER_LOG_FILE=/log/env/master.ldf\n"
+    host.write(MSSQL_FILE, "[filelocation]\ndefaultdatadir = /data/conf\ndefaultlogdir = /log/conf\n")
+    host.units[MSSQL_UNIT].update(given, ExecStart=command(SQLSERVR, ""))
+    assert told(host, "mssql")["directories"] == ["/var/opt/mssql", "/data/env", "/log/env", "/log/conf"]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.instance im
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import options as mariadb_options
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import versions as mariadb_words
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import observe as mssql
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.next_start import NextStart
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounded_read
 from ansible_collections.durable.dbhost.plugins.module_utils.host.process_context import Place
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
@@ -176,7 +177,7 @@ def persisted(root: Path, engine: str) -> tuple[str | None, str]:
     """Return what a real container's file says of a setting, and why not."""
     path, _text, name, _word = CONFIGURATIONS[engine]
     place = Place("container", str(root), "/", "", "docker:1", None, {})
-    found = Instance(engine, engine, config=path, directories=(os.path.dirname(path),), begins=())
+    found = Instance(engine, engine, config=path, directories=(os.path.dirname(path),), begins=NextStart(()))
     row = ENGINES[engine].observer.observe(Host(), found, place).settings[name]
     return row["persisted"], str(row["reason"])
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -628,3 +629,28 @@ class TestSync:
         monkeypatch.setattr(reader.os, "fsync", lambda _descriptor: time.sleep(60))
         with pytest.raises(ChangeFailed, match=r"it was not synced within 0\.2 s"):
             host.sync(f"{top}/x", timeout=0.2)
+
+    def test_where_nobody_can_be_asked_the_system_s_own_word_is_told(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def no_process() -> int:
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+        put(top / "x")
+        monkeypatch.setattr(seam, "_READER", reader.Reader())
+        monkeypatch.setattr(reader.os, "fork", no_process)
+        with pytest.raises(
+            ChangeFailed, match=r"x: it could not be synced: Resource temporarily unavailable"
+        ):
+            host.sync(f"{top}/x")
+
+    def test_why_a_whole_file_system_could_not_be_synced_is_told(
+        self, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (top / "sync").write_text(
+            "#!/bin/sh\necho \"sync: error syncing '$2': No space left on device\" >&2\nexit 1\n"
+        )
+        (top / "sync").chmod(0o755)
+        monkeypatch.setitem(reader._ENVIRONMENT, "PATH", f"{top}:/bin")
+        found = reader.answer_to(reader.Question("sync", str(top), flush=True))
+        assert found.error == "No space left on device"

@@ -293,6 +293,18 @@ class TestWitness:
         assert log.ended == {1: "closed"}
         silent.close()
 
+    def test_why_a_client_ended_is_written_as_all_foreign_text_is(self, tmp_path: Path) -> None:
+        rig = Rig(small_job(tmp_path), tmp_path / "log")
+        with socket.create_connection(rig.address) as peer:
+            challenge = peer.recv(100).decode().strip()
+            peer.sendall(f"0 {plug_witness.prove(KEY, challenge, 0)}\n".encode())
+            assert peer.recv(100) == b"ok\n"
+            peer.sendall(b"end \x1b[31m caf\xc3\xa9\x00\n")
+            rig.await_ends(1)
+        rig.close()
+        said = rig.path.read_text("ascii").splitlines()[1]
+        assert said == r"e 0 \x1b[31m caf\xc3\xa9\x00"
+
     @pytest.mark.parametrize(
         "hello",
         ["0 wrong", "99 x", "-1 x", "", "x" * 500, "0 \u00e9", "RIGHT\n5", "RIGHT\nx"],

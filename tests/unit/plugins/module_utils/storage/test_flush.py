@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo import parse_mountinfo
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import Disks
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.flush import (
@@ -28,7 +29,8 @@ STAT = "/sys/devices/pci0000:00/ata1/host0/target0:0:0/0:0:0:0/block/sda/stat"
 def test_exact_commands_and_the_counter_rises() -> None:
     """Flushes are counted in field 16 of the disk's stat; a syncfs makes the one that is owed."""
     host = SmallHost()
-    flush_mount(host, "/srv/pgdata", ["sda", "sdb"])
+    (mount,) = (m for m in parse_mountinfo(host.read("/proc/self/mountinfo")) if m.target == "/srv/pgdata")
+    flush_mount(host, mount, ["sda", "sdb"])
     assert host.mutations == [
         ("change", "sync", "--file-system", "/srv/pgdata"),
         ("change", "sync", "/dev/sda"),

@@ -56,18 +56,17 @@ def test_any_text_stays_or_is_refused(text: str, blocks: bool) -> None:
 
 
 def test_example() -> None:
-    lines = firebird_conf.parse(EXAMPLE)
-    assert firebird_conf.get(lines, "MaxUnflushedWrites", "f") == ("-1", "f", 4)
-    assert firebird_conf.get(lines, "tempdirectories", "f") == ("/tmp # one", "f", 5)
-    access = firebird_conf.get(lines, "DatabaseAccess")
-    assert access is not None
-    assert access.value == "Restrict /srv/firebird; $(dir_sampleDb)"
-    assert firebird_conf.get(lines, "Providers") is None
+    found = firebird_conf.effective(Files({"/f": EXAMPLE}).read_file, lambda _path: None, "/f").settings
+    assert found["maxunflushedwrites"] == ("-1", "/f", 4)
+    assert found["tempdirectories"] == ("/tmp # one", "/f", 5)
+    assert found["databaseaccess"].value == "Restrict /srv/firebird; $(dir_sampleDb)"
+    assert "providers" not in found
 
 
 def test_line_ends_of_another_system_stay() -> None:
     text = EXAMPLE.replace("\n", "\r\n")
-    assert firebird_conf.get(firebird_conf.parse(text), "UseFileSystemCache", "f") == ("true", "f", 6)
+    found = firebird_conf.effective(Files({"/f": text}).read_file, lambda _path: None, "/f").settings
+    assert found["usefilesystemcache"] == ("true", "/f", 6)
     assert render(firebird_conf.parse(text)) == text
 
 

@@ -633,9 +633,13 @@ def test_a_stopped_server_has_what_its_files_say() -> None:
 )
 def test_a_stopped_server_whose_unit_gives_options_is_unknown(given: str) -> None:
     host = MariaHost(running=False)
-    host.units[host.unit]["ExecStart"] = "{ path=/usr/sbin/mariadbd ; argv[]=mariadbd --user=mysql ; }"
+    host.units[host.unit]["ExecStart"] = (
+        "{ path=/usr/sbin/mariadbd ; argv[]=mariadbd --user=mysql ; ignore_errors=no ; }"
+    )
     assert seen(host)["settings"][LOG]["persisted"] == "1"
-    host.units[host.unit]["ExecStart"] = f"{{ path=/usr/sbin/mariadbd ; argv[]=mariadbd {given} ; }}"
+    host.units[host.unit]["ExecStart"] = (
+        f"{{ path=/usr/sbin/mariadbd ; argv[]=mariadbd {given} ; ignore_errors=no ; }}"
+    )
     assert "gives options of its own" in seen(host)["settings"][LOG]["reason"]
 
 

@@ -1,0 +1,94 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a server's unit will start it next: itself, or through a wrapper whose ways are known.
+
+A wrapper is what a unit starts in the server's stead: mysqld_safe, pg_ctl. What a script of somebody's own
+gives to a server, only that script knows: then nothing is known of the next start.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ..host import units
+from ..host.processes import Process
+from ..host.seam import Host, Unobservable
+from ..host.units import Unit
+
+
+class NextStart(NamedTuple):
+    """What a server is given at its next start: words behind its program's name, and of the variables that
+    decide what it reads those that are set; None for one that a wrapper sets as it likes."""
+
+    words: tuple[str, ...]
+    variables: Mapping[str, str | None] = MappingProxyType({})
+
+
+class Wrapper(NamedTuple):
+    """A program that starts a server.
+
+    `start(host, unit, given)` returns what it gives to the server, of what the unit gives to it. Raises
+    Unobservable. `is_same(words, coming)` tells whether a server that was started with `words` will run as it does
+    with `coming`: a wrapper adds words of its own.
+    """
+
+    start: Callable[[Host, Unit, NextStart], NextStart]
+    is_same: Callable[[Sequence[str], Sequence[str]], bool]
+
+
+def of_unit(host: Host, engine: Any, unit: Unit) -> NextStart:
+    """Return what a unit's next start gives to a server of an engine. Raises Unobservable where that is not known."""
+    variables = units.variables(host, unit, set(engine.VARIABLES))
+    given = NextStart(tuple(units.next_words(host, unit)), dict(variables))
+    if not unit.program or _program(unit) in engine.PROGRAMS:
+        return given  # Without a command it starts nothing.
+    wrapper = _wrapper(engine, unit)
+    if wrapper is None:
+        raise Unobservable(
+            f"{unit.name} starts {unit.program}, and what that gives to the server is not known: have the unit start the"
+            " server itself, then run again"
+        )
+    return wrapper.start(host, unit, given)
+
+
+def differs(
+    host: Host, engine: Any, unit: Unit, argv: list[str], environment: Mapping[str, str]
+) -> str | None:
+    """Return why the next start of a server by its unit is not known to be as this one, None where it is.
+
+    `argv` are this one's arguments, `environment` those of the engine's variables that it was started with.
+    """
+    if _program(unit) in engine.PROGRAMS:
+        return units.differs(host, unit, argv, engine.VARIABLES, environment)
+    try:
+        coming = of_unit(host, engine, unit)
+    except Unobservable as error:
+        return str(error)
+    wrapper = _wrapper(engine, unit)
+    wanted = {name: coming.variables.get(name, "") for name in engine.VARIABLES}
+    same = all(environment.get(name, "") == value for name, value in wanted.items() if value is not None)
+    if wrapper and same and wrapper.is_same(argv[1:], coming.words):
+        return None
+    return units.otherwise(unit)
+
+
+def is_starter(unit: Unit, main: Process, parent: Process | None, engine: Any) -> bool:
+    """Tell whether a unit is what starts a running server, and not merely what it is in."""
+    if unit.main in (0, main.pid):
+        return bool(engine.UNITS.fullmatch(unit.name)) or unit.main == main.pid
+    # Another server's unit, or a manager's, has a main process of its own that started others.
+    is_wrapper = parent is not None and parent.pid == unit.main and parent.program not in engine.PROGRAMS
+    return is_wrapper and (_wrapper(engine, unit) is not None or bool(engine.UNITS.fullmatch(unit.name)))
+
+
+def _program(unit: Unit) -> str:
+    return posixpath.basename(unit.program)
+
+
+def _wrapper(engine: Any, unit: Unit) -> Wrapper | None:
+    known: Mapping[str, Wrapper] = getattr(engine, "WRAPPERS", {})
+    return known.get(_program(unit))
