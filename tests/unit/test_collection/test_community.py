@@ -72,3 +72,9 @@ def test_pages_and_targets_that_are_named_are_there(path: Path) -> None:
     for name in re.findall(r"(?:docs|tests|changelogs)/\w+\.md|\b[A-Z]{4,}\.md\b", text):
         assert (ROOT / name).exists(), name
     assert set(re.findall(r"`make ([a-z-]+)", text)) <= TARGETS
+
+
+def test_the_fragments_of_the_changelog_are_in_its_own_markup() -> None:
+    """That of the modules' documentation would stand there as it is."""
+    for path in (ROOT / "changelogs/fragments").glob("*.yml"):
+        assert not re.findall(r"\b[CVOMIBL]\(", path.read_text(encoding="utf-8")), path.name
