@@ -19,7 +19,6 @@ from ..host.processes import Process
 from ..host.seam import Host, Unobservable
 from ..host.units import Unit
 
-
 #: What runs a script that starts a server, and stays.
 _SHELLS = ("bash", "busybox", "dash", "ksh", "sh", "zsh")
 
