@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from lab.guest import Guest
 from lab.hardware import Hardware
 from lab.kinds import KINDS
 from lab.layout import Disk
@@ -18,12 +19,31 @@ from lab.locks import locked
 from lab.paths import Lab
 from lab.progress import say
 
-if TYPE_CHECKING:
-    from lab.machine import Machine
-
 READY = "ready"
 SCRIPT = Path(__file__).parent / "guest" / "prepare_disks.sh"
 SCRIPT_LIMIT = 600.0  # for the layout's own
+
+
+class Scratch(Guest, Protocol):
+    """A machine as far as it takes to prepare its disks; its verbs are those of `lab.machine.Machine`."""
+
+    def create(self, hardware: Hardware) -> None:
+        """Make its files, with empty disks."""
+
+    def boot(self) -> None:
+        """Start it, and return when it is up."""
+
+    def save(self, tag: str) -> None:
+        """Keep disks and memory as `tag`."""
+
+    def stop(self) -> None:
+        """End it, without asking the guest."""
+
+    def power_off(self) -> None:
+        """Have the guest shut down, and return when it has."""
+
+    def down(self) -> None:
+        """End it and delete its files."""
 
 
 def key(lab: Lab, hardware: Hardware) -> str:
@@ -46,7 +66,7 @@ def rows(disks: tuple[Disk, ...]) -> str:
     return "".join(lines)
 
 
-def ensure(lab: Lab, hardware: Hardware, scratch: Machine) -> Path:
+def ensure(lab: Lab, hardware: Hardware, scratch: Scratch) -> Path:
     """Return the directory of prepared disks, made with the machine `scratch` if need be."""
     target = lab.prepared / key(lab, hardware)
     if target.exists():
@@ -57,7 +77,7 @@ def ensure(lab: Lab, hardware: Hardware, scratch: Machine) -> Path:
     return target
 
 
-def _prepare(hardware: Hardware, scratch: Machine, target: Path) -> None:
+def _prepare(hardware: Hardware, scratch: Scratch, target: Path) -> None:
     """Boot, format, mount, freeze; the directory of disks is moved into place when whole."""
     scratch.down()
     say("preparing: first boot of this layout (later machines start from its disks)")

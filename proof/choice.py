@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import rules as mssql
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import Subject
 from ansible_collections.durable.dbhost.plugins.module_utils.host.observation import UNKNOWN, Observation
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import Profile
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import fua
@@ -117,7 +118,7 @@ def choose(seen: dict[str, str], file_system: str, is_attested: bool) -> tuple[s
         "evidence": {},
         "settings": {},
     }
-    wanted = mssql.rules(instance, _PROFILE, storage, lambda disk: is_attested)
+    wanted = mssql.rules(Subject(instance, _PROFILE, storage, lambda disk: is_attested), {})
     against = mssql.against_fua(instance, storage, lambda disk: is_attested)
     words = (
         wanted["traceflag3979"].value,

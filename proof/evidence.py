@@ -2,11 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The evidence as files: JSON for each cell, tables, plots. All of it is made anew from the JSON."""
+"""The evidence as files: JSON, a line for each cell; tables, plots. All of it is made anew from the JSON."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +21,9 @@ from proof.plot import Bar, bars
 from proof.tables import table
 
 QEMU = "qemu"
+CELLS = "cells.jsonl"
+#: A file for each cell: how it was kept before.
+_OLD = "cells"
 PRICE = "price.json"
 EARLY = "early.json"
 TITLE = "<!-- written by `make prove`; edits are lost -->\n# Evidence\n"
@@ -60,14 +65,14 @@ UPS = (
 
 
 def write(cells: Iterable[dict[str, Any]], directory: Path) -> None:
-    """Write each cell, then the page and the plots for all that lies in the directory."""
-    where = directory / "cells"
-    where.mkdir(parents=True, exist_ok=True)
-    for cell in cells:
-        # a cell that ran on both kinds of machine has two records
-        suffix = "" if kind_of(cell) == QEMU else f".{kind_of(cell)}"
-        path = where / f"{cell['cell'].replace('/', '-')}{suffix}.json"
-        path.write_text(json.dumps(cell, indent=1, sort_keys=True) + "\n")
+    """Write the cells beside those that lie there already; then the page and the plots for all of them."""
+    found = {**_read_cells(directory), **{_key(cell): cell for cell in cells}}
+    directory.mkdir(parents=True, exist_ok=True)
+    # Whole or not at all: it holds all that was ever judged.
+    new = directory / f"{CELLS}.new"
+    new.write_text("".join(json.dumps(found[key], sort_keys=True) + "\n" for key in sorted(found)))
+    os.replace(new, directory / CELLS)
+    shutil.rmtree(directory / _OLD, ignore_errors=True)
     _write_page(directory)
 
 
@@ -99,8 +104,17 @@ def _write_page(directory: Path) -> None:
 
 def read(directory: Path) -> list[dict[str, Any]]:
     """Return all cells that have been judged, by name and kind of machine."""
-    found = [json.loads(path.read_text()) for path in (directory / "cells").glob("*.json")]
-    return sorted(found, key=_key)
+    found = _read_cells(directory)
+    return [found[key] for key in sorted(found)]
+
+
+def _read_cells(directory: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the cells by name and kind of machine: of each there is one record."""
+    path = directory / CELLS
+    texts = path.read_text().splitlines() if path.exists() else []
+    # Where files of single cells lie too they are newer: to write takes them away.
+    texts += [old.read_text() for old in (directory / _OLD).glob("*.json")]
+    return {_key(cell): cell for cell in map(json.loads, texts)}
 
 
 def kind_of(cell: dict[str, Any]) -> str:

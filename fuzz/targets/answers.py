@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.printable impo
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import engines, ups
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import render, with_outcomes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_results
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
 from fuzz import ROOT
 from fuzz.target import FIXTURES, of_bytes
 
@@ -61,9 +61,12 @@ def _answer() -> dict[str, Any]:
     moment = {"boot_id": storage["boot_id"], "time": NOW}
     storage.update(moment)
     return {
-        "storage": {"ansible_facts": {"durable_storage": storage}},
-        "engines": {"ansible_facts": {"durable_engines": {**engines.nothing_known(NOW, "x"), **moment}}},
-        "power": {"ansible_facts": {"durable_power": {**ups.nothing_known(NOW, "x"), **moment}}},
+        "ansible_facts": {
+            "durable_storage": storage,
+            "durable_engines": {**engines.nothing_known(NOW, "x"), **moment},
+            "durable_power": {**ups.nothing_known(NOW, "x"), **moment},
+        },
+        "failures": {},
     }
 
 
@@ -86,10 +89,7 @@ def assessed_answer(data: bytes) -> None:
         if place > 10:
             break
     inputs = Inputs(_PROFILES[data[0] % len(_PROFILES)], _shipped(), {}, {}, rate=bool(data[0] & 128))
-    parts = [
-        part if isinstance(part, dict) else {} for part in map(answer.get, ("storage", "engines", "power"))
-    ]
-    found = assess_results(inputs, NOW, *parts)
+    found = assess_answer(inputs, NOW, answer)
     assert found["verdict"] in VERDICTS
     json.dumps(printable(found))
     render([with_outcomes({**found, "host": "db1", "was": "", "looked_only": True, "error": None})])

@@ -1,45 +1,57 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hold a host's facts against its safety profile, on the controller."""
+"""Collect a host's facts in one execution, and hold them against its safety profile."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from ansible.plugins.action import ActionBase
-
+from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import (
-    assess_results,
-    not_assessed,
+    assess_answer,
+    power_wanted,
+    unreadable,
+    wants_reboot,
 )
+from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute, learned
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
 
-_RESULTS = ("storage", "engines", "power")
 
-
-class ActionModule(ActionBase):
-    """A shell around the policy: reads the clock and the registered facts, nothing else."""
+class ActionModule(Bounded):
+    """A shell around the policy: reads the inventory's variables, the clock and the host's facts, nothing else."""
 
     TRANSFERS_FILES = False
-    _requires_connection = False
-    _VALID_ARGS = frozenset(Inputs._fields) - {"own", "names"} | {"profiles", *_RESULTS, "failure"}
+    _VALID_ARGS = frozenset(("rate", "before", "applied"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the assessment."""
+        """Return the assessment, whatever the inventory says and the host answers."""
         result: dict[str, Any] = super().run(tmp, task_vars)
-        given = dict(self._task.args)
-        storage, engines, power = (given.pop(name, None) for name in _RESULTS)
-        failure = given.pop("failure", None)
-        if given.get("fail_on") is None:
-            given.pop("fail_on", None)
-        inputs = Inputs(own=given.pop("profiles", {}), names=[str(name) for name in task_vars or ()], **given)
-        if failure:
-            found = not_assessed(inputs, failure)
+        given = self._task.args
+        answer: dict[str, Any] = {}
+        try:
+            inputs = Variables(self._templar, task_vars or {}).inputs(bool(given.get("rate")))
+        except Unreadable as error:
+            inputs = Inputs()
+            found = printable(unreadable(inputs, str(error)))
         else:
-            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            found = assess_results(inputs, now, storage, engines, power)
-        result.update(changed=False, assessment=printable(found))
+            if given.get("before") and self._task.check_mode:
+                found = given["before"]  # Nothing was changed since.
+            else:
+                answer = execute(self, "durable.dbhost.host_facts", _arguments(inputs), task_vars or {})
+                now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                found = printable(assess_answer(inputs, now, answer))
+        reboot = wants_reboot(inputs, found, given.get("before"), given.get("applied"))
+        result.update(changed=False, assessment=found, wants_reboot=reboot, **learned(answer))
         return result
+
+
+def _arguments(inputs: Inputs) -> dict[str, Any]:
+    """Return what host_facts is asked."""
+    margin = inputs.ups.get("margin") if isinstance(inputs.ups, dict) else None
+    found = {"databases": inputs.databases, "power": power_wanted(inputs)}
+    # Another one is refused by the policy.
+    return {**found, "margin": margin} if isinstance(margin, int) and margin >= 0 else found

@@ -16,6 +16,7 @@ from ansible_collections.durable.dbhost.plugins.plugin_utils.output import (
     refused,
     show,
 )
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
 
 #: What people must know of the file before they pass it on.
 NOTE = (
@@ -34,7 +35,11 @@ class ActionModule(Bounded):
         """Return where the file is, or the recording without a directory."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         given = dict(self._task.args)
-        directory = given.pop("dir", "")
+        directory = given.pop("dir", None)
+        if directory is None:
+            directory = Variables(self._templar, task_vars or {}).report_dir()
+            if not directory:
+                raise refused("durable_report_dir: seen '', wanted a directory: a capture is a file")
         result.update(
             self._execute_module(module_name="durable.dbhost.capture", module_args=given, task_vars=task_vars)
         )

@@ -18,6 +18,7 @@ from ansible_collections.durable.dbhost.plugins.plugin_utils.output import (
     remove,
     show,
 )
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
 
 
 class ActionModule(ActionBase):
@@ -25,7 +26,7 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = False
-    _VALID_ARGS = frozenset(("name", "show", "files", "dir"))
+    _VALID_ARGS = frozenset(("name", "show", "files"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the paths of what was written."""
@@ -33,8 +34,9 @@ class ActionModule(ActionBase):
         given = self._task.args
         host = (task_vars or {})["inventory_hostname"]
         paths = []
-        if given.get("dir"):
-            directory = os.path.abspath(given["dir"])
+        chosen = Variables(self._templar, task_vars or {}).report_dir()
+        if chosen:
+            directory = os.path.abspath(chosen)
             for suffix, text in given["files"].items():
                 name = f"{given['name']}-{quote(host, safe='')}.{suffix}"
                 if text:
@@ -61,6 +63,6 @@ def _keep(directory: str, name: str, text: str) -> str:
         return keep(directory, name, laid_out(text))
     except OSError as error:
         raise refused(
-            f"dir (durable_report_dir): {os.path.join(directory, name)}: {error.strerror}; name a directory that this"
+            f"durable_report_dir: {os.path.join(directory, name)}: {error.strerror}; name a directory that this"
             " user may write, or '' for none"
         ) from error

@@ -20,7 +20,7 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = False
-    _VALID_ARGS = frozenset(("names", "hosts"))
+    _VALID_ARGS = frozenset(("names", "hosts", "pinned"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Fail when a host's own variables name one of these (extra variables may), and for tags."""
@@ -37,8 +37,23 @@ class ActionModule(ActionBase):
                     f" wanted -e {name}=... on the command line, or vars of import_playbook."
                     " Nothing was changed."
                 )
+        if self._task.args.get("pinned"):
+            _check_pinned(task_vars or {}, self._task.args["hosts"])
         result.update(changed=False)
         return result
+
+
+def _check_pinned(variables: dict[str, Any], hosts: list[str]) -> None:
+    """Refuse a run that can change nothing: no host of it has a profile."""
+    if "durable_profile" in variables or any(
+        "durable_profile" in variables["hostvars"][host] for host in hosts
+    ):
+        return
+    raise refused(
+        "No host of this run has a durable_profile; wanted one pinned in the inventory's group_vars, for example"
+        " durable_profile: strict in group_vars/databases.yml in the same directory as the inventory file"
+        " (group_vars beside a playbook that imports this one are not read). Nothing was changed."
+    )
 
 
 def _check_tags(variables: dict[str, Any]) -> None:

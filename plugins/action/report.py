@@ -18,6 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
     worst_first,
 )
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import keep, refused, show
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
 
 
 class ActionModule(ActionBase):
@@ -25,7 +26,7 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = False
-    _VALID_ARGS = frozenset(("hosts", "dir"))
+    _VALID_ARGS = frozenset(("hosts",))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the reports, worst first."""
@@ -33,13 +34,13 @@ class ActionModule(ActionBase):
         hostvars = (task_vars or {})["hostvars"]
         hosts = self._task.args["hosts"]
         reports = [
-            with_outcomes({"host": host, **hostvars[host]["durable_result"]})
+            with_outcomes({"host": host, **hostvars[host]["durable_concluded"]["report"]})
             for host in hosts
-            if "durable_result" in hostvars[host]
+            if "report" in hostvars[host].get("durable_concluded", {})
         ]
         reached = {report["host"] for report in reports}
         missing = [host for host in hosts if host not in reached]
-        directory = self._task.args["dir"]
+        directory = Variables(self._templar, task_vars or {}).report_dir()
         if directory:
             _write(os.path.abspath(directory), reports)
         show(render(reports, missing).splitlines())

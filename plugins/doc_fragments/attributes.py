@@ -38,4 +38,18 @@ attributes:
     description: The systems that it runs on.
     support: full
     platforms: linux
+  action_group:
+    description: Use C(group/durable.dbhost.layers) in C(module_defaults) to set O(state) for all modules of layers.
+    support: full
+    membership: [durable.dbhost.layers]
+"""
+
+    #: Of the modules that are told which databases there are; beside that of every module.
+    FACTS = r"""
+options: {}
+attributes:
+  action_group:
+    description: Use C(group/durable.dbhost.facts) in C(module_defaults) to name O(databases) once.
+    support: full
+    membership: [durable.dbhost.facts]
 """

@@ -2,17 +2,19 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documentation of the assess action, which runs on the controller."""
+"""Documentation of the assess action, which asks the host once and judges on the controller."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: assess
-short_description: Hold a host's facts against its safety profile
+short_description: Collect a host's facts and hold them against its safety profile
 version_added: 0.1.0
 description:
-  - Pure policy, run on the controller. It connects to no host and changes nothing.
-  - A host is never lost. Bad input is the verdict V(blocked) with the message, and a plan that is empty.
+  - Runs M(durable.dbhost.host_facts) on the host, which is one execution, and judges on the controller. Changes nothing.
+  - Reads the variables of the inventory itself, those that begin with C(durable_).
+  - A host is never lost. Bad input is the verdict V(blocked) with the message, and a plan that is empty; a host that is
+    not reached is V(unreachable).
 extends_documentation_fragment:
   - durable.dbhost.attributes
   - action_common_attributes.flow
@@ -24,85 +26,28 @@ attributes:
   bypass_host_loop:
     support: none
 options:
-  profile:
-    description: The pinned profile's name; without one the host is only rated.
-    type: str
-  shipped:
-    description: The profiles of this collection.
-    type: dict
-    required: true
-  profiles:
-    description: The user's own profiles.
-    type: dict
-    default: {}
-  overrides:
-    description: Single settings of this host.
-    type: dict
-    default: {}
-  attestations:
-    description: What people vouch for. For each variable's name, which messages use, its list.
-    type: dict
-    default: {}
-  mounts:
-    description: Mount points to manage.
-    type: raw
-  databases:
-    description: Databases whose paths name the mounts to manage.
-    type: raw
-  allow:
-    description: Permissions given for this host.
-    type: list
-    elements: raw
-    default: []
-  accept_data_loss:
-    description: Whether losing commits is accepted.
-    type: raw
-    default: false
-  fail_on:
-    description: Verdicts that fail the host.
-    type: raw
-    default: [at_risk, blocked, unreachable, unknown, drifted, pending]
   rate:
     description: Whether to rate the host against every profile too.
     type: bool
     default: false
-  storage:
-    description: The registered result of M(durable.dbhost.storage_facts), also when that failed.
+  before:
+    description: The assessment before anything was changed. In check mode it is returned again, and the host is not asked.
     type: dict
-    default: {}
-  engines:
-    description:
-      - The registered result of M(durable.dbhost.engine_facts), also when that failed.
-      - Without it no engine is judged, and no mount is found by what engines have open.
-    type: dict
-  power:
-    description:
-      - The registered result of M(durable.dbhost.power_facts), also when that failed or was skipped.
-      - Without it no UPS is known, and a profile that rests on one is blocked.
-    type: dict
-  ups:
-    description: As C(durable_ups), without the password of its monitor.
-    type: raw
-  failure:
-    description:
-      - The result of a task before this one that failed. Its cause is told in one line.
-      - The verdict is V(blocked) where the host's variables are at fault, else V(unknown).
+  applied:
+    description: The result of M(durable.dbhost.apply), after which it is to be said whether a reboot is wanted.
     type: dict
 author:
   - durable.dbhost contributors (@durable-db)
 """
 
 EXAMPLES = r"""
-- name: Ask the disks
-  durable.dbhost.storage_facts:
-  register: storage
-
-- name: What would strict take
+- name: Collect facts and assess
   durable.dbhost.assess:
-    profile: strict
-    shipped: "{{ durable_shipped_profiles }}"
-    mounts: [/srv/pgdata]
-    storage: "{{ storage }}"
+  register: assessed
+
+- name: Show the verdict
+  ansible.builtin.debug:
+    msg: "{{ assessed.assessment.verdict }}"
 """
 
 RETURN = r"""
@@ -144,10 +89,27 @@ assessment:
       elements: dict
       returned: always
     steps:
-      description: The order in which a plan is carried out, as pairs of phase and layer.
+      description: The plan in the order in which it is carried out, for M(durable.dbhost.apply).
       type: list
-      elements: list
+      elements: dict
       returned: always
+      contains:
+        phase:
+          description: As in RV(assessment.plan).
+          type: str
+          returned: always
+        layer:
+          description: As in RV(assessment.plan).
+          type: str
+          returned: always
+        module:
+          description: The layer's module.
+          type: str
+          returned: always
+        arguments:
+          description: What the module is given.
+          type: dict
+          returned: always
     plan:
       description: For each phase (C(believe), C(tighten), C(loosen)) the layers and their targets.
       type: dict
@@ -198,4 +160,8 @@ assessment:
       description: Version of this format.
       type: int
       returned: always
+wants_reboot:
+  description: Whether what this run has changed waits for a reboot, and a reboot is allowed.
+  returned: always
+  type: bool
 """

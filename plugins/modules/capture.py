@@ -18,6 +18,7 @@ description:
   - Changes nothing and writes nothing on the host. The file is written on the controller.
 extends_documentation_fragment:
   - durable.dbhost.attributes
+  - durable.dbhost.attributes.facts
 options:
   databases:
     description:
@@ -26,9 +27,8 @@ options:
   dir:
     description:
       - Directory on the controller for the file C(capture-<host>.json), relative to where the command was started.
-      - Without one, nothing is written, and RV(recording) has all of it.
+      - Without it, C(durable_report_dir). With V('') nothing is written, and RV(recording) has all of it.
     type: str
-    default: ''
 seealso:
   - module: durable.dbhost.storage_facts
 author:
@@ -79,7 +79,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Ho
 def main() -> None:
     """Run the module."""
     # The action of the same name takes dir away and writes the file.
-    options = {"databases": {"type": "raw"}, "dir": {"type": "str", "default": ""}}
+    options = {"databases": {"type": "raw"}, "dir": {"type": "str"}}
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:

@@ -20,6 +20,7 @@ description:
   - Changes nothing and writes nothing on the host. C(mssql.conf) is flushed to its disk before it counts as persisted.
 extends_documentation_fragment:
   - durable.dbhost.attributes
+  - durable.dbhost.attributes.facts
 options:
   databases:
     description:

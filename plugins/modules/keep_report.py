@@ -32,13 +32,11 @@ options:
     type: str
     required: true
   files:
-    description: The text of each file by its suffix. One of an earlier run that is empty now is removed.
+    description:
+      - The text of each file by its suffix, written to C(durable_report_dir) unless that is empty.
+      - One of an earlier run that is empty now is removed.
     type: dict
     required: true
-  dir:
-    description: Directory on the controller, relative to where the command was started. Without one nothing is written.
-    type: str
-    default: ''
 author:
   - durable.dbhost contributors (@durable-db)
 """
@@ -50,7 +48,6 @@ EXAMPLES = r"""
     show: "{{ proof.table }}"
     files:
       json: "{{ proof.rows | to_nice_json }}"
-    dir: durable-report
 """
 
 RETURN = r"""

@@ -2,7 +2,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documentation of the managed_mounts action, which runs on the controller."""
+"""Documentation of the managed_mounts action, which runs on the controller and asks the host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ short_description: Say which mounts of a host are managed
 version_added: 0.1.0
 description:
   - The same choice as M(durable.dbhost.assess) makes, from the inventory's words and from what the engines have open.
-  - Pure policy, run on the controller. Fails where nothing is managed.
+  - Reads the inventory's variables itself, and collects the host's facts in one execution. Fails where nothing is managed.
 extends_documentation_fragment:
   - durable.dbhost.attributes
   - action_common_attributes.flow
@@ -23,36 +23,6 @@ attributes:
     support: none
   bypass_host_loop:
     support: none
-options:
-  mounts:
-    description: Mount points to manage.
-    type: raw
-  databases:
-    description: Databases whose paths name the mounts to manage.
-    type: raw
-  storage:
-    description: The registered result of M(durable.dbhost.storage_facts).
-    type: dict
-    required: true
-  engines:
-    description: The registered result of M(durable.dbhost.engine_facts).
-    type: dict
-    required: true
-  profile:
-    description: The pinned profile's name.
-    type: str
-  shipped:
-    description: The profiles of this collection.
-    type: dict
-    required: true
-  profiles:
-    description: The user's own profiles.
-    type: dict
-    default: {}
-  overrides:
-    description: Single settings of this host.
-    type: dict
-    default: {}
 author:
   - durable.dbhost contributors (@durable-db)
 """
@@ -60,9 +30,6 @@ author:
 EXAMPLES = r"""
 - name: Choose the mounts
   durable.dbhost.managed_mounts:
-    storage: "{{ storage_result }}"
-    engines: "{{ engines_result }}"
-    shipped: "{{ shipped_profiles }}"
   register: managed
 """
 

@@ -27,6 +27,10 @@ options:
     type: list
     elements: str
     required: true
+  pinned:
+    description: Whether one of them at least has to have a C(durable_profile).
+    type: bool
+    default: false
 author:
   - durable.dbhost contributors (@durable-db)
 """

@@ -17,13 +17,9 @@ extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
   hosts:
-    description: The hosts of the play. Each that has a C(durable_result) is reported.
+    description: The hosts of the play. Each with a C(durable_concluded), the result of M(durable.dbhost.conclude), is reported.
     type: list
     elements: str
-    required: true
-  dir:
-    description: Where the JSON files go, relative to where the command was started; empty for none.
-    type: str
     required: true
 author:
   - durable.dbhost contributors (@durable-db)
@@ -33,7 +29,6 @@ EXAMPLES = r"""
 - name: Report
   durable.dbhost.report:
     hosts: "{{ ansible_play_hosts_all }}"
-    dir: durable-report
   run_once: true
 """
 

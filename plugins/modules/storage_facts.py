@@ -18,6 +18,7 @@ description:
   - Changes nothing and writes nothing on the host.
 extends_documentation_fragment:
   - durable.dbhost.attributes
+  - durable.dbhost.attributes.facts
 options:
   databases:
     description:

@@ -135,7 +135,7 @@ def test_a_disk_that_vanishes_mid_run_is_named_and_no_other_disk_is_touched(
     switch_on = f"{cache_on('SCSI0002')}; {cache_on('SCSI0003')}"
     exposed.run(["sh", "-c", f"mount -o remount,barrier=1 /srv/pgdata; {switch_on}"])
     lab = f"cd {ROOT} && {sys.executable} -m lab unplug {exposed.name} SCSI0002"
-    before_call(playbooks, "dbhost", 3, f"({lab}) >&2")
+    before_call(playbooks, "dbhost", 2, f"({lab}) >&2")
     run = playbooks.run("harden-db")
     assert run.code == 2
     assert f"{id_of('SCSI0002')}: no disk of that id is there" in run.output

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from ..host import our_paths
 from ..storage import cache_rules, ext4, shown_options
 from . import redact_devices as devices
 from . import redact_mounts as mounts
@@ -26,16 +27,16 @@ WITHHELD = "withheld: no rule says what of it may be shown"
 _ATTEMPTS = 20
 
 #: Words of paths and of parsers, and numbers that Hyper-V gives all its machines: they stay.
-_WORDS = """
+_WORDS = f"""
 /proc/self/mountinfo /proc/filesystems /proc/cmdline /proc/mdstat /proc/swaps /proc/fs/ext4/options /proc/comm
 /proc/sys/kernel/random/boot_id osrelease ns/mnt /sys/block /sys/dev/block /sys/class/block /sys/devices/virtual
 /sys/module/parameters /dev/disk/by-id /dev/disk/by-uuid by-partuuid by-partlabel by-label by-path by-diskseq azure cloud
 /boot/grub/grub.cfg /boot/grub2/grubenv /boot/efi/loader/entries kernelopts
-/dev/mapper /dev/md /dev/block /dev/null /etc/fstab /etc/udev/rules.d/99-durable-dbhost-write-cache.rules io-scheduler
+/dev/mapper /dev/md /dev/block /dev/null /etc/fstab {our_paths.CACHE_RULES} io-scheduler
 /etc/systemd/system.control/ /etc/systemd/system/ multi-user.target.wants requires local-fs.target remote-fs.target
 /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system /lib/systemd/system
-/etc/tuned/active_profile profiles tuned.conf tuned.pid tuned.service /var/lib/durable-dbhost/originals.json
-/run/durable-dbhost/flush-owed /boot /home /root /tmp /srv /mnt /media /opt /usr/bin /usr/sbin /data
+/etc/tuned/active_profile profiles tuned.conf tuned.pid tuned.service {our_paths.ORIGINALS}
+{our_paths.OWED} /boot /home /root /tmp /srv /mnt /media /opt /usr/bin /usr/sbin /data
 UUID PARTUUID LABEL PARTLABEL subvol root rootflags part luks mpath crypt virtio sata scsi nvme ata wwn serial
 enabled disabled none unknown write back write through temporary zz-durable-dbhost.conf durable-dbhost-resume.service
 systemd-detect-virt udevadm info --export-db od -An -v -tx1 -j1024 -N1024 hdparm sdparm --quiet --get WCE nvme id-ctrl get-feature
@@ -95,7 +96,7 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (r"/sys/class/scsi_host/host\d+/proc_name|/sys/module/\w+/parameters/\w+", _as_is),
     (r"/sys/class/nvme/nvme\d+/(?:transport|state|cntrltype)", _as_is),
     (r"/sys/fs/btrfs/[^/]+/(?:allocation|features)/.*|/sys/fs/ext4/[^/]+/journal_task", _as_is),
-    (r"/etc/udev/rules\.d/\d\d-durable-dbhost-[a-z-]+\.rules", devices.rules),
+    ("|".join(map(re.escape, (our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES))), devices.rules),
     (rf"{_SYSTEMD}/.*\.(?:mount|service|conf)", _unit),
     (rf"{_TUNED}/active_profile", _text),
     (rf"{_TUNED}/.*tuned\.conf", devices.settings),
@@ -111,7 +112,7 @@ _DIRECTORIES = (
     (_SYSTEMD, r".*\.(?:mount|mount\.d|wants|requires)|.*durable-dbhost.*"),
     (rf"{_SYSTEMD}/.*\.mount\.d|{_ENTRIES}", r".*\.conf"),
     (rf"{_SYSTEMD}/.*\.(?:wants|requires)", r".*\.mount|.*durable-dbhost.*"),
-    (r"/(?:run|var/lib)/durable-dbhost(?:/.*)?", r".*"),
+    (rf"(?:{our_paths.VOLATILE}|{our_paths.KEPT})(?:/.*)?", r".*"),
 )
 
 #: Command line -> what is kept of its output. What it says of errors is kept as text.

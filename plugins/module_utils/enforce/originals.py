@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 
-from ..host import json_text
+from ..host import json_text, our_paths
 from ..host.seam import ChangeFailed, Host, Unobservable
 
 #: {mount point: the options of its fstab line before the first change}. Layers of engines have a file
 #: of their own beside it, {what was changed: what it was}.
-PATH = "/var/lib/durable-dbhost/originals.json"
+PATH = our_paths.ORIGINALS
 
 
 def load(host: Host, path: str = PATH) -> dict[str, str]:

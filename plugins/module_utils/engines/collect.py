@@ -10,9 +10,10 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
+from .. import catalog
 from ..host import bounds, units
 from ..host.observation import UNKNOWN, Observation, unknown
 from ..host.paths import of_databases
@@ -21,34 +22,26 @@ from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of, w
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
 from . import next_start
-from .faircom import observe as faircom
-from .firebird import observe as firebird
+from .contract import ENGINES
 from .instance import Instance, Observed
 from .managers import Managers
-from .mariadb import observe as mariadb
-from .mssql import observe as mssql
 from .open_files import OpenFiles, group
-from .postgresql import observe as postgresql
 
-ENGINES = (mssql, faircom, firebird, postgresql, mariadb)
-_NAMES = tuple(engine.NAME for engine in ENGINES)
-_UNITS = {engine.NAME: engine.UNITS for engine in ENGINES}
-#: Engine -> what asks one of its instances: observe(host, instance, place), place None for a stopped one.
-_OBSERVERS: dict[str, Any] = {engine.NAME: engine.observe for engine in ENGINES if hasattr(engine, "observe")}
 #: Program, and name of a process that runs it, -> engine.
-_PROGRAMS = {program: engine.NAME for engine in ENGINES for program in engine.PROGRAMS}
+_PROGRAMS = {program: name for name, engine in ENGINES.items() for program in engine.observer.PROGRAMS}
 
 
 def collect(host: Host, now: str, databases: Any = None) -> dict[str, Any]:
     """Return `durable_engines`; `now` is the host's UTC time in ISO 8601.
 
-    `databases` as the inventory says, [{engine, paths}]: Firebird's are looked for there as well.
+    `databases` as the inventory says, [{engine, paths}]: those of engines that have databases (catalog.py) are looked for
+    there as well.
 
     What goes wrong with one instance is its own: it is told as unknown, with the reason.
 
     Raises Unobservable where the processes cannot be listed: then nothing can be said.
     """
-    engines = Engines(host, paths=of_databases(databases, firebird.NAME))
+    engines = Engines(host, databases=databases)
     instances = engines.instances()
     return {
         "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
@@ -65,12 +58,14 @@ def collect(host: Host, now: str, databases: Any = None) -> dict[str, Any]:
 
 
 class Engines:
-    """Reads the engines of one host; `names`: of these alone; `paths`: where Firebird's databases may be."""
+    """Reads the engines of one host; `names`: of these alone; `databases` as the inventory says."""
 
-    def __init__(self, host: Host, names: Collection[str] = _NAMES, paths: Iterable[str] = ()) -> None:
+    def __init__(self, host: Host, names: Collection[str] = tuple(ENGINES), databases: Any = None) -> None:
         self.host = host
-        self.engines = [engine for engine in ENGINES if engine.NAME in names]
-        self.paths = tuple(paths)
+        self.engines = [engine.observer for name, engine in ENGINES.items() if name in names]
+        self.paths = {
+            each.name: of_databases(databases, each.name) for each in catalog.ENGINES if each.has_databases
+        }
         self._end = time.monotonic() + bounds.PATIENCE_FOR_ALL
         self._left: dict[str, float] = {}
         self._room: dict[str, int] = {"": bounds.ANSWER // 2}
@@ -297,8 +292,8 @@ class Engines:
             if isinstance(place, Place):
                 opened, seen["files"] = self.files.written(found.processes, place)
                 facts["files"], found = group(opened), found._replace(opened=opened)
-            if found.engine == firebird.NAME and not (isinstance(place, Place) and place.root):
-                found = found._replace(directories=(*found.directories, *self.paths))
+            if found.engine in self.paths and not (isinstance(place, Place) and place.root):
+                found = found._replace(directories=(*found.directories, *self.paths[found.engine]))
             found, why_next = self._with_next_start(found, place, unit)
             observed = self._observe(found, place)
             if observed:
@@ -314,7 +309,7 @@ class Engines:
                 facts["namespace"] = UNKNOWN
             else:
                 beside = self._beside(found, name) if place and name else None
-                pattern = _UNITS[found.engine]
+                pattern = ENGINES[found.engine].observer.UNITS
                 seen["managed_by"] = self.managers.of(found, place, facts["unit"], unit, pattern, beside)
                 # Of a cluster's node systemd may not be told to restart it: the others have to be up.
                 if "cluster" in seen and seen["managed_by"].value in ("systemd", "none"):
@@ -332,8 +327,8 @@ class Engines:
 
     def _starts_at_boot(self, found: Instance, unit: units.Unit | None) -> str:
         word = unit.starts_at_boot if unit else UNKNOWN
-        is_hidden = found.engine == postgresql.NAME and postgresql.is_started_by_debian(self.host, found)
-        return UNKNOWN if word == "no" and is_hidden else word
+        is_hidden = word == "no" and ENGINES[found.engine].may_start(self.host, found)
+        return UNKNOWN if is_hidden else word
 
     def _with_next_start(
         self, found: Instance, place: Place | str | None, unit: units.Unit | None
@@ -342,7 +337,7 @@ class Engines:
 
         Of a unit that is another's, a manager's or a container's nothing is said: there this start stands for the next one.
         """
-        engine = next(engine for engine in ENGINES if found.engine == engine.NAME)
+        engine = ENGINES[found.engine].observer
         main = found.processes[0] if found.processes else None
         is_contained = isinstance(place, Place) and place.namespace == "container"
         if not unit or is_contained or not (unit.program or main is None):
@@ -364,7 +359,9 @@ class Engines:
         own = {process.pid for process in found.processes}
         if self._mains is None:
             self._mains = {}
-            for main in (main for engine in ENGINES for main in self.processes.mains(engine.PROGRAMS)):
+            for main in (
+                main for engine in ENGINES.values() for main in self.processes.mains(engine.observer.PROGRAMS)
+            ):
                 self._mains.setdefault(self._unit_of(main) or "", []).append(main)
         for main in self._mains.get(unit, ()):
             if main.pid not in own:
@@ -378,11 +375,12 @@ class Engines:
             return None  # It ended meanwhile, or nothing is known of it either way.
 
     def _observe(self, found: Instance, place: Place | str | None) -> Observed | None:
-        """Return what the engine itself says, None where nobody here can ask it."""
-        if isinstance(place, str):
-            return None
-        observe = _OBSERVERS.get(found.engine)
-        return observe(self.host, found, place) if observe else None
+        """Return what the engine itself says, None where nobody can look where it lives."""
+        return (
+            None
+            if isinstance(place, str)
+            else ENGINES[found.engine].observer.observe(self.host, found, place)
+        )
 
     def _add_paths(
         self, facts: dict[str, Any], seen: dict[str, Observation], found: Instance, place: Place | None
@@ -447,9 +445,10 @@ def _blank(found: Instance, unit: str | None) -> dict[str, Any]:
         "pending_restart": [],
         "overrides": [],
     }
-    if found.engine == mariadb.NAME:
+    engine = catalog.engine(found.engine)
+    if len(engine.checks) > 1:
         facts["flavour"] = found.flavour or UNKNOWN
-    if found.engine == firebird.NAME:
+    if engine.has_databases:
         facts["databases"] = []
     return facts
 

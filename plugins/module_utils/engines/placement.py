@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-#: Where Firebird's processes find each other by files of locks and events, which are empty at each start.
-_LOCKS = "/tmp/firebird"
+from .. import catalog
 
 
 class Placement(NamedTuple):
@@ -77,17 +76,16 @@ def _all_open_files_are_known(instance: dict[str, Any]) -> bool:
 def _is_missed(instance: dict[str, Any]) -> bool:
     """Tell whether a directory that is not there may hold data all the same.
 
-    The open files of a running server tell better. Firebird's configuration names examples that many
-    hosts do not have.
+    The open files of a running server tell better, and of databases those that are there.
     """
-    return (instance["state"], instance["engine"] == "firebird") == ("stopped", False)
+    return instance["state"] == "stopped" and not catalog.engine(instance["engine"]).has_databases
 
 
 def _is_lock(instance: dict[str, Any], directory: str) -> bool:
-    """Tell whether nothing but Firebird's locks is in a directory: no database of its."""
-    if instance["engine"] != "firebird" or directory != _LOCKS:
+    """Tell whether nothing but the locks of an engine's processes is in a directory: no database of its."""
+    if directory != catalog.engine(instance["engine"]).locks:
         return False
-    return not any(database["path"].startswith(f"{_LOCKS}/") for database in instance["databases"])
+    return not any(database["path"].startswith(f"{directory}/") for database in instance.get("databases", ()))
 
 
 def at_and_below(path: str, storage: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any] | str]]:

@@ -1,14 +1,30 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each engine must be set to, so that a commit that it acknowledges is on disk. Data.
-
-SQL Server's settings depend on the storage below: they are in engines/mssql/rules.py.
-"""
+"""How an engine is judged. What is known of one engine is in engines/<name>/rules.py, as its `JUDGE`."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from .. import catalog
+from ..host.observation import UNKNOWN
+from ..profiles import Profile
+from ..rows import Setting
+
+#: Who keeps an engine's settings elsewhere, and what to do there.
+OWNERS = {
+    "patroni": "set it in Patroni's configuration: patronictl edit-config",
+    "container": "set it in the container's image or its options, and make it anew",
+    UNKNOWN: "find out who manages this server, and set it there",
+}
+
+EARLY = "a commit is acknowledged before it is on disk"
+_UNFLUSHED = "it is on, and what was written while it was off may not be on disk yet"
+
+#: Tells whether a disk that offers FUA may be relied on: it is physical, or somebody attests it.
+Honoured = Callable[[dict[str, Any]], bool]
 
 
 class Rule(NamedTuple):
@@ -47,147 +63,90 @@ class Rule(NamedTuple):
         return self._replace(phase="tighten") if differing and differing <= set(self.weaker) else self
 
 
-_UNFLUSHED = "it is on, and what was written while it was off may not be on disk yet"
-_EARLY = "a commit is acknowledged before it is on disk"
+def rule(words: str, means: str, loses: bool, **more: Any) -> Rule:
+    """Return a rule; `words`: those that will do, the first of which a run sets."""
+    accepts = tuple(words.split())
+    return Rule(accepts, accepts[0], means, loses, **more)
 
-_POSTGRESQL = {
-    "fsync": Rule(("on",), "on", "the server never asks that its files reach the disk", loses=True),
-    "full_page_writes": Rule(
-        ("on",), "on", "a page that a power cut left half written cannot be mended", loses=True
-    ),
-    # What waits for more than this host's disk is kept.
-    "synchronous_commit": Rule(("on", "local", "remote_write", "remote_apply"), "on", _EARLY, loses=True),
-    "wal_sync_method": Rule(
-        ("fdatasync", "fsync", "open_datasync", "open_sync"),
-        "fdatasync",
-        "no such way of writing the log is known here",
-        loses=False,
-    ),
-    "data_sync_retry": Rule(
-        ("off",),
-        "off",
-        "after a failed fsync the server goes on, with pages that may never reach the disk",
-        loses=False,
-        live=False,
-    ),
-}
-_FLUSH_LOG = (
-    ("0", "a commit is acknowledged before it is written: a crash of the server alone loses the last second"),
-    ("2", "a commit is acknowledged when it is written: a power cut loses the last second"),
-)
-_MYSQL = {
-    "innodb_flush_log_at_trx_commit": Rule(("1",), "1", _EARLY, loses=True, meanings=_FLUSH_LOG),
-    "sync_binlog": Rule(
-        ("1",),
-        "1",
-        "after a power cut the binary log lacks commits: recovery rolls them back, or replicas miss them",
-        loses=True,
-        unless=("log_bin", "OFF"),
-    ),
-    "innodb_doublewrite": Rule(
-        ("ON", "DETECT_AND_RECOVER"),
-        "ON",
-        "a page that a power cut left half written cannot be mended",
-        loses=True,
-        live=False,
-    ),
-    # ALL_O_DIRECT of Percona's flushes data files, and no logs.
-    "innodb_flush_method": Rule(
-        ("O_DIRECT", "O_DSYNC", "fsync"),
-        "O_DIRECT",
-        "not all that is written is flushed",
-        loses=True,
-        live=False,
-    ),
-    "innodb_redo_log_enabled": Rule(("ON",), "ON", "nothing is written that brings commits back", loses=True),
-}
-_MARIADB = {name: rule for name, rule in _MYSQL.items() if name != "innodb_redo_log_enabled"}
-# No variable shows it: it is told of a server that was started with it.
-_MARIADB["debug_no_sync"] = Rule(
-    ("OFF",), "OFF", "the server never asks that its files reach the disk", loses=True, live=False
-)
-# 3 flushes at each commit as 1 does, and once more for its group.
-_MARIADB["innodb_flush_log_at_trx_commit"] = _MYSQL["innodb_flush_log_at_trx_commit"]._replace(
-    accepts=("1", "3")
-)
-_FAIRCOM = {
-    "LOG_WRITETHRU": Rule(
-        ("on",), "on", "the transaction log is not opened for synchronous writes", loses=False, live=False
-    ),
-    "TDATA_WRITETHRU": Rule(
-        ("on",),
-        "on",
-        "data files under transactions are not opened for synchronous writes",
-        loses=False,
-        live=False,
-    ),
-    "TINDEX_WRITETHRU": Rule(
-        ("on",),
-        "on",
-        "index files under transactions are not opened for synchronous writes",
-        loses=False,
-        live=False,
-    ),
-    # An option of its own, whatever LOG_WRITETHRU says.
-    "SYNC_LOG": Rule(
-        ("off",),
-        "off",
-        "the transaction log is opened without O_SYNC, and flushed by another call",
-        loses=False,
-        live=False,
-    ),
-    "NO_SYS_FLUSH_ON_CLOSE": Rule(
-        ("off",),
-        "off",
-        "what is in memory when a file is closed may not reach the disk",
-        loses=True,
-        live=False,
-    ),
-    "NO_FLUSH_DIR": Rule(
-        ("off",),
-        "off",
-        "after a power cut a transaction log may have no name under which recovery looks for it",
-        loses=True,
-        live=False,
-    ),
-    "DELAYED_DURABILITY": Rule(("0",), "0", _EARLY, loses=True, live=False),
-    # Parts of it that can be asked for by themselves.
-    "SUPPRESS_LOG_FLUSH": Rule(("NO",), "NO", _EARLY, loses=True, live=False),
-    "SUPPRESS_LOG_SYNC": Rule(("NO",), "NO", _EARLY, loses=True, live=False),
-    # It groups commits and loses none: which words will do is the profile's to say, in engines/faircom/rules.py.
-    "COMMIT_DELAY": Rule(
-        (),
-        "1",
-        "commits wait for each other",
-        loses=False,
-        live=False,
-        klass="performance",
-    ),
-}
-_FIREBIRD = {
-    "forced_writes": Rule(("on",), "on", "writes wait in memory for the kernel to get to them", loses=True)
-}
 
-#: Engine, or flavour of one -> setting -> rule, where commits have to survive.
-FULL = {
-    "postgresql": _POSTGRESQL,
-    "mariadb": _MARIADB,
-    "mysql": _MYSQL,
-    "faircom": _FAIRCOM,
-    "firebird": _FIREBIRD,
-    "mssql": {},
-}
-_RELAXED_WORDS = {
-    # Loses the last commits, and never corrupts.
-    "postgresql": {"synchronous_commit": "off"},
-    "mariadb": {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"},
-    "mysql": {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"},
-}
-#: Words of them that keep less than the relaxed ones.
-_WEAKER = {"innodb_flush_log_at_trx_commit": ("0",)}
-#: The same where losing them is accepted: what would corrupt stays as above.
-RELAXED = {
-    engine: {
+#: {setting: rule}
+Rules = dict[str, Rule]
+
+
+class Subject(NamedTuple):
+    """One instance as it is judged: its facts, the profile that it is held against, `durable_storage`."""
+
+    instance: dict[str, Any]
+    profile: Profile
+    storage: dict[str, Any]
+    honoured: Honoured
+
+    @property
+    def label(self) -> str:
+        """Return it as people know it."""
+        return f"{self.instance['engine']} {self.instance['name']}"
+
+    def running(self, name: str) -> str:
+        """Return the word of a setting with which it runs."""
+        return str(self.instance["settings"].get(name, {}).get("running", UNKNOWN))
+
+    def seen(self, name: str) -> set[str]:
+        """Return the words of a setting now and at the next start, as far as they are known."""
+        persisted = self.instance["settings"].get(name, {}).get("persisted", UNKNOWN)
+        return {self.running(name), str(persisted)} - {UNKNOWN, "stopped"}
+
+
+#: What an engine says of an instance: lines, each with what to do.
+Says = Callable[[Subject], Iterable[str]]
+
+
+def _nothing(_subject: Subject) -> tuple[str, ...]:
+    return ()
+
+
+class Judge(NamedTuple):
+    """What an engine gives to be judged by; but for `full`, only where it has something of its own.
+
+    `full`, `relaxed`: {engine, or flavour of it: rules}, where commits have to survive, and where losing the last ones
+    is accepted (as `full` where left out). `rules` makes of these the rules of one instance. `rows`: in place of a row for each
+    rule, rows of its databases. `defects`: ways in which a running one loses commits that no setting mends; `risks`:
+    those of several settings together, which `loses` names. `unknowns`: what is not understood; `warnings`: what is
+    right and should be known. `lies_anywhere`: databases may lie outside of every configured directory;
+    `how_to_find`: what helps where none is known.
+    """
+
+    full: dict[str, Rules]
+    relaxed: dict[str, Rules] = {}  # noqa: RUF012
+    rules: Callable[[Subject, Rules], Rules] = lambda _subject, wanted: wanted
+    rows: Callable[[Subject, Rules], Iterator[Setting]] | None = None
+    defects: Says = _nothing
+    risks: Says = _nothing
+    unknowns: Says = _nothing
+    warnings: Says = _nothing
+    loses: tuple[str, ...] = ()
+    lies_anywhere: bool = False
+    how_to_find: str = ""
+
+    def strict(self, instance: dict[str, Any]) -> Rules:
+        """Return the rules of an instance where commits have to survive, whatever its storage."""
+        return self.full[catalog.kind(instance)]
+
+    def wanted(self, subject: Subject) -> Rules:
+        """Return the rules of an instance under its profile."""
+        found = self.strict(subject.instance)
+        if subject.profile.engines != "full":
+            found = self.relaxed.get(catalog.kind(subject.instance), found)
+        return self.rules(subject, {name: rule.against(subject.seen(name)) for name, rule in found.items()})
+
+
+def relaxed(
+    rules: Rules, words: dict[str, str], weaker: Mapping[str, tuple[str, ...]] | None = None
+) -> Rules:
+    """Return rules where losing the last commits is accepted: `words` of some settings; `weaker` ones keep less still.
+
+    What would corrupt stays.
+    """
+    return {
         name: rule._replace(
             accepts=(words[name],),
             value=words[name],
@@ -195,22 +154,35 @@ RELAXED = {
             klass="performance",
             phase="loosen",
             loses=False,
-            weaker=_WEAKER.get(name, ()),
+            weaker=(weaker or {}).get(name, ()),
         )
         if name in words
         else rule
         for name, rule in rules.items()
     }
-    for engine, rules in FULL.items()
-    for words in (_RELAXED_WORDS.get(engine, {}),)
-}
 
-#: Engine -> what looks for damage that is there already, after a host was exposed.
-CHECKS = {
-    "postgresql": "pg_amcheck --all",
-    "mariadb": "mariadb-check --all-databases",
-    "mysql": "mysqlcheck --all-databases",
-    "mssql": "DBCC CHECKDB",
-    "firebird": "gfix -v -full",
-    "faircom": "ctvfyfil and ctvfyidx",
-}
+
+def judge(running: str, persisted: str, runs: bool, kept: bool, live: bool) -> str:
+    """Return the verdict on a setting; `runs`, `kept`: whether its words now and at the next start will do."""
+    if running != UNKNOWN and not runs:
+        if live:
+            return "drift_running"
+        if persisted != UNKNOWN:
+            return "pending" if kept else "drift_persisted"
+    if persisted != UNKNOWN and not kept:
+        return "drift_persisted"
+    return UNKNOWN if UNKNOWN in (running, persisted) else "ok"
+
+
+def why_of(verdict: str, name: str, running: str, persisted: str, rule: Rule, seen: dict[str, Any]) -> str:
+    """Say in plain words what a setting's verdict means."""
+    if verdict == "ok":
+        return "as wanted"
+    if verdict == UNKNOWN:
+        return seen["reason"] or f"{name} could not be read"
+    if verdict == "drift_running":
+        return f"{name} is {running}: {rule.meaning(running)}"
+    if verdict == "pending":
+        return f"the server runs with {running} until it is restarted: {rule.meaning(running)}"
+    place = f" ({seen['from']})" if seen.get("from") else ""
+    return f"at its next start {name} will be {persisted}{place}: {rule.meaning(persisted)}"

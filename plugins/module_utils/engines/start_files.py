@@ -14,14 +14,14 @@ import json
 import posixpath
 from typing import Any, NamedTuple
 
-from ..host import json_text
+from ..host import json_text, our_paths
 from ..host.observation import UNKNOWN
 from ..host.processes import TICKS, Process, output
 from ..host.seam import Host, Unobservable
 from .instance import setting
 
 #: What ran before a file was changed. Gone with the boot, as the processes are.
-NOTES = "/run/durable-dbhost/running"
+NOTES = our_paths.NOTES
 _START_FIELD = 19
 
 

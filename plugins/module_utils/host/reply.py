@@ -35,3 +35,8 @@ def fail(module: AnsibleModule, why: object, changed: bool = False) -> None:
 def warn(module: AnsibleModule, text: str) -> None:
     """Have the controller show a warning."""
     module.warn(line(text))
+
+
+def observed_all(module: AnsibleModule, facts: dict[str, Any], failures: dict[str, str]) -> None:
+    """End a module with several sorts of facts, bounded and printable already, and why others are not there."""
+    module.exit_json(changed=False, ansible_facts=facts, failures=failures)

@@ -15,16 +15,30 @@ from typing import Any, NamedTuple
 
 from .. import attestations
 from ..attestations import Attestation
+from ..catalog import LAYERS, NAMES, is_engine
+from ..engines.contract import judge_of
 from ..engines.placement import place
 from ..host import our_paths as guard_paths
 from ..host.observation import UNKNOWN
 from ..profiles import BadInput, Profile, choose, known
+from ..rows import MEND, Setting
 from ..storage import cache_rules, flush_passthrough, fstab, mount_settings, mount_units, scheduler_rules
-from . import engines, guard, managed, plan, requirements, scheduling, settings, shape, ups, ups_inputs
+from . import (
+    chosen_layers,
+    engines,
+    guard,
+    managed,
+    plan,
+    requirements,
+    scheduling,
+    settings,
+    shape,
+    ups,
+    ups_inputs,
+)
 from . import variable_names as names
 from .guarded import guarded_by
 from .requirements import Requirement
-from .settings import Setting
 
 #: Version of the report's JSON.
 SCHEMA = 1
@@ -47,8 +61,6 @@ VERDICTS = (
 FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 #: Permissions that durable_allow may give.
 PERMISSIONS = ("restart_engines", "reboot")
-#: What tells where an engine keeps its files when nothing was found.
-_HOW_TO_FIND = {"firebird": ": name its databases' paths in durable_databases"}
 #: How a reason begins to say what to do.
 _HAS_REMEDY = re.compile(r"[;:] (list|name|see to|mend|update|start|look) ")
 #: Names of processes in one warning.
@@ -73,6 +85,7 @@ class Inputs(NamedTuple):
     mounts: Any = None
     databases: Any = None
     allow: Any = ()
+    layers: Any = None
     accept_data_loss: Any = False
     fail_on: Any = FAIL_ON
     ups: Any = None
@@ -85,7 +98,8 @@ class Case(NamedTuple):
 
     `power` is `durable_power`, None where nobody asked for it; `asked` is what `durable_ups` says; `words`
     are the attestations in force, `expired` the others by where they are written; `today` an ISO 8601 date.
-    `engines` is `durable_engines` but for the `idle` ones: stopped, and to stay so.
+    `engines` is `durable_engines` but for the `idle` ones: stopped, and to stay so. `layers`: those that a run may
+    touch.
     """
 
     inputs: Inputs
@@ -98,6 +112,7 @@ class Case(NamedTuple):
     mounts: list[dict[str, Any]]
     today: str
     idle: tuple[dict[str, Any], ...] = ()
+    layers: frozenset[str] = frozenset()
 
 
 def assess(
@@ -157,6 +172,7 @@ def _assess(
         mounts,
         today,
         tuple(idle),
+        chosen_layers.read(inputs.layers),
     )
     ratings = {}
     if inputs.rate or inputs.profile is None:
@@ -214,7 +230,8 @@ class Findings(NamedTuple):
 
     `exposed`: the checks for damage that may be there already; `may_loosen`: every requirement is met,
     so that something may become less strict. `lasting`: the servers that will lose commits, or may,
-    whatever this run sets. `licence`: what the guard is to be allowed, None for nothing.
+    whatever this run sets. `licence`: what the guard is to be allowed, None for nothing. `left_out`: layers that
+    `durable_layers` leaves out, and that would make something safer.
     """
 
     profile: Profile
@@ -227,6 +244,7 @@ class Findings(NamedTuple):
     may_loosen: bool
     lasting: tuple[str, ...] = ()
     licence: guard.Licence | None = None
+    left_out: tuple[str, ...] = ()
 
     def withholds(self, row: Setting) -> bool:
         """Tell whether a row's loosening waits for a requirement."""
@@ -277,9 +295,10 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     lossy = [disk for disk in disks if not requirements.is_protected(disk, words)]
     rows += settings.of_layers(mounts, lossy, profile, flush_passthrough.early(storage["mounts"]))
     rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
+    rows, left_out = chosen_layers.leave_out((*rows, *found.rows), case.layers)
     return Findings(
         profile,
-        (*rows, *found.rows),
+        tuple(rows),
         guarded.needed,
         [*of_guard, *(risk.told(rows) for risk in of_storage), *found.risks],
         unknowns,
@@ -290,12 +309,13 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
             *_idle(case),
             *_writers(case),
             *guarded.warnings,
-            *_slow((*rows, *found.rows)),
+            *_slow(rows),
         ),
         found.exposed,
-        may_loosen,
+        may_loosen and not left_out,
         found.lasting,
         guarded.licence,
+        left_out,
     )
 
 
@@ -310,6 +330,7 @@ def _withdrawn(
         **nothing,
         "settings": [row.as_dict() for row in rows],
         "plan": steps,
+        "steps": plan.steps(steps, (), None),
         "changes": plan.changes(steps, rows),
         "files": sorted(_files(steps, rows)),
         "why": [*nothing["why"], *(_reason(row) for row in rows)],
@@ -355,7 +376,7 @@ def _not_found(case: Case) -> Iterator[str]:
         return
     here = {instance["engine"] for instance in case.engines["engines"]}
     for name in dict.fromkeys(managed.engines_in(case.inputs.databases)):
-        if managed.FLAVOURS.get(name, name) not in here:
+        if NAMES.get(name, name) not in here:
             yield (
                 f"durable_databases names {name}, and none was found: nothing is known of how it commits; start or"
                 " install it where it can be found, or take the entry out"
@@ -380,7 +401,7 @@ def _unplaced(case: Case) -> Iterator[str]:
         label = f"{instance['engine']} {instance['name']}"
         where = place(instance, case.storage)
         if not where.mounts and not where.unknown:
-            yield f"{label}: where it keeps its files is not known{_HOW_TO_FIND.get(instance['engine'], '')}"
+            yield f"{label}: where it keeps its files is not known{judge_of(instance).how_to_find}"
         yield from (f"{label}: {reason}" for reason in where.unknown)
         for mount in where.mounts:
             if mount["device"] not in managed_devices:
@@ -390,6 +411,7 @@ def _unplaced(case: Case) -> Iterator[str]:
 
 def _summary(case: Case, found: Findings) -> dict[str, Any]:
     steps = plan.build(found.rows, found.may_loosen)
+    licence = found.licence.as_dict() if found.licence else None
     return {
         **_empty(case.inputs, _verdict(found), _reasons(found)),
         "settings": [row.as_dict() for row in found.rows],
@@ -402,7 +424,8 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "warnings": list(found.warnings),
         "exposed": list(found.exposed),
         "power": ups.section(case.power),
-        "licence": found.licence.as_dict() if found.licence else None,
+        "licence": licence,
+        "steps": plan.steps(steps, case.inputs.allow, licence),
     }
 
 
@@ -582,10 +605,12 @@ def _withheld(row: Setting, found: Findings) -> str:
 
 def _with_remedy(reason: str) -> str:
     """Return why something is not known, with what to do: after a semicolon, where the observer knows better."""
-    return reason if _HAS_REMEDY.search(reason) else f"{reason}; {settings.MEND}"
+    return reason if _HAS_REMEDY.search(reason) else f"{reason}; {MEND}"
 
 
 def _awaited(found: Findings) -> str:
+    if found.left_out:
+        return f"{', '.join(found.left_out)} has made its part safer: durable_layers leaves it out"
     if found.lasting:
         return f"{', '.join(found.lasting)} is known to keep commits; see to its settings first"
     return "the requirements are met; see to those that are not, and run again"
@@ -607,35 +632,26 @@ def _will_wait(row: Setting, found: Findings) -> bool:
     """Tell whether a setting waits for a reboot or restart, or will once a run has persisted it."""
     if row.verdict == "pending":
         return True
-    if row.layer in plan.ENGINES:
+    if is_engine(row.layer):
         wrong = row.running not in (row.wanted_running, "stopped", UNKNOWN)
         return row.verdict == "drift_persisted" and wrong and bool(row.phase) and not found.withholds(row)
-    if row.setting not in _WHY_A_REBOOT or row.verdict != "drift_persisted":
+    if row.setting not in LAYERS[row.layer].waits or row.verdict != "drift_persisted":
         return False
     waits = not mount_settings.satisfies(row.setting, row.running, row.wanted_running)
     return waits and row.phase is not None and not found.withholds(row)
 
 
 def _pending(row: Setting) -> dict[str, Any]:
-    needs, why = "reboot", _WHY_A_REBOOT.get(row.setting)
-    if row.layer in plan.ENGINES:
-        needs, why = "restart", "the server takes it at its start only"
+    layer = LAYERS[row.layer]
     return {
         "layer": row.layer,
         "target": row.target,
         "setting": row.setting,
-        "needs": needs,
-        "why": str(why),
+        "needs": layer.needs,
+        "why": str(layer.waits.get(row.setting, layer.waits.get(""))),
         # What has to be changed before it: a run reboots only for what it has changed itself.
         "after": list(row.evidence.get("below", [row.target])),
     }
-
-
-_WHY_A_REBOOT = {
-    "data_mode": "the kernel does not change data= of a mounted file system",
-    "write_cache": "a layer above was made when nothing below cached, and would pass no flush on",
-    "layer_belief": "a device-mapper device keeps what it believed when its table was loaded",
-}
 
 
 _FILES = {
@@ -676,7 +692,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "engines": [],
         "power": None,
         "licence": None,
-        "steps": [list(step) for step in plan.STEPS],
+        "steps": [],
     }
 
 

@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
+from ..host.our_paths import LICENCE
+from ..rows import Setting
 from ..storage import flush_passthrough
 from .requirements import only_database
-from .settings import Setting
 
 LAYER = "power_guard"
 #: Where it tells more.
@@ -23,7 +24,6 @@ _SEE = "see journalctl -u durable-dbhost-guard"
 #: The verdict on barriers that the guard has put back, or has not taken away yet: not drift.
 TIGHTENED = "tightened"
 _FSTYPES = ("ext4", "ext3")
-_LICENCE = "/etc/durable-dbhost/guard.json"
 #: States in which a guard runs and does what its licence says.
 _RUNS = ("waiting", "loose", "tight")
 #: What of a licence is compared; its first day is the guard's own.
@@ -190,7 +190,7 @@ def _row(
     mounts: tuple[str, ...],
 ) -> Setting:
     reason = why if seen == UNKNOWN else None
-    observed = {"value": seen, "source": _LICENCE, "reason": reason}
+    observed = {"value": seen, "source": LICENCE, "reason": reason}
     remedy = "" if verdict == "ok" else "run harden-db" if phase else _SEE
     return Setting(
         layer=LAYER,

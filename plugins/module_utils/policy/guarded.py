@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from ..attestations import Attestation
 from ..profiles import Profile
+from ..rows import Setting
 from . import budgets, guard, power_settings, requirements, ups
 from .requirements import Requirement
-from .settings import Setting
 from .ups_inputs import Asked
 
 

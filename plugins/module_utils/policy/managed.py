@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..catalog import NAMES
 from ..engines.placement import at_and_below, holder, place
 from ..host.mountinfo import why_absent
 from ..host.paths import normal
 from ..profiles import BadInput
-
-#: A name that the inventory may give, and under which facts have it.
-FLAVOURS = {"mysql": "mariadb"}
-_ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "mysql")
 
 
 def mounts_of(
@@ -57,7 +54,7 @@ def mounts_of(
 def expected(engines: dict[str, Any] | None, databases: Any) -> list[dict[str, Any]]:
     """Return the engines that count: not those that are stopped, that the next boot leaves so, and that systemd and
     nobody else would start. One that `durable_databases` names counts always."""
-    named = {FLAVOURS.get(name, name) for name in engines_in(databases)}
+    named = {NAMES.get(name, name) for name in engines_in(databases)}
     return [
         each for each in (engines or {}).get("engines", ()) if each["engine"] in named or not _is_idle(each)
     ]
@@ -100,8 +97,8 @@ def _database_paths(databases: Any) -> list[str]:
     found = []
     for index, entry in enumerate(databases):
         where = f"durable_databases[{index}]"
-        if not isinstance(entry, dict) or entry.get("engine") not in _ENGINES:
-            raise BadInput(f"{where}: seen {entry!r}; wanted engine: one of {', '.join(_ENGINES)}")
+        if not isinstance(entry, dict) or str(entry.get("engine")) not in NAMES:
+            raise BadInput(f"{where}: seen {entry!r}; wanted engine: one of {', '.join(NAMES)}")
         if not entry.get("paths"):
             raise BadInput(
                 f"{where}: no paths; list the directories of its data and logs, or take durable_databases"

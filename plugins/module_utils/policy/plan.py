@@ -5,31 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
+from .. import catalog
 from ..attestations import HOST
-from .settings import Setting, can_persist, is_by_kernel
+from ..rows import Setting
+from .settings import can_persist, is_by_kernel
 
-#: Layers that are a database engine's settings.
-ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb")
-#: Safe order. Make the kernel flush; the guard that may have barriers off ends, which turns them on and
-#: flushes; barriers on and a counted flush; then caches off; then the engines have something to rely on;
-#: the monitor of the UPS tells whom it has to; and only when all of that is read back, caches on, then
-#: barriers off, and engines less strict, and a guard may take barriers away.
-STEPS = (
-    ("believe", "write_cache"),
-    ("tighten", "power_guard"),
-    ("tighten", "mount_options"),
-    ("tighten", "write_cache"),
-    *(("tighten", engine) for engine in ENGINES),
-    ("tighten", "power"),
-    ("tighten", "io_scheduler"),
-    ("loosen", "write_cache"),
-    ("loosen", "mount_options"),
-    *(("loosen", engine) for engine in ENGINES),
-    ("loosen", "power_guard"),
-)
+#: Safe order, as (phase, layer).
+STEPS = catalog.STEPS
 
 
 def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]]:
@@ -44,6 +29,39 @@ def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]
         if chosen and (may_loosen or phase != "loosen"):
             steps[phase][layer] = _TARGETS[layer](chosen)
     return steps
+
+
+def steps(
+    plan: dict[str, dict[str, Any]], allow: Collection[str], licence: dict[str, Any] | None
+) -> list[dict[str, Any]]:
+    """Return the steps of a plan in the order that is safe: of each its phase, layer, module and the module's arguments.
+
+    `allow`: the permissions that are given; `licence`: what the guard is to be allowed, as the assessment has it.
+    """
+    return [
+        {
+            "phase": phase,
+            "layer": layer,
+            "module": f"durable.dbhost.{catalog.LAYERS[layer].module}",
+            "arguments": _arguments(layer, plan[phase][layer], allow, licence),
+        }
+        for phase, layer in STEPS
+        if layer in plan[phase]
+    ]
+
+
+def _arguments(
+    layer: str, targets: Any, allow: Collection[str], licence: dict[str, Any] | None
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"targets": targets}
+    if catalog.LAYERS[layer].restarts:
+        found["restart"] = "restart_engines" in allow
+    if layer in ("power", "power_guard"):
+        # Without a target it is to be taken back.
+        found["state"] = "present" if targets else "released"
+    if layer == "power_guard" and targets and licence:
+        found.update({name: licence[name] for name in ("expires", "quiet", "needed", "test_ups", "units")})
+    return found
 
 
 def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[dict[str, Any]]:
@@ -71,7 +89,7 @@ def named(layer: str, target: str) -> str:
     host by the layer."""
     if target == HOST:
         return layer
-    return f"{layer} {target}" if layer in ENGINES else target
+    return f"{layer} {target}" if catalog.is_engine(layer) else target
 
 
 def _is_written(row: Setting) -> bool:
@@ -140,8 +158,7 @@ def _instances(rows: list[Setting]) -> list[dict[str, Any]]:
 
 
 _TARGETS = {
-    **dict.fromkeys(ENGINES, _instances),
-    "firebird": _databases,
+    **{each.name: _databases if each.has_databases else _instances for each in catalog.ENGINES},
     "mount_options": _mounts,
     "write_cache": _disks,
     "io_scheduler": _devices,

@@ -10,8 +10,9 @@ from typing import Any
 
 from ..host.observation import UNKNOWN
 from ..host.our_paths import HOOK
+from ..rows import Setting
 from .requirements import Requirement
-from .settings import UNSET, Setting, judge, reason
+from .settings import UNSET, judge, reason
 from .ups_inputs import Asked
 
 LAYER = "power"

@@ -1,18 +1,17 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the results of the facts modules, as a playbook registers them, to an assessment. Pure."""
+"""From a host's answer to an assessment, and from a run's assessments to its report. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any
 
+from ..profiles import BadInput, choose
 from . import engines, ups
 from .assessment import Inputs, assess, unobserved
-
-Result = Optional[dict[str, Any]]
 
 _PYTHON = "install Python 3.9 or later there, or name one in ansible_python_interpreter"
 #: What a task's failure says, and what it means: Ansible itself tells of a symptom only.
@@ -29,10 +28,6 @@ _CAUSES = (
     (
         re.compile(r"become|sudo|\bsu:|\bdoas|privilege escalation|password", re.I),
         "root's rights were not given ({said}); log in as root, or add -b (become: true), with its password (-K)",
-    ),
-    (
-        re.compile(r"template|undefined|Finalization of task args|vault", re.I),
-        "the host's variables: {said}",
     ),
 )
 #: By these Ansible says no more than that a module has ended badly: the host's own words are elsewhere.
@@ -58,50 +53,114 @@ def cause(result: dict[str, Any]) -> str:
     return last if _SYMPTOMS.search(str(result.get("msg") or "")) else " ".join(lines)
 
 
-def not_assessed(inputs: Inputs, failed: dict[str, Any]) -> dict[str, Any]:
-    """Return the assessment of a host on which a task before the policy has failed: what a user wrote blocks it."""
-    why = cause(failed) or "a task failed, and said nothing"
-    if why.startswith("the host's variables: "):
-        return unobserved(inputs, "blocked", why)
-    return unobserved(inputs, "unknown", f"no facts: {why}")
+def power_wanted(inputs: Inputs) -> str:
+    """Return when the host's power is looked at, as host_facts takes it: where it matters."""
+    if inputs.rate or inputs.profile is None:
+        return "always"
+    try:
+        profile, _pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
+    except BadInput:
+        return "guarded"
+    return "always" if profile.rests_on == "ups" else "guarded"
 
 
-def assess_results(
-    inputs: Inputs, now: str, storage: Result, found_engines: Result, power: Result
-) -> dict[str, Any]:
-    """Return the assessment of one host. A result is None where nobody asked; one that failed is no facts.
+def unreadable(inputs: Inputs, why: str) -> dict[str, Any]:
+    """Return the assessment of a host with a variable that Ansible cannot read."""
+    return unobserved(inputs, "blocked", f"the host's variables: {' '.join(why.split())}")
 
-    `now` is the controller's UTC time in ISO 8601.
+
+def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the assessment of one host.
+
+    `answer` is what the module host_facts returned: also that it failed, or with `unreachable` that the host was
+    lost. `now` is the controller's UTC time in ISO 8601. Where engines or power could not be looked at, disks and
+    mounts are made safer all the same.
     """
-    lost = next((each for each in (storage, found_engines, power) if each and each.get("unreachable")), None)
-    if lost:
-        return unobserved(inputs, "unreachable", f"unreachable: {' '.join(str(lost.get('msg', '')).split())}")
-    facts = _facts(storage or {}, "durable_storage")
-    if facts is None:
-        return unobserved(inputs, "unknown", f"no facts: {cause(storage or {}) or 'none collected'}")
+    if answer.get("unreachable"):
+        return unobserved(
+            inputs, "unreachable", f"unreachable: {' '.join(str(answer.get('msg', '')).split())}"
+        )
+    storage = _facts(answer, "durable_storage")
+    if storage is None:
+        why = _failure(answer, "durable_storage") or cause(answer) or "none collected"
+        return unobserved(inputs, "unknown", f"no facts: {why}")
+    power = _or_nothing(answer, "durable_power", ups.nothing_known, storage)
     return assess(
         inputs,
-        facts,
+        storage,
         now,
-        # Where they could not be looked at, disks and mounts are made safer all the same.
-        _or_nothing(found_engines, "durable_engines", engines.nothing_known, facts),
-        _or_nothing(power, "durable_power", ups.nothing_known, facts),
+        _or_nothing(answer, "durable_engines", engines.nothing_known, storage),
+        power if _was_asked(answer, "durable_power") else None,
     )
 
 
-def _or_nothing(
-    result: Result, name: str, nothing: Callable[[str, str], dict[str, Any]], storage: dict[str, Any]
-) -> Result:
-    """Return the facts of a result; of one that failed, that nothing is known, as of the storage facts' moment."""
-    if result is None:
+def wants_reboot(
+    inputs: Inputs, found: dict[str, Any], before: dict[str, Any] | None, applied: dict[str, Any] | None
+) -> bool:
+    """Tell whether a run reboots its host: where that is allowed, and something waits for it that it has changed.
+
+    `found`: the assessment after the changes; `before` and `applied`: the one before them, and what was done, None
+    where nothing was. What one boot did not bring into effect another will not.
+    """
+    if before is None or (applied or {}).get("error") or "reboot" not in inputs.allow:
+        return False
+    waiting = {after for row in found["pending"] if row["needs"] == "reboot" for after in row["after"]}
+    return not waiting.isdisjoint(change["target"] for change in before["changes"])
+
+
+def conclude(
+    looks: list[dict[str, Any]], applied: dict[str, Any], rebooted: dict[str, Any], looked_only: bool
+) -> dict[str, Any]:
+    """Return the report of a host's run: its last assessment, and what the run began with and did.
+
+    `looks`: its assessments, the first one first; `applied` and `rebooted` are the results of those tasks, {} or
+    `skipped` where they were not run.
+    """
+    before = looks[0]
+    lost = bool(rebooted) and not rebooted.get("skipped") and not rebooted.get("rebooted")
+    reboot = f"reboot: {cause(rebooted) or 'failed'}" if lost else None
+    return {
+        **looks[-1],
+        "was": before["verdict"],
+        **{name: before[name] for name in ("plan", "changes", "files", "exposed")},
+        "looked_only": looked_only,
+        "begun": applied.get("begun", []),
+        "error": "; ".join(filter(None, (applied.get("error"), reboot))) or None,
+    }
+
+
+def failure(host: str, report: dict[str, Any]) -> str | None:
+    """Return the one line with which a host fails, None where it does not."""
+    if not report["fails"] and report["error"] is None:
         return None
+    reasons = [str(why) for why in (report["error"], *report["why"]) if why]
+    more = f" (and {len(reasons) - 1} more, in the report)" if len(reasons) > 1 else ""
+    return f"{host} is {report['verdict']}: {reasons[0]}{more}"
+
+
+def _or_nothing(
+    answer: dict[str, Any], name: str, nothing: Callable[[str, str], dict[str, Any]], storage: dict[str, Any]
+) -> dict[str, Any]:
+    """Return facts of an answer; where they are not there, that nothing is known, as of the storage facts' moment."""
     moment = {field: storage.get(field) for field in ("boot_id", "time")}
-    why = cause(result) or f"no {name} was collected"
-    return _facts(result, name) or {**nothing(str(moment["time"]), why), **moment}
+    why = _failure(answer, name) or f"no {name} was collected"
+    return _facts(answer, name) or {**nothing(str(moment["time"]), why), **moment}
 
 
-def _facts(result: dict[str, Any], name: str) -> Result:
-    """Return the facts in a result, None where there are none of that form: whoever is root there wrote it."""
-    told = result.get("ansible_facts")
+def _was_asked(answer: dict[str, Any], name: str) -> bool:
+    return any(
+        isinstance(answer.get(part), dict) and name in answer[part] for part in ("ansible_facts", "failures")
+    )
+
+
+def _failure(answer: dict[str, Any], name: str) -> str:
+    """Return why a sort of facts could not be collected, with what to do where that is known; '' without a reason."""
+    said = answer.get("failures")
+    return cause({"msg": said[name]}) if isinstance(said, dict) and said.get(name) else ""
+
+
+def _facts(answer: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Return facts of an answer, None where there are none of that form: whoever is root there wrote it."""
+    told = answer.get("ansible_facts")
     found = told.get(name) if isinstance(told, dict) else None
     return found if isinstance(found, dict) else None

@@ -10,7 +10,8 @@ from typing import Any
 
 from ..host.observation import UNKNOWN
 from ..profiles import KEEP, Profile
-from .settings import MEND, Setting, judge, reason
+from ..rows import MEND, Setting
+from .settings import judge, reason
 
 #: Setting -> what TuneD calls it.
 _IN_TUNED = {"scheduler": "elevator", "readahead": "readahead"}

@@ -11,10 +11,11 @@ Pure: facts in, rows out. A row that is not `ok` says in which phase its change 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..host.observation import UNKNOWN
 from ..profiles import VALUES, Profile, rank
+from ..rows import MEND, Setting
 from ..storage import (
     disk_kinds,
     ext4,
@@ -25,39 +26,8 @@ from ..storage import (
     mount_settings,
 )
 
-#: What to do where a value could not be read, and no more is known.
-MEND = "mend what could not be read, then run again"
 #: Persisted word for "nothing says what the next boot will do".
 UNSET = "unset"
-
-
-class Setting(NamedTuple):
-    """One setting of one target.
-
-    `layer` and `target` name who holds it; `verdict` is ok, drift_running, drift_persisted,
-    pending or unknown; `phase` is believe, tighten, loosen or None (no change, or none that
-    this collection can make); `klass` is safety or performance.
-    """
-
-    layer: str
-    target: str
-    setting: str
-    klass: str
-    wanted_running: str
-    wanted_persisted: str
-    running: str
-    persisted: str
-    verdict: str
-    phase: str | None
-    evidence: dict[str, Any]
-    why: str
-    remedy: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the row as the report's JSON has it."""
-        row = self._asdict()
-        row["class"] = row.pop("klass")
-        return row
 
 
 def of_mount(mount: dict[str, Any], profile: Profile, release: str) -> list[Setting]:

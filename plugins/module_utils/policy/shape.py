@@ -17,13 +17,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Union
 
+from .. import catalog
 from ..host import bounds
 from ..host.observation import UNKNOWN
 from ..storage import mount_settings
 from ..storage.caches import CONTROLS
 from ..storage.disk_kinds import KINDS
 from . import budgets
-from .plan import ENGINES
 
 #: A shape: a test of one value and what it wants in words, a mapping of fields, or a list's one shape.
 Shape = Union["Leaf", dict[str, Any], list[Any]]
@@ -196,7 +196,7 @@ _OBSERVED = Leaf(
     f"{_EVIDENCE.wanted}, the value text",
 )
 _INSTANCE = {
-    "engine": _words(*ENGINES),
+    "engine": _words(*(engine.name for engine in catalog.ENGINES)),
     "name": _NAME,
     "state": _words("running", "stopped", UNKNOWN),
     "version": _TEXT,
@@ -222,22 +222,22 @@ _INSTANCE = {
     "settings": _MAPPING,
     "evidence": _MAPPING,
 }
+_DATABASE = {
+    "path": _NAME,
+    "forced_writes": _words("on", "off", UNKNOWN),
+    "running": _words("on", "off", "closed", UNKNOWN),
+    "in_use": _YES_NO_UNKNOWN,
+    "mode": _words("read_write", "read_only", "shutdown", "backup", UNKNOWN),
+    "owner": _or_none(_TEXT),
+    "reason": _or_none(_TEXT),
+}
 #: What every instance of one engine has besides.
 _INSTANCE_OF: dict[str, dict[str, Any]] = {
-    "mariadb": {"flavour": _words("mariadb", "mysql", UNKNOWN)},
-    "firebird": {
-        "databases": [
-            {
-                "path": _NAME,
-                "forced_writes": _words("on", "off", UNKNOWN),
-                "running": _words("on", "off", "closed", UNKNOWN),
-                "in_use": _YES_NO_UNKNOWN,
-                "mode": _words("read_write", "read_only", "shutdown", "backup", UNKNOWN),
-                "owner": _or_none(_TEXT),
-                "reason": _or_none(_TEXT),
-            }
-        ]
-    },
+    engine.name: {
+        **({"flavour": _words(*engine.checks, UNKNOWN)} if len(engine.checks) > 1 else {}),
+        **({"databases": [_DATABASE]} if engine.has_databases else {}),
+    }
+    for engine in catalog.ENGINES
 }
 #: Of observations that the policy reads, what they may be.
 _WORDS = {"files": _words("complete", "partial", UNKNOWN), "write_through": _YES_NO_UNKNOWN}

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..host import udev
+from ..host import our_paths, udev
 from ..host.seam import Host
 from .caches import CONTROLS, DISABLED, ENABLED
 
-#: Sorts after the distributions' own rules (60-, 85-hdparm), so that it has the last word.
-RULES_PATH = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
-#: udev hears nothing of a resume, so a unit tells it.
-UNIT = "durable-dbhost-resume.service"
-UNIT_PATH = f"/etc/systemd/system/{UNIT}"
+RULES_PATH = our_paths.CACHE_RULES
+UNIT = our_paths.RESUME_SERVICE
+UNIT_PATH = our_paths.RESUME_UNIT
 _TARGETS = ("suspend.target", "hibernate.target", "hybrid-sleep.target", "suspend-then-hibernate.target")
 
 #: After a reset of a SCSI disk systemd's own 60-block.rules make a "change" of its block device, and

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..host import our_paths
 from ..host.mountinfo import Mount
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import disk_kinds
@@ -14,7 +15,7 @@ from . import disk_kinds
 #: One file for each disk that is owed a flush. A run that is killed between making a disk
 #: flushable and flushing it leaves commits in the cache and settings that look right: this stays
 #: behind and says so. It goes with the boot, like the cache's content.
-OWED = "/run/durable-dbhost/flush-owed"
+OWED = our_paths.OWED
 
 
 def owe(host: Host, name: str) -> None:

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ..host import our_paths
 from ..host.seam import ChangeFailed, CommandFailed, Host
 from . import ext4
 from .shown_options import as_written
 
 #: Ours alone; made and removed by each trial.
-DIRECTORY = "/var/lib/durable-dbhost/trial"
+DIRECTORY = our_paths.TRIAL
 _IMAGE = f"{DIRECTORY}/image"
 _POINT = f"{DIRECTORY}/mnt"
 #: Name things that the image does not have.

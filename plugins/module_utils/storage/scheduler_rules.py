@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..host import udev
+from ..host import our_paths, udev
 from ..host.seam import Host
 
-#: Sorts after the distributions' and vendors' own rules (60-), so that it has the last word.
-RULES_PATH = "/etc/udev/rules.d/99-durable-dbhost-io-scheduler.rules"
+RULES_PATH = our_paths.SCHEDULER_RULES
 HEADER = """\
 # Managed by durable.dbhost: I/O scheduler and readahead of each device, whenever it appears or changes.
 # playbooks/release_db.yml takes it away. Other rules belong into files of their own.

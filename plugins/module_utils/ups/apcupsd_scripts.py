@@ -9,7 +9,7 @@ by default, unless that script ends with 99. A script that was there is kept els
 
 from __future__ import annotations
 
-from ..host.our_paths import HOOK
+from ..host.our_paths import CHAINED_SCRIPTS, HOOK
 
 #: Events at which the guard has to look. Not those in which apccontrol itself shuts down, or kills the
 #: power: nothing of ours stands in the way there.
@@ -29,7 +29,7 @@ EVENTS = (
     "changeme",
 )
 #: Where a script that was there before ours is kept.
-KEPT = "/etc/durable-dbhost/apcupsd"
+KEPT = CHAINED_SCRIPTS
 MODE = 0o755
 _MARK = "# Managed by durable.dbhost. playbooks/release_db.yml puts back what was there."
 #: Seconds after which an event goes on without the guard.

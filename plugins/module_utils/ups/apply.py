@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ..enforce import originals, ownership
 from ..enforce.change import Change, verify
 from ..engines import start_files
-from ..host import bounded_read, units
+from ..host import bounded_read, our_paths, units
 from ..host.our_paths import CHAINED, HOOK, UNIT
 from ..host.processes import Process
 from ..host.seam import ChangeFailed, Host, Unobservable
@@ -27,7 +27,7 @@ from . import apcupsd, apcupsd_scripts, hook, nut, nut_directives, nut_mode, ser
 from .nut_directives import ABSENT
 
 #: `FILE KEY` -> what it was before us. It may hold a password: root's alone.
-ORIGINALS = "/var/lib/durable-dbhost/originals-power.json"
+ORIGINALS = our_paths.ORIGINALS_POWER
 ORIGINALS_MODE = 0o600
 _NOTE = f"managed; originals in {ORIGINALS}"
 

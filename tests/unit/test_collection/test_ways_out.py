@@ -17,6 +17,9 @@ DOORS = {
     "plugins/module_utils/host/reply.py": {"exit_json", "fail_json", "warn"},
     "plugins/plugin_utils/output.py": {"Display", "AnsibleActionFail", "open", "replace", "unlink", "mkdir"},
     "plugins/module_utils/ups/guard/ipc.py": {"write"},
+    # They are caught there, and not raised.
+    "plugins/plugin_utils/on_host.py": {"AnsibleError"},
+    "plugins/plugin_utils/variables.py": {"AnsibleError"},
     # How much memory its process has.
     "plugins/action/engine_facts.py": {"open"},
     # The state as JSON, and how to call it.

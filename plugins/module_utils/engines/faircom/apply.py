@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ...enforce import originals, ownership
 from ...enforce.change import Change, attempt, expect_some, verify
-from ...host import bounded_read
+from ...host import bounded_read, our_paths
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import MARK, Malformed, without_content
 from .. import restart as servers
@@ -22,7 +22,7 @@ from .rules import WRITE_THROUGH, writes_through
 target_of = servers.target_of
 
 #: `FILE SETTING` -> what it was before us: on or off, a value, or absent.
-ORIGINALS = "/var/lib/durable-dbhost/originals-faircom.json"
+ORIGINALS = our_paths.ORIGINALS_FAIRCOM
 _ABSENT = "absent"
 _NOTE = f"managed; originals in {ORIGINALS}"
 SETTINGS = (*observe.OPTIONS, *observe.KEYWORDS)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What depends on FairCom DB's build, and on what its files leave open. Pure.
+"""What FairCom DB must be set to, what depends on its build, and on what its files leave open. Pure.
 
 Builds before V10.3.1.21834 (140307) ask for O_SYNC through fcntl(2), which Linux ignores, and then
 do not flush: with them the options that make writes synchronous lose commits.
@@ -11,13 +11,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
 
 from ...host.observation import UNKNOWN
-from ...profiles import KEEP, SHORT, Profile
+from ...profiles import KEEP, SHORT
 from ..placement import place
-from ..rules import Rule
+from ..rules import EARLY, Judge, Rule, Rules, Subject, rule
 
+_ARE = "under transactions are not opened for synchronous writes"
+#: It takes all of them at its start only.
+_rule = partial(rule, live=False)
+_FULL = {
+    "LOG_WRITETHRU": _rule("on", "the transaction log is not opened for synchronous writes", loses=False),
+    "TDATA_WRITETHRU": _rule("on", f"data files {_ARE}", loses=False),
+    "TINDEX_WRITETHRU": _rule("on", f"index files {_ARE}", loses=False),
+    # An option of its own, whatever LOG_WRITETHRU says.
+    "SYNC_LOG": _rule(
+        "off", "the transaction log is opened without O_SYNC, and flushed by another call", loses=False
+    ),
+    "NO_SYS_FLUSH_ON_CLOSE": _rule(
+        "off", "what is in memory when a file is closed may not reach the disk", loses=True
+    ),
+    "NO_FLUSH_DIR": _rule(
+        "off",
+        "after a power cut a transaction log may have no name under which recovery looks for it",
+        loses=True,
+    ),
+    "DELAYED_DURABILITY": _rule("0", EARLY, loses=True),
+    # Parts of it that can be asked for by themselves.
+    "SUPPRESS_LOG_FLUSH": _rule("NO", EARLY, loses=True),
+    "SUPPRESS_LOG_SYNC": _rule("NO", EARLY, loses=True),
+    # It groups commits and loses none: which words will do is the profile's to say.
+    "COMMIT_DELAY": Rule((), "1", "commits wait for each other", False, live=False, klass="performance"),
+}
 WRITE_THROUGH = ("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU")
 #: Options that such builds take for a wish for O_SYNC: SYNC_LOG, an option of its own, as well.
 _ASKS_FOR_SYNC = (*WRITE_THROUGH, "SYNC_LOG")
@@ -45,27 +71,28 @@ def writes_through(version: str) -> str:
     return "yes" if int(found[2]) >= _BUILD else "no"
 
 
-def rules(instance: dict[str, Any], wanted: dict[str, Rule], profile: Profile) -> dict[str, Rule]:
+def _rules(subject: Subject, wanted: Rules) -> Rules:
     """Return the rules that make sense for an instance's build, with the profile's commit delay."""
-    delay = wanted["COMMIT_DELAY"]
+    profile, delay = subject.profile, wanted["COMMIT_DELAY"]
     if profile.commit_delay == SHORT:
         delay = delay._replace(accepts=_SHORT_DELAYS, means="a delay of 1 to 10 ms groups commits best")
     elif profile.commit_delay != KEEP:
         word = str(profile.commit_delay)
         delay = delay._replace(accepts=(word,), value=word, means="the profile wants another one")
     wanted = {**wanted, "COMMIT_DELAY": delay}
-    if writes_through(instance["version"]) == "yes":
+    if writes_through(subject.instance["version"]) == "yes":
         return wanted
     return {name: rule for name, rule in wanted.items() if name not in WRITE_THROUGH}
 
 
-def defects(instance: dict[str, Any], label: str) -> Iterator[str]:
+def _defects(subject: Subject) -> Iterator[str]:
     """Yield the ways in which it loses acknowledged commits now, whatever is set.
 
     With LOG_WRITETHRU a commit is not flushed: it rests on O_SYNC, and so on the flags with which logs really are open.
     """
+    instance, label = subject.instance, subject.label
     seen = instance["evidence"].get("write_through", {})
-    if _relies_on_flags(instance) and seen.get("value") == "no":
+    if _relies_on_flags(subject) and seen.get("value") == "no":
         yield (
             f"commits of {label} can vanish: LOG_WRITETHRU is on, and {seen['reason']}, without O_SYNC; take the option"
             f" out, or update to {_FIRST} or later, and restart it"
@@ -73,7 +100,7 @@ def defects(instance: dict[str, Any], label: str) -> Iterator[str]:
     if writes_through(instance["version"]) != "no":
         return
     for name in _ASKS_FOR_SYNC:
-        word = instance["settings"].get(name, {}).get("running")
+        word = subject.running(name)
         if word == "on":
             yield (
                 f"commits of {label} can vanish: {name} is {word}, which version {instance['version']} asks of Linux in"
@@ -81,13 +108,16 @@ def defects(instance: dict[str, Any], label: str) -> Iterator[str]:
             )
 
 
-def _relies_on_flags(instance: dict[str, Any]) -> bool:
+def _relies_on_flags(subject: Subject) -> bool:
     """Tell whether nothing but O_SYNC brings a running server's logs to the disk."""
-    return bool(instance["settings"].get("LOG_WRITETHRU", {}).get("running") == "on")
+    return subject.running("LOG_WRITETHRU") == "on"
 
 
-def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
+def _unknowns(subject: Subject) -> Iterator[str]:
     """Yield what is not understood of an instance, and what to do."""
+    if not subject.profile.promises_durability:
+        return
+    instance, label = subject.instance, subject.label
     known = writes_through(instance["version"])
     if known == "no":
         yield (
@@ -101,7 +131,7 @@ def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
             " start it once with this configuration, or see CTSTATUS.FCS"
         )
     seen = instance["evidence"].get("write_through", {})
-    if _relies_on_flags(instance) and seen.get("value") not in ("yes", "no"):
+    if _relies_on_flags(subject) and seen.get("value") not in ("yes", "no"):
         why = seen.get("reason") or "it was not told"
         yield (
             f"{label}: with LOG_WRITETHRU its logs have to be open with O_SYNC, and whether they are is not known:"
@@ -112,10 +142,9 @@ def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
         yield f"{label}: where its transaction logs lie is not known: {logs['reason']}"
 
 
-def warnings(
-    instance: dict[str, Any], label: str, profile: Profile, storage: dict[str, Any]
-) -> Iterator[str]:
+def _warnings(subject: Subject) -> Iterator[str]:
     """Yield what its configuration file should not say, what slows commits down and is kept, and XFS below it."""
+    instance, label, profile = subject.instance, subject.label, subject.profile
     delay = instance["settings"].get("COMMIT_DELAY", {}) if profile.commit_delay == KEEP else {}
     for word in dict.fromkeys((delay.get("running"), delay.get("persisted"))):
         if word not in (None, UNKNOWN, "stopped") and not _is_short(word):
@@ -128,22 +157,22 @@ def warnings(
         if found:
             yield f"{label}: {found['source']}: {found['reason']}"
     if profile.rests_on in _AWAITS_FLUSH:
-        yield from _on_xfs(instance, label, storage)
+        yield from _on_xfs(subject)
 
 
-def _on_xfs(instance: dict[str, Any], label: str, storage: dict[str, Any]) -> Iterator[str]:
+def _on_xfs(subject: Subject) -> Iterator[str]:
     """Yield the XFS file systems, over a cache, that its files are on.
 
     It writes its log with O_SYNC, which notes the file's times in the file system's log; and XFS can return from that
     before its flush. The proof caught it (docs/proof.md).
     """
     with_cache = {
-        disk["name"] for disk in storage["disks"] if disk["write_cache"]["volatile"] != "non_volatile"
+        disk["name"] for disk in subject.storage["disks"] if disk["write_cache"]["volatile"] != "non_volatile"
     }
-    for mount in place(instance, storage).mounts:
+    for mount in place(subject.instance, subject.storage).mounts:
         if mount["fstype"] == "xfs" and with_cache.intersection(mount["disks"]):
             yield (
-                f"{label}: {mount['target']} is XFS over a disk with a cache, where an O_SYNC write can, rarely, be"
+                f"{subject.label}: {mount['target']} is XFS over a disk with a cache, where an O_SYNC write can, rarely, be"
                 " acknowledged some milliseconds before it is on the disk; ext4, or profile strict, does not have that"
             )
 
@@ -151,3 +180,13 @@ def _on_xfs(instance: dict[str, Any], label: str, storage: dict[str, Any]) -> It
 def _is_short(word: str) -> bool:
     """Tell whether a delay is a number, and not a long one; -1 is none at all."""
     return bool(re.fullmatch(r"-1|\d{1,9}", word, re.ASCII)) and int(word) <= _LONG_DELAY
+
+
+JUDGE = Judge(
+    full={"faircom": _FULL},
+    rules=_rules,
+    defects=_defects,
+    unknowns=_unknowns,
+    warnings=_warnings,
+    lies_anywhere=True,
+)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Optional
 
 from ...enforce import originals
 from ...enforce.change import Change, each, expect_some, verify
-from ...host import trusted_path
+from ...host import our_paths, trusted_path
 from ...host.observation import UNKNOWN
 from ...host.printable import command
 from ...host.processes import Processes
@@ -25,7 +25,7 @@ from .header import Header, next_file
 from .observe import PROGRAMS
 
 #: {database: the word before the first change, and when it was created}
-ORIGINALS = "/var/lib/durable-dbhost/firebird.json"
+ORIGINALS = our_paths.ORIGINALS_FIREBIRD
 _WORDS = {"on": "sync", "off": "async"}
 _GFIX = ("/opt/firebird/bin/gfix", "/usr/bin/gfix")
 #: Files of one database that are followed: it may be split over several.

@@ -16,8 +16,8 @@ from .. import restart as servers
 from ..collect import Engines
 from ..instance import Instance
 from ..restart import Target, expect_there, restart_limit, settle
-from ..rules import FULL
 from . import client, drop_in, observe, versions
+from .rules import of_flavour
 from .snapshot import Sight, examine
 
 target_of = servers.target_of
@@ -342,5 +342,5 @@ def _tightens(facts: dict[str, Any], name: str, word: str) -> bool:
 
 def _is_full(facts: dict[str, Any], name: str, word: str) -> bool:
     """Tell whether commits survive with a word."""
-    rule = FULL["mysql" if facts.get("flavour") == "mysql" else "mariadb"].get(name)
+    rule = of_flavour(facts.get("flavour")).get(name)
     return bool(rule and rule.allows(word))

@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from ...host import bounds
+from ...host import bounds, our_paths
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal
 from ...host.process_context import Place, Places, look
@@ -18,8 +18,8 @@ from ...host.processes import Process, Processes
 from ...host.seam import Host, Unobservable
 from ..instance import Instance, Observed, of_mains, setting
 from ..next_start import Wrapper
-from ..rules import FULL
 from . import mysqld_safe, options, versions
+from .rules import of_flavour
 from .snapshot import BINARIES, DATA, Sight, examine
 
 NAME = "mariadb"
@@ -35,7 +35,7 @@ _CONFIGS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 
 _NAMES = (versions.LOG, versions.BINLOG, versions.DOUBLEWRITE, versions.METHOD, versions.LOG_BIN)
 #: Whose data was written without being flushed, until it has been. A boot ends that either way.
-OWED = "/run/durable-dbhost/mariadb-unflushed"
+OWED = our_paths.OWED_MARIADB
 _UNFLUSHED = "unflushed"
 _FULL_LOG = ("1", "3")
 #: Variables that name files that nobody needs after a power cut.
@@ -121,7 +121,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         )
         for name in names
     }
-    rules = FULL["mysql" if flavour == "mysql" else "mariadb"]
+    rules = of_flavour(flavour)
     waiting = [
         name
         for name in names

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ...enforce import originals
 from ...enforce.change import Change, verify
-from ...host import trusted_path
+from ...host import our_paths, trusted_path
 from ...host.seam import ChangeFailed, Host, Unobservable
 from .. import restart as servers
 from ..restart import Target
@@ -23,7 +23,7 @@ target_of = servers.target_of
 
 TOOL = "/opt/mssql/bin/mssql-conf"
 #: Setting -> what it was before us; a switch that was not set is `absent`.
-ORIGINALS = "/var/lib/durable-dbhost/originals-mssql.json"
+ORIGINALS = our_paths.ORIGINALS_MSSQL
 _ABSENT = "absent"
 #: In this order each state on the way is as safe as the start: write-through first.
 _ORDER = ("writethrough", "alternatewritethrough", "traceflag3982", "traceflag3979")

@@ -11,16 +11,12 @@ a flush of the whole disk. Right everywhere, and SQL Server's default.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from ...host.observation import UNKNOWN
-from ...profiles import Profile
 from ..placement import place
-from ..rules import Rule
-
-#: Tells whether a disk that offers FUA may be relied on: it is physical, or somebody attests it.
-Honoured = Callable[[dict[str, Any]], bool]
+from ..rules import Honoured, Judge, Rule, Rules, Subject
 
 #: SQL Server 2017 CU6, the first that knows these settings. Those before it write with O_DIRECT alone, which
 #: the vendor's article calls exposed to loss whatever is set. 2022 CU18 is the first without a race that
@@ -31,7 +27,7 @@ _FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alt
 _FLAGS = ("traceflag3979", "traceflag3982")
 _FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}
 #: Those that lose commits where they are wrong.
-LOSES = ("writethrough",)
+_LOSES = ("writethrough",)
 #: At 0 no write is followed by a flush.
 _DSYNC_ALONE = ("alternatewritethrough",)
 #: Evidence that there are files of which nobody knows where they lie.
@@ -50,13 +46,12 @@ _MEANS = {
 }
 
 
-def rules(
-    instance: dict[str, Any], profile: Profile, storage: dict[str, Any], honoured: Honoured
-) -> dict[str, Rule]:
-    """Return the rules for an instance on this storage."""
-    if not profile.promises_durability:
+def rules(subject: Subject, _wanted: Rules) -> Rules:
+    """Return the rules for an instance on its storage."""
+    if not subject.profile.promises_durability:
         return {}
-    against = against_fua(instance, storage, honoured)
+    instance = subject.instance
+    against = against_fua(instance, subject.storage, subject.honoured)
     wanted = _FLUSH if against else _FUA
     why = f"forced flush is right here ({against[0]})" if against else "every disk below takes FUA"
     return {
@@ -118,37 +113,37 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
     return found
 
 
-def defects(instance: dict[str, Any], label: str) -> Iterator[str]:
+def _defects(subject: Subject) -> Iterator[str]:
     """Yield the ways in which it loses acknowledged commits now, whatever is set.
 
     Where a write is to be through to the disk by O_DSYNC alone, and a file is open without it, nothing flushes it.
     """
+    instance, label = subject.instance, subject.label
     if _flushes(instance["version"]) == "no":
         yield (
             f"commits of {label} can vanish: version {instance['version']} flushes nothing that it writes;"
             f" update it to {_FIRST} or later"
         )
     seen = instance["evidence"].get("write_through", {})
-    if _relies_on_flags(instance) and seen.get("value") == "no":
+    if _relies_on_flags(subject) and seen.get("value") == "no":
         yield (
             f"commits of {label} can vanish: with alternatewritethrough 0 its files are to be open with O_DSYNC, and"
             f" {seen['reason']}; set alternatewritethrough 1 and traceflag3979 off, and restart it"
         )
 
 
-def _relies_on_flags(instance: dict[str, Any]) -> bool:
+def _relies_on_flags(subject: Subject) -> bool:
     """Tell whether nothing but O_DSYNC brings a running server's writes to the disk."""
-    runs = [instance["settings"].get(name, {}).get("running") for name in LOSES + _DSYNC_ALONE]
-    return runs == ["1", "0"]
+    return [subject.running(name) for name in _LOSES + _DSYNC_ALONE] == ["1", "0"]
 
 
-def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
+def _risks(subject: Subject) -> Iterator[str]:
     """Yield the ways in which its settings lose acknowledged commits now.
 
     Trace flag 3979 takes the flushes away. Without write-through nothing is left: that trusts every
     cache on the way, and a file system that has not yet noted where a file's blocks are.
     """
-    runs = {name: instance["settings"].get(name, {}).get("running", UNKNOWN) for name in _FUA}
+    label, runs = subject.label, {name: subject.running(name) for name in _FUA}
     through = runs["writethrough"]
     if through == "0" and runs["traceflag3979"] == "on":
         yield f"commits of {label} can vanish: trace flag 3979 with writethrough 0: nothing flushes what it writes"
@@ -158,8 +153,11 @@ def risks(instance: dict[str, Any], label: str) -> Iterator[str]:
         yield f"commits of {label} can vanish: trace flag 3979 with writethrough {through}"
 
 
-def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
+def _unknowns(subject: Subject) -> Iterator[str]:
     """Yield what of its version and open files speaks against any promise, and what to do."""
+    if not subject.profile.promises_durability:
+        return
+    instance, label = subject.instance, subject.label
     flushes = _flushes(instance["version"])
     if flushes == "no":
         yield (
@@ -173,7 +171,7 @@ def unknowns(instance: dict[str, Any], label: str) -> Iterator[str]:
             " make its log of errors readable"
         )
     seen = instance["evidence"].get("write_through", {})
-    if _relies_on_flags(instance) and seen.get("value") not in ("yes", "no"):
+    if _relies_on_flags(subject) and seen.get("value") not in ("yes", "no"):
         yield (
             f"{label}: with alternatewritethrough 0 its files have to be open with O_DSYNC, and whether they are is not"
             f" known: {seen.get('reason') or 'it was not told'}; set alternatewritethrough 1 and traceflag3979 off"
@@ -188,29 +186,37 @@ def _flushes(version: str) -> str:
     return "yes" if numbers >= _KNOWS_FUA else "no"
 
 
-def warnings(instance: dict[str, Any]) -> list[str]:
-    """Return what is known of its version and settings and should be known by its owner."""
-    label = f"mssql {instance['name']}"
-    found = []
+def _warnings(subject: Subject) -> Iterator[str]:
+    """Yield what is known of its version and settings and should be known by its owner."""
+    instance, label = subject.instance, subject.label
     version = parse_version(instance["version"])
     words = [instance["settings"].get(name, {}) for name in ("alternatewritethrough", *_FLAGS)]
     alternate, *flags = [{row.get("running"), row.get("persisted")} for row in words]
     if (version is None or _RACES[0] <= version < _RACES[1]) and "1" in alternate:
         has = f"version {instance['version']} has" if version else "its version is not known, and 2022 has"
-        found.append(
+        yield (
             f"{label}: {has} a race with alternatewritethrough=1; update 2022 to CU18 (16.0.4185.3) or later"
         )
     if all("on" in seen for seen in flags):
-        found.append(
-            f"{label}: trace flags 3979 and 3982 contradict each other: only one of them can be meant"
-        )
+        yield f"{label}: trace flags 3979 and 3982 contradict each other: only one of them can be meant"
     asked = instance["evidence"].get("delayed_durability")
     if asked:
-        found.append(f"{label}: DELAYED_DURABILITY is not known: {asked['reason']}")
-    return found
+        yield f"{label}: DELAYED_DURABILITY is not known: {asked['reason']}"
 
 
 def parse_version(text: str) -> tuple[int, ...] | None:
     """Return the numbers of a version like 16.0.4185.3, None for anything else."""
     found = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})+", text)
     return tuple(map(int, found[0].split("."))) if found else None
+
+
+JUDGE = Judge(
+    full={"mssql": {}},
+    rules=rules,
+    defects=_defects,
+    risks=_risks,
+    unknowns=_unknowns,
+    warnings=_warnings,
+    loses=_LOSES,
+    lies_anywhere=True,
+)

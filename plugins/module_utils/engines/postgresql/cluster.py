@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
-from ...host import bounded_read
+from ...host import bounded_read, our_paths
 from ...host.paths import normal
 from ...host.process_context import resolve
 from ...host.read_budget import within
@@ -53,7 +53,7 @@ DEFAULTS = {
 UNFLUSHED = "unflushed"
 #: One file for each setting and data directory of which that is so. It goes with the boot, as what
 #: waits in the kernel's memory does.
-OWED = "/run/durable-dbhost/postgresql-unflushed"
+OWED = our_paths.OWED_POSTGRESQL
 
 
 class Won(NamedTuple):

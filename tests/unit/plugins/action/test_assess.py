@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The assess action: a shell that hands on its arguments and loses no host."""
+"""The assess action: reads the variables, asks the host once, and loses no host."""
 
 from __future__ import annotations
 
@@ -13,23 +13,49 @@ import pytest
 
 pytest.importorskip("ansible")
 
-import jinja2
 import yaml
+from ansible.errors import AnsibleConnectionFailure, AnsibleError, AnsibleUndefinedVariable
 
 from ansible_collections.durable.dbhost.plugins.action import assess as action
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import results
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs import NOW, shipped
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs import NOW
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
 
+#: A host's variables, but for what a test is about.
+PINNED = {"durable_profile": "strict", "durable_mounts": ["/srv/pgdata"]}
 
-def run(variables: dict[str, Any] | None = None, **arguments: Any) -> dict[str, Any]:
-    """Return what the action returns."""
-    task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False)
+
+def answered(**facts: Any) -> dict[str, Any]:
+    """Return what host_facts answers; without arguments, for a small host without engines."""
+    host = SmallHost()
+    storage = collect(host, NOW)
+    nothing: dict[str, list[Any]] = {
+        name: [] for name in ("engines", "paths", "stop_timeouts", "unattributed", "writers")
+    }
+    engines = {"boot_id": storage["boot_id"], "time": NOW, **nothing}
+    good = {"durable_storage": storage, "durable_engines": engines}
+    return {"ansible_facts": {**good, **facts}, "failures": {}}
+
+
+def started(variables: dict[str, Any], answer: Any, check: bool = False, **arguments: Any) -> Any:
+    """Return the action over a host that gives this answer, or with which an error is raised."""
+    task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=check)
     connection = MagicMock(_shell=MagicMock(tmpdir=None))
-    plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
-    result = plugin.run(task_vars=variables or {})
+    templar = MagicMock(template=lambda value: value)
+    plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), templar, None)
+    plugin._execute_module = MagicMock(  # type: ignore[method-assign]
+        **{"side_effect" if isinstance(answer, Exception) else "return_value": answer}
+    )
+    return plugin
+
+
+def run(
+    variables: dict[str, Any] | None = None, answer: Any = None, check: bool = False, **arguments: Any
+) -> dict[str, Any]:
+    """Return the assessment of a host."""
+    given = {**PINNED, **(variables or {})}
+    plugin = started(given, answered() if answer is None else answer, check, **arguments)
+    result = plugin.run(task_vars=given)
     assert isinstance(result, dict)
     assert result["changed"] is False
     assert "failed" not in result
@@ -43,105 +69,117 @@ def today(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(action.time, "strftime", lambda _form, _when: NOW)
 
 
-def test_a_host_is_assessed_by_the_arguments_alone() -> None:
-    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
-    found = run(profile="strict", shipped=shipped(), mounts=["/srv/pgdata"], storage=storage)
+def test_a_host_is_assessed_in_one_execution() -> None:
+    plugin = started(PINNED, answered())
+    found = plugin.run(task_vars=PINNED)["assessment"]
     assert (found["verdict"], found["profile"]) == ("drifted", "strict")
     assert found["plan"]["tighten"]["write_cache"]
-
-
-def test_every_argument_reaches_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-    monkeypatch.setattr(results, "assess", lambda *arguments: seen.append(arguments) or {})
-    given = {name: f"given {name}" for name in Inputs._fields if name not in ("own", "names")}
-    storage = {"ansible_facts": {"durable_storage": {"x": 1}}}
-    engines = {"ansible_facts": {"durable_engines": {"y": 1}}}
-    power = {"ansible_facts": {"durable_power": {"z": 1}}}
-    run({"durable_mouts": 1}, **given, profiles="given own", storage=storage, engines=engines, power=power)
-    assert seen == [
-        (Inputs(**given, own="given own", names=["durable_mouts"]), {"x": 1}, NOW, {"y": 1}, {"z": 1})
-    ]
-    named = {*given, "profiles", "storage", "engines", "power", "failure"}
-    assert named == action.ActionModule._VALID_ARGS
+    (call,) = plugin._execute_module.call_args_list
+    assert call.kwargs["module_name"] == "durable.dbhost.host_facts"
+    assert call.kwargs["module_args"] == {"databases": None, "power": "guarded"}
 
 
 @pytest.mark.parametrize(
-    ("storage", "verdict", "why"),
+    ("variables", "rate", "power"),
     [
-        ({"unreachable": True, "msg": "no route to host"}, "unreachable", "unreachable: no route to host"),
-        ({"unreachable": True}, "unreachable", "unreachable: "),
+        ({}, False, "guarded"),
+        ({}, True, "always"),
+        ({"durable_profile": "ups"}, False, "always"),
+        ({"durable_profile": "ours", "durable_profiles": {"ours": {"rests_on": "ups"}}}, False, "guarded"),
+        ({"durable_profile": "misspelt"}, False, "guarded"),
+        ({"durable_profile": ["ups"]}, False, "guarded"),
+        ({"durable_profile": ""}, False, "guarded"),
+    ],
+)
+def test_the_power_is_looked_at_where_it_matters(variables: dict[str, Any], rate: bool, power: str) -> None:
+    """Where a profile rests on it, for a rating, and where a guard is: that the host itself tells."""
+    given = {**PINNED, **variables}
+    plugin = started(given, answered(), rate=rate)
+    plugin.run(task_vars=given)
+    assert plugin._execute_module.call_args.kwargs["module_args"]["power"] == power
+    without = {"durable_mounts": ["/srv/pgdata"]}
+    plugin = started(without, answered())
+    plugin.run(task_vars=without)
+    assert plugin._execute_module.call_args.kwargs["module_args"]["power"] == "always"
+
+
+@pytest.mark.parametrize("margin", [0, 90])
+def test_the_margin_of_the_ups_reaches_the_host(margin: int) -> None:
+    given = {**PINNED, "durable_ups": {"margin": margin}}
+    plugin = started(given, answered())
+    plugin.run(task_vars=given)
+    assert plugin._execute_module.call_args.kwargs["module_args"]["margin"] == margin
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict", "why"),
+    [
+        (AnsibleConnectionFailure("no route to host"), "unreachable", "unreachable: no route to host"),
         (
             {"failed": True, "msg": "This machine cannot be observed"},
             "unknown",
             "no facts: This machine cannot be observed",
         ),
-        ({"skipped": True}, "unknown", "no facts: none collected"),
+        (
+            {"failures": {"durable_storage": "This machine cannot be observed: x"}, "ansible_facts": {}},
+            "unknown",
+            "no facts: This machine cannot be observed: x",
+        ),
         ({}, "unknown", "no facts: none collected"),
         ({"ansible_facts": {}}, "unknown", "no facts: none collected"),
+        ({"ansible_facts": []}, "unknown", "no facts: none collected"),
+        ({"ansible_facts": {"durable_storage": 1}, "failures": 2}, "unknown", "no facts: none collected"),
     ],
 )
-def test_a_host_without_facts_is_not_lost(storage: dict[str, Any], verdict: str, why: str) -> None:
-    found = run(profile="strict", shipped=shipped(), storage=storage)
+def test_a_host_without_facts_is_not_lost(answer: Any, verdict: str, why: str) -> None:
+    found = run(answer=answer)
     assert (found["verdict"], found["why"], found["changes"]) == (verdict, [why], [])
 
 
 def test_without_facts_of_engines_the_host_is_unknown_and_made_safer_all_the_same() -> None:
-    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
-    engines = {"failed": True, "msg": "not root"}
-    given = {"profile": "strict", "shipped": shipped(), "mounts": ["/srv/pgdata"], "storage": storage}
-    found = run(**given, engines=engines)
+    answer = answered()
+    del answer["ansible_facts"]["durable_engines"]
+    answer["failures"] = {"durable_engines": "looking at it failed: OSError: no more room"}
+    found = run(answer=answer)
     assert found["verdict"] == "unknown"
-    assert any("not root" in why for why in found["why"])
+    assert any("no more room" in why for why in found["why"])
     assert found["plan"]["tighten"]["write_cache"]
 
 
 @pytest.mark.parametrize(
-    ("power", "why"),
-    [(None, "nobody asked for the UPS"), ({"failed": True, "msg": "no such module"}, "no such module")],
+    ("failures", "why"),
+    [({}, "nobody asked for the UPS"), ({"durable_power": "no such file"}, "no such file")],
 )
 def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer(
-    power: Any, why: str
+    failures: dict[str, str], why: str
 ) -> None:
-    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
-    given = {"profile": "ups", "shipped": shipped(), "mounts": ["/srv/pgdata"], "storage": storage}
-    found = run(**given, power=power)
+    found = run({"durable_profile": "ups"}, {**answered(), "failures": failures})
     assert found["verdict"] == "blocked"
     assert why in "\n".join(found["why"])
     assert found["plan"]["tighten"]["write_cache"]
 
 
 @pytest.mark.parametrize(
-    ("failed", "verdict", "why"),
+    ("failed", "why"),
     [
         (
             "Task failed: Premature end of stream waiting for become success.\n>>> Standard Error\n"
             "sudo: a password is required",
-            "unknown",
             "no facts: root's rights were not given (sudo: a password is required); log in as root, or",
         ),
-        (
-            "Missing sudo password",
-            "unknown",
-            "no facts: root's rights were not given (Missing sudo password)",
-        ),
-        (
-            "Finalization of task args for 'durable.dbhost.assess' failed: 'x' is undefined",
-            "blocked",
-            "the host's variables: Finalization of task args",
-        ),
+        ("Missing sudo password", "no facts: root's rights were not given (Missing sudo password)"),
         (
             "This machine cannot be observed: seen user 1000, wanted root (become)",
-            "unknown",
             "no facts: root's rights were not given (This machine cannot be observed: seen user 1000, wanted root (become));"
             " log in as root, or add -b (become: true)",
         ),
-        ("No more room", "unknown", "no facts: No more room"),
-        ("", "unknown", "no facts: a task failed, and said nothing"),
+        ("No more room", "no facts: No more room"),
     ],
 )
-def test_what_failed_before_the_policy_is_told(failed: str, verdict: str, why: str) -> None:
-    found = run(shipped=shipped(), failure={"msg": failed})
-    assert (found["verdict"], len(found["why"])) == (verdict, 1)
+@pytest.mark.parametrize("raised", [True, False])
+def test_why_the_host_could_not_be_asked_is_told_in_one_line(failed: str, why: str, raised: bool) -> None:
+    found = run(answer=AnsibleError(failed) if raised else {"failed": True, "msg": failed})
+    assert (found["verdict"], len(found["why"])) == ("unknown", 1)
     assert found["why"][0].startswith(why)
     assert "\n" not in found["why"][0]
 
@@ -174,13 +212,24 @@ def test_what_failed_before_the_policy_is_told(failed: str, verdict: str, why: s
     ],
 )
 def test_why_a_module_could_not_run_is_told_in_one_line(result: dict[str, Any], why: str) -> None:
-    for name in ("storage", "engines"):
-        storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
-        given = {"storage": storage, name: {"failed": True, **result}}
-        found = run(profile="strict", shipped=shipped(), mounts=["/srv/pgdata"], **given)
-        (said,) = [line for line in found["why"] if why.replace("no facts: ", "") in line]
-        assert "\n" not in said
-        assert name == "engines" or said.startswith(why)
+    (said,) = run(answer={"failed": True, **result})["why"]
+    assert "\n" not in said
+    assert said.startswith(why)
+
+
+def test_a_variable_that_cannot_be_read_blocks_its_host_by_name_before_it_is_asked() -> None:
+    plugin = started(PINNED, answered())
+
+    def template(value: Any) -> Any:
+        if value == ["/srv/pgdata"]:
+            raise AnsibleUndefinedVariable("'x' is undefined")
+        return value
+
+    plugin._templar.template = template
+    found = plugin.run(task_vars=PINNED)["assessment"]
+    assert (found["verdict"], found["fails"], found["changes"]) == ("blocked", True, [])
+    assert found["why"] == ["the host's variables: durable_mounts: 'x' is undefined"]
+    plugin._execute_module.assert_not_called()
 
 
 @pytest.mark.parametrize(
@@ -190,99 +239,102 @@ def test_why_a_module_could_not_run_is_told_in_one_line(result: dict[str, Any], 
         ("durable_mount", "durable_mounts"),
         ("durable_attestation", "durable_attestations"),
         ("durable_acept_data_loss", "durable_accept_data_loss"),
+        ("durable_layer", "durable_layers"),
         ("durable_zzz", "a name of docs/variables.md"),
     ],
 )
-@pytest.mark.parametrize("profile", [None, "strict"])
-def test_a_misspelt_variable_blocks_its_host(name: str, wanted: str, profile: str | None) -> None:
-    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
-    given = {"profile": profile, "shipped": shipped(), "mounts": ["/srv/pgdata"], "storage": storage}
-    found = run({name: 1, "durable_before": {}, "other": 2}, **given)
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_misspelt_variable_blocks_its_host(name: str, wanted: str, pinned: bool) -> None:
+    given = {**(PINNED if pinned else {}), name: 1, "durable_before": {}, "other": 2}
+    found = started(given, answered()).run(task_vars=given)["assessment"]
     assert (found["verdict"], found["fails"], found["changes"]) == ("blocked", True, [])
     assert found["why"] == [
         f"{name}: no such variable; wanted {wanted}: correct it, or give a variable of your own another name"
     ]
-    assert run({"durable_mounts": 1, "durable_before": {}}, **given)["verdict"] != "blocked"
-
-
-def test_a_host_that_is_lost_before_its_ups_was_asked() -> None:
-    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
-    power = {"unreachable": True, "msg": "gone"}
-    assert run(profile="ups", shipped=shipped(), storage=storage, power=power)["verdict"] == "unreachable"
-
-
-def test_a_host_that_is_lost_after_its_engines_were_found() -> None:
-    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
-    found = run(
-        profile="strict", shipped=shipped(), storage=storage, engines={"unreachable": True, "msg": "gone"}
-    )
-    assert (found["verdict"], found["why"]) == ("unreachable", ["unreachable: gone"])
-
-
-def test_a_host_that_is_unreachable_is_waited_for_once() -> None:
-    engines = {"unreachable": True, "msg": "no route"}
-    found = run(profile="strict", shipped=shipped(), storage={"skipped": True}, engines=engines)
-    assert (found["verdict"], found["why"]) == ("unreachable", ["unreachable: no route"])
-
-
-@pytest.mark.parametrize(
-    ("engines", "asked"),
-    [
-        ({"unreachable": True, "msg": "no route"}, False),
-        ({"unreachable": False}, True),
-        ({"failed": True}, True),
-        ({"ansible_facts": {}}, True),
-    ],
-)
-def test_the_disks_are_asked_unless_the_host_was_unreachable(engines: dict[str, Any], asked: bool) -> None:
-    path = Path(action.__file__).parents[2] / "playbooks/tasks/assess.yml"
-    tasks = yaml.safe_load(path.read_text(encoding="utf-8"))[0]["block"]
-    (task,) = [task for task in tasks if "durable.dbhost.storage_facts" in task]
-    condition = jinja2.Environment(autoescape=True).compile_expression(task["when"])
-    assert condition(durable_engines_result=engines) is asked
-
-
-@pytest.mark.parametrize(
-    ("looked", "asked"),
-    [
-        ({}, False),
-        ({"durable_rate": True}, True),
-        ({"profile": None}, True),
-        ({"durable_rests_on_ups": True}, True),
-        ({"durable_licensed": "yes"}, True),
-        ({"durable_licensed": "unknown"}, True),
-        ({"durable_rests_on_ups": True, "storage": {"unreachable": True}}, False),
-        ({"durable_rests_on_ups": True, "engines": {"unreachable": True}}, False),
-    ],
-)
-def test_the_ups_is_asked_where_it_matters(looked: dict[str, Any], asked: bool) -> None:
-    path = Path(action.__file__).parents[2] / "playbooks/tasks/assess.yml"
-    tasks = yaml.safe_load(path.read_text(encoding="utf-8"))[0]["block"]
-    (task,) = [task for task in tasks if "durable.dbhost.power_facts" in task]
-    variables = {
-        "durable_rate": False,
-        "durable_rests_on_ups": False,
-        "durable_licensed": "no",
-        "durable_inputs": {"profile": looked.pop("profile", "strict")},
-        "durable_storage_result": looked.pop("storage", {}),
-        "durable_engines_result": looked.pop("engines", {}),
-        **looked,
-    }
-    environment = jinja2.Environment(autoescape=True)
-    assert all(environment.compile_expression(line)(**variables) for line in task["when"]) is asked
+    assert run({"durable_before": {}})["verdict"] != "blocked"
 
 
 def test_bad_input_is_a_verdict_and_no_failure() -> None:
-    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), NOW)}}
-    found = run(profile="strikt", shipped=shipped(), mounts=["/srv/pgdata"], storage=storage)
-    assert found["verdict"] == "blocked"
+    assert run({"durable_profile": "strikt"})["verdict"] == "blocked"
+
+
+def test_an_empty_profile_is_no_host_without_one() -> None:
+    assert run({"durable_profile": None})["verdict"] == "blocked"
+    given = {"durable_mounts": ["/srv/pgdata"]}
+    assert started(given, answered()).run(task_vars=given)["assessment"]["verdict"] == "not_managed"
+
+
+def test_a_check_does_not_ask_the_host_a_second_time() -> None:
+    before = run()
+    plugin = started(PINNED, answered(), True, before=before, applied={})
+    assert plugin.run(task_vars=PINNED)["assessment"] == before
+    plugin._execute_module.assert_not_called()
+    plugin = started(PINNED, answered(), False, before=before, applied={})
+    plugin.run(task_vars=PINNED)
+    plugin._execute_module.assert_called_once()
+
+
+def test_the_interpreter_that_was_found_is_kept_and_no_facts_of_the_host() -> None:
+    answer = answered(discovered_interpreter_python="/usr/bin/python3.11")
+    plugin = started(PINNED, {**answer, "warnings": ["look out"]})
+    result = plugin.run(task_vars=PINNED)
+    assert result["ansible_facts"] == {"discovered_interpreter_python": "/usr/bin/python3.11"}
+    assert result["warnings"] == ["look out"]
+
+
+LINE = {"system": "rack@localhost", "power_value": 1, "user": "upsmon", "type": "primary"}
+
+
+@pytest.mark.parametrize(
+    ("given", "inputs", "password"),
+    [
+        ({}, {}, ""),
+        ({"durable_ups": None}, {}, ""),
+        ({"durable_ups": {"quiet": 60}}, {"quiet": 60}, ""),
+        (
+            {"durable_ups": {"quiet": 60, "monitor": {**LINE, "password": "hunter2"}}},
+            {"quiet": 60, "monitor": LINE},
+            "hunter2",
+        ),
+        ({"durable_ups": {"monitor": LINE}}, {"monitor": LINE}, ""),
+        ({"durable_ups": {"monitor": "rack@localhost 1 u hunter2 primary"}}, {"monitor": "no mapping"}, ""),
+        ({"durable_ups": "hunter2"}, "no mapping", ""),
+        ({"durable_ups": ["hunter2"]}, "no mapping", ""),
+    ],
+)
+def test_the_password_of_the_ups_is_no_input_of_the_policy(
+    given: dict[str, Any], inputs: Any, password: str
+) -> None:
+    variables = action.Variables(MagicMock(template=lambda value: value), given)
+    found = variables.inputs()
+    assert found.ups == inputs
+    assert "hunter2" not in str(found)
+    assert variables.ups_password() == password
+
+
+def test_every_variable_of_a_host_reaches_the_policy() -> None:
+    given = {
+        f"durable_{name}": f"given {name}"
+        for name in (
+            *("profile", "profiles", "overrides", "mounts", "databases", "allow", "layers"),
+            *("accept_data_loss", "fail_on"),
+        )
+    }
+    lists = {name: [name] for name in ("durable_attestations", "durable_attestations_group")}
+    found = action.Variables(MagicMock(template=lambda value: value), {**given, **lists}).inputs(True)
+    told = {f"durable_{name}": value for name, value in found._asdict().items()}
+    told["durable_profiles"] = told.pop("durable_own")
+    assert {name: told[name] for name in given} == given
+    assert found.attestations == {**lists, "durable_attestations_host": []}
+    assert (found.rate, sorted(found.names)) == (True, sorted({**given, **lists}))
+    assert {"strict", "flush", "protected", "ups", "disposable"} == set(found.shipped)
 
 
 def test_it_stays_a_shell() -> None:
-    assert len(Path(action.__file__).read_text(encoding="utf-8").splitlines()) < 60
+    assert len(Path(action.__file__).read_text(encoding="utf-8").splitlines()) < 65
 
 
 def test_each_field_is_documented_and_each_documented_one_is_there() -> None:
     text = (Path(action.__file__).parents[1] / "modules/assess.py").read_text(encoding="utf-8")
     documented = yaml.safe_load(text.split('RETURN = r"""')[1].split('"""')[0])["assessment"]["contains"]
-    assert set(documented) == set(run(shipped=shipped(), failure={"msg": "x"}))
+    assert set(documented) == set(run(answer={}))

@@ -25,15 +25,17 @@ FOUND = {"changed": False, "recording": TEXT, "failed_at": None, "differs": []}
 
 
 def run(
-    host: str, answer: dict[str, Any] | None = None, **arguments: Any
+    host: str, answer: dict[str, Any] | None = None, variables: Any = None, **arguments: Any
 ) -> tuple[dict[str, Any], MagicMock]:
     """Return what the action returns, and how it executed the module."""
     task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False)
     connection = MagicMock(_shell=MagicMock(tmpdir=None))
-    plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
+    plugin = action.ActionModule(
+        task, connection, MagicMock(), MagicMock(), MagicMock(template=lambda value: value), None
+    )
     execute = MagicMock(return_value={**FOUND} if answer is None else answer)
     plugin._execute_module = execute
-    found = plugin.run(task_vars={"inventory_hostname": host})
+    found = plugin.run(task_vars={"inventory_hostname": host, **(variables or {})})
     assert isinstance(found, dict)
     return found, execute
 
@@ -98,8 +100,20 @@ def test_without_a_directory_the_recording_is_returned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run("a")[0]["recording"] == TEXT
+    assert run("a", dir="")[0]["recording"] == TEXT
     assert os.listdir(tmp_path) == []
+
+
+def test_the_directory_is_the_inventory_s_unless_the_task_says_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("a")[0]["path"] == str(tmp_path / "durable-report/capture-a.json")
+    variables = {"durable_report_dir": "mine"}
+    assert run("a", None, variables)[0]["path"] == str(tmp_path / "mine/capture-a.json")
+    assert run("a", None, variables, dir="other")[0]["path"] == str(tmp_path / "other/capture-a.json")
+    with pytest.raises(AnsibleActionFail, match="durable_report_dir: seen '', wanted a directory"):
+        run("a", None, {"durable_report_dir": ""})
 
 
 @pytest.mark.parametrize("answer", [{"failed": True, "msg": "no"}, {"failed": True, "recording": TEXT}])

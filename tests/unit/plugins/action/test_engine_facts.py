@@ -38,13 +38,7 @@ PLAY = """
     - durable.dbhost.engine_facts:
       register: engines
       failed_when: false
-    - durable.dbhost.storage_facts:
-      register: storage
-      failed_when: false
     - durable.dbhost.assess:
-        shipped: {}
-        storage: "{{ storage }}"
-        engines: "{{ engines }}"
       register: found
     - copy:
         dest: "{{ playbook_dir }}/{{ inventory_hostname }}.json"

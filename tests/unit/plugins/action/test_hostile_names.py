@@ -102,9 +102,13 @@ def test_no_name_forges_a_line_of_the_report(monkeypatch: pytest.MonkeyPatch, tm
     shown = MagicMock()
     monkeypatch.setattr(output, "Display", lambda: shown)
     found = hostile({**look(SmallHost()), "begun": [], "looked_only": True, "was": "drifted", "error": "e"})
-    task = MagicMock(args={"hosts": ["db1"], "dir": str(tmp_path)}, async_val=0, diff=False, check_mode=False)
-    plugin = action.ActionModule(task, MagicMock(_shell=MagicMock(tmpdir=None)), *[MagicMock()] * 4)
-    plugin.run(task_vars={"hostvars": {"db1": {"durable_result": found}}})
+    templar = MagicMock(template=lambda value: value)
+    task = MagicMock(args={"hosts": ["db1"]}, async_val=0, diff=False, check_mode=False)
+    plugin = action.ActionModule(
+        task, MagicMock(_shell=MagicMock(tmpdir=None)), *[MagicMock()] * 2, templar, None
+    )
+    hostvars = {"db1": {"durable_concluded": {"report": found}}}
+    plugin.run(task_vars={"hostvars": hostvars, "durable_report_dir": str(tmp_path)})
     (text,) = shown.display.call_args.args
     assert all(line.isprintable() for line in text.split("\n"))
     assert [line for line in text.split("\n") if line.startswith("db1: ")] == [f"db1: {found['verdict']}"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, patch
 
 import pytest
 
@@ -21,61 +21,62 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect imp
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
 
 
-def run(action: Any, host: str = "db1", **arguments: Any) -> dict[str, Any]:
-    """Return what an action returns."""
+def run(action: Any, host: str = "db1", variables: Any = None, **arguments: Any) -> dict[str, Any]:
+    """Return what an action returns; `variables` are the host's."""
     task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False)
-    made = action.ActionModule(task, MagicMock(), MagicMock(), MagicMock(), MagicMock(), MagicMock())
-    result: dict[str, Any] = made.run(task_vars={"inventory_hostname": host})
+    templar = MagicMock(template=lambda value: value)
+    made = action.ActionModule(task, MagicMock(), MagicMock(), MagicMock(), templar, MagicMock())
+    result: dict[str, Any] = made.run(task_vars={"inventory_hostname": host, **(variables or {})})
     return result
 
 
-PROFILE = {
-    "summary": "s",
-    "write_cache": "disabled",
-    "barrier": "on",
-    "data_mode": "ordered",
-    "atime": "noatime",
-    "rests_on": "device",
+FACTS = {
+    "durable_storage": collect(SmallHost(), "now", ()),
+    "durable_engines": {"engines": [], "unattributed": [], "writers": []},
 }
 
 
-def choose(**arguments: Any) -> dict[str, Any]:
-    """Return the managed mounts of a small host."""
-    storage = {"ansible_facts": {"durable_storage": collect(SmallHost(), "now", ())}}
-    engines = {"ansible_facts": {"durable_engines": {"engines": [], "unattributed": [], "writers": []}}}
-    base = {
-        "storage": storage,
-        "engines": engines,
-        "shipped": {"strict": PROFILE},
-        "profiles": {},
-        "overrides": {},
-    }
-    return run(managed_mounts, **{**base, **arguments})
+def choose(answer: Any = None, **variables: Any) -> dict[str, Any]:
+    """Return the managed mounts of a small host; `variables` are its own, without their prefix."""
+    executed = MagicMock(return_value={"ansible_facts": FACTS} if answer is None else answer)
+    with patch.object(managed_mounts.ActionModule, "_execute_module", executed):
+        return run(managed_mounts, variables={f"durable_{name}": value for name, value in variables.items()})
 
 
 def test_the_mounts_and_the_profile_are_the_policy_s() -> None:
     found = choose(mounts=["/srv/pgdata"], profile="strict", overrides={"atime": "relatime"})
     assert found["mounts"] == ["/srv/pgdata"]
     assert found["profile"]["atime"] == "relatime"
-    assert choose(mounts=["/srv/pgdata"], profile="")["profile"] is None
+    assert choose(mounts=["/srv/pgdata"])["profile"] is None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why"),
+    ("answer", "variables", "why"),
     [
-        ({"mounts": ["/nowhere"]}, "nothing is mounted"),
-        ({"mounts": []}, "no managed mount"),
-        ({"mounts": ["/srv/pgdata"], "profile": "stritc"}, "stritc"),
-        ({"storage": {"msg": "it broke"}}, "it broke"),
+        (None, {"mounts": ["/nowhere"]}, "nothing is mounted"),
+        (None, {"mounts": []}, "no managed mount"),
+        (None, {"mounts": ["/srv/pgdata"], "profile": "stritc"}, "stritc"),
+        ({"failed": True, "msg": "it broke"}, {}, "durable_storage: not collected: it broke"),
+        ({"ansible_facts": FACTS, "failures": {"durable_engines": "no /proc"}}, {}, None),
+        (
+            {
+                "ansible_facts": {"durable_storage": {}},
+                "failures": {"durable_engines": "no /proc"},
+            },
+            {},
+            "durable_engines: not collected: no /proc",
+        ),
+        ({"ansible_facts": 1, "failures": 2}, {}, "not collected: no reason given"),
     ],
 )
-def test_without_a_mount_nothing_is_measured(arguments: Any, why: str) -> None:
-    with pytest.raises(AnsibleActionFail, match=why):
-        choose(**arguments)
+def test_without_a_mount_nothing_is_measured(answer: Any, variables: Any, why: str | None) -> None:
+    with pytest.raises(AnsibleActionFail, match=why or "no managed mount"):
+        choose(answer, **variables)
 
 
 def test_files_are_written_below_the_directory_and_stale_ones_removed(tmp_path: Path) -> None:
-    given = {"name": "proof", "show": "text", "dir": str(tmp_path / "report")}
+    variables = {"durable_report_dir": str(tmp_path / "report")}
+    given = {"name": "proof", "show": "text", "variables": variables}
     first = run(keep_report, "../db1", files={"txt": "one", "yml": "attested"}, **given)
     assert first["paths"] == [f"{tmp_path}/report/proof-..%2Fdb1.{suffix}" for suffix in ("txt", "yml")]
     second = run(keep_report, "../db1", files={"txt": "caf\udce9", "yml": ""}, **given)
@@ -85,11 +86,22 @@ def test_files_are_written_below_the_directory_and_stale_ones_removed(tmp_path: 
 
 def test_without_a_directory_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(keep_report, name="proof", show="text", files={"txt": "one"}, dir="")["paths"] == []
+    assert (
+        run(
+            keep_report, name="proof", show="text", files={"txt": "one"}, variables={"durable_report_dir": ""}
+        )["paths"]
+        == []
+    )
     assert os.listdir(tmp_path) == []
 
 
 def test_a_directory_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(AnsibleActionFail, match="durable_report_dir"):
-        run(keep_report, name="proof", show="", files={"txt": "one"}, dir=str(tmp_path / "file"))
+        run(
+            keep_report,
+            name="proof",
+            show="",
+            files={"txt": "one"},
+            variables={"durable_report_dir": str(tmp_path / "file")},
+        )

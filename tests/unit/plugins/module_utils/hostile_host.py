@@ -28,7 +28,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.printable impo
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import render, with_outcomes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_results
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect as storage
 
 from .runs import NOW, shipped
@@ -256,11 +256,9 @@ def collected(what: str) -> None:
 
 def judged(_what: str) -> None:
     """Hold the facts against a profile as the controller does, and make the report."""
-    facts = {
-        what: {"ansible_facts": {f"durable_{what}": json.loads(FILES[what].read_text())}} for what in FILES
-    }
+    facts = {f"durable_{what}": json.loads(FILES[what].read_text()) for what in FILES}
     inputs = Inputs(profile="strict", shipped=shipped(), rate=True)
-    found = assess_results(inputs, NOW, facts["storage"], facts["engines"], None)
+    found = assess_answer(inputs, NOW, {"ansible_facts": facts})
     outcome = {"host": "bad", "was": found["verdict"], "error": "", "looked_only": True, "begun": []}
     report = with_outcomes({**found, **outcome})
     FILES["engines"].with_name("report").write_text(render([report]))

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("ansible")
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_results
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
 from ansible_collections.durable.dbhost.plugins.modules import (
     engine_facts,
     io_scheduler,
@@ -75,6 +75,6 @@ def test_who_is_not_root_is_told_so_in_one_line(
     result = run_module(module, host, monkeypatch, capsys, **arguments)
     assert result["failed"]
     assert result["msg"].endswith("seen user 1000, wanted root (become)")
-    (why,) = assess_results(Inputs(), "2026-01-31T12:00:00Z", result, None, None)["why"]
+    (why,) = assess_answer(Inputs(), "2026-01-31T12:00:00Z", result)["why"]
     assert "\n" not in why
     assert "log in as root, or add -b (become: true)" in why

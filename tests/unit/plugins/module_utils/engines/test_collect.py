@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import (
-    ENGINES,
     Engines,
     _name_apart,
     collect,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import observe as firebird
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import observe as postgresql
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds, process_context
@@ -330,7 +330,7 @@ def test_the_plain_name_is_the_services_and_not_a_persons() -> None:
     assert names[50].startswith("mssql (")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [engine.observer for engine in ENGINES.values()])
 def test_a_process_of_each_engine_is_found(engine: Any) -> None:
     for program in engine.PROGRAMS:
         (found,) = engines(ProcHost(FakeProcess(77, f"/opt/{program}")))

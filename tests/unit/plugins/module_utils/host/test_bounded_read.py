@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import _OBSERVERS, collect
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird.setup import read as setup
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.instance import Instance
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import options as mariadb_options
@@ -177,7 +178,7 @@ def persisted(root: Path, engine: str) -> tuple[str | None, str]:
     path, _text, name, _word = CONFIGURATIONS[engine]
     place = Place("container", str(root), "/", "", "docker:1", None, {})
     found = Instance(engine, engine, config=path, directories=(os.path.dirname(path),), begins=NextStart(()))
-    row = _OBSERVERS[engine](Host(), found, place).settings[name]
+    row = ENGINES[engine].observer.observe(Host(), found, place).settings[name]
     return row["persisted"], str(row["reason"])
 
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.placement import place
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import FULL
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
@@ -19,6 +19,7 @@ from ..runs import NOW, expect_cures, inputs
 from ..small_host import BOOT_ID, FakeMount, SmallHost
 from ..told_power import guard, power
 
+FULL = {kind: rules for engine in ENGINES.values() for kind, rules in engine.judge.full.items()}
 GOOD = {
     "postgresql": {
         "fsync": "on",

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import versions as words
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.apply import SETTINGS
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import FULL, RELAXED
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.rules import FULL, JUDGE
 
 from ..fake_mariadb import MAIN, MariaHost
 from .test_engines import instance, judged
@@ -89,7 +89,7 @@ def test_only_flush_methods_that_are_known_to_flush_will_do(word: str, verdict: 
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
-@pytest.mark.parametrize("rules", [FULL, RELAXED])
+@pytest.mark.parametrize("rules", [JUDGE.full, JUDGE.relaxed])
 def test_what_is_wanted_is_a_word_that_the_layer_takes(version: words.Release, rules: Any) -> None:
     for name, rule in rules[version.flavour].items():
         if name == words.NO_SYNC:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import rules as mssql
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import Subject
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
@@ -199,7 +200,7 @@ def test_what_speaks_against_fua(arrange: Any, given: dict[str, Any], why: str) 
     found = server(words("on", "off", "1", "0"), **given)
     storage = collect(host, NOW)
     assert any(why in reason for reason in mssql.against_fua(found, storage, lambda disk: True))
-    wanted = mssql.rules(found, _flush(), storage, lambda disk: True)
+    wanted = mssql.rules(Subject(found, _flush(), storage, lambda disk: True), {})
     assert {name: rule.value for name, rule in wanted.items()} == {
         "traceflag3979": "off",
         "writethrough": "1",

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host answers to the controller is of any form: whoever is root there wrote it."""
+"""From a host's answer to its report: the answer may be of any form, whoever is root there wrote it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_results
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import (
+    assess_answer,
+    conclude,
+    failure,
+    wants_reboot,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..runs import NOW, inputs, settled
@@ -19,15 +24,108 @@ STRANGE: tuple[Any, ...] = (None, [], 17, "durable", [{}])
 
 
 @pytest.mark.parametrize("form", STRANGE, ids=repr)
-@pytest.mark.parametrize("part", ["storage", "engines", "power"])
-@pytest.mark.parametrize("inside", [True, False])
-def test_an_answer_of_another_form_is_no_facts(form: Any, part: str, inside: bool) -> None:
+@pytest.mark.parametrize("part", ["durable_storage", "durable_engines", "durable_power", None])
+def test_an_answer_of_another_form_is_no_facts(form: Any, part: str | None) -> None:
     """It costs its own host the verdict, and never the run."""
     # The other profiles ask nothing of a UPS.
-    profile = "ups" if part == "power" else "strict"
+    profile = "ups" if part == "durable_power" else "strict"
     host: SmallHost = settled(profile)
-    good = {"ansible_facts": {"durable_storage": collect(host, NOW)}}
-    strange = {"ansible_facts": {f"durable_{part}": form} if inside else form}
-    results = {"storage": good, "engines": None, "power": None, part: strange}
-    found = assess_results(inputs(profile), NOW, results["storage"], results["engines"], results["power"])
-    assert found["verdict"] == ("blocked" if part == "power" else "unknown")
+    facts: Any = {"durable_storage": collect(host, NOW), part: form} if part else form
+    for failures in (*STRANGE, {part: form}):
+        found = assess_answer(inputs(profile), NOW, {"ansible_facts": facts, "failures": failures})
+        assert found["verdict"] == ("blocked" if part == "durable_power" else "unknown")
+
+
+BEFORE = {
+    "verdict": "at_risk",
+    "plan": {"tighten": {}},
+    "changes": [{"target": "/srv/pgdata"}],
+    "files": ["/etc/fstab"],
+    "exposed": ["pg_amcheck"],
+    "why": ["a", "b"],
+    "fails": True,
+}
+AFTER = {
+    "verdict": "durable",
+    "plan": {},
+    "changes": [],
+    "files": [],
+    "exposed": [],
+    "why": [],
+    "fails": False,
+}
+
+
+@pytest.mark.fact(53)
+def test_what_was_exposed_and_changed_stays_in_the_report_of_the_run_that_mends_it() -> None:
+    found = conclude([BEFORE, AFTER], {"begun": [["tighten", "mount_options"]], "error": None}, {}, False)
+    assert (found["was"], found["verdict"], found["exposed"]) == ("at_risk", "durable", ["pg_amcheck"])
+    assert (found["plan"], found["changes"], found["files"]) == (
+        BEFORE["plan"],
+        BEFORE["changes"],
+        ["/etc/fstab"],
+    )
+    assert (found["begun"], found["error"], found["looked_only"]) == (
+        [["tighten", "mount_options"]],
+        None,
+        False,
+    )
+    assert failure("db1", found) is None
+
+
+def test_without_a_change_the_first_assessment_is_the_last() -> None:
+    skipped = {"skipped": True, "changed": False}
+    found = conclude([BEFORE], skipped, skipped, True)
+    assert (found["verdict"], found["was"], found["begun"], found["error"]) == (
+        "at_risk",
+        "at_risk",
+        [],
+        None,
+    )
+    assert failure("db1", found) == "db1 is at_risk: a (and 1 more, in the report)"
+
+
+@pytest.mark.parametrize(
+    ("rebooted", "error"),
+    [
+        ({}, None),
+        ({"skipped": True}, None),
+        ({"rebooted": True, "changed": True}, None),
+        (
+            {"rebooted": False, "msg": "Timed out waiting for last boot time check"},
+            "reboot: Timed out waiting for last boot time check",
+        ),
+        ({"unreachable": True, "msg": "gone"}, "reboot: gone"),
+        ({"failed": False, "failed_when_result": False}, "reboot: failed"),
+    ],
+)
+def test_a_reboot_that_failed_is_told(rebooted: dict[str, Any], error: str | None) -> None:
+    found = conclude([BEFORE, AFTER], {"error": "half"}, rebooted, False)
+    assert found["error"] == ("half" if error is None else f"half; {error}")
+    assert failure("db1", found) == f"db1 is durable: {found['error']}"
+
+
+@pytest.mark.parametrize(
+    ("changed", "pending", "reboots"),
+    [
+        ([], [], False),
+        (["/srv/pgdata"], [], False),
+        # Of an earlier run: a boot did not bring it into effect, or is somebody's to make.
+        ([], [("reboot", ["/srv/pgdata"])], False),
+        (["/srv/other"], [("reboot", ["/srv/pgdata"])], False),
+        (["/srv/pgdata"], [("reboot", ["/srv/pgdata"])], True),
+        (["/srv/pgdata"], [("restart", ["/srv/pgdata"])], False),
+        # A layer, by the disks below it.
+        (["wwn:2"], [("reboot", ["wwn:1", "wwn:2"]), ("restart", ["x"])], True),
+    ],
+)
+def test_a_run_reboots_only_for_what_it_has_changed_and_where_it_may(
+    changed: list[str], pending: list[tuple[str, list[str]]], reboots: bool
+) -> None:
+    found = {"pending": [{"needs": needs, "after": after} for needs, after in pending]}
+    before = {"changes": [{"target": target} for target in changed]}
+    allowed = inputs("strict")._replace(allow=["reboot"])
+    assert wants_reboot(allowed, found, before, {"error": None}) is reboots
+    assert wants_reboot(inputs("strict"), found, before, {"error": None}) is False
+    assert wants_reboot(allowed, found, before, {"error": "a step failed"}) is False
+    assert wants_reboot(allowed, found, None, None) is False

@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import restart as servers
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import start_files
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import _OBSERVERS, Engines
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import apply as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import observe as engine
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql.apply import (
@@ -306,7 +306,7 @@ def test_release_of_what_cannot_be_observed_says_why(monkeypatch: pytest.MonkeyP
     def fail(*_given: object) -> None:
         raise Unobservable("its place cannot be read")
 
-    monkeypatch.setitem(_OBSERVERS, engine.NAME, fail)
+    monkeypatch.setattr(engine, "observe", fail)
     with pytest.raises(ChangeFailed, match=r"mssql: seen no settings .*its place cannot be read.*, wanted"):
         plan_release(host)
     assert host.mutations == []

@@ -1,0 +1,150 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The catalogue of layers and engines: names, order, files, and what a change waits for. Data.
+
+What depends on these is derived from here, or tested against it. How an engine is observed and judged is in its
+folder; engines/contract.py names these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .host import our_paths
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer: the role `name`, and its module.
+
+    `files`: those that a step of it may write, whatever its targets. `needs`: what a change of some of its settings waits
+    for, restart or reboot; `waits`: {setting: why}, '' for any other; `restarts`: whether its module can restart what
+    waits.
+    """
+
+    name: str
+    module: str
+    files: tuple[str, ...] = ()
+    needs: str = "reboot"
+    restarts: bool = False
+    waits: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Engine(Layer):
+    """The layer of a database engine.
+
+    `checks`: {its name, or a flavour that the inventory may name: what looks for damage that is there already}.
+    `has_databases`: settings are those of single databases, which may lie wherever the inventory says. `locks`: a
+    directory in which its processes find each other, which holds no data.
+    """
+
+    checks: Mapping[str, str] = field(default_factory=dict)
+    has_databases: bool = False
+    locks: str = ""
+    needs: str = "restart"
+    restarts: bool = True
+    waits: Mapping[str, str] = field(default_factory=lambda: {"": "the server takes it at its start only"})
+
+
+#: In the order in which they are set and released.
+ENGINES = (
+    Engine("mssql", "mssql_conf", (our_paths.ORIGINALS_MSSQL,), checks={"mssql": "DBCC CHECKDB"}),
+    Engine(
+        "faircom",
+        "faircom_config",
+        (our_paths.ORIGINALS_FAIRCOM,),
+        checks={"faircom": "ctvfyfil and ctvfyidx"},
+    ),
+    Engine(
+        "firebird",
+        "firebird_config",
+        (our_paths.ORIGINALS_FIREBIRD,),
+        checks={"firebird": "gfix -v -full"},
+        restarts=False,
+        has_databases=True,
+        locks="/tmp/firebird",
+    ),
+    Engine("postgresql", "postgresql_config", checks={"postgresql": "pg_amcheck --all"}),
+    Engine(
+        "mariadb",
+        "mariadb_config",
+        checks={"mariadb": "mariadb-check --all-databases", "mysql": "mysqlcheck --all-databases"},
+    ),
+)
+
+#: In the order in which they are released. The guard is the first: as it ends it puts barriers back and flushes.
+LAYERS: Mapping[str, Layer] = {
+    layer.name: layer
+    for layer in (
+        Layer("power_guard", "power_guard", (our_paths.LICENCE, our_paths.PROGRAM, our_paths.UNIT)),
+        Layer("power", "power_config", (our_paths.ORIGINALS_POWER, our_paths.HOOK)),
+        Layer(
+            "write_cache",
+            "write_cache",
+            (our_paths.CACHE_RULES, our_paths.RESUME_UNIT),
+            waits={
+                "write_cache": "a layer above was made when nothing below cached, and would pass no flush on"
+            },
+        ),
+        Layer("io_scheduler", "io_scheduler", (our_paths.SCHEDULER_RULES,)),
+        Layer(
+            "mount_options",
+            "mount_options",
+            (our_paths.ORIGINALS,),
+            waits={
+                "data_mode": "the kernel does not change data= of a mounted file system",
+                "layer_belief": "a device-mapper device keeps what it believed when its table was loaded",
+            },
+        ),
+        *ENGINES,
+    )
+}
+
+#: Name that the inventory may give an engine -> its name.
+NAMES = {name: engine.name for engine in ENGINES for name in engine.checks}
+
+#: Safe order. Make the kernel flush; the guard that may have barriers off ends, which turns them on and
+#: flushes; barriers on and a counted flush; then caches off; then the engines have something to rely on;
+#: the monitor of the UPS tells whom it has to; and only when all of that is read back, caches on, then
+#: barriers off, and engines less strict, and a guard may take barriers away.
+STEPS = (
+    ("believe", "write_cache"),
+    ("tighten", "power_guard"),
+    ("tighten", "mount_options"),
+    ("tighten", "write_cache"),
+    *(("tighten", engine.name) for engine in ENGINES),
+    ("tighten", "power"),
+    ("tighten", "io_scheduler"),
+    ("loosen", "write_cache"),
+    ("loosen", "mount_options"),
+    *(("loosen", engine.name) for engine in ENGINES),
+    ("loosen", "power_guard"),
+)
+
+
+def engine(name: str) -> Engine:
+    """Return an engine by its name. Raises KeyError."""
+    found = LAYERS[name]
+    if not isinstance(found, Engine):
+        raise KeyError(name)
+    return found
+
+
+def is_engine(name: str) -> bool:
+    """Tell whether a layer is a database engine's."""
+    return isinstance(LAYERS.get(name), Engine)
+
+
+def kind(instance: dict[str, Any]) -> str:
+    """Return an instance's engine, or the flavour of it of which other rules hold."""
+    flavour = instance.get("flavour")
+    return str(flavour if NAMES.get(str(flavour)) == instance["engine"] else instance["engine"])
+
+
+def check(instance: dict[str, Any]) -> str:
+    """Return what looks for damage that an instance has already."""
+    return engine(instance["engine"]).checks[kind(instance)]

@@ -1,0 +1,56 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an engine gives, and who gives it: the one place beside the catalogue where all engines are named.
+
+Each has a folder. `rules.py` judges, with a `JUDGE` (rules.py, here). `apply.py` sets, for its module. `observe.py` has
+- NAME; PROGRAMS, base names of what runs as its server; UNITS, a pattern of names of its systemd services; VARIABLES of the
+  environment that decide what it reads at its start;
+- find(host, processes) -> list[Instance]: those that run; installed(host, units) -> list[Instance]: those that could be
+  started, whether or not they run, `units` being those of its that there are. Both raise Unobservable;
+- observe(host, found, place) -> Observed: what one says of its settings, now and at its next start; `place` is None for a
+  stopped one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from ..host.seam import Host
+from .faircom import observe as faircom
+from .faircom import rules as faircom_rules
+from .firebird import observe as firebird
+from .firebird import rules as firebird_rules
+from .instance import Instance
+from .mariadb import observe as mariadb
+from .mariadb import rules as mariadb_rules
+from .mssql import observe as mssql
+from .mssql import rules as mssql_rules
+from .postgresql import observe as postgresql
+from .postgresql import rules as postgresql_rules
+from .rules import Judge
+
+
+class Engine(NamedTuple):
+    """One engine: its two sides, and whether something else than its unit may start an instance at boot."""
+
+    observer: ModuleType
+    judge: Judge
+    may_start: Callable[[Host, Instance], bool] = lambda _host, _found: False
+
+
+#: By name, in the order in which they are looked for.
+ENGINES: dict[str, Engine] = {
+    mssql.NAME: Engine(mssql, mssql_rules.JUDGE),
+    faircom.NAME: Engine(faircom, faircom_rules.JUDGE),
+    firebird.NAME: Engine(firebird, firebird_rules.JUDGE),
+    postgresql.NAME: Engine(postgresql, postgresql_rules.JUDGE, postgresql.is_started_by_debian),
+    mariadb.NAME: Engine(mariadb, mariadb_rules.JUDGE),
+}
+
+
+def judge_of(instance: dict[str, Any]) -> Judge:
+    """Return what an instance, as `durable_engines` tells of it, is judged by."""
+    return ENGINES[instance["engine"]].judge

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All facts of one host in one go: engines, storage and power, each of which may fail by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .engines import collect as engines
+from .host import bounds
+from .host.paths import of_databases
+from .host.printable import line, printable
+from .host.seam import Host, Unobservable, expect_root
+from .storage import collect as storage
+from .ups import collect as ups
+from .ups.guard import installed
+
+#: When the power is looked at: always; never; or only where a guard may have barriers off.
+POWER = ("always", "guarded", "never")
+
+
+class HostFacts(NamedTuple):
+    """`facts`: {durable_engines, durable_storage, durable_power: its facts}; `failures`: why one is not there."""
+
+    facts: dict[str, dict[str, Any]]
+    failures: dict[str, str]
+
+
+def collect(
+    host: Host, now: str, databases: Any = None, power: str = "always", margin: int = 60
+) -> HostFacts:
+    """Return the facts of a host; `now` is its UTC time in ISO 8601. Never raises for what the host answers.
+
+    `databases`: as in `durable_databases`; `power`: one of POWER; `margin`: seconds, as ups.collect takes them.
+    What is too large for a controller is left out, the largest first.
+    """
+    found = HostFacts({}, {})
+    _add(found, "durable_engines", lambda: engines.collect(host, now, databases))
+    seen = found.facts.get("durable_engines", {})
+    paths = dict.fromkeys((*of_databases(databases), *seen.get("paths", ())))
+    _add(found, "durable_storage", lambda: storage.collect(host, now, paths))
+    guarded = found.facts.get("durable_storage", {}).get("licensed") != "no"
+    if power == "always" or (power == "guarded" and guarded):
+        stops = seen.get("stop_timeouts", [])
+        _add(found, "durable_power", lambda: _power(host, now, stops, margin))
+    while why := bounds.too_large(found.facts) if found.facts else None:
+        largest = max(found.facts, key=lambda name: bounds.size(found.facts[name]))
+        del found.facts[largest]
+        found.failures[largest] = f"This machine cannot be observed: {why}"
+    return found
+
+
+def _power(host: Host, now: str, stop_timeouts: list[dict[str, Any]], margin: int) -> dict[str, Any]:
+    facts = ups.collect(host, now, stop_timeouts, margin)
+    facts["guard"]["installed"] = installed.read(host)
+    return facts
+
+
+def _add(found: HostFacts, name: str, look: Callable[[], dict[str, Any]]) -> None:
+    """Add one sort of facts, or why they could not be collected."""
+    try:
+        found.facts[name] = printable(look())
+    except (Unobservable, ValueError) as error:
+        found.failures[name] = line(f"This machine cannot be observed: {error}")
+    except Exception as error:  # Of what nobody foresaw, the other sorts must still be told.
+        found.failures[name] = line(f"looking at it failed: {type(error).__name__}: {error}")
+
+
+def refusal(host: Host, margin: int) -> str | None:
+    """Return why nothing can be collected at all, None where it can."""
+    if margin < 0:
+        return f"margin: seen {margin}, wanted seconds, 0 or more"
+    try:
+        expect_root(host)
+    except Unobservable as error:
+        return f"This machine cannot be observed: {error}"
+    return None

@@ -1,0 +1,40 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rows of the report: each setting of a host beside what its profile wants."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+#: What to do where a value could not be read, and no more is known.
+MEND = "mend what could not be read, then run again"
+
+
+class Setting(NamedTuple):
+    """One setting of one target.
+
+    `layer` and `target` name who holds it; `verdict` is ok, drift_running, drift_persisted,
+    pending or unknown; `phase` is believe, tighten, loosen or None (no change, or none that
+    this collection can make); `klass` is safety or performance.
+    """
+
+    layer: str
+    target: str
+    setting: str
+    klass: str
+    wanted_running: str
+    wanted_persisted: str
+    running: str
+    persisted: str
+    verdict: str
+    phase: str | None
+    evidence: dict[str, Any]
+    why: str
+    remedy: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row as the report's JSON has it."""
+        row = self._asdict()
+        row["class"] = row.pop("klass")
+        return row

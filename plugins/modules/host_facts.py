@@ -1,0 +1,104 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Collect the facts of engines, storage and power in one execution."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: host_facts
+short_description: Collect the facts of engines, storage and power in one execution
+version_added: 0.1.0
+description:
+  - The same facts as M(durable.dbhost.engine_facts), M(durable.dbhost.storage_facts) and M(durable.dbhost.power_facts), which
+    are documented there. Storage is looked at where the engines keep their files, and a clean stop of the engines is held
+    against the battery.
+  - Each of the three may fail by itself, and the others are returned. All together are bounded; where they would be too
+    large, the largest is left out.
+  - Changes nothing and writes nothing on the host.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+  - durable.dbhost.attributes.facts
+options:
+  databases:
+    description: As in C(durable_databases).
+    type: raw
+  power:
+    description:
+      - When the power is looked at. V(guarded) is only where a guard may have barriers off, or that is not known.
+      - A daemon of a UPS that does not answer costs its time limit of three seconds.
+    type: str
+    choices: [always, guarded, never]
+    default: always
+  margin:
+    description: As in M(durable.dbhost.power_facts).
+    type: int
+    default: 60
+requirements:
+  - Root. What the three modules require.
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: Collect the facts
+  durable.dbhost.host_facts:
+
+- name: Show why some of them are not there
+  ansible.builtin.debug:
+    msg: "{{ result.failures }}"
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: The facts, each under the name that its own module gives it.
+  returned: always
+  type: dict
+  contains:
+    durable_engines:
+      description: As M(durable.dbhost.engine_facts) returns it.
+      type: dict
+      returned: where it could be collected
+    durable_storage:
+      description: As M(durable.dbhost.storage_facts) returns it.
+      type: dict
+      returned: where it could be collected
+    durable_power:
+      description: As M(durable.dbhost.power_facts) returns it.
+      type: dict
+      returned: where it was asked for and could be collected
+failures:
+  description: For each of the three names that is missing, and was asked for, why.
+  returned: always
+  type: dict
+"""
+
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, observed_all
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host
+from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import POWER, collect, refusal
+
+
+def main() -> None:
+    """Run the module."""
+    spec = {
+        "databases": {"type": "raw"},
+        "power": {"type": "str", "choices": list(POWER), "default": POWER[0]},
+        "margin": {"type": "int", "default": 60},
+    }
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    host = Host()
+    given = module.params
+    why = refusal(host, given["margin"])
+    if why:
+        fail(module, why)
+    observed_all(module, *collect(host, now, given["databases"], given["power"], given["margin"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The catalogue of layers and engines, and all that has to agree with it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.durable.dbhost.plugins.module_utils import catalog
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import plan
+
+ROOT = Path(__file__).resolve().parents[3]
+PLUGINS = ROOT / "plugins"
+NAMES = [engine.name for engine in catalog.ENGINES]
+
+
+def literals(path: Path) -> set[str]:
+    """Return the texts of a source."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is str
+    }
+
+
+def tasks(path: str) -> list[dict[str, Any]]:
+    """Return the tasks of a file, those of a play's where it is a playbook."""
+    found = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+    rows = found[0]["tasks"] if "hosts" in found[0] else found
+    assert isinstance(rows, list)
+    return rows
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PLUGINS / "module_utils/policy").glob("*.py")), ids=lambda path: path.stem
+)
+def test_the_policy_knows_no_engine_by_its_name(path: Path) -> None:
+    assert literals(path).isdisjoint(catalog.NAMES)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PLUGINS / "module_utils/engines").glob("*.py")), ids=lambda path: path.stem
+)
+def test_what_all_engines_share_imports_none_of_them_but_the_contract(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    modules = {
+        (node.module or "").partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+    }
+    assert modules.isdisjoint(NAMES) or path.name == "contract.py"
+
+
+def test_the_contract_has_the_engines_of_the_catalogue_in_its_order() -> None:
+    assert list(ENGINES) == NAMES == [engine.observer.NAME for engine in ENGINES.values()]
+    assert {path.name for path in (PLUGINS / "module_utils/engines").iterdir() if path.is_dir()} - {
+        "__pycache__"
+    } == set(NAMES)
+    for name, engine in ENGINES.items():
+        assert set(engine.judge.full) == set(catalog.engine(name).checks)
+        assert set(engine.judge.relaxed) <= set(engine.judge.full)
+        assert bool(engine.judge.rows) == catalog.engine(name).has_databases
+        for function in ("find", "installed", "observe"):
+            assert callable(getattr(engine.observer, function))
+
+
+@pytest.mark.parametrize("name", catalog.LAYERS)
+def test_each_layer_has_its_module_and_role(name: str) -> None:
+    layer = catalog.LAYERS[name]
+    assert (PLUGINS / f"modules/{layer.module}.py").exists()
+    assert any(f"durable.dbhost.{layer.module}" in task for task in tasks(f"roles/{name}/tasks/main.yml"))
+    assert any(layer == name for _phase, layer in catalog.STEPS)
+
+
+def test_every_role_is_a_layer_and_every_step_of_one() -> None:
+    roles = {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()} - {"harden"}
+    assert roles == set(catalog.LAYERS) == {layer for _phase, layer in catalog.STEPS}
+
+
+def test_release_takes_the_layers_in_the_order_of_the_catalogue() -> None:
+    calls = [task["ansible.builtin.include_role"] for task in tasks("playbooks/release_db.yml")[1:]]
+    assert [call["name"].rpartition(".")[2] for call in calls] == list(catalog.LAYERS)
+
+
+@pytest.mark.parametrize("layer", catalog.LAYERS.values(), ids=lambda layer: layer.name)
+def test_a_step_gives_a_layer_s_module_what_it_takes(layer: catalog.Layer) -> None:
+    phase = next(phase for phase, name in catalog.STEPS if name == layer.name)
+    licence = dict.fromkeys(("expires", "quiet", "needed", "test_ups", "units"), 1)
+    found = plan.steps({"believe": {}, "tighten": {}, "loosen": {}, phase: {layer.name: [{}]}}, [], licence)
+    assert [(step["phase"], step["layer"]) for step in found] == [(phase, layer.name)]
+    assert found[0]["module"] == f"durable.dbhost.{layer.module}"
+    text = (PLUGINS / f"modules/{layer.module}.py").read_text(encoding="utf-8")
+    options = set(yaml.safe_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"])
+    assert set(found[0]["arguments"]) <= options
+    assert layer.restarts == ("restart" in options) == ("restart" in found[0]["arguments"])
+
+
+def test_documents_name_every_engine() -> None:
+    (said,) = re.findall(
+        r"^`engine` is one of (.+?)\.", (ROOT / "docs/variables.md").read_text(), re.M | re.S
+    )
+    assert re.findall(r"`(\w+)`", said) == list(catalog.NAMES)
+    (row,) = re.findall(r"^\| `layer` \| (.+)$", (ROOT / "docs/report.md").read_text(), re.M)
+    assert set(re.findall(r"`(\w+)`", row)) == set(catalog.LAYERS)
+    documented = (PLUGINS / "modules/engine_facts.py").read_text(encoding="utf-8")
+    (words,) = re.findall(r"description: (V\(mssql\).*)$", documented, re.M)
+    assert re.findall(r"V\((\w+)\)", words) == NAMES
+    listed = (ROOT / "docs/engines.md").read_text(encoding="utf-8")
+    for name in NAMES:
+        assert f"(engines/{name}.md)" in listed
+        assert (ROOT / f"docs/engines/{name}.md").exists()

@@ -1,0 +1,80 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What those meet who join: hooks before a commit, the forge's workflow, its forms. All call what is there."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+GITHUB = ROOT / ".github"
+TARGETS = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.M))
+#: These checks of `make lint` wait for `make check`: too slow for each commit, or about a release.
+SLOW = ("ansible-lint", "changelog", "mypy")
+
+
+def load(path: Path) -> Any:
+    """Return what a YAML file says."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def test_the_hooks_before_a_commit_are_the_quick_checks_of_make_lint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    stages = importlib.import_module("stages")
+    wanted = {
+        stage.name: " ".join(stage.command)
+        for stage in stages.lint_stages()
+        if not stage.name.startswith(SLOW)
+    }
+    (repository,) = load(ROOT / ".pre-commit-config.yaml")["repos"]
+    assert repository["repo"] == "local"
+    hooks = {hook["name"]: hook["entry"] for hook in repository["hooks"]}
+    assert hooks == {name: f".venv/lint/bin/{command}" for name, command in wanted.items()}
+    assert {hook["language"] for hook in repository["hooks"]} == {"system"}
+
+
+def test_the_workflow_calls_make_and_targets_that_are_there() -> None:
+    jobs = load(GITHUB / "workflows/test.yml")["jobs"]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if step.get("name") == "Test"]
+    assert "make test" in commands
+    assert all(re.match(r"make (\S+)", command)[1] in TARGETS for command in commands)  # type: ignore[index]
+
+
+def test_the_workflow_asks_for_stages_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    stages = importlib.import_module("stages")
+    asked = re.findall(r"ONLY='(.+?)'", (GITHUB / "workflows/test.yml").read_text())
+    assert asked
+    for name in asked:
+        assert stages.select(stages.all_stages(Path("scratch")), name)
+
+
+@pytest.mark.parametrize("form", ["bug.yml", "wrong_verdict.yml"])
+def test_a_form_asks_for_capture_and_report(form: str) -> None:
+    found = load(GITHUB / "ISSUE_TEMPLATE" / form)
+    assert {"name", "description", "body"} <= set(found)
+    fields = {field["id"]: field for field in found["body"] if field["type"] != "markdown"}
+    assert len(fields) == sum(field["type"] != "markdown" for field in found["body"])
+    assert fields["capture"]["validations"] == {"required": True}
+    assert "capture-<host>.json" in fields["capture"]["attributes"]["description"]
+    assert "durable-report/<host>.json" in fields["capture"]["attributes"]["description"]
+
+
+@pytest.mark.parametrize("path", [ROOT / "CONTRIBUTING.md", *GITHUB.rglob("*.*")], ids=lambda path: path.name)
+def test_pages_and_targets_that_are_named_are_there(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for name in re.findall(r"(?:docs|tests|changelogs)/\w+\.md|\b[A-Z]{4,}\.md\b", text):
+        assert (ROOT / name).exists(), name
+    assert set(re.findall(r"`make ([a-z-]+)", text)) <= TARGETS
+
+
+def test_the_fragments_of_the_changelog_are_in_its_own_markup() -> None:
+    """That of the modules' documentation would stand there as it is."""
+    for path in (ROOT / "changelogs/fragments").glob("*.yml"):
+        assert not re.findall(r"\b[CVOMIBL]\(", path.read_text(encoding="utf-8")), path.name
