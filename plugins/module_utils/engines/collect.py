@@ -394,6 +394,8 @@ class Engines:
             seen["directories"] = unknown("links", "; ".join(reasons))
         if found.config and place:
             facts["config"] = self.places.on_host(place, found.config)
+        if place:
+            facts["writes"] = [self.places.on_host(place, path) for path in facts["writes"]]
         for database in facts.get("databases", ()):
             # What could not be read may be told by another name than a path.
             if place and database["path"].startswith("/"):
@@ -434,6 +436,7 @@ def _blank(found: Instance, unit: str | None) -> dict[str, Any]:
         "stop_timeout": UNKNOWN,
         "preloads": [],
         "directories": list(found.directories),
+        "writes": [],
         "files": [],
         "settings": {},
         "pending_restart": [],
@@ -451,6 +454,7 @@ def _add_observed(facts: dict[str, Any], observed: Observed) -> None:
     facts["settings"] = observed.settings
     facts["pending_restart"] = list(observed.pending_restart)
     facts["overrides"] = list(observed.overrides)
+    facts["writes"] = list(observed.writes)
     if observed.flavour:
         facts["flavour"] = observed.flavour
     if "databases" in facts:

@@ -128,6 +128,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         settings=settings,
         directories=tuple(_directories(lines, said)),
         pending_restart=start_files.waiting(settings),
+        writes=(CONFIG,),
         evidence=tuple(evidence),
     )
 

@@ -19,7 +19,7 @@ from ...host.seam import Host, Unobservable
 from ...host.textfile import Malformed, without_content
 from ..instance import Instance, Observed, of_mains, setting
 from . import cluster as postgresql_cluster
-from . import server
+from . import drop_in, server
 from .cluster import DEBIAN, WORDS, Cluster, Files, Won
 
 NAME = "postgresql"
@@ -111,6 +111,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         persisted, won = _persisted(cluster, name, no_files)
         settings[name] = _setting(host, data, name, running, persisted, won)
     return Observed(
+        writes=_writes(files, cluster) if cluster else (),
         passing=_logs(files, data) if main else (),
         version=_version(host, files, answer, data),
         settings=settings,
@@ -119,6 +120,13 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         overrides=tuple(_overrides(answer)) if answer else (),
         evidence=tuple(evidence),
     )
+
+
+def _writes(files: Files, cluster: Cluster) -> tuple[str, ...]:
+    try:
+        return drop_in.place(files, cluster.config)
+    except (Malformed, Unobservable):
+        return ()  # Then its settings are not known either, and none is written.
 
 
 def _cluster(
