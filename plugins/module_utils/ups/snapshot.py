@@ -8,7 +8,6 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..host.observation import Observation
@@ -92,11 +91,6 @@ def hook(host: Host, prefix: str) -> str:
             if name.startswith(prefix) and host.mode(path) & 0o111:
                 return path
     return ""
-
-
-def of_settings(values: Sequence[tuple[str, str, str]]) -> dict[str, Observation]:
-    """Return {name: observation} of (name, value, source)."""
-    return {name: Observation(value, source) for name, value, source in values}
 
 
 def _words(command: str) -> list[str]:
