@@ -218,6 +218,11 @@ ansible_facts:
               type: list
               elements: str
               returned: always
+            writes:
+              description: The files that a run may write to set its settings, as the host sees them; not databases of Firebird.
+              type: list
+              elements: str
+              returned: always
             files:
               description:
                 - The files that it has open for writing, one entry for each directory, device and way of opening.

@@ -7,21 +7,11 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 from ..host import bounds, json_text
-from ..host.seam import (
-    ASK_TIMEOUT,
-    CHANGE_TIMEOUT,
-    READ_TIMEOUT,
-    Host,
-    Located,
-    Part,
-    Result,
-    Status,
-    Unobservable,
-)
+from ..host.seam import READ_TIMEOUT, Host, Located, Result, Status, Unobservable
 
 #: The version of the format. A recording of another one is refused.
 SCHEMA = 1
@@ -39,6 +29,9 @@ CALLS = (
     "run",
 )
 
+#: Those that change something.
+_CHANGES = ("change", "remove_file", "sync", "write_attribute", "write_file")
+
 #: A recording is plain JSON; its form is in docs/capture.md.
 Recording = dict[str, Any]
 _Answer = TypeVar("_Answer")
@@ -53,77 +46,26 @@ class LooksOnly(Exception):
     """Something tried to change a host through an object that only looks."""
 
 
+def _refusal(call: str) -> Callable[..., NoReturn]:
+    error = LooksOnly if call in _CHANGES else NotRecorded
+
+    def refuse(_self: Host, *given: object, **_more: object) -> NoReturn:
+        raise error(" ".join(map(str, (call, *given[:1]))))
+
+    return refuse
+
+
 class _LooksOnly(Host):
-    """A host that refuses every change.
+    """A host that refuses every call but CALLS.
 
     Daemons are not asked, and no file of others is read: what is recorded asks kernel and devices alone,
     and where databases' paths lead. A recording has no place for anything else.
     """
 
-    def user(self) -> int:
-        raise NotRecorded("user")
 
-    def ask(
-        self,
-        address: str,
-        port: int,
-        questions: Sequence[bytes],
-        is_whole: Callable[[bytearray], bool],
-        timeout: float = ASK_TIMEOUT,
-    ) -> list[bytes]:
-        raise NotRecorded(f"ask {address} port {port}")
-
-    def way(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> dict[str, Status]:
-        raise NotRecorded(f"way {path}")
-
-    def read_part(
-        self,
-        path: str,
-        root: str = "",
-        limit: int = bounds.SAID,
-        at_end: bool = False,
-        flush: bool = False,
-        timeout: float = READ_TIMEOUT,
-    ) -> Part | None:
-        raise NotRecorded(f"read_part {path}")
-
-    def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
-        raise NotRecorded(f"list_names {path}")
-
-    def find_files(
-        self,
-        path: str,
-        root: str = "",
-        most: int = bounds.FOUND,
-        depth: int = 1,
-        smallest: int = 0,
-        ending: str = "",
-        timeout: float = READ_TIMEOUT,
-    ) -> list[str]:
-        raise NotRecorded(f"find_files {path}")
-
-    def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
-        raise LooksOnly(f"sync {path}")
-
-    def sync_mount(self, target: str, device: str, timeout: float = CHANGE_TIMEOUT) -> None:
-        raise LooksOnly(f"sync {target}")
-
-    def change(
-        self,
-        argv: list[str],
-        timeout: float = CHANGE_TIMEOUT,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        raise LooksOnly(f"run {' '.join(argv)}")
-
-    def write_attribute(self, path: str, value: str) -> None:
-        raise LooksOnly(f"write {value!r} to {path}")
-
-    def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
-        raise LooksOnly(f"write {path}")
-
-    def remove_file(self, path: str, owner: int = 0) -> None:
-        raise LooksOnly(f"remove {path}")
+for _call, _function in vars(Host).items():
+    if callable(_function) and not _call.startswith("_") and _call not in CALLS:
+        setattr(_LooksOnly, _call, _refusal(_call))
 
 
 class RecordingHost(_LooksOnly):

@@ -52,7 +52,8 @@ class Observed(NamedTuple):
     writes. `pending_restart`: names of settings that wait for a restart.
     `overrides`: [{scope, setting, value, source, remedy}] of roles, users or databases that go their own
     way. `databases`: Firebird's, [{path, forced_writes, running, in_use, mode, owner, reason}], paths as the
-    instance sees them. `passing`: paths of open files that are no data: logs for people, and temporary tables.
+    instance sees them. `writes`: the files that a run may write to set its settings. `passing`: paths of open files
+    that are no data: logs for people, and temporary tables.
     """
 
     version: Observation
@@ -63,6 +64,7 @@ class Observed(NamedTuple):
     databases: tuple[dict[str, str | None], ...] = ()
     flavour: str | None = None
     evidence: tuple[tuple[str, Observation], ...] = ()
+    writes: tuple[str, ...] = ()
     passing: tuple[str, ...] = ()
 
 

@@ -17,11 +17,10 @@ from ..attestations import Attestation
 from ..catalog import LAYERS, NAMES, is_engine
 from ..engines.contract import judge_of
 from ..engines.placement import place
-from ..host import our_paths as guard_paths
 from ..host.observation import UNKNOWN
 from ..profiles import BadInput, Profile, choose, known
 from ..rows import Setting, Unknown
-from ..storage import cache_rules, flush_passthrough, fstab, mount_settings, mount_units, scheduler_rules
+from ..storage import flush_passthrough, mount_settings
 from . import (
     chosen_layers,
     engines,
@@ -329,7 +328,7 @@ def _withdrawn(
         "plan": steps,
         "steps": plan.steps(steps, (), None),
         "changes": plan.changes(steps, rows),
-        "files": sorted(_files(steps, rows)),
+        "files": plan.files(steps, rows, [], power),
         "why": [*nothing["why"], *(_reason(row) for row in rows)],
         "power": ups.section(power),
     }
@@ -417,7 +416,7 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "attestations": [word._asdict() for word in case.words],
         "plan": steps,
         "changes": plan.changes(steps, found.rows),
-        "files": sorted(_files(steps, found.rows)),
+        "files": plan.files(steps, found.rows, case.engines["engines"], case.power),
         "warnings": list(found.warnings),
         "exposed": list(found.exposed),
         "power": ups.section(case.power),
@@ -646,23 +645,6 @@ def _pending(row: Setting) -> dict[str, Any]:
         # What has to be changed before it: a run reboots only for what it has changed itself.
         "after": list(row.evidence.get("below", [row.target])),
     }
-
-
-_FILES = {
-    "write_cache": (cache_rules.RULES_PATH, cache_rules.UNIT_PATH),
-    "io_scheduler": (scheduler_rules.RULES_PATH,),
-    "power_guard": (guard_paths.LICENCE, guard_paths.PROGRAM, guard_paths.UNIT),
-}
-
-
-def _files(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> set[str]:
-    """Return the files that the steps may write."""
-    found = {path for layers in steps.values() for layer in layers for path in _FILES.get(layer, ())}
-    for row in rows:
-        if row.phase and row.layer == "mount_options" and row.layer in steps[row.phase]:
-            by_unit = "/systemd/" in row.evidence["persisted"]["source"]
-            found.add(mount_units.drop_in(row.target) if by_unit else fstab.PATH)
-    return found
 
 
 def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:

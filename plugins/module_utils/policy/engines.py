@@ -33,12 +33,7 @@ _NEEDED = {
 _TOLD = ("files", "preloads")
 
 #: What stands for a setting of the rules of which an instance tells nothing.
-_NOT_TOLD = {
-    "running": UNKNOWN,
-    "persisted": UNKNOWN,
-    "source": "none",
-    "from": None,
-}
+_NOT_TOLD = {"running": UNKNOWN, "persisted": UNKNOWN, "source": "none", "from": None}
 
 
 class Engines(NamedTuple):
@@ -125,13 +120,6 @@ def nothing_known(now: str, why: str) -> dict[str, Any]:
     """Return what stands for durable_engines where it could not be collected: a host that may run any."""
     lost = {"pid": None, "name": "what runs here", "why": why}
     return {"time": now, "engines": [], "unattributed": [lost], "writers": []}
-
-
-def paths(found: dict[str, Any]) -> list[str]:
-    """Return where the engines keep data and logs: what they are configured to, and have open."""
-    named = [path for instance in found["engines"] for path in instance["directories"]]
-    opened = [row["directory"] for instance in found["engines"] for row in instance["files"]]
-    return list(dict.fromkeys([*named, *opened]))
 
 
 def told(instance: dict[str, Any], storage: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..host.observation import UNKNOWN
 from ..host.our_paths import LICENCE
 from ..rows import Setting
-from ..storage import flush_passthrough
+from ..storage import flush_passthrough, mount_settings
 from .requirements import only_database
 
 LAYER = "power_guard"
@@ -23,7 +23,6 @@ LAYER = "power_guard"
 _SEE = "see journalctl -u durable-dbhost-guard"
 #: The verdict on barriers that the guard has put back, or has not taken away yet: not drift.
 TIGHTENED = "tightened"
-_FSTYPES = ("ext4", "ext3")
 #: States in which a guard runs and does what its licence says.
 _RUNS = ("waiting", "loose", "tight")
 #: What of a licence is compared; its first day is the guard's own.
@@ -51,7 +50,7 @@ class Licence(NamedTuple):
 
 def why_kept(mount: dict[str, Any]) -> str:
     """Return why a mount keeps its barriers whatever the UPS says; '' where the guard may take them."""
-    if mount["fstype"] not in _FSTYPES:
+    if mount["fstype"] not in mount_settings.SWITCHED:
         return f"on {mount['fstype']} they are not switched at run time"
     if mount["hidden_in"] is not None:
         return f"only {mount['hidden_in']} sees it"

@@ -11,6 +11,8 @@ from typing import Any
 from .. import catalog
 from ..attestations import HOST
 from ..rows import Setting
+from ..storage import fstab, mount_units
+from . import power_settings
 from .settings import can_persist, is_by_kernel
 
 #: Safe order, as (phase, layer).
@@ -82,6 +84,29 @@ def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[d
         for row in rows
         if row.phase and row.layer in steps[row.phase]
     ]
+
+
+def files(
+    steps: dict[str, dict[str, Any]],
+    rows: Iterable[Setting],
+    engines: list[dict[str, Any]],
+    power: dict[str, Any] | None,
+) -> list[str]:
+    """Return the files that the steps may write; `engines`: instances, and `power`, as the facts tell of them."""
+    found = {path for layers in steps.values() for layer in layers for path in catalog.LAYERS[layer].files}
+    writes = {(each["engine"], each["name"]): each["writes"] for each in engines}
+    for row in rows:
+        if not row.phase or row.layer not in steps[row.phase]:
+            continue
+        if row.layer == "mount_options":
+            by_unit = "/systemd/" in row.evidence["persisted"]["source"]
+            found.add(mount_units.drop_in(row.target) if by_unit else fstab.PATH)
+        elif catalog.is_engine(row.layer):
+            # What is no instance is a database of one: its own header is written.
+            found.update(writes.get((row.layer, row.target), [row.target]))
+        elif row.layer == power_settings.LAYER and power is not None:
+            found.update(power_settings.files(power, row.setting))
+    return sorted(found)
 
 
 def named(layer: str, target: str) -> str:

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from ..host.observation import UNKNOWN
-from ..host.our_paths import HOOK
+from ..host.our_paths import CHAINED, HOOK
 from ..rows import Setting
+from ..ups import nut_mode
+from ..ups.apcupsd_scripts import EVENTS, KEPT
 from .requirements import Requirement
 from .settings import UNSET, judge, reason
 from .ups_inputs import Asked
@@ -65,6 +69,22 @@ def changed_times(settings: list[Setting]) -> dict[str, float]:
         for row in settings
         if row.setting in _TIMES and row.phase == "tighten"
     }
+
+
+def files(power: dict[str, Any], setting: str) -> list[str]:
+    """Return the monitor's files, and what is kept of it, that setting one of its settings may write."""
+    source = str(_observed(power, "notify_command")["source"])
+    if power["monitor"] == "apcupsd":
+        return [f"{place}/{event}" for place in (source, KEPT) for event in EVENTS]
+    # It names a line, or says that there is none.
+    config = re.match(r"/[^\s:]+", source)
+    found = [config[0], CHAINED] if config else []
+    # A host that monitors nothing yet is told to.
+    return (
+        [*found, f"{posixpath.dirname(found[0])}/{nut_mode.FILE}"]
+        if found and setting == "monitor"
+        else found
+    )
 
 
 def is_for_guard(need: Requirement) -> bool:

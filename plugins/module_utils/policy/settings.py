@@ -33,7 +33,7 @@ UNSET = "unset"
 def of_mount(mount: dict[str, Any], profile: Profile, release: str) -> list[Setting]:
     """Return the rows of one managed file system; `release` is the kernel's."""
     rows = [_barrier(mount, profile, release)]
-    if mount["fstype"] not in ("xfs", "btrfs"):
+    if mount["fstype"] not in mount_settings.NO_DATA_MODE:
         rows.append(_data_mode(mount, profile, release))
     if profile.atime != "keep" and mount["fstype"] != "raw":
         rows.append(_atime(mount, profile, release))

@@ -208,6 +208,7 @@ _INSTANCE = {
     "starts_at_boot": _YES_NO_UNKNOWN,
     "namespace": _words("host", "private", "container", UNKNOWN),
     "directories": _each(_PATH, "a list of absolute paths"),
+    "writes": _each(_PATH, "a list of absolute paths"),
     "preloads": _each(_TEXT, "a list of paths"),
     "pending_restart": _each(_TEXT, "a list of settings"),
     "overrides": [dict.fromkeys(("scope", "setting", "value", "source", "remedy"), _TEXT)],

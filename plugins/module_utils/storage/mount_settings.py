@@ -28,6 +28,10 @@ SETTINGS_OF = {
     "btrfs": ("barrier", "atime"),
 }
 
+#: Those that have no data=, and those whose barriers a remount really takes away and brings back.
+NO_DATA_MODE = ("xfs", "btrfs")
+SWITCHED = ("ext4", "ext3")
+
 #: Options that a current kernel refuses for a file system: in fstab they stop the boot.
 #: XFS lost its barrier options in 4.19.
 REFUSED_BY = {"xfs": ("barrier", "data_mode")}

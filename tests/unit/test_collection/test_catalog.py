@@ -114,3 +114,71 @@ def test_documents_name_every_engine() -> None:
     for name in NAMES:
         assert f"(engines/{name}.md)" in listed
         assert (ROOT / f"docs/engines/{name}.md").exists()
+
+
+#: Headings of docs/extending.md.
+SUBJECTS = ("An engine", "A file system", "A kind of disk", "A key of a profile", "A verdict")
+
+
+def places(subject: str) -> list[str]:
+    """Return the paths that docs/extending.md names first in each row of a subject."""
+    text = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+    part = text[text.index(f"## {subject}\n") :].partition("\n## ")[0]
+    return re.findall(r"^\| `([^`]+)` \|", part, re.M)
+
+
+def in_repository(path: str) -> Path:
+    """Return where a path of docs/extending.md is."""
+    return next(
+        (base / path for base in (PLUGINS / "module_utils", ROOT) if (base / path).exists()), ROOT / path
+    )
+
+
+def test_extending_has_each_subject_in_six_places_at_most() -> None:
+    text = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", text, re.M) == list(SUBJECTS)
+    assert all(1 < len(places(subject)) <= 6 for subject in SUBJECTS)
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_every_file_that_extending_names_is_there(subject: str) -> None:
+    text = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+    part = text[text.index(f"## {subject}\n") :].partition("\n## ")[0]
+    named = re.findall(r"`([^`\s]+/[^`\s]*|[^`\s]+\.(?:py|md|yml))`", part)
+    own = ("observe.py", "rules.py", "apply.py", "engines/toy/")
+    missing = [path for path in named if path not in own and not in_repository(path).exists()]
+    assert named and missing == []
+
+
+def sources_with(texts: set[str]) -> set[str]:
+    """Return the sources of plugins that have one of these as a text of their own."""
+    return {str(path.relative_to(PLUGINS)) for path in PLUGINS.rglob("*.py") if literals(path) & texts}
+
+
+def test_no_source_but_those_that_extending_names_knows_an_engine() -> None:
+    """What else names one is no place to touch: it has a default for all others."""
+    more = {
+        "module_utils/ups/rehearsal.py",  # what some write to the journal after an unclean end
+        "module_utils/engines/managers.py",  # Patroni is PostgreSQL's
+    }
+    found = {path for path in sources_with(set(NAMES)) if path.startswith("module_utils/")}
+    own = {path for path in found if re.match(rf"module_utils/engines/({'|'.join(NAMES)})/", path)}
+    assert found - own - more <= {f"module_utils/{path}" for path in places("An engine")}
+
+
+def test_no_source_but_those_that_extending_names_knows_xfs_from_other_file_systems() -> None:
+    more = {
+        "module_utils/storage/fua.py",  # named beside the table
+        "module_utils/measure/variants.py",  # a benchmark of barriers, where it can be made
+        "module_utils/engines/faircom/rules.py",  # a warning about XFS alone
+        "module_utils/policy/requirements.py",  # a reason about btrfs alone
+    }
+    found = {path for path in sources_with({"xfs", "btrfs"}) if path.startswith("module_utils/")}
+    assert found - more <= {f"module_utils/{path}" for path in places("A file system")}
+
+
+def test_the_module_of_each_layer_is_bounded_as_others_are() -> None:
+    routed = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["plugin_routing"][
+        "modules"
+    ]
+    assert {layer.module for layer in catalog.LAYERS.values()} <= set(routed)

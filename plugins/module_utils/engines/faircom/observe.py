@@ -190,6 +190,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         settings=settings,
         directories=tuple(where.directory for where in places if where.directory),
         pending_restart=start_files.waiting(settings),
+        writes=(found.config,) if found.config else (),
         evidence=tuple(evidence),
     )
 

@@ -15,10 +15,10 @@ from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal
 from ...host.process_context import Place, Places, look
 from ...host.processes import Process, Processes
-from ...host.seam import Host, Unobservable
+from ...host.seam import ChangeFailed, Host, Unobservable
 from ..instance import Instance, Observed, of_mains, setting
 from ..next_start import Wrapper
-from . import mysqld_safe, options, versions
+from . import drop_in, mysqld_safe, options, versions
 from .rules import of_flavour
 from .snapshot import BINARIES, DATA, Sight, examine
 
@@ -135,9 +135,18 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         pending_restart=tuple(waiting),
         overrides=tuple(_overrides(seen)),
         flavour=flavour,
+        writes=_writes(seen),
         passing=_passing(seen, found),
         evidence=(*_evidence(seen, found), *([("directories", unknown(seen.data, why))] if why else [])),
     )
+
+
+def _writes(seen: Sight) -> tuple[str, ...]:
+    try:
+        # The last that is read has the last word.
+        return tuple(f"{place.rstrip('/')}/{drop_in.NAME}" for place in drop_in.directories(seen)[-1:])
+    except ChangeFailed:
+        return ()  # Its options are not known, and none is written.
 
 
 def _kept(seen: Sight, names: Sequence[str]) -> dict[str, options.Kept]:

@@ -133,6 +133,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         settings=settings,
         directories=(*_named(said), *_directories(lines, said)),
         pending_restart=start_files.waiting(settings),
+        writes=(CONFIG,),
         evidence=tuple(evidence),
     )
 

@@ -38,6 +38,13 @@ def ours(files: Files, config: str) -> dict[str, dict[str, str]]:
     return found
 
 
+def place(files: Files, config: str) -> tuple[str, ...]:
+    """Return where our file lies, or will; and the configuration, where no include directory of it has that.
+    Raises Malformed, Unobservable."""
+    path = next(iter(ours(files, config)), _places(files, config)[0])
+    return (path,) if posixpath.dirname(path) != posixpath.dirname(config) else (path, config)
+
+
 def without_line(files: Files, config: str) -> str:
     """Return a configuration's text without our include lines. Raises Malformed, Unobservable."""
     lines = conf.parse(files.read(config) or "", config)
@@ -56,7 +63,7 @@ def writes(
     in its place; Malformed, Unobservable.
     """
     existing = ours(files, cluster.config)
-    path = next(iter(existing), _places(files, cluster.config)[0])
+    path = place(files, cluster.config)[0]
     _expect_free(files, path, existing)
     said = existing.get(path, {})
     won = _beaten(files, cluster, wanted, _texts(files, cluster, path, {**said, **wanted}, wanted))

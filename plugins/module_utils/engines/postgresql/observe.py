@@ -20,7 +20,7 @@ from ...host.textfile import Malformed, without_content
 from ..instance import Instance, Observed, of_mains, setting
 from ..next_start import Wrapper
 from . import cluster as postgresql_cluster
-from . import pg_ctl, server
+from . import drop_in, pg_ctl, server
 from .cluster import DEBIAN, WORDS, Cluster, Files, Won
 
 NAME = "postgresql"
@@ -117,6 +117,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         persisted, won = _persisted(cluster, name, no_files)
         settings[name] = _setting(host, data, name, running, persisted, won)
     return Observed(
+        writes=_writes(files, cluster) if cluster else (),
         passing=_logs(files, data) if main else (),
         version=_version(host, files, answer, data),
         settings=settings,
@@ -125,6 +126,13 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         overrides=tuple(_overrides(answer)) if answer else (),
         evidence=tuple(evidence),
     )
+
+
+def _writes(files: Files, cluster: Cluster) -> tuple[str, ...]:
+    try:
+        return drop_in.place(files, cluster.config)
+    except (Malformed, Unobservable):
+        return ()  # Then its settings are not known either, and none is written.
 
 
 def _cluster(

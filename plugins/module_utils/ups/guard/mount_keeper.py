@@ -14,13 +14,12 @@ from ...storage.blockstack import Blocks
 from ...storage.ext4 import Superblock
 from ...storage.filesystems import EXT, FileSystems
 from ...storage.flush import flush_disk, is_owed, owe, takes_flushes
+from ...storage.mount_settings import SWITCHED
 from ...storage.remount import expect_nothing_cached, set_barrier
 from .lease import Licensed
 from .parallel import together
 from .state import Below
 
-#: File systems whose barriers a remount really takes away and brings back.
-LOOSENED = ("ext4", "ext3")
 #: Seconds that taking barriers away may last. It waits for nobody, or something is wrong.
 _LOOSEN_LIMIT = 10.0
 #: Seconds to wait for an earlier attempt: one that takes barriers away ends before that.
@@ -44,8 +43,8 @@ def find(host: Host, systems: FileSystems, target: str) -> tuple[Mount, Superblo
         types = {mount.target: mount.fstype for mount in seen}
         hidden = {mount.target: cover.target for mount, cover in covered(table)}
         raise ChangeFailed(f"{target}: {why_absent(target, hidden, types)}; wanted a mounted file system")
-    if mount.fstype not in LOOSENED:
-        raise ChangeFailed(f"{target}: seen {mount.fstype}, wanted {' or '.join(LOOSENED)}")
+    if mount.fstype not in SWITCHED:
+        raise ChangeFailed(f"{target}: seen {mount.fstype}, wanted {' or '.join(SWITCHED)}")
     if "ro" in (*mount.options, *mount.super_options):
         raise ChangeFailed(f"{target}: it is mounted read-only")
     superblock, why = systems.superblock(mount)

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import (
-    Engines,
     _name_apart,
     collect,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.facts import Facts
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import observe as firebird
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import observe as postgresql
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds, process_context
@@ -116,6 +116,10 @@ def test_what_runs() -> None:
         "starts_at_boot": "unknown",
         "stop_timeout": "3600",
         "preloads": [],
+        "writes": [
+            "/etc/postgresql/15/main/zz-durable-dbhost.conf",
+            "/etc/postgresql/15/main/postgresql.conf",
+        ],
         "directories": ["/data/pg"],
         "files": [
             {
@@ -456,10 +460,10 @@ def test_the_same_mounts_are_kept_once_and_too_many_not_at_all(monkeypatch: pyte
 
 def test_servers_of_persons_and_containers_take_nobody_s_time(monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[int] = []
-    tell = Engines._told
+    tell = Facts.told
     monkeypatch.setattr(
-        Engines,
-        "_told",
+        Facts,
+        "told",
         lambda self, found, *more: (
             order.extend(one.pid for one in found.processes) or tell(self, found, *more)
         ),

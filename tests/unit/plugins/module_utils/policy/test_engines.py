@@ -90,6 +90,7 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         "version": "12.0.1.214" if engine == "faircom" else "15",
         "managed_by": "systemd",
         "directories": ["/srv/pgdata"],
+        "writes": [f"/etc/{engine}.d/ours.conf"],
         "files": [],
         "preloads": [],
         "settings": settings,
@@ -535,6 +536,25 @@ def test_after_an_exposed_time_the_engines_own_check_is_named() -> None:
 
 
 #: How people write each engine's check.
+@pytest.mark.parametrize("engine", ["postgresql", "mariadb", "faircom"])
+def test_the_report_has_the_files_that_a_step_of_an_engine_may_write(engine: str) -> None:
+    setting = {"postgresql": "fsync", "faircom": "SYNC_LOG"}.get(engine, "sync_binlog")
+    wrong = "off" if engine == "postgresql" else "on" if engine == "faircom" else "0"
+    found = judged(instance(engine, persisted={setting: wrong}))
+    originals = {"/var/lib/durable-dbhost/originals-faircom.json"} if engine == "faircom" else set()
+    of_engine = {path for path in found["files"] if engine in path}
+    assert of_engine == {f"/etc/{engine}.d/ours.conf", *originals}
+    assert not any(engine in path for path in judged(instance(engine))["files"])
+
+
+def test_the_report_has_the_databases_whose_headers_change() -> None:
+    found = judged(
+        instance("firebird", databases=[database(forced_writes="off"), database(path="/srv/b.fdb")])
+    )
+    assert {FDB, "/var/lib/durable-dbhost/firebird.json"} <= set(found["files"])
+    assert "/srv/b.fdb" not in found["files"]
+
+
 CHECKS = {
     "mssql": "DBCC CHECKDB",
     "faircom": "ctvfyfil",

@@ -283,6 +283,8 @@ ENGINES_HARMLESS = {
     ("*.managed_by", "unknown"): "as evidence has it too, it would only not be restarted",
     ("*.directories", "[]"): "all of its open files are known",
     ("*.directories.0", "absent"): "all of its open files are known",
+    ("*.writes", "[]"): "for people: nothing is to be written",
+    ("*.writes.0", "absent"): "for people: nothing is to be written",
     ("*.files", "[]"): "its directories are known",
     ("*.files.0", "absent"): "its directories are known",
     ("*.files.0.opened", "unknown"): "what rests on it is told as write_through",

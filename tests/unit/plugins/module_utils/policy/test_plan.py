@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import STEPS, build, changes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
@@ -310,7 +311,13 @@ def test_what_a_plan_hands_to_its_layers() -> None:
         ("tighten", sda, "scheduler", "none"),
     ]
     assert found["files"] == sorted(
-        ["/etc/fstab", cache_rules.RULES_PATH, cache_rules.UNIT_PATH, scheduler_rules.RULES_PATH]
+        [
+            "/etc/fstab",
+            our_paths.ORIGINALS,
+            cache_rules.RULES_PATH,
+            cache_rules.UNIT_PATH,
+            scheduler_rules.RULES_PATH,
+        ]
     )
 
 

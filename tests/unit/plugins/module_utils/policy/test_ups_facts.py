@@ -60,6 +60,7 @@ def test_the_layer_takes_what_is_planned_for_a_monitor_that_tells_nobody(
     for path, text in host.files.items():
         if isinstance(text, str) and HOOK in text and path != HOOK:
             host.files[path] = text.replace(HOOK, "/usr/bin/true")
+            host.modes[path] = 0o640
     told = collect(host, NOW, STOPS)
     given = inputs("ups", attestations=list(WORDS), mounts=PG, ups={"shutdown_command": "/sbin/poweroff"})
     found = assess(given, storage(settled("ups", mounts=PG), NOW), NOW, None, told)
@@ -67,6 +68,9 @@ def test_the_layer_takes_what_is_planned_for_a_monitor_that_tells_nobody(
     assert {"notify_command": HOOK} in targets
     assert [layer.target_of(target) for target in targets] == targets
     assert list(found["plan"]["loosen"]) == ["power_guard"]
+    work = layer.plan(host, [layer.target_of(target) for target in targets])
+    assert work.edits
+    assert {edit.path for edit in work.edits} <= set(found["files"])
 
 
 def test_a_monitor_that_began_before_its_file_was_changed_is_started_again_by_the_layer() -> None:

@@ -1,0 +1,266 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is told of one instance: where it lives, what it has open and is set to, who manages it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .. import catalog
+from ..host import units
+from ..host.observation import UNKNOWN, Observation, unknown
+from ..host.paths import of_databases
+from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of
+from ..host.processes import Process, Processes
+from ..host.seam import Host, Unobservable
+from . import next_start
+from .contract import ENGINES
+from .instance import Instance, Observed
+from .managers import Managers
+from .open_files import OpenFiles, group
+
+
+class Facts:
+    """Tells of the instances of one host; `databases` as the inventory says."""
+
+    def __init__(
+        self, host: Host, processes: Processes, places: Places, files: OpenFiles, databases: Any
+    ) -> None:
+        self.host, self.processes, self.places, self.files = host, processes, places, files
+        self.managers = Managers(host, processes)
+        self.paths = {
+            each.name: of_databases(databases, each.name) for each in catalog.ENGINES if each.has_databases
+        }
+        #: Unit -> how it will start its server, of those that do not run, where that is known.
+        self.begins: dict[str, next_start.NextStart] = {}
+        self._mains: dict[str, list[Process]] | None = None
+
+    def told(
+        self,
+        found: Instance,
+        place: Place | str | None,
+        name: str | None,
+        shown: dict[str, units.Unit],
+        why: str | None,
+    ) -> dict[str, Any]:
+        """Return the facts of one instance. Nothing here raises.
+
+        `place` is None for a stopped one, or why it is not known; `name` is that of its unit; `shown`
+        is what systemd says of units, and `why` the reason where it says nothing.
+        """
+        unit = shown.get(name or "")
+        facts = blank(found, unit.name if unit else name)
+        seen: dict[str, Observation] = dict(found.evidence)
+        seen["version"] = found.version or unknown("none", "the engine was not asked")
+        try:
+            facts["starts_at_boot"] = self._starts_at_boot(found, unit)
+            if isinstance(place, Place):
+                opened, seen["files"] = self.files.written(found.processes, place)
+                facts["files"], found = group(opened), found._replace(opened=opened)
+            if found.engine in self.paths and not (isinstance(place, Place) and place.root):
+                found = found._replace(directories=(*found.directories, *self.paths[found.engine]))
+            found, why_next = self._with_next_start(found, place, unit)
+            observed = self._observe(found, place)
+            if observed:
+                observed = observed if why_next is None else _next_start_unknown(observed, why_next)
+                directories = dict.fromkeys((*found.directories, *observed.directories))
+                found = found._replace(directories=tuple(directories))
+                seen["version"] = observed.version
+                seen.update(observed.evidence)
+                facts["files"] = group(file for file in found.opened if file.path not in observed.passing)
+                _add_observed(facts, observed)
+            if isinstance(place, str):
+                seen["namespace"] = unknown("/proc/PID", place)
+                facts["namespace"] = UNKNOWN
+            else:
+                beside = self._beside(found, name) if place and name else None
+                pattern = ENGINES[found.engine].observer.UNITS
+                seen["managed_by"] = self.managers.of(found, place, facts["unit"], unit, pattern, beside)
+                # Of a cluster's node systemd may not be told to restart it: the others have to be up.
+                if "cluster" in seen and seen["managed_by"].value in ("systemd", "none"):
+                    seen["managed_by"] = seen["cluster"]
+                seen["stop_timeout"] = _stop_timeout(seen["managed_by"].value, name, unit, why)
+                self._add_paths(facts, seen, found, place)
+                if place:
+                    self._add_running(facts, seen, found, place)
+        except Exception as error:  # Of what nobody foresaw, the other instances must still be told.
+            seen["observation"] = unknown("none", said(error))
+        for field in ("managed_by", "stop_timeout", "version"):
+            facts[field] = seen[field].value if field in seen else UNKNOWN
+        facts["evidence"] = {field: value.as_dict() for field, value in seen.items()}
+        return facts
+
+    def _starts_at_boot(self, found: Instance, unit: units.Unit | None) -> str:
+        word = unit.starts_at_boot if unit else UNKNOWN
+        is_hidden = word == "no" and ENGINES[found.engine].may_start(self.host, found)
+        return UNKNOWN if is_hidden else word
+
+    def _with_next_start(
+        self, found: Instance, place: Place | str | None, unit: units.Unit | None
+    ) -> tuple[Instance, str | None]:
+        """Return an instance with what its next start gives it, and why what it reads then is not known.
+
+        Of a unit that is another's, a manager's or a container's nothing is said: there this start stands for the next one.
+        """
+        engine = ENGINES[found.engine].observer
+        main = found.processes[0] if found.processes else None
+        is_contained = isinstance(place, Place) and place.namespace == "container"
+        if not unit or is_contained or not (unit.program or main is None):
+            return found, None
+        try:
+            if main is None:
+                self.begins[unit.name] = next_start.of_unit(self.host, engine, unit)
+                return found._replace(begins=self.begins[unit.name]), None
+            if next_start.is_starter(unit, main, self.processes.all.get(main.ppid), engine):
+                environment = self.processes.environment(main, engine.VARIABLES)
+                argv = self.processes.argv(main)
+                return found, next_start.differs(self.host, engine, unit, argv, environment)
+        except Unobservable as error:
+            return found, str(error)
+        return found, None
+
+    def _beside(self, found: Instance, unit: str) -> str | None:
+        """Return a server of any engine that is in the same unit as a running instance, None without one."""
+        own = {process.pid for process in found.processes}
+        if self._mains is None:
+            self._mains = {}
+            for main in (
+                main for engine in ENGINES.values() for main in self.processes.mains(engine.observer.PROGRAMS)
+            ):
+                self._mains.setdefault(self._unit_of(main) or "", []).append(main)
+        for main in self._mains.get(unit, ()):
+            if main.pid not in own:
+                return f"process {main.pid} ({main.name})"
+        return None
+
+    def _unit_of(self, process: Process) -> str | None:
+        try:
+            return unit_of(cgroup_of(self.host.read(f"/proc/{process.pid}/cgroup")))
+        except Unobservable:
+            return None  # It ended meanwhile, or nothing is known of it either way.
+
+    def _observe(self, found: Instance, place: Place | str | None) -> Observed | None:
+        """Return what the engine itself says, None where nobody can look where it lives."""
+        return (
+            None
+            if isinstance(place, str)
+            else ENGINES[found.engine].observer.observe(self.host, found, place)
+        )
+
+    def _add_paths(
+        self, facts: dict[str, Any], seen: dict[str, Observation], found: Instance, place: Place | None
+    ) -> None:
+        """Add the configured paths as this process sees them, links of directories followed."""
+        root = place.root if place else ""
+        directories, reasons = [], []
+        for path in found.directories:
+            real = path
+            try:
+                real = resolve(self.host, root, path)
+            except Unobservable as error:
+                reasons.append(str(error))
+            directories.append(self.places.on_host(place, real) if place else real)
+        facts["directories"] = directories
+        if reasons:
+            seen["directories"] = unknown("links", "; ".join(reasons))
+        if found.config and place:
+            facts["config"] = self.places.on_host(place, found.config)
+        if place:
+            facts["writes"] = [self.places.on_host(place, path) for path in facts["writes"]]
+        for database in facts.get("databases", ()):
+            # What could not be read may be told by another name than a path.
+            if place and database["path"].startswith("/"):
+                database["path"] = self.places.on_host(place, database["path"])
+
+    def _add_running(
+        self, facts: dict[str, Any], seen: dict[str, Observation], found: Instance, place: Place
+    ) -> None:
+        """Add what only a running instance has."""
+        main = found.processes[0]
+        facts["namespace"], facts["root"] = place.namespace, place.root
+        if place.reason:
+            seen["namespace"] = unknown(f"/proc/{main.pid}/ns/mnt", place.reason)
+        if place.namespace == "container":
+            facts["name"] = f"{place.container or 'container'} {found.name}"
+        source = f"/proc/{main.pid}/maps"
+        try:
+            facts["preloads"] = self.processes.preloads(main)
+            seen["preloads"] = Observation(" ".join(facts["preloads"]) or "none", source)
+        except Unobservable as error:
+            seen["preloads"] = unknown(source, str(error))
+
+
+def blank(found: Instance, unit: str | None) -> dict[str, Any]:
+    """Return the facts of an instance before anything was read."""
+    facts: dict[str, Any] = {
+        "engine": found.engine,
+        "name": found.name,
+        "state": "running" if found.processes else "stopped",
+        "pids": [process.pid for process in found.processes],
+        "version": UNKNOWN,
+        "config": found.config,
+        "unit": unit,
+        "managed_by": UNKNOWN,
+        "starts_at_boot": UNKNOWN,
+        "namespace": "host" if not found.processes else UNKNOWN,
+        "root": "",
+        "stop_timeout": UNKNOWN,
+        "preloads": [],
+        "directories": list(found.directories),
+        "writes": [],
+        "files": [],
+        "settings": {},
+        "pending_restart": [],
+        "overrides": [],
+    }
+    engine = catalog.engine(found.engine)
+    if len(engine.checks) > 1:
+        facts["flavour"] = found.flavour or UNKNOWN
+    if engine.has_databases:
+        facts["databases"] = []
+    return facts
+
+
+def _add_observed(facts: dict[str, Any], observed: Observed) -> None:
+    facts["settings"] = observed.settings
+    facts["pending_restart"] = list(observed.pending_restart)
+    facts["overrides"] = list(observed.overrides)
+    facts["writes"] = list(observed.writes)
+    if observed.flavour:
+        facts["flavour"] = observed.flavour
+    if "databases" in facts:
+        facts["databases"] = list(observed.databases)
+
+
+def _next_start_unknown(observed: Observed, why: str) -> Observed:
+    """Return what an instance says, without what its files say of the next start: its command line goes before them."""
+    settings = {
+        name: {**row, "persisted": UNKNOWN, "reason": "; ".join(filter(None, (row["reason"], why)))}
+        for name, row in observed.settings.items()
+    }
+    return observed._replace(settings=settings, pending_restart=())
+
+
+def _stop_timeout(manager: str, name: str | None, unit: units.Unit | None, why: str | None) -> Observation:
+    """Return how long a clean stop may take before the instance is killed, in seconds."""
+    if manager not in ("systemd", "patroni"):
+        return unknown(name or "none", f"managed by {manager}: its unit does not decide it")
+    if unit is None:
+        return unknown("systemctl show", why or f"systemd does not know {name}")
+    return unit.stop_timeout
+
+
+def said(error: Exception) -> str:
+    """Return an error's message if it is of our own making, else only its kind and place.
+
+    The message of another can hold anything.
+    """
+    if isinstance(error, Unobservable):
+        return str(error)
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    place = f" at {os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else ""
+    return type(error).__name__ + place
