@@ -19,6 +19,7 @@ description:
   - Changes nothing and writes nothing on the host.
 extends_documentation_fragment:
   - durable.dbhost.attributes
+  - durable.dbhost.attributes.facts
 options:
   databases:
     description: As in C(durable_databases).
