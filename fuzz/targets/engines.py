@@ -333,6 +333,9 @@ def postgresql_start(text: str) -> None:
         lambda: postgresql_cluster.data_of_unit(host, "postgresql.service"),
         lambda: postgresql_cluster._pg_ctl_words(postgresql_cluster.Files(host, ""), "/c/pg_ctl.conf"),
         lambda: postgresql_cluster._unit_words(text, "postgresql.service"),
+        lambda: postgresql_cluster._unit_words(
+            f"ExecStart={{ path=/p ; argv[]=/p {text} ; ignore_errors=no }}", "postgresql.service"
+        ),
     ):
         try:
             find()

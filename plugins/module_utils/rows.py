@@ -11,6 +11,17 @@ from typing import Any, NamedTuple
 MEND = "mend what could not be read, then run again"
 
 
+class Unknown(NamedTuple):
+    """Something of a host that is not known, and keeps it from any promise: why, and the one thing to do."""
+
+    why: str
+    remedy: str = MEND
+
+    def told(self) -> str:
+        """Return it in one line, with what to do."""
+        return f"{self.why}; {self.remedy}"
+
+
 class Setting(NamedTuple):
     """One setting of one target.
 

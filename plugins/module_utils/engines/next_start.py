@@ -19,6 +19,9 @@ from ..host.processes import Process
 from ..host.seam import Host, Unobservable
 from ..host.units import Unit
 
+#: What runs a script that starts a server, and stays.
+_SHELLS = ("bash", "busybox", "dash", "ksh", "sh", "zsh")
+
 
 class NextStart(NamedTuple):
     """What a server is given at its next start: words behind its program's name, and of the variables that
@@ -81,8 +84,10 @@ def is_starter(unit: Unit, main: Process, parent: Process | None, engine: Any) -
     if unit.main in (0, main.pid):
         return bool(engine.UNITS.fullmatch(unit.name)) or unit.main == main.pid
     # Another server's unit, or a manager's, has a main process of its own that started others.
-    is_wrapper = parent is not None and parent.pid == unit.main and parent.program not in engine.PROGRAMS
-    return is_wrapper and (_wrapper(engine, unit) is not None or bool(engine.UNITS.fullmatch(unit.name)))
+    if parent is None or parent.pid != unit.main or parent.program in engine.PROGRAMS:
+        return False
+    is_script = parent.program in _SHELLS or _wrapper(engine, unit) is not None
+    return is_script or bool(engine.UNITS.fullmatch(unit.name))
 
 
 def _program(unit: Unit) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from .. import catalog
 from ..host.observation import UNKNOWN
 from ..profiles import Profile
-from ..rows import Setting
+from ..rows import MEND, Setting, Unknown
 
 #: Who keeps an engine's settings elsewhere, and what to do there.
 OWNERS = {
@@ -100,7 +100,7 @@ class Subject(NamedTuple):
 Says = Callable[[Subject], Iterable[str]]
 
 
-def _nothing(_subject: Subject) -> tuple[str, ...]:
+def _nothing(_subject: Subject) -> tuple[()]:
     return ()
 
 
@@ -112,7 +112,7 @@ class Judge(NamedTuple):
     rule, rows of its databases. `defects`: ways in which a running one loses commits that no setting mends; `risks`:
     those of several settings together, which `loses` names. `unknowns`: what is not understood; `warnings`: what is
     right and should be known. `lies_anywhere`: databases may lie outside of every configured directory;
-    `how_to_find`: what helps where none is known.
+    `how_to_find`: what to do where none is known.
     """
 
     full: dict[str, Rules]
@@ -121,11 +121,11 @@ class Judge(NamedTuple):
     rows: Callable[[Subject, Rules], Iterator[Setting]] | None = None
     defects: Says = _nothing
     risks: Says = _nothing
-    unknowns: Says = _nothing
+    unknowns: Callable[[Subject], Iterable[Unknown]] = _nothing
     warnings: Says = _nothing
     loses: tuple[str, ...] = ()
     lies_anywhere: bool = False
-    how_to_find: str = ""
+    how_to_find: str = MEND
 
     def strict(self, instance: dict[str, Any]) -> Rules:
         """Return the rules of an instance where commits have to survive, whatever its storage."""

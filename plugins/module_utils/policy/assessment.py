@@ -9,7 +9,6 @@ The policy of the collection. Pure: no clock, no files, no Ansible; runs on a ho
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from ..engines.placement import place
 from ..host import our_paths as guard_paths
 from ..host.observation import UNKNOWN
 from ..profiles import BadInput, Profile, choose, known
-from ..rows import MEND, Setting
+from ..rows import Setting, Unknown
 from ..storage import cache_rules, flush_passthrough, fstab, mount_settings, mount_units, scheduler_rules
 from . import (
     chosen_layers,
@@ -61,8 +60,6 @@ VERDICTS = (
 FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 #: Permissions that durable_allow may give.
 PERMISSIONS = ("restart_engines", "reboot")
-#: How a reason begins to say what to do.
-_HAS_REMEDY = re.compile(r"[;:] (list|name|see to|mend|update|start|look) ")
 #: Names of processes in one warning.
 _WRITERS = 5
 _NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": [], "writers": []}
@@ -238,7 +235,7 @@ class Findings(NamedTuple):
     rows: tuple[Setting, ...]
     needed: list[Requirement]
     risks: list[str]
-    unknowns: list[str]
+    unknowns: list[Unknown]
     warnings: tuple[str, ...]
     exposed: tuple[str, ...]
     may_loosen: bool
@@ -370,16 +367,16 @@ def _not_asked(case: Case) -> Iterator[str]:
         yield "nobody looked for database engines: how they commit is not part of this verdict"
 
 
-def _not_found(case: Case) -> Iterator[str]:
+def _not_found(case: Case) -> Iterator[Unknown]:
     """Yield the engines that the inventory names, and that were looked for and not found."""
     if case.engines is _NO_ENGINES:
         return
     here = {instance["engine"] for instance in case.engines["engines"]}
     for name in dict.fromkeys(managed.engines_in(case.inputs.databases)):
         if NAMES.get(name, name) not in here:
-            yield (
-                f"durable_databases names {name}, and none was found: nothing is known of how it commits; start or"
-                " install it where it can be found, or take the entry out"
+            yield Unknown(
+                f"durable_databases names {name}, and none was found: nothing is known of how it commits",
+                "start or install it where it can be found, or take the entry out",
             )
 
 
@@ -394,19 +391,19 @@ def _unmatched(case: Case) -> Iterator[str]:
             )
 
 
-def _unplaced(case: Case) -> Iterator[str]:
+def _unplaced(case: Case) -> Iterator[Unknown]:
     """Yield what an engine keeps where nothing is promised for it."""
     managed_devices = {mount["device"] for mount in case.mounts}
     for instance in case.engines["engines"]:
         label = f"{instance['engine']} {instance['name']}"
         where = place(instance, case.storage)
         if not where.mounts and not where.unknown:
-            yield f"{label}: where it keeps its files is not known{judge_of(instance).how_to_find}"
-        yield from (f"{label}: {reason}" for reason in where.unknown)
+            yield Unknown(f"{label}: where it keeps its files is not known", judge_of(instance).how_to_find)
+        yield from (Unknown(f"{label}: {reason}") for reason in where.unknown)
         for mount in where.mounts:
             if mount["device"] not in managed_devices:
                 held = f"files on {mount['target']} ({where.examples[mount['device']]})"
-                yield f"{label} keeps {held}, which is not managed: list it in durable_mounts"
+                yield Unknown(f"{label} keeps {held}, which is not managed", "list it in durable_mounts")
 
 
 def _summary(case: Case, found: Findings) -> dict[str, Any]:
@@ -447,22 +444,24 @@ class Risk(NamedTuple):
 _BARRIERS = "take the option that puts them off away, and mount it anew"
 
 
-def _leaves(storage: dict[str, Any], mounts: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+def _leaves(
+    storage: dict[str, Any], mounts: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], list[Unknown]]:
     """Return the disks below the mounts, and the reasons for stacks that are not understood."""
     by_name = {disk["name"]: disk for disk in storage["disks"]}
     names: dict[str, None] = {}
     reasons = []
     for mount in mounts:
         if mount["disks"] == UNKNOWN:
-            reasons.append(f"{mount['target']}: {mount['evidence']['disks']['reason']}")
+            reasons.append(Unknown(f"{mount['target']}: {mount['evidence']['disks']['reason']}"))
         elif not mount["disks"] or not mount["disks_seen"]:
-            reasons.append(f"{mount['target']}: nothing is known of the disks below it")
+            reasons.append(Unknown(f"{mount['target']}: nothing is known of the disks below it"))
         # Also where a layer between is not understood: what is safer stays safer.
         for name in mount["disks_seen"]:
             if name in by_name:
                 names[name] = None
             else:
-                reasons.append(f"{mount['target']}: nothing is known of its disk {name}")
+                reasons.append(Unknown(f"{mount['target']}: nothing is known of its disk {name}"))
     return [by_name[name] for name in names], reasons
 
 
@@ -568,7 +567,7 @@ def _told(found: Findings) -> list[tuple[str, str]]:
         *(("at_risk", risk) for risk in found.risks),
         *(("blocked", reason) for reason in _missing(found.needed, "unmet")),
         *(("blocked", _withheld(row, found)) for row in rows if found.withholds(row)),
-        *((UNKNOWN, _with_remedy(reason)) for reason in found.unknowns),
+        *((UNKNOWN, reason.told()) for reason in found.unknowns),
         *((_verdict_of(row), _reason(row)) for row in rows if row.verdict != guard.TIGHTENED),
     ]
     if found.profile.promises_durability:
@@ -601,11 +600,6 @@ def _reason(row: Setting) -> str:
 def _withheld(row: Setting, found: Findings) -> str:
     target = plan.named(row.layer, row.target)
     return f"{target} {row.setting}: {row.wanted_running} is withheld until {_awaited(found)}"
-
-
-def _with_remedy(reason: str) -> str:
-    """Return why something is not known, with what to do: after a semicolon, where the observer knows better."""
-    return reason if _HAS_REMEDY.search(reason) else f"{reason}; {MEND}"
 
 
 def _awaited(found: Findings) -> str:

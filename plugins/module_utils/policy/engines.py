@@ -17,7 +17,7 @@ from ..engines.rules import OWNERS, Honoured, Rule, Subject, judge, why_of
 from ..host.observation import UNKNOWN
 from ..host.printable import command
 from ..profiles import Profile
-from ..rows import MEND, Setting
+from ..rows import MEND, Setting, Unknown
 
 #: Nodes of these are restarted by their owner only: their settings are set, and wait.
 _CLUSTERS = ("galera", "group_replication")
@@ -52,7 +52,7 @@ class Engines(NamedTuple):
 
     rows: tuple[Setting, ...] = ()
     risks: tuple[str, ...] = ()
-    unknowns: tuple[str, ...] = ()
+    unknowns: tuple[Unknown, ...] = ()
     warnings: tuple[str, ...] = ()
     lasting: tuple[str, ...] = ()
     exposed: tuple[str, ...] = ()
@@ -94,17 +94,17 @@ def assess(
     return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))
 
 
-def _unknowns(subject: Subject) -> Iterator[str]:
+def _unknowns(subject: Subject) -> Iterator[Unknown]:
     """Yield what of an instance could not be observed, beside its settings."""
     instance, label = subject.instance, subject.label
     evidence, own = instance["evidence"], judge_of(instance)
     if evidence.get("observation"):
-        yield f"{label}: {evidence['observation']['reason']}"
+        yield Unknown(f"{label}: {evidence['observation']['reason']}")
     elif not instance["settings"] and not instance.get("databases"):
-        yield f"{label}: nothing is known of its settings"
+        yield Unknown(f"{label}: nothing is known of its settings")
     if instance["state"] == UNKNOWN:
         status = command("systemctl", "status", *filter(None, [instance["unit"]]))
-        yield f"{label}: whether it runs is not known; see {status}"
+        yield Unknown(f"{label}: whether it runs is not known", f"see {status}")
     lost = {field for field in _NEEDED if evidence.get(field, {}).get("value") == UNKNOWN}
     lost |= {field for field in _TOLD if field not in evidence}
     lost |= {"namespace"} if instance["namespace"] == UNKNOWN else set()
@@ -117,7 +117,7 @@ def _unknowns(subject: Subject) -> Iterator[str]:
         lost &= {"directories"}
     for field in sorted(lost):
         why = evidence.get(field, {}).get("reason") or "it was not told"
-        yield f"{label}: {_NEEDED[field]} is not known: {why}"
+        yield Unknown(f"{label}: {_NEEDED[field]} is not known: {why}")
     yield from own.unknowns(subject)
 
 
@@ -328,6 +328,8 @@ def _rule_of(instance: dict[str, Any], row: Setting) -> Rule | None:
     return judge_of(instance).strict(instance).get(row.setting)
 
 
-def _unattributed(process: dict[str, Any]) -> str:
+def _unattributed(process: dict[str, Any]) -> Unknown:
     who = f"process {process['pid']} ({process['name']})" if process["pid"] else process["name"]
-    return f"{who} may be a database server, and belongs to none that is understood: {process['why']}"
+    return Unknown(
+        f"{who} may be a database server, and belongs to none that is understood: {process['why']}"
+    )

@@ -15,6 +15,7 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import plan
 
 ROOT = Path(__file__).resolve().parents[3]
 PLUGINS = ROOT / "plugins"
@@ -86,10 +87,17 @@ def test_release_takes_the_layers_in_the_order_of_the_catalogue() -> None:
     assert [call["name"].rpartition(".")[2] for call in calls] == list(catalog.LAYERS)
 
 
-def test_a_step_hands_on_the_targets_of_every_layer() -> None:
-    text = (ROOT / "playbooks/tasks/step.yml").read_text(encoding="utf-8")
-    generic = "durable_step[1] ~ '_targets'" in text
-    assert generic or set(re.findall(r"^ +(\w+)_targets:", text, re.M)) == set(catalog.LAYERS)
+@pytest.mark.parametrize("layer", catalog.LAYERS.values(), ids=lambda layer: layer.name)
+def test_a_step_gives_a_layer_s_module_what_it_takes(layer: catalog.Layer) -> None:
+    phase = next(phase for phase, name in catalog.STEPS if name == layer.name)
+    licence = dict.fromkeys(("expires", "quiet", "needed", "test_ups", "units"), 1)
+    found = plan.steps({"believe": {}, "tighten": {}, "loosen": {}, phase: {layer.name: [{}]}}, [], licence)
+    assert [(step["phase"], step["layer"]) for step in found] == [(phase, layer.name)]
+    assert found[0]["module"] == f"durable.dbhost.{layer.module}"
+    text = (PLUGINS / f"modules/{layer.module}.py").read_text(encoding="utf-8")
+    options = set(yaml.safe_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"])
+    assert set(found[0]["arguments"]) <= options
+    assert layer.restarts == ("restart" in options) == ("restart" in found[0]["arguments"])
 
 
 def test_documents_name_every_engine() -> None:

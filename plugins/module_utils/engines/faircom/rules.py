@@ -15,6 +15,7 @@ from functools import partial
 
 from ...host.observation import UNKNOWN
 from ...profiles import KEEP, SHORT
+from ...rows import Unknown
 from ..placement import place
 from ..rules import EARLY, Judge, Rule, Rules, Subject, rule
 
@@ -113,33 +114,34 @@ def _relies_on_flags(subject: Subject) -> bool:
     return subject.running("LOG_WRITETHRU") == "on"
 
 
-def _unknowns(subject: Subject) -> Iterator[str]:
+def _unknowns(subject: Subject) -> Iterator[Unknown]:
     """Yield what is not understood of an instance, and what to do."""
     if not subject.profile.promises_durability:
         return
     instance, label = subject.instance, subject.label
     known = writes_through(instance["version"])
     if known == "no":
-        yield (
+        yield Unknown(
             f"{label}: seen version {instance['version']}, wanted {_FIRST} or later: before it write-through does"
-            " nothing on Linux; update it, then run again"
+            " nothing on Linux",
+            "update it, then run again",
         )
     if known == UNKNOWN:
         why = instance["evidence"].get("version", {}).get("reason") or "it was not told"
-        yield (
-            f"{label}: its version is not known ({why}), and write-through does nothing before {_FIRST};"
-            " start it once with this configuration, or see CTSTATUS.FCS"
+        yield Unknown(
+            f"{label}: its version is not known ({why}), and write-through does nothing before {_FIRST}",
+            "start it once with this configuration, or see CTSTATUS.FCS",
         )
     seen = instance["evidence"].get("write_through", {})
     if _relies_on_flags(subject) and seen.get("value") not in ("yes", "no"):
         why = seen.get("reason") or "it was not told"
-        yield (
-            f"{label}: with LOG_WRITETHRU its logs have to be open with O_SYNC, and whether they are is not known:"
-            f" {why}; see grep -H flags /proc/PID/fdinfo/*"
+        yield Unknown(
+            f"{label}: with LOG_WRITETHRU its logs have to be open with O_SYNC, and whether they are is not known: {why}",
+            "see grep -H flags /proc/PID/fdinfo/*",
         )
     logs = instance["evidence"].get("log_directories")
     if logs and logs["value"] == UNKNOWN:
-        yield f"{label}: where its transaction logs lie is not known: {logs['reason']}"
+        yield Unknown(f"{label}: where its transaction logs lie is not known: {logs['reason']}")
 
 
 def _warnings(subject: Subject) -> Iterator[str]:

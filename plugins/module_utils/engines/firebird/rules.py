@@ -11,9 +11,10 @@ from typing import Any
 
 from ...host.observation import UNKNOWN
 from ...host.printable import command
-from ...rows import MEND, Setting
+from ...rows import MEND, Setting, Unknown
 from ..rules import OWNERS, Judge, Rules, Subject, judge, rule, why_of
 
+_HOW_TO_FIND = "name its databases' paths in durable_databases"
 _FULL = {"forced_writes": rule("on", "writes wait in memory for the kernel to get to them", loses=True)}
 
 
@@ -91,9 +92,9 @@ def _flushes(instance: dict[str, Any]) -> str:
     return f", at most until a commit after {writes} writes or {seconds} seconds (-1: never)"
 
 
-def _unknowns(subject: Subject) -> Iterator[str]:
+def _unknowns(subject: Subject) -> Iterator[Unknown]:
     if not subject.instance["databases"]:
-        yield f"{subject.label}: none of its databases was found; name their paths in durable_databases"
+        yield Unknown(f"{subject.label}: none of its databases was found", _HOW_TO_FIND)
 
 
 JUDGE = Judge(
@@ -101,5 +102,5 @@ JUDGE = Judge(
     rows=_rows,
     unknowns=_unknowns,
     lies_anywhere=True,
-    how_to_find=": name its databases' paths in durable_databases",
+    how_to_find=_HOW_TO_FIND,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...host.observation import UNKNOWN
+from ...rows import Unknown
 from ..rules import EARLY, Judge, Rules, Subject, relaxed, rule
 
 _FLUSH_LOG = (
@@ -53,10 +54,11 @@ def of_flavour(flavour: str | None) -> Rules:
     return FULL["mysql" if flavour == "mysql" else "mariadb"]
 
 
-def _unknowns(subject: Subject) -> Iterator[str]:
+def _unknowns(subject: Subject) -> Iterator[Unknown]:
     if subject.instance.get("flavour") == UNKNOWN:
-        yield (
-            f"{subject.label}: whether it is MariaDB or MySQL is not known, and their settings differ; start it once"
+        yield Unknown(
+            f"{subject.label}: whether it is MariaDB or MySQL is not known, and their settings differ",
+            "start it once, then run again",
         )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...host.observation import UNKNOWN
+from ...rows import Unknown
 from ..placement import place
 from ..rules import Honoured, Judge, Rule, Rules, Subject
 
@@ -153,28 +154,30 @@ def _risks(subject: Subject) -> Iterator[str]:
         yield f"commits of {label} can vanish: trace flag 3979 with writethrough {through}"
 
 
-def _unknowns(subject: Subject) -> Iterator[str]:
+def _unknowns(subject: Subject) -> Iterator[Unknown]:
     """Yield what of its version and open files speaks against any promise, and what to do."""
     if not subject.profile.promises_durability:
         return
     instance, label = subject.instance, subject.label
     flushes = _flushes(instance["version"])
     if flushes == "no":
-        yield (
+        yield Unknown(
             f"{label}: seen version {instance['version']}, wanted {_FIRST} or later: before it nothing is flushed,"
-            " whatever is set; update it, then run again"
+            " whatever is set",
+            "update it, then run again",
         )
     if flushes == UNKNOWN:
         why = instance["evidence"].get("version", {}).get("reason") or "it was not told"
-        yield (
-            f"{label}: its version is not known ({why}), and before {_FIRST} nothing is flushed; start it once, or"
-            " make its log of errors readable"
+        yield Unknown(
+            f"{label}: its version is not known ({why}), and before {_FIRST} nothing is flushed",
+            "start it once, or make its log of errors readable",
         )
     seen = instance["evidence"].get("write_through", {})
     if _relies_on_flags(subject) and seen.get("value") not in ("yes", "no"):
-        yield (
+        yield Unknown(
             f"{label}: with alternatewritethrough 0 its files have to be open with O_DSYNC, and whether they are is not"
-            f" known: {seen.get('reason') or 'it was not told'}; set alternatewritethrough 1 and traceflag3979 off"
+            f" known: {seen.get('reason') or 'it was not told'}",
+            "set alternatewritethrough 1 and traceflag3979 off",
         )
 
 

@@ -148,6 +148,16 @@ def test_what_a_script_gives_to_the_server_is_unknown(running: bool) -> None:
     assert f"{UNIT} starts /opt/start.sh" in str(rows["fsync"]["reason"])
 
 
+@pytest.mark.parametrize(("parent", "word"), [("/usr/bin/dash", "unknown"), ("/usr/bin/agent", "on")])
+def test_a_script_that_stays_is_told_from_a_manager(parent: str, word: str) -> None:
+    host = postgresql(shown=SAME)
+    host.end(50)
+    host.start(FakeProcess(49, parent, cgroup="0::/system.slice/own.service\n"))
+    host.start(replace(host.main, ppid=49, cgroup="0::/system.slice/own.service\n"))
+    host.units = {"own.service": {"ExecStart": command("/opt/start", "now"), "MainPID": "49"}}
+    assert persisted(host, "postgresql")["fsync"] == word
+
+
 def test_what_starts_a_container_is_no_script_of_the_server() -> None:
     host = postgresql(shown=SAME)
     host.end(50)

@@ -13,6 +13,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract im
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.placement import place
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, expect_cures, inputs
@@ -397,6 +398,82 @@ def test_what_could_not_be_looked_at_makes_the_host_unknown(field: str) -> None:
     found = judged(instance(evidence=unread(field)))
     assert found["verdict"] == "unknown"
     assert any("is not known: Permission denied" in why for why in found["why"])
+
+
+def silent(field: str) -> dict[str, Any]:
+    """Return evidence of a field of which the observer's reason says, in its own words, what to do."""
+    return {field: {"value": "unknown", "source": "none", "reason": "no answer; look at its log"}}
+
+
+#: What is broken on a host, how its reason begins, and the one thing to do.
+UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
+    **{
+        f"its {field}": (
+            {"evidence": unread(field)},
+            f"postgresql main: {what} is not known: Permission denied",
+            MEND,
+        )
+        for field, what in (("files", "which files it has open"), ("directories", "where it keeps its files"))
+    },
+    "nothing": ({"settings": {}}, "postgresql main: nothing is known of its settings", MEND),
+    "an observer's words": (
+        {"evidence": silent("observation")},
+        "postgresql main: no answer; look at its log",
+        MEND,
+    ),
+    "whether it runs": (
+        {"state": "unknown"},
+        "postgresql main: whether it runs is not known",
+        "see systemctl status postgresql@15-main.service",
+    ),
+    "a place": ({"directories": []}, "postgresql main: where it keeps its files is not known", MEND),
+    "firebird's places": (
+        {"engine": "firebird", "databases": [], "settings": {}},
+        "firebird main: none of its databases was found",
+        "name its databases' paths in durable_databases",
+    ),
+    "its flavour": (
+        {"engine": "mariadb", "flavour": "unknown"},
+        "mariadb main: whether it is MariaDB or MySQL is not known, and their settings differ",
+        "start it once, then run again",
+    ),
+    "an unmanaged mount": (
+        {"directories": ["/srv/pglog"]},
+        "postgresql main keeps files on ",
+        "list it in durable_mounts",
+    ),
+    "an old version": (
+        {"engine": "mssql", "version": "14.0.1000.1"},
+        "mssql main: seen version 14.0.1000.1, wanted ",
+        "update it, then run again",
+    ),
+    "open flags": (
+        {
+            "engine": "mssql",
+            "version": "16.0.4185.3",
+            "settings": {
+                name: {"running": word, "persisted": word, "source": "x", "reason": None, "from": None}
+                for name, word in (("writethrough", "1"), ("alternatewritethrough", "0"))
+            },
+            "evidence": silent("write_through"),
+        },
+        "mssql main: with alternatewritethrough 0 its files have to be open with O_DSYNC",
+        "set alternatewritethrough 1 and traceflag3979 off",
+    ),
+    "open logs": (
+        {"engine": "faircom", "running": {"LOG_WRITETHRU": "on"}, "evidence": silent("write_through")},
+        "faircom main: with LOG_WRITETHRU its logs have to be open with O_SYNC",
+        "see grep -H flags /proc/PID/fdinfo/*",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNKNOWNS)
+def test_each_unknown_has_one_remedy(case: str) -> None:
+    given, begins, remedy = UNKNOWNS[case]
+    said = [why for why in judged(instance(**given))["why"] if why.startswith(begins)]
+    assert said and all(why.endswith(f"; {remedy}") for why in said), said
+    assert all(why.count(MEND) == (remedy == MEND) for why in said), said
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -1,0 +1,93 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rooms of module_utils: imports run one way, in no circle, and docs/architecture.md names what is there."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCES = ROOT / "plugins/module_utils"
+#: From the lowest: a room imports from itself and from those before it.
+ROOMS = (
+    *("host", "profiles", "attestations", "rows", "catalog", "enforce", "storage", "engines", "ups"),
+    *("host_facts", "policy", "capture", "measure"),
+)
+
+
+def files() -> Iterator[tuple[str, Path]]:
+    """Yield each module's dotted name with its file."""
+    for path in SOURCES.rglob("*.py"):
+        if path.name != "__init__.py":
+            yield ".".join(path.relative_to(SOURCES).with_suffix("").parts), path
+
+
+FILES = dict(files())
+
+
+@functools.cache
+def imported(name: str) -> frozenset[str]:
+    """Return the dotted names of the modules that one imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(FILES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            package = name.split(".")[: -node.level]
+            base = ".".join([*package, *([node.module] if node.module else [])])
+            named = [f"{base}.{alias.name}".lstrip(".") for alias in node.names]
+            found |= {base} & set(FILES) or set(named) & set(FILES)
+    return frozenset(found)
+
+
+def room(name: str) -> str:
+    """Return the room of a module: its folder, or itself."""
+    return name.partition(".")[0]
+
+
+def test_every_room_has_its_place() -> None:
+    assert {room(name) for name in FILES} == set(ROOMS)
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_no_import_runs_up(name: str) -> None:
+    mine = ROOMS.index(room(name))
+    assert not {other for other in imported(name) if ROOMS.index(room(other)) > mine}
+
+
+def test_an_import_that_runs_up_would_be_seen() -> None:
+    assert "host.seam" in imported("storage.flush")
+    assert "policy.plan" in imported("policy.assessment")
+
+
+def test_no_module_imports_itself_by_a_way_round() -> None:
+    left = {name: imported(name) for name in FILES}
+    while free := {name for name, others in left.items() if not others & set(left)}:
+        left = {name: others for name, others in left.items() if name not in free}
+    assert not left
+
+
+@pytest.mark.parametrize("name", ["policy", "engines", "storage", "ups", "host", "enforce"])
+def test_the_page_names_only_files_that_are_there(name: str) -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    named = re.findall(rf"`({name}/[\w/]+\.py)`", text)
+    assert named
+    assert not [path for path in named if not (SOURCES / path).exists()]
+
+
+def test_the_page_names_each_room() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    (drawing,) = re.findall(r"```text\n(measure/.*?)```", text, re.S)
+    folders = {path.name for path in SOURCES.iterdir() if path.is_dir() and (path / "__init__.py").exists()}
+    drawn = re.findall(r"^ *([a-z_]+/)", drawing, re.M)
+    assert {*(each.strip("/") for each in drawn), "capture"} == folders
+    # Top to bottom in the drawing is from the last to the first here.
+    below = [each.strip("/") for each in drawn[1:]]
+    assert below == sorted(below, key=ROOMS.index, reverse=True)
+    for module in (each for each in ROOMS if each not in folders):
+        assert f"{module}.py" in drawing
