@@ -74,6 +74,13 @@ def test_pages_and_targets_that_are_named_are_there(path: Path) -> None:
     assert set(re.findall(r"`make ([a-z-]+)", text)) <= TARGETS
 
 
+def test_what_tests_share_lies_apart_from_tests() -> None:
+    unit = ROOT / "tests/unit/plugins/module_utils"
+    shared = {path.relative_to(unit) for path in unit.rglob("*.py") if not path.name.startswith("test_")}
+    assert {path.parts[0] for path in shared} == {"fakes"}
+    assert not [*(unit / "fakes").rglob("test_*.py")]
+
+
 def test_the_fragments_of_the_changelog_are_in_its_own_markup() -> None:
     """That of the modules' documentation would stand there as it is."""
     for path in (ROOT / "changelogs/fragments").glob("*.yml"):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import shape
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.told_power import guard
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.told_power import guard
 
 ROOT = Path(__file__).resolve().parents[3]
 SCENARIOS = sorted(path.parent for path in ROOT.glob("molecule/*/molecule.yml"))

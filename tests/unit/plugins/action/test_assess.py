@@ -18,8 +18,8 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError, AnsibleUndefi
 
 from ansible_collections.durable.dbhost.plugins.action import assess as action
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs import NOW
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import NOW
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
 #: A host's variables, but for what a test is about.
 PINNED = {"durable_profile": "strict", "durable_mounts": ["/srv/pgdata"]}

@@ -22,11 +22,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import plug
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import rehearsal
 from ansible_collections.durable.dbhost.plugins.plugin_utils import output
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import look
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.measure.test_plug import (
     JOB as PLUGGED,
 )
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs import look
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.ups.test_rehearsal import (
     JOB,
     judged,

@@ -18,7 +18,7 @@ from ansible.errors import AnsibleActionFail
 
 from ansible_collections.durable.dbhost.plugins.action import keep_report, managed_mounts
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
 
 def run(action: Any, host: str = "db1", variables: Any = None, **arguments: Any) -> dict[str, Any]:

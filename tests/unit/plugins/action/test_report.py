@@ -18,8 +18,8 @@ pytest.importorskip("ansible")
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.durable.dbhost.plugins.action import report as action
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs import look
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import look
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
 
 def result(**changes: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.attestations import
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 
-from .runs import attested
+from .fakes.runs import attested
 
 TODAY = "2026-01-31"
 

@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.capture.capture imp
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.recording import dumps, loads
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.redaction import WITHHELD
 
-from .captured import COLLECTION
+from .fakes.captured import COLLECTION
 
 DIRECTORY = COLLECTION / "tests/fixtures/captures"
 CAPTURES = sorted(path for path in DIRECTORY.glob("*.json") if not path.name.endswith(".facts.json"))

@@ -21,8 +21,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from .runs import NOW
-from .small_host import UNITS, BigHost
+from .fakes.runs import NOW
+from .fakes.small_host import UNITS, BigHost
 
 Arrange = Callable[[BigHost], Any]
 #: Facts that nothing underneath can change, and why.

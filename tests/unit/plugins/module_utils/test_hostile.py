@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Hosts that want all memory: real processes and files in namespaces of their own, and what they cost.
 
-`python -m tests.unit.plugins.module_utils.hostile_host` tells the peaks of the whole attacks.
+`python -m tests.unit.plugins.module_utils.fakes.hostile_host` tells the peaks of the whole attacks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
 
-from . import hostile_host
+from .fakes import hostile_host
 
 MOST = 200
 WHO = "of user 4242"

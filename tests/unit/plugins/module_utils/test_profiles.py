@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.profiles import (
     rank,
 )
 
-from .runs import OWN, PROFILES, shipped
+from .fakes.runs import OWN, PROFILES, shipped
 
 
 def own(**changes: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import runner
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_host import FakeHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_host import FakeHost
 
 
 def run_module(

@@ -14,7 +14,7 @@ pytest.importorskip("ansible")
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.capture import replay
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.recording import loads
 from ansible_collections.durable.dbhost.plugins.modules import capture
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
 from .run_module import run_module
 

@@ -16,19 +16,21 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect as engines_of
 from ansible_collections.durable.dbhost.plugins.modules import engine_facts
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_firebird import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_firebird import (
     FakeDatabase,
     FirebirdHost,
 )
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_mariadb import MariaHost
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_postgresql import FakePostgresql
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_proc import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_mariadb import MariaHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_postgresql import (
+    FakePostgresql,
+)
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_proc import (
     BOOT_ID,
     RDWR,
     FakeProcess,
     ProcHost,
 )
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.vendor_host import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.vendor_host import (
     with_faircom,
     with_mssql,
 )

@@ -14,7 +14,7 @@ pytest.importorskip("ansible")
 import yaml
 
 from ansible_collections.durable.dbhost.plugins.modules import firebird_config
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_firebird import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_firebird import (
     PASSWORD,
     FakeDatabase,
     FirebirdHost,

@@ -17,8 +17,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.enforce.change impo
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, scheduler_rules
 from ansible_collections.durable.dbhost.plugins.modules import io_scheduler, mount_options, write_cache
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_host import FakeHost
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import BigHost, SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_host import FakeHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import (
+    BigHost,
+    SmallHost,
+)
 
 from .run_module import run_module
 

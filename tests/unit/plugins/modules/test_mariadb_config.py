@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("ansible")
 
 from ansible_collections.durable.dbhost.plugins.modules import mariadb_config
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_mariadb import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_mariadb import (
     DROP_IN,
     MYSQL,
     SERVER_CNF,

@@ -24,6 +24,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     prove,
 )
 from ansible_collections.durable.dbhost.plugins.modules import benchmark, plug_witness, plug_writer, prove_fua
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.measure.test_benchmark import (
     FioHost,
     row,
@@ -33,7 +34,6 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.measure.
     KEY,
     small_job,
 )
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
 
 from .run_module import run_module
 

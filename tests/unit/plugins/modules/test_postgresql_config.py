@@ -14,7 +14,7 @@ pytest.importorskip("ansible")
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import WORDS
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.rules import JUDGE
 from ansible_collections.durable.dbhost.plugins.modules import postgresql_config as module
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_postgresql import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_postgresql import (
     CONF,
     MAIN,
     OURS,

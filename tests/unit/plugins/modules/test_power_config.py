@@ -14,7 +14,7 @@ pytest.importorskip("ansible")
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import HOOK
 from ansible_collections.durable.dbhost.plugins.modules import power_config
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.nut_host import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.nut_host import (
     SECRET,
     TEXT,
     UPSMON,

@@ -17,8 +17,8 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import conditions
 from ansible_collections.durable.dbhost.plugins.modules import power_facts
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_proc import BOOT_ID
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.power_host import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_proc import BOOT_ID
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.power_host import (
     SECRET,
     nut_28,
     with_apcupsd,

@@ -16,7 +16,7 @@ import yaml
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import rehearsal
 from ansible_collections.durable.dbhost.plugins.modules import shutdown_rehearsal
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.nut_host import NutHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.nut_host import NutHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.ups.test_rehearsal import (
     JOB,
     ROWS,

@@ -21,7 +21,10 @@ from ansible_collections.durable.dbhost.plugins.modules import (
     power_facts,
     storage_facts,
 )
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import BOOT_ID, SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import (
+    BOOT_ID,
+    SmallHost,
+)
 
 from .run_module import run_module
 

@@ -17,8 +17,8 @@ import yaml
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom_layer
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import observe as mssql
 from ansible_collections.durable.dbhost.plugins.modules import faircom_config, mssql_conf
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.captured import COLLECTION
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.vendor_host import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.captured import COLLECTION
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.vendor_host import (
     CFG,
     CONF,
     VendorHost,

@@ -32,9 +32,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..captured import captured
-from ..fake_devices import FakeMount
-from ..small_host import BigHost, SmallHost
+from ..fakes.captured import captured
+from ..fakes.fake_devices import FakeMount
+from ..fakes.small_host import BigHost, SmallHost
 
 NOW = "2026-01-31T12:00:00Z"
 UUID = "f0f6079e-faa6-54a8-a78c-1592123fa797"

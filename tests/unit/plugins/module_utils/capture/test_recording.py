@@ -29,7 +29,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     Unobservable,
 )
 
-from ..fake_host import FakeHost
+from ..fakes.fake_host import FakeHost
 
 CHANGES = {"change", "sync", "sync_mount", "write_attribute", "write_file", "remove_file"}
 #: What no recording has a place for: daemons, and files for which a user's rights count.

@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import cach
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.blockstack import parse_tables
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import has_volatile_cache
 
-from ..captured import captured
+from ..fakes.captured import captured
 
 WWN = "0x5000c500a1b2c3d4"
 EUI = "eui.0025385a1b2c3d4e"

@@ -15,7 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo impo
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import fstab as fstab_file
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import known_options, mount_units
 
-from ..captured import captured
+from ..fakes.captured import captured
 
 UUID = "f0f6079e-faa6-54a8-a78c-1592123fa797"
 

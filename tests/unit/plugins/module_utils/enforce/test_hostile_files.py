@@ -15,11 +15,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql impor
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import apply as postgresql
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 
-from ..fake_mariadb import DROP_IN, MAIN, SERVER_CNF, MariaHost
-from ..fake_postgresql import CONF as POSTGRESQL_CONF
-from ..fake_postgresql import ETC, OURS, FakePostgresql
-from ..fake_proc import ProcHost
-from ..vendor_host import CFG, CONF, with_faircom, with_mssql
+from ..fakes.fake_mariadb import DROP_IN, MAIN, SERVER_CNF, MariaHost
+from ..fakes.fake_postgresql import CONF as POSTGRESQL_CONF
+from ..fakes.fake_postgresql import ETC, OURS, FakePostgresql
+from ..fakes.fake_proc import ProcHost
+from ..fakes.vendor_host import CFG, CONF, with_faircom, with_mssql
 
 
 class Case(NamedTuple):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import originals
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 
-from ..fake_host import FakeHost
+from ..fakes.fake_host import FakeHost
 
 text = st.text(st.characters(blacklist_characters="\0")) | st.just("/srv/\udcff")
 

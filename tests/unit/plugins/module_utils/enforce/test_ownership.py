@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import ownership
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 
-from ..fake_host import FakeHost
+from ..fakes.fake_host import FakeHost
 
 BASE = "/data/db/conf"
 PATH = f"{BASE}/db.conf"

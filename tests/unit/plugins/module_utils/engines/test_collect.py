@@ -23,7 +23,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds,
 from ansible_collections.durable.dbhost.plugins.module_utils.host.processes import Processes
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 
-from ..fake_proc import BOOT_ID, DIRECT, MOUNTINFO, OTHER, PRIVATE, RDWR, FakeProcess, ProcHost
+from ..fakes.fake_proc import BOOT_ID, DIRECT, MOUNTINFO, OTHER, PRIVATE, RDWR, FakeProcess, ProcHost
 
 PG = "/usr/lib/postgresql/15/bin/postgres"
 CONF = "/etc/postgresql/15/main/postgresql.conf"

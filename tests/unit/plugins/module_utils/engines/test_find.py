@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql impor
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import observe as postgresql
 from ansible_collections.durable.dbhost.plugins.module_utils.host.processes import Processes
 
-from ..fake_proc import OTHER, FakeProcess, ProcHost
+from ..fakes.fake_proc import OTHER, FakeProcess, ProcHost
 
 PG = "/usr/lib/postgresql/15/bin/postgres"
 CONTAINER = "50 40 0:99 / / rw - overlay overlay rw\n"

@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import conf as postgresql_conf
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import render
 
-from .texts import Files
+from ..fakes.texts import Files
 
 MAIN = "/etc/x/main.conf"
 

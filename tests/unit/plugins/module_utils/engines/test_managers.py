@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines, collect
 
-from ..fake_proc import FakeProcess, ProcHost
+from ..fakes.fake_proc import FakeProcess, ProcHost
 
 PG = "/usr/lib/postgresql/15/bin/postgres"
 UNIT = "postgresql.service"

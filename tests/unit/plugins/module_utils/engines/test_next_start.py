@@ -14,11 +14,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.units import differs, next_words, parse
 
-from ..fake_mariadb import SERVER_CNF, MariaHost
-from ..fake_postgresql import BIN, DATA, ETC, FakePostgresql
-from ..fake_postgresql import UNIT as UNIT_OF_DEBIAN
-from ..fake_proc import OTHER, FakeProcess, ProcHost
-from ..vendor_host import (
+from ..fakes.fake_mariadb import SERVER_CNF, MariaHost
+from ..fakes.fake_postgresql import BIN, DATA, ETC, FakePostgresql
+from ..fakes.fake_postgresql import UNIT as UNIT_OF_DEBIAN
+from ..fakes.fake_proc import OTHER, FakeProcess, ProcHost
+from ..fakes.vendor_host import (
     CFG,
     FAIRCOM,
     FAIRCOM_UNIT,
@@ -28,7 +28,7 @@ from ..vendor_host import (
     with_faircom,
     with_mssql,
 )
-from ..vendor_host import (
+from ..fakes.vendor_host import (
     CONF as MSSQL_FILE,
 )
 

@@ -25,7 +25,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.process_contex
 from ansible_collections.durable.dbhost.plugins.module_utils.host.processes import Processes
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
 
-from ..fake_proc import DIRECT, DSYNC, MOUNTINFO, OTHER, RDWR, SYNC, WRONLY, FakeProcess, ProcHost
+from ..fakes.fake_proc import DIRECT, DSYNC, MOUNTINFO, OTHER, RDWR, SYNC, WRONLY, FakeProcess, ProcHost
 
 CONTAINER = "50 40 0:99 / / rw - overlay overlay rw\n51 50 0:88 /vol /var/lib rw - btrfs /dev/sdd rw\n"
 EXE = "/usr/sbin/mysqld"

@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql impor
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import conf as postgresql_conf
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import LIMIT, Malformed
 
-from .texts import Files
+from ..fakes.texts import Files
 
 PLENTY = LIMIT // 8
 

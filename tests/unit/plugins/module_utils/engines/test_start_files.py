@@ -16,7 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.processes impo
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import LIMIT
 
-from ..vendor_host import BOOT, CONF, VendorHost, with_mssql
+from ..fakes.vendor_host import BOOT, CONF, VendorHost, with_mssql
 
 FILE = {"x": Word("new", f"{CONF}:3"), "y": Word("same")}
 

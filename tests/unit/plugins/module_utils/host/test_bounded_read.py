@@ -26,11 +26,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Ho
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import LIMIT
 
 from ..engines.test_managers import PATRONI, manager, postgres, with_file
-from ..fake_firebird import FirebirdHost
-from ..fake_mariadb import MYSQL, MariaHost
-from ..fake_postgresql import CONF, DATA, FakePostgresql
-from ..fake_proc import FakeProcess, ProcHost
-from ..vendor_host import with_faircom, with_mssql
+from ..fakes.fake_firebird import FirebirdHost
+from ..fakes.fake_mariadb import MYSQL, MariaHost
+from ..fakes.fake_postgresql import CONF, DATA, FakePostgresql
+from ..fakes.fake_proc import FakeProcess, ProcHost
+from ..fakes.vendor_host import with_faircom, with_mssql
 
 
 def test_a_file_is_read_as_it_is_and_a_pipe_is_not(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.read_budget im
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Malformed, split
 
-from ..captured import COLLECTION
-from ..fake_host import FakeHost
+from ..fakes.captured import COLLECTION
+from ..fakes.fake_host import FakeHost
 
 
 @pytest.mark.parametrize(

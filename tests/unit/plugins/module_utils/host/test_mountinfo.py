@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo impo
     why_absent,
 )
 
-from ..captured import captured
+from ..fakes.captured import captured
 
 #: What the kernel writes as an octal escape (fs/proc_namespace.c, mangle).
 MANGLED = " \t\n\\"

@@ -13,8 +13,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Un
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import ext4
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mounts import Mounts
 
-from ..runs import attested, look
-from ..small_host import FakeMount, SmallHost
+from ..fakes.runs import attested, look
+from ..fakes.small_host import FakeMount, SmallHost
 
 PG = "31 1 8:1 / /data rw,{} - ext4 /dev/sda1 rw\n"
 HIDDEN = "32 1 8:2 / /var/lib/containers/db rw,relatime - ext4 /dev/sda2 rw,nobarrier\n"

@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.process_contex
 from ansible_collections.durable.dbhost.plugins.module_utils.host.processes import Processes
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 
-from ..fake_proc import MOUNTINFO, OTHER, PRIVATE, FakeProcess, ProcHost
+from ..fakes.fake_proc import MOUNTINFO, OTHER, PRIVATE, FakeProcess, ProcHost
 
 ID = "0123456789ab" + "c" * 52
 #: A container: its own root, and a volume that lies on the host's /data.

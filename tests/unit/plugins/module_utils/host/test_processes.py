@@ -16,7 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host.processes import Processes, argv_of
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 
-from ..fake_proc import FakeProcess, ProcHost
+from ..fakes.fake_proc import FakeProcess, ProcHost
 
 LIBRARY = "7f00-7f01 r-xp 00000000 08:01 77                         {}\n"
 

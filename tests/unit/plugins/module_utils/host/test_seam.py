@@ -25,7 +25,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds,
 from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo import by_id
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Host, Unobservable
 
-from ..fake_host import FakeHost
+from ..fakes.fake_host import FakeHost
 
 HOST = Host()
 

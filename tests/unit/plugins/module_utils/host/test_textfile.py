@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import textfile
 
-from ..engines.texts import HOSTILE, ODD
+from ..fakes.texts import HOSTILE, ODD
 
 
 @given(st.text(st.characters(blacklist_characters="\0\ufeff")))

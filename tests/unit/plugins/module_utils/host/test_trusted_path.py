@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.host import trusted_path
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Result, Unobservable
 
-from ..fake_host import FakeHost
+from ..fakes.fake_host import FakeHost
 
 PROGRAM = "/opt/db/bin/server"
 

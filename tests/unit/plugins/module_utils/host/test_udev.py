@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.udev import (
     written_rules,
 )
 
-from ..captured import captured
+from ..fakes.captured import captured
 
 HEADER = "# Ours.\n# Hands off.\n"
 RULES = {"serial:QEMU_HARDDISK_SATA0001": "off"}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.units import listed, parse, seconds, show
 
-from ..fake_proc import ProcHost
+from ..fakes.fake_proc import ProcHost
 
 ETC, LIB, RUN = "/etc/systemd/system", "/lib/systemd/system", "/run/systemd"
 SHOWN = """\

@@ -22,8 +22,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import benc
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.plausible import doubt
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.variants import AS_IT_IS, Variant
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_host import FakeHost
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_host import FakeHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
 from .test_scratch import device_of
 

@@ -34,7 +34,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import MIB, Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.patterns import BLOCK, PATTERNS
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.plug_job import Job, Losses
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_host import FakeHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_host import FakeHost
 
 from .test_scratch import device_of
 

@@ -16,8 +16,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import prov
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.patterns import BLOCK, PATTERNS, Log
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.prove import Limits, Seen
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_host import FakeHost
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_host import FakeHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
 from .test_scratch import device_of
 

@@ -24,9 +24,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment i
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import flush
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..runs import MOUNTS, NOW, PROFILES, attested, enforce, inputs, look, settled, shipped
-from ..small_host import BOOT_ID, BigHost, SmallHost
-from ..told_power import power
+from ..fakes.runs import MOUNTS, NOW, PROFILES, attested, enforce, inputs, look, settled, shipped
+from ..fakes.small_host import BOOT_ID, BigHost, SmallHost
+from ..fakes.told_power import power
 
 PG, MARIA = ("/srv/pgdata",), ("/srv/maria",)
 NO_PLAN = {"believe": {}, "tighten": {}, "loosen": {}}
@@ -828,3 +828,12 @@ class TestFstabThatStopsTheBoot:
         (row,) = [row for row in found["settings"] if row["setting"] == "data_mode"]
         assert (row["verdict"], row["phase"], found["pending"]) == ("drift_persisted", None, [])
         assert "take journal_async_commit out of" in row["remedy"]
+
+
+def test_bare_mount_over_an_unknown_stack_is_at_risk() -> None:
+    """A bare mount on a disk whose cache is unknown is at_risk; on a stack that is unknown it is only `unknown`."""
+    host = SmallHost()
+    host.mounts["/srv/pgdata"].barrier = "off"
+    host.links["/sys/dev/block/8:1"] = "/sys/devices/virtual/block/dm-0"
+    host.files["/proc/fs/ext4/dm-0/options"] = host.files["/proc/fs/ext4/sda1/options"]
+    assert look(host, "strict", mounts=["/srv/pgdata"])["verdict"] == "at_risk"

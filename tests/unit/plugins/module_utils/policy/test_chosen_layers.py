@@ -12,8 +12,8 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import chosen_layers, plan
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 
-from ..runs import attested, look, settled
-from ..small_host import SmallHost
+from ..fakes.runs import attested, look, settled
+from ..fakes.small_host import SmallHost
 
 LAYERS = {layer for _phase, layer in plan.STEPS}
 

@@ -16,9 +16,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..runs import NOW, expect_cures, inputs
-from ..small_host import BOOT_ID, FakeMount, SmallHost
-from ..told_power import guard, power
+from ..fakes.runs import NOW, expect_cures, inputs
+from ..fakes.small_host import BOOT_ID, FakeMount, SmallHost
+from ..fakes.told_power import guard, power
 
 FULL = {kind: rules for engine in ENGINES.values() for kind, rules in engine.judge.full.items()}
 GOOD = {

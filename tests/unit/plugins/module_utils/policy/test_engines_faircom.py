@@ -16,8 +16,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom.rul
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..runs import NOW, inputs
-from ..small_host import BOOT_ID, SmallHost
+from ..fakes.runs import NOW, inputs
+from ..fakes.small_host import BOOT_ID, SmallHost
 from .test_engines import instance, judged, row
 
 

@@ -14,7 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.apply import SETTINGS
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.rules import FULL, JUDGE
 
-from ..fake_mariadb import MAIN, MariaHost
+from ..fakes.fake_mariadb import MAIN, MariaHost
 from .test_engines import instance, judged
 
 VERSIONS = [

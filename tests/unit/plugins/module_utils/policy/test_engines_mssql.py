@@ -16,8 +16,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment i
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..runs import NOW, attested, enforce, expect_cures, inputs
-from ..small_host import BOOT_ID, SmallHost
+from ..fakes.runs import NOW, attested, enforce, expect_cures, inputs
+from ..fakes.small_host import BOOT_ID, SmallHost
 from .test_engines import instance, row
 
 CU18 = "16.0.4185.3"

@@ -31,15 +31,15 @@ from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import 
 
 from ..engines.faircom.test_observe import ALL_ON
 from ..engines.firebird.test_databases import machine
-from ..fake_firebird import FakeDatabase
-from ..fake_mariadb import MARIADB, MYSQL, MariaHost
-from ..fake_postgresql import FakePostgresql
-from ..fake_proc import DIRECT, DSYNC, RDWR, SYNC, FakeProcess
-from ..power_host import nut_28
-from ..runs import NOW, inputs, settled
+from ..fakes.fake_firebird import FakeDatabase
+from ..fakes.fake_mariadb import MARIADB, MYSQL, MariaHost
+from ..fakes.fake_postgresql import FakePostgresql
+from ..fakes.fake_proc import DIRECT, DSYNC, RDWR, SYNC, FakeProcess
+from ..fakes.power_host import nut_28
+from ..fakes.runs import NOW, inputs, settled
+from ..fakes.told_power import WORDS, licensed
+from ..fakes.vendor_host import faircom, sqlservr, with_faircom, with_mssql
 from ..test_captures import CAPTURES, facts_of
-from ..told_power import WORDS, licensed
-from ..vendor_host import faircom, sqlservr, with_faircom, with_mssql
 
 GREEN = ("durable", "attested")
 PROMISES = ("strict", "flush", "protected")

@@ -23,9 +23,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     scheduler_rules,
 )
 
-from ..fake_host import Killed
-from ..runs import PROFILES, attested, enforce, look, settled
-from ..small_host import UNITS, BigHost, FakeDisk, FakeMount, SmallHost
+from ..fakes.fake_host import Killed
+from ..fakes.runs import PROFILES, attested, enforce, look, settled
+from ..fakes.small_host import UNITS, BigHost, FakeDisk, FakeMount, SmallHost
 
 SDB = "serial:QEMU_HARDDISK_SATA0002"
 BIG = ("/srv/faircom", "/srv/firebird", "/srv/mysql", "/srv/btrfs")

@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
     worst_first,
 )
 
-from ..told_power import guard, licensed, power
+from ..fakes.told_power import guard, licensed, power
 
 CHANGE = {
     "layer": "mount_options",

@@ -19,10 +19,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements
     vouches,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import ext4
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..runs import NOW, attested, look, shipped
-from ..small_host import BigHost, FakeDisk, FakeMount, SmallHost, md
+from ..fakes.runs import NOW, attested, look, shipped
+from ..fakes.small_host import BigHost, FakeDisk, FakeMount, SmallHost, md
 
 
 def states(
@@ -387,3 +388,29 @@ def test_namespaces_of_one_controller_have_one_cache() -> None:
     assert (need.name, need.target) == ("neighbours_flush", "/srv/other")
     far = {**other, "disks_seen": ["nvme1n1"]}
     assert of_neighbours(chosen, [mount, far], [mount], [disk]) == []
+
+
+def test_a_cache_is_not_turned_on_under_a_neighbour_without_barriers() -> None:
+    host = SmallHost()
+    other = FakeMount("/srv/other", "ext4", "8:18", "/dev/sdb2", "sdb", barrier="off")
+    host.add_mount(other)
+    host.disk("sdb").cache = "disabled"
+    found = look(host, "flush", mounts=["/srv/mssql"])
+    assert found["verdict"] == "blocked"
+    assert any("/srv/other has no barriers" in why for why in found["why"])
+    assert not found["plan"]["loosen"]
+
+
+def test_a_neighbour_of_which_nothing_is_known_keeps_a_cache_off() -> None:
+    host = SmallHost()
+    vars(host.disk("sda")).update(cache="disabled", belief="write back", pinned=True)
+    host.add_mount(
+        FakeMount("/srv/n", "ext4", "8:2", "/dev/sda2", "sda"), "UUID=n /srv/n ext4 defaults 0 2\n"
+    )
+    given = {"mounts": ["/srv/pgdata"], "attestations": [attested("host_honours_flush")]}
+    assert look(host, "flush", **given)["plan"]["loosen"]
+    del host.files["/proc/fs/ext4/sda2/options"]
+    del host.commands[(*ext4.SHOW, "/dev/block/8:2")]
+    found = look(host, "flush", **given)
+    assert not found["plan"]["loosen"]
+    assert "/srv/n is not known to have barriers" in "\n".join(found["why"])

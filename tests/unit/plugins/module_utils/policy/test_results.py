@@ -17,8 +17,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.results impo
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..runs import NOW, inputs, settled
-from ..small_host import SmallHost
+from ..fakes.runs import NOW, inputs, settled
+from ..fakes.small_host import SmallHost
 
 STRANGE: tuple[Any, ...] = (None, [], 17, "durable", [{}])
 

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import scheduling
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.scheduling import wanted_scheduler
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput, Profile, choose
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import scheduler_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import Disks
 
-from ..runs import NOW, OWN, enforce, look, settled, shipped
-from ..small_host import BigHost, SmallHost
+from ..fakes.runs import NOW, OWN, enforce, look, settled, shipped
+from ..fakes.small_host import BigHost, SmallHost
 
 
 def profile(**changes: Any) -> Profile:
@@ -150,3 +152,33 @@ def test_a_scheduler_that_no_kernel_of_today_has_is_refused(name: Any) -> None:
     """deadline is only an alias, and reads back as mq-deadline: it would drift for ever."""
     with pytest.raises(BadInput, match="scheduler_rotational: seen"):
         profile(scheduler_rotational=name)
+
+
+@pytest.mark.parametrize("how", ["bare", "absent"])
+def test_a_device_that_orders_no_queue_has_no_scheduler_to_set(how: str) -> None:
+    host = BigHost()
+    path = f"{host.disk('nvme0n1').sysfs}/queue/scheduler"
+    if how == "bare":
+        host.files[path] = "none\n"
+    else:
+        del host.files[path]
+    disk = Disks(host).collect("nvme0n1")["scheduler"]
+    assert (disk["running"], disk["available"]) == ("none", [])
+    own = {"mine": {**shipped()["flush"], "scheduler_solid_state": "mq-deadline"}}
+    found = look(host, "mine", own=own, mounts=["/srv/firebird"])
+    assert not [row for row in found["settings"] if row["setting"] == "scheduler"]
+    host.files[path] = Unobservable("I/O error")
+    (row,) = [
+        row
+        for row in look(host, "mine", own=own, mounts=["/srv/firebird"])["settings"]
+        if row["setting"] == "scheduler"
+    ]
+    assert row["verdict"] == "unknown"
+
+
+def test_a_readahead_with_a_point_is_refused() -> None:
+    """128.0 in YAML passed, and the kernel refused it."""
+    own = {"mine": {**shipped()["strict"], "readahead": 128.0}}
+    found = look(SmallHost(), "mine", own=own)
+    assert found["verdict"] == "blocked"
+    assert any("128.0" in why for why in found["why"])

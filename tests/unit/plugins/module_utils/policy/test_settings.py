@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import build, changes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import (
     Setting,
@@ -19,8 +20,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings imp
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..runs import NOW, attested, enforce, look, shipped
-from ..small_host import BigHost, FakeDisk, FakeMount, SmallHost
+from ..fakes.runs import NOW, attested, enforce, look, shipped
+from ..fakes.small_host import BigHost, FakeDisk, FakeMount, SmallHost
 
 
 def row(kind: str, name: str, setting: str, profile: str = "strict", **changes: Any) -> Setting:
@@ -305,3 +306,33 @@ def test_a_layer_over_a_cache_that_is_to_come_on_has_to_pass_flushes() -> None:
     for profile, rows in (("flush", 1), ("strict", 0)):
         chosen, _pinned = choose(profile, shipped(), {}, {})
         assert len(of_layers([mount], [disk], chosen, [])) == rows
+
+
+def test_a_virtio_switch_that_is_read_only_is_left_to_the_hypervisor() -> None:
+    host = SmallHost()
+    host.modes[host.resolve("/sys/block/vdb/cache_type")] = 0o444
+    found = look(host, "strict", mounts=["/srv/maria"])
+    assert not found["plan"]["tighten"].get("write_cache")
+    (row,) = [row for row in found["settings"] if row["setting"] == "write_cache"]
+    assert "hypervisor" in row["remedy"]
+
+
+def test_a_stricter_journal_needs_no_reboot() -> None:
+    host = SmallHost()
+    host.mounts["/srv/pgdata"].data = "journal"
+    host.files["/etc/fstab"] = host.read("/etc/fstab").replace(
+        "pgdata\text4\tdefaults", "pgdata\text4\tdata=writeback"
+    )
+    assert look(host, "strict", mounts=["/srv/pgdata"])["pending"] == []
+
+
+def test_an_attestation_counts_where_the_tool_is_missing() -> None:
+    host = SmallHost()
+    host.commands[("hdparm", "-W", "/dev/sda")] = Unobservable("hdparm: No such file or directory")
+
+    def row(*words: dict[str, str]) -> dict[str, str]:
+        found = look(host, "protected", mounts=["/srv/pgdata"], attestations=list(words))
+        return next(row for row in found["settings"] if row["setting"] == "write_cache")
+
+    assert (row()["verdict"], "the tool may be missing" in row()["remedy"]) == ("unknown", True)
+    assert (row(attested())["verdict"], row(attested())["wanted_running"]) == ("ok", "attested")

@@ -19,9 +19,20 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS, nothing_known
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..runs import NOW, attested, enforce, expect_cures, inputs, settled
-from ..small_host import BOOT_ID, BigHost, FakeMount, SmallHost
-from ..told_power import HOOK, LICENCE, WORDS, budget, condition, guard, licensed, power, seen, without_notify
+from ..fakes.runs import NOW, attested, enforce, expect_cures, inputs, settled
+from ..fakes.small_host import BOOT_ID, BigHost, FakeMount, SmallHost
+from ..fakes.told_power import (
+    HOOK,
+    LICENCE,
+    WORDS,
+    budget,
+    condition,
+    guard,
+    licensed,
+    power,
+    seen,
+    without_notify,
+)
 
 PG = ("/srv/pgdata",)
 NO_PLAN = {"believe": {}, "tighten": {}, "loosen": {}}

@@ -16,9 +16,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.ups import apply as
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.conditions import NAMES
 
-from ..power_host import PowerHost, nut_27, nut_28, with_apcupsd
-from ..runs import NOW, inputs, settled
-from ..told_power import HOOK, WORDS, licensed, power
+from ..fakes.power_host import PowerHost, nut_27, nut_28, with_apcupsd
+from ..fakes.runs import NOW, inputs, settled
+from ..fakes.told_power import HOOK, WORDS, licensed, power
 
 PG = ("/srv/pgdata",)
 STOPS = [{"engine": "postgresql", "unit": "postgresql@15-main.service", "seconds": "60"}]

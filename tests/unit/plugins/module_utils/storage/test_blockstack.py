@@ -23,9 +23,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.blockstack 
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..captured import captured
-from ..runs import look
-from ..small_host import BigHost, FakeDisk, FakeLayer, FakeMount, SmallHost, dm, md
+from ..fakes.captured import captured
+from ..fakes.runs import NOW, look
+from ..fakes.small_host import BigHost, FakeDisk, FakeLayer, FakeMount, SmallHost, dm, md
 
 NUMBER = "253:9"
 GONE = "/dev/mapper/lvm-dm-10 /srv/gone ext4 noatime 0 2\n"
@@ -467,3 +467,22 @@ def test_a_device_with_others_below_it_is_no_disk() -> None:
     stack = walk(host, "254:16")
     assert (stack.disks, stack.layers[0].type) == (("sda",), "unknown")
     assert "vdb" in stack.reasons[0]
+
+
+@pytest.mark.parametrize("how", ["member", "directory"])
+def test_a_member_of_btrfs_that_cannot_be_read_is_not_passed_over(how: str) -> None:
+    host = BigHost()
+    if how == "member":
+        host.links["/sys/fs/btrfs/b0b0/devices/sdq"] = "/sys/devices/gone/sdq"
+    else:
+        names = host.names
+
+        def vanishing(path: str) -> list[str]:
+            if path.endswith("/b0b0/devices"):
+                raise Unobservable("gone")
+            return names(path)
+
+        host.names = vanishing
+    facts = next(m for m in collect(host, NOW)["mounts"] if m["target"] == "/srv/btrfs")
+    assert facts["disks"] == "unknown"
+    assert "the devices of /dev/sdf are not known: " in facts["evidence"]["disks"]["reason"]

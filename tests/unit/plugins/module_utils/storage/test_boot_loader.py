@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_loader
 
-from ..fake_host import FakeHost
+from ..fakes.fake_host import FakeHost
 
 NOW = "BOOT_IMAGE=/vmlinuz-6.1 root=UUID=aaaa ro rootflags=commit=9,barrier=1 quiet\n"
 LINE = "root=UUID=aaaa ro rootflags=commit=9,barrier=1 quiet $vt_handoff"

@@ -25,7 +25,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.cache_rules
     write,
 )
 
-from ..small_host import UNITS, BigHost, SmallHost
+from ..fakes.small_host import UNITS, BigHost, SmallHost
 
 EVERY = (("sata", "sda"), ("scsi", "sdc"), ("nvme", "nvme0n1"), ("virtio", "vdb"))
 RENDERED = f"""\

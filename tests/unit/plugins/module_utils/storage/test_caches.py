@@ -25,8 +25,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches impo
     scsi_cache_type,
 )
 
-from ..captured import captured
-from ..small_host import BigHost, SmallHost
+from ..fakes.captured import captured
+from ..fakes.small_host import BigHost, SmallHost
 
 SDPARM = ("sdparm", "--quiet", "--readonly", "--get", "WCE=1", "-H", "/dev/sdc")
 SCSI = "/sys/block/sdc/device/scsi_disk/0:0:0:0/cache_type"
@@ -332,3 +332,13 @@ def test_many_empty_lines_are_soon_no_answer() -> None:
     with pytest.raises(ValueError, match="no write-caching state"):
         parse_hdparm("\n" * 2**16)
     assert time.process_time() - began < 0.5
+
+
+def test_the_rule_looks_for_device_mapper_by_the_name_that_the_kernel_gives() -> None:
+    """Types are many (lvm, crypt, mpath, dmraid, vdo, stratis); the kernel's name is dm-N for all."""
+    for control in CONTROLS.values():
+        look_above, *rest = [rule for rule in control.rules("enabled") if "temporary" not in rule[-1]]
+        assert "KNAME" in look_above[0]
+        assert look_above[1] == 'RESULT!="*dm-*"'
+        assert all('ENV{.DURABLE_DBHOST_ABOVE}=="nothing"' in rule for rule in rest)
+        assert not any("DURABLE" in action for rule in control.rules("disabled") for action in rule)

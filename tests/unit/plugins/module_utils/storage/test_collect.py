@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import has_volatile_cache
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..small_host import BOOT_ID, FakeDisk, SmallHost
+from ..fakes.small_host import BOOT_ID, FakeDisk, SmallHost
 
 NOW = "2026-01-31T12:00:00Z"
 
@@ -152,3 +153,13 @@ def test_one_value_that_cannot_be_read_costs_only_itself(path: str) -> None:
     del host.files[path]
     found = collect(host, NOW)
     assert [disk["write_cache"]["device"] for disk in found["disks"]] == ["enabled"] * 4
+
+
+def test_a_number_without_end_ends_no_run() -> None:
+    """Python refuses to read more than 4300 digits, and int(inf)."""
+    host = SmallHost()
+    text = host.read("/etc/fstab").replace("defaults,nofail", f"barrier={'1' * 5000}")
+    host.files["/etc/fstab"] = text
+    assert collect(host, NOW)
+    with pytest.raises(ValueError, match="nvme id-ctrl named no vwc"):
+        has_volatile_cache('{"vwc": 1e999}')

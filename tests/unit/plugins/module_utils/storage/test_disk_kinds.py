@@ -22,7 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.disk_kinds 
     nvme_paths,
 )
 
-from ..captured import COLLECTION
+from ..fakes.captured import COLLECTION
 
 DISKS: dict[str, dict[str, Any]] = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))

@@ -21,7 +21,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import Disks
 
-from ..small_host import BigHost, FakeDisk, SmallHost
+from ..fakes.runs import look
+from ..fakes.small_host import BigHost, FakeDisk, SmallHost
 
 SDA = "/sys/devices/pci0000:00/ata1/host0/target0:0:0/0:0:0:0/block/sda"
 VDB = "/sys/devices/pci0000:00/virtio1/block/vdb"
@@ -333,3 +334,29 @@ def test_what_a_rule_keeps_of_the_queue(setting: str) -> None:
     assert found[setting]["persisted"] == rule[setting]
     host.files[scheduler_rules.RULES_PATH] = Unobservable("I/O error")
     assert facts(host, "sda")[setting]["persisted"] == "unknown"
+
+
+def test_a_missing_udevadm_is_the_reason_that_is_shown() -> None:
+    host = SmallHost()
+    del host.commands[("udevadm", "info", "--export-db")]
+    assert "udevadm" in Disks(host).collect("sda")["evidence"]["id"]["reason"]
+    rows = look(host, "strict", mounts=["/srv/pgdata"])["settings"]
+    assert "udevadm" in next(row for row in rows if row["setting"] == "write_cache")["remedy"]
+
+
+def test_an_unreadable_rule_file_is_unknown() -> None:
+    host = SmallHost()
+    host.files[cache_rules.RULES_PATH] = Unobservable("I/O error")
+    assert Disks(host).collect("sda")["write_cache"]["persisted"] == "unknown"
+
+
+@pytest.mark.fact(23)
+def test_a_disk_behind_a_usb_bridge_is_not_a_sata_disk() -> None:
+    host = SmallHost()
+    host.links["/sys/block/sda"] = "/sys/devices/pci0000:00/usb1/1-1/host6/target6:0:0/6:0:0:0/block/sda"
+    facts = Disks(host).collect("sda")
+    assert (facts["transport"], facts["kind"], facts["write_cache"]["device"]) == (
+        "usb",
+        "unknown",
+        "unknown",
+    )

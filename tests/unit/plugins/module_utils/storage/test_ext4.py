@@ -24,7 +24,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.ext4 import
     shown,
 )
 
-from ..captured import captured
+from ..fakes.captured import captured
 
 SBIN = "/usr/sbin:/sbin:/usr/bin:/bin"
 UUID_OF_IMAGE = "0b6e4d1a-55f3-4c1e-9a52-3f4c0a8e7d10"

@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.ext4 import
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.filesystems import FileSystems
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mounts import Mounts
 
-from ..small_host import BigHost, FakeDisk, FakeMount, SmallHost
+from ..fakes.small_host import BigHost, FakeDisk, FakeMount, SmallHost
 
 
 def mounted(host: SmallHost, target: str) -> tuple[FileSystems, Mount]:

@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.flush impor
     takes_flushes,
 )
 
-from ..small_host import BigHost, Multipath, SmallHost
+from ..fakes.small_host import BigHost, Multipath, SmallHost
 
 STAT = "/sys/devices/pci0000:00/ata1/host0/target0:0:0/0:0:0:0/block/sda/stat"
 

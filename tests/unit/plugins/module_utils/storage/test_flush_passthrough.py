@@ -17,8 +17,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.flush_passt
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.write_cache import Target, apply, plan
 
-from ..runs import NOW, attested, enforce, look, settled
-from ..small_host import BigHost, FakeDisk, FakeMount, dm, md
+from ..fakes.runs import NOW, attested, enforce, look, settled
+from ..fakes.small_host import BigHost, FakeDisk, FakeMount, dm, md
 
 FAIRCOM = "/srv/faircom"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import fstab
 
-from ..captured import captured
+from ..fakes.captured import captured
 
 LINE = "UUID=pg /srv/pgdata ext4 defaults 0 2"
 word = st.text(st.characters(blacklist_characters=" \t\n\r\0#\\,", blacklist_categories=["Cs"]), min_size=1)

@@ -15,8 +15,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.os_release imp
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.fua import path
 
-from ..runs import NOW
-from ..small_host import BigHost, SmallHost
+from ..fakes.runs import NOW
+from ..fakes.small_host import BigHost, SmallHost
 
 
 def mount(fstype: str = "ext4", **changes: Any) -> dict[str, Any]:

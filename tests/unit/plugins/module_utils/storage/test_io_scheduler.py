@@ -20,8 +20,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.io_schedule
     target_of,
 )
 
-from ..fake_host import Killed
-from ..small_host import BigHost, SmallHost
+from ..fakes.fake_host import Killed
+from ..fakes.small_host import BigHost, SmallHost
 
 SDA, SDB = "serial:QEMU_HARDDISK_SATA0001", "serial:QEMU_HARDDISK_SATA0002"
 QUEUE = "/sys/block/sda/queue"
@@ -192,3 +192,19 @@ class TestRelease:
 
     def test_nothing_to_release(self) -> None:
         assert plan_release(SmallHost()).changes == ()
+
+
+FOREIGN = 'ACTION=="add|change", SUBSYSTEM=="block", KERNEL=="sda", RUN+="/sbin/hdparm -q -W1 $devnode"\n'
+
+
+VDB = "serial:VIRT0001"
+
+
+def test_a_rule_of_somebody_elses_beside_our_schedulers_goes_and_ours_stay() -> None:
+    host = SmallHost()
+    rules = {SDA: {"scheduler": "none"}, VDB: {"scheduler": "mq-deadline"}}
+    host.files[scheduler_rules.RULES_PATH] = scheduler_rules.render(rules) + FOREIGN
+    assert scheduler_rules.read(host) == {}
+    target = [Target(SDA, {"scheduler": "none"})]
+    apply(host, plan(host, target), target)
+    assert scheduler_rules.read(host) == rules

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.known_options import KNOWN, unknown_to
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_settings import spell
 
-from ..captured import captured
+from ..fakes.captured import captured
 
 OLD = "5.10.0-30-amd64"
 

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import originals
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import line
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import fstab, mount_units
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import ext4, fstab, mount_units
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.flush import OWED
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_options import (
     FSTAB,
@@ -25,8 +25,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_optio
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_trial import DIRECTORY
 
-from ..fake_host import Killed
-from ..small_host import UNITS, BigHost, SmallHost
+from ..fakes.fake_host import Killed
+from ..fakes.runs import enforce, look
+from ..fakes.small_host import UNITS, BigHost, SmallHost
 
 PG, MS, MA = "/srv/pgdata", "/srv/mssql", "/srv/maria"
 TIGHT = Target(PG, {"barrier": "on", "data_mode": "ordered", "atime": "noatime"})
@@ -718,3 +719,108 @@ def test_a_mount_is_found_by_the_name_that_facts_tell(name: str) -> None:
     told = Target(line(name), {"barrier": "on"}, persist=False)
     assert run(host, told) == [("barrier", "running", "off", "on")]
     assert ("change", "sync", "--file-system", name) in host.mutations
+
+
+@pytest.mark.fact(5)
+def test_data_mode_of_root_is_never_written_to_fstab() -> None:
+    """T (lab, Debian 12): superblock data=writeback + `data=ordered` on fstab's root line:
+    systemd-remount-fs fails, the host comes up with a read-only root."""
+    host = SmallHost()
+    vars(host.mounts["/"]).update(sb_options=("data=writeback",), data="writeback")
+    found = look(host, "strict", mounts=["/"])
+    with contextlib.suppress(ChangeFailed):
+        enforce(host, found)
+    assert not [w for w in host.boot_options("/") if w.startswith("data=")]
+
+
+def test_a_read_only_bind_mount_does_not_make_the_file_system_read_only() -> None:
+    """T (lab): `mount -o remount,ro,... SOURCE BIND` turns the superblock read-only for all."""
+    host = SmallHost()
+    host.mounts[PG].barrier = "off"
+    bind = "29 30 8:1 / /mnt/bind ro,relatime - ext4 /dev/sda1 rw,nobarrier\n"
+    rest = host._mountinfo
+    host.files["/proc/self/mountinfo"] = lambda: bind + rest()
+    real = host.on_change
+    host.on_change = lambda argv: None if argv[0] == "mount" else real(argv)
+    target = [Target("/mnt/bind", {"barrier": "on"}, False)]
+    with contextlib.suppress(ChangeFailed):
+        apply(host, plan(host, target), target)
+    for m in host.mutations:
+        if m[1] == "mount":
+            assert "ro" not in m[3].split(","), m
+
+
+def test_release_does_not_put_back_what_the_kernel_refuses() -> None:
+    host = SmallHost()
+    host.files["/etc/fstab"] = host.read("/etc/fstab").replace("xfs defaults", "xfs nobarrier")
+    target = [Target("/srv/mssql", {"barrier": "on"})]
+    apply(host, plan(host, target), target)
+    assert "nobarrier" not in plan_release(host).fstab
+
+
+def test_without_the_superblock_barriers_still_come_on() -> None:
+    host = SmallHost()
+    host.mounts[PG].barrier = "off"
+    del host.commands[(*ext4.SHOW, "/dev/block/8:1")]
+    found = look(host, "strict", mounts=[PG])
+    # Its journal may lie on a disk that was not flushed: so it is not called done.
+    with pytest.raises(ChangeFailed, match=r"on sda only: .*whether /srv/pgdata has its journal elsewhere"):
+        enforce(host, found)
+    assert host.mounts[PG].barrier == "on"
+    assert host.disk("sda").flushes > 100
+
+
+def test_originals_of_a_removed_line_do_not_come_back_into_a_new_one() -> None:
+    host = SmallHost()
+    target = [Target(PG, {"atime": "noatime"})]
+    apply(host, plan(host, target), target)
+    lines = host.read("/etc/fstab").split("\n")
+    lines = [line for line in lines if PG not in line and not line.startswith(fstab.MARK)]
+    host.files["/etc/fstab"] = "\n".join(lines)
+    work = plan_release(host)
+    if work.changes:
+        apply_release(host, work)
+    # The module applies a release only when it changes something: what is kept stays for ever.
+    assert originals.load(host) == {}
+
+
+def test_one_mount_that_fails_does_not_leave_the_others_unpersisted() -> None:
+    host = SmallHost()
+    for name in (PG, "/srv/maria"):
+        host.mounts[name].barrier = "off"
+    text = host.read("/etc/fstab").replace("defaults,nofail", "nobarrier")
+    host.files["/etc/fstab"] = text.replace("defaults\t0", "nobarrier\t0")
+    host.disk("sda").counts = False
+    with contextlib.suppress(ChangeFailed):
+        enforce(host, look(host, "strict", mounts=[PG, "/srv/maria"]))
+    assert "nobarrier" not in host.boot_options("/srv/maria")
+
+
+def test_barriers_over_a_disk_that_lies_are_not_called_done() -> None:
+    host = SmallHost()
+    host.mounts[PG].barrier = "off"
+    host.disk("sda").belief = "write through"
+    target = [Target(PG, {"barrier": "on"})]
+    with pytest.raises(ChangeFailed, match="sends it no flush, while its cache is enabled"):
+        apply(host, plan(host, target), target)
+
+
+@pytest.mark.parametrize("mode", ["ordered", "writeback"])
+def test_a_root_without_a_line_does_not_keep_the_others_from_being_persisted(mode: str) -> None:
+    """The run ended with "no fstab line of its own": for access times that nobody can write."""
+    host = SmallHost()
+    host.files["/etc/fstab"] = host.read("/etc/fstab").replace("UUID=root / ext4 errors=remount-ro 0 1\n", "")
+    if mode == "writeback":
+        vars(host.mounts["/"]).update(sb_options=("data=writeback",), data="writeback")
+    host.mounts[PG].barrier = "off"
+    enforce(host, look(host, "strict", mounts=["/", PG]))
+    assert (host.mounts[PG].barrier, host.mounts["/"].atime) == ("on", "noatime")
+    assert "noatime" in host.boot_options(PG)
+    assert "data=writeback" not in host.mounts["/"].sb_options
+    (row,) = [
+        row
+        for row in look(host, "strict", mounts=["/", PG])["settings"]
+        if (row["target"], row["setting"]) == ("/", "atime")
+    ]
+    assert (row["verdict"], row["phase"]) == ("drift_persisted", None)
+    assert "add a line for / to /etc/fstab" in row["remedy"]

@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_trial
     try_options,
 )
 
-from ..small_host import SmallHost
+from ..fakes.small_host import SmallHost
 
 IMAGE, POINT = f"{DIRECTORY}/image", f"{DIRECTORY}/mnt"
 UNSHARE = ("change", "unshare", "--mount", "--propagation", "private", "mount", "-t")

@@ -26,7 +26,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_units
     unit_name,
 )
 
-from ..small_host import UNITS, SmallHost
+from ..fakes.small_host import UNITS, SmallHost
 
 PG = "/srv/pgdata"
 UNIT = "srv-pgdata.mount"

@@ -11,9 +11,11 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import ext4
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mounts import Mounts
 
-from ..small_host import FakeMount, SmallHost
+from ..fakes.runs import NOW
+from ..fakes.small_host import FakeMount, SmallHost
 
 EXT4 = "/proc/fs/ext4/sda1/options"
 SUPERBLOCK = (*ext4.SHOW, "/dev/block/8:1")
@@ -459,3 +461,10 @@ def test_a_line_that_mounts_nothing_is_named_whether_it_is_mounted_now_or_not(
 
 def test_lines_that_are_right_are_not_named() -> None:
     assert Mounts(SmallHost()).refused() == []
+
+
+def test_garbage_in_the_options_file_is_no_missing_journal() -> None:
+    host = SmallHost()
+    host.files["/proc/fs/ext4/sda1/options"] = "garbage\n"
+    facts = next(m for m in collect(host, NOW)["mounts"] if m["target"] == "/srv/pgdata")
+    assert facts["data_mode"] == "unknown"

@@ -14,7 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.remount imp
     set_barrier,
 )
 
-from ..small_host import BigHost, SmallHost
+from ..fakes.small_host import BigHost, SmallHost
 
 
 @pytest.mark.parametrize("cache", ["disabled", "none"])

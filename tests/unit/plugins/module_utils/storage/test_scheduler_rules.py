@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.scheduler_r
     render,
 )
 
-from ..small_host import BigHost, SmallHost
+from ..fakes.small_host import BigHost, SmallHost
 
 SDA = "serial:QEMU_HARDDISK_SATA0001"
 RENDERED = f"""\

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect as storage
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import fstab, known_options
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.shown_options import shown, without_login
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.small_host import SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
 #: Lines of cifs, sshfs, davfs, ceph, s3fs: each holds hunter2, and most keep mount(8) from using them.
 LINES = [

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.tuned import read
 
-from ..runs import enforce, look
-from ..small_host import SmallHost
+from ..fakes.runs import NOW, enforce, look
+from ..fakes.small_host import SmallHost
 
 NONE = {"profile": None, "sets": {}, "error": None}
 MSSQL = "[main]\nsummary=Optimize for SQL Server\ninclude=throughput-performance\n[disk]\nreadahead=4096\n"
@@ -144,3 +145,15 @@ def test_each_profile_is_read_once_however_often_it_is_included() -> None:
 
     host.read = count  # type: ignore[method-assign]
     assert read(host)["sets"] == {"readahead": "0", "elevator": "none"}
+
+
+def test_a_bare_include_of_tuned_includes_nothing() -> None:
+    host = SmallHost()
+    host.files.update(
+        {
+            "/etc/tuned/active_profile": "x\n",
+            "/run/tuned/tuned.pid": "1",
+            "/etc/tuned/x/tuned.conf": "[main]\ninclude\n[disk]\nelevator=bfq\n",
+        }
+    )
+    assert collect(host, NOW)["tuned"]["sets"] == {"elevator": "bfq"}

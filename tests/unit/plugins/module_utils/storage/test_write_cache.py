@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -20,7 +21,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.write_cache
     plan_release,
 )
 
-from ..small_host import UNITS, BigHost, Multipath, SmallHost
+from ..fakes.runs import enforce, look, settled
+from ..fakes.small_host import UNITS, BigHost, Multipath, SmallHost
 
 SDA, SDB, VDB = "serial:QEMU_HARDDISK_SATA0001", "serial:QEMU_HARDDISK_SATA0002", "serial:VIRT0001"
 SDC, NVME = "wwn:0x5000c500a1b2c3d4", "nvme:eui.0025385"
@@ -403,3 +405,91 @@ class TestRelease:
         assert [change.target for change in work.changes] == [cache_rules.UNIT_PATH, *LINKS]
         apply_release(host, work)
         assert plan_release(host).changes == ()
+
+
+def test_a_disk_that_cannot_be_asked_does_not_keep_the_others_exposed() -> None:
+    host = SmallHost()
+    host.commands[("hdparm", "-W", "/dev/sda")] = Unobservable("hdparm: no answer within 10 s")
+    host.disk("sda").belief = "write through"
+    with contextlib.suppress(ChangeFailed):
+        enforce(host, look(host, "strict"))
+    assert [host.disk(n).cache for n in ("sdb", "vdb")] == ["disabled", "disabled"]
+
+
+def test_keep_does_not_switch_a_virtio_cache_on() -> None:
+    host = SmallHost()
+    vars(host.disk("vdb")).update(cache="disabled", belief="write through")
+    host.files[f"{OWED}/vdb"] = ""
+    target = [Target(VDB, "keep")]
+    with contextlib.suppress(ChangeFailed):
+        apply(host, plan(host, target), target)
+    assert host.disk("vdb").cache == "disabled"
+
+
+def test_release_takes_away_a_rule_file_whose_rules_were_edited() -> None:
+    host = SmallHost()
+    text = cache_rules.render({SDA: ("sata", "disabled")})
+    host.files[cache_rules.RULES_PATH] = text.replace("hdparm -q", "hdparm  -q")
+    assert plan_release(host).changes != ()
+
+
+def test_a_virtio_cache_is_switched_on_under_a_belief_that_is_high_already() -> None:
+    host = SmallHost()
+    vars(host.disk("vdb")).update(cache="disabled", belief="write back")
+    target = [Target(VDB, "enabled")]
+    apply(host, plan(host, target), target)
+
+
+def test_a_masked_unit_is_not_overwritten_and_costs_no_rules() -> None:
+    """A run replaced /dev/null by a regular file."""
+    host = SmallHost()
+    host.links[cache_rules.UNIT_PATH], host.files["/dev/null"] = "/dev/null", ""
+    target = [Target(SDA, "disabled")]
+    with pytest.raises(ChangeFailed, match="not a regular file"):
+        apply(host, plan(host, target), target)
+    assert (host.disk("sda").cache, host.read("/dev/null")) == ("disabled", "")
+    assert cache_rules.read_rules(host) == {SDA: ("sata", "disabled")}
+
+
+FOREIGN = 'ACTION=="add|change", SUBSYSTEM=="block", KERNEL=="sda", RUN+="/sbin/hdparm -q -W1 $devnode"\n'
+
+
+def test_a_rule_of_somebody_elses_in_our_file_is_drift_and_goes_and_ours_stay() -> None:
+    """It runs behind ours and turns the cache on; the report said that all is as wanted."""
+    host = settled("strict")
+    before, verdict = host.read(cache_rules.RULES_PATH), look(host, "strict")["verdict"]
+    host.files[cache_rules.RULES_PATH] += FOREIGN
+    assert look(host, "strict")["verdict"] == "drifted"
+    # Also where the run is about one of the disks only.
+    enforce(host, look(host, "strict", mounts=["/srv/pgdata"]))
+    assert host.read(cache_rules.RULES_PATH) == before
+    assert look(host, "strict")["verdict"] == verdict != "drifted"
+
+
+def test_no_name_that_is_not_ascii_ends_a_run() -> None:
+    host = settled("strict")
+    strange = cache_rules.render({"serial:\u00c4": ("sata", "disabled")})[len(cache_rules.HEADER) :]
+    host.files[cache_rules.RULES_PATH] += strange
+    enforce(host, look(host, "strict"))
+    assert host.read(cache_rules.RULES_PATH).isascii()
+
+
+def test_rules_are_written_where_systemctl_fails() -> None:
+    host = SmallHost()
+
+    def no_bus(argv: list[str]) -> None:
+        raise ChangeFailed("systemctl: exit 1: Failed to connect to bus")
+
+    host._systemctl = no_bus
+    target = [Target(SDA, "disabled")]
+    with pytest.raises(ChangeFailed, match="bus"):
+        apply(host, plan(host, target), target)
+    assert cache_rules.read_rules(host) == {SDA: ("sata", "disabled")}
+
+
+def test_release_takes_links_that_lead_nowhere() -> None:
+    host = settled("strict")
+    del host.files[cache_rules.UNIT_PATH]
+    apply_release(host, plan_release(host))
+    assert not [link for link in host.links if "durable" in link]
+    assert plan_release(host).changes == ()

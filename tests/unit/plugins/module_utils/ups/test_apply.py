@@ -23,8 +23,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.ups import (
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import apply as power
 
-from ..fake_host import Killed
-from ..nut_host import NUT_CONF, SECRET, TEXT, UPSMON, ApcHost, MonitorHost, NutHost
+from ..fakes.fake_host import Killed
+from ..fakes.nut_host import NUT_CONF, SECRET, TEXT, UPSMON, ApcHost, MonitorHost, NutHost
 
 GUARD = {"notify_command": HOOK, "notify_flags": "EXEC"}
 MONITOR = {"system": "rack@localhost", "power_value": 1, "user": "upsmon", "type": "primary"}

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import budget
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.budget import Available, Budget, Term
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import live, look
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.power_host import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.power_host import (
     SECRET,
     UPSMON,
     VARIABLES,

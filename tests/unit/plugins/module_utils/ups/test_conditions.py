@@ -14,7 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths impo
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import apcupsd, conditions
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import look
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.power_host import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.power_host import (
     SECRET,
     UPSMON,
     VARIABLES,

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import nis
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.power_host import STATUS, Nis
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.stand_in import answering, listening
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.power_host import STATUS, Nis
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.stand_in import (
+    answering,
+    listening,
+)
 
 
 def test_a_stand_in_over_loopback_tells_what_apcupsd_tells() -> None:

@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Re
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import journal, rehearsal, rehearsal_host
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.rehearsal import Engine, Job
 
-from ..nut_host import TEXT, UPSMON, ApcHost, MonitorHost, NutHost
+from ..fakes.nut_host import TEXT, UPSMON, ApcHost, MonitorHost, NutHost
 
 BOOT, NEXT = "11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"
 PG, MARIA = "postgresql@15-main.service", "mariadb.service"

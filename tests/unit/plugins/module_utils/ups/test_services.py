@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import conditions
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import look
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.power_host import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.power_host import (
     PowerHost,
     nut_28,
     with_apcupsd,

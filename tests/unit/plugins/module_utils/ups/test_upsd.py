@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import upsd
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.power_host import VARIABLES, Upsd
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.stand_in import (
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.power_host import (
+    VARIABLES,
+    Upsd,
+)
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.stand_in import (
     Talk,
     answering,
     listening,

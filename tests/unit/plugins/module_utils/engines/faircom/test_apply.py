@@ -24,8 +24,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom.app
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 
-from ...fake_host import Killed
-from ...vendor_host import (
+from ...fakes.fake_host import Killed
+from ...fakes.vendor_host import (
     BOOT,
     CFG,
     CTSRVR_CFG,

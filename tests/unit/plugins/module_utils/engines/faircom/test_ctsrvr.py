@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import ctsrvr
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Malformed, line_ends, render
 
-from ..texts import HOSTILE, ODD, changed, texts
+from ...fakes.texts import HOSTILE, ODD, changed, texts
 
 EXAMPLE = """\
 ; FairCom DB server configuration

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import observe as engine
 
-from ...fake_proc import DSYNC, OTHER, RDWR, SYNC
-from ...vendor_host import (
+from ...fakes.fake_proc import DSYNC, OTHER, RDWR, SYNC
+from ...fakes.vendor_host import (
     BOOT,
     CFG,
     CTSRVR_CFG,

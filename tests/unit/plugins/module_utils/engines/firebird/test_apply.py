@@ -21,9 +21,18 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird.ap
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 
-from ...fake_firebird import BACKUP, FORCED, PASSWORD, READ_ONLY, SHADOW, SHUT, FakeDatabase, FirebirdHost
-from ...fake_host import Killed
-from ...fake_proc import DSYNC, PRIVATE, RDWR, FakeProcess
+from ...fakes.fake_firebird import (
+    BACKUP,
+    FORCED,
+    PASSWORD,
+    READ_ONLY,
+    SHADOW,
+    SHUT,
+    FakeDatabase,
+    FirebirdHost,
+)
+from ...fakes.fake_host import Killed
+from ...fakes.fake_proc import DSYNC, PRIVATE, RDWR, FakeProcess
 
 GFIX = "/opt/firebird/bin/gfix"
 A, B = "/data/a.fdb", "/data/b.fdb"

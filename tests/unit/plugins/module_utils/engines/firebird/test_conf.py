@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import conf as firebird_conf
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Malformed, render
 
-from ..texts import HOSTILE, ODD, Files, texts
+from ...fakes.texts import HOSTILE, ODD, Files, texts
 
 EXAMPLE = """\
 # Firebird configuration

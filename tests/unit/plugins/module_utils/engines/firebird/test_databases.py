@@ -12,8 +12,8 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 
-from ...fake_firebird import BACKUP, FORCED, READ_ONLY, SHADOW, SHUT, FakeDatabase, FirebirdHost
-from ...fake_proc import DSYNC, OTHER, PRIVATE, RDWR, SYNC, FakeProcess
+from ...fakes.fake_firebird import BACKUP, FORCED, READ_ONLY, SHADOW, SHUT, FakeDatabase, FirebirdHost
+from ...fakes.fake_proc import DSYNC, OTHER, PRIVATE, RDWR, SYNC, FakeProcess
 
 SERVER = "/opt/firebird/bin/firebird"
 CONF = "/opt/firebird/firebird.conf"

@@ -13,7 +13,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird im
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird.databases_conf import Database
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Malformed, render
 
-from ..texts import HOSTILE, ODD, Files, texts
+from ...fakes.texts import HOSTILE, ODD, Files, texts
 
 EXAMPLE = """\
 # Example Database:

@@ -24,7 +24,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird.fi
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Status, Unobservable
 
-from ...fake_firebird import DEVICE, FakeDatabase, FirebirdHost
+from ...fakes.fake_firebird import DEVICE, FakeDatabase, FirebirdHost
 
 ODD = "/data/a\n==> /data/b.fdb <==\n"
 

@@ -9,8 +9,8 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird.setup import Setup, read
 
-from ...fake_firebird import FirebirdHost
-from ..texts import HOSTILE
+from ...fakes.fake_firebird import FirebirdHost
+from ...fakes.texts import HOSTILE
 
 CONF = "/opt/firebird/firebird.conf"
 

@@ -19,9 +19,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.observe import owed_path
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 
-from ...fake_host import Killed
-from ...fake_mariadb import DROP_IN, MAIN, MYSQL, PID, SERVER_CNF, MariaHost
-from ...fake_proc import FakeProcess
+from ...fakes.fake_host import Killed
+from ...fakes.fake_mariadb import DROP_IN, MAIN, MYSQL, PID, SERVER_CNF, MariaHost
+from ...fakes.fake_proc import FakeProcess
 
 LOG, BINLOG = "innodb_flush_log_at_trx_commit", "sync_binlog"
 DOUBLEWRITE, METHOD, REDO = "innodb_doublewrite", "innodb_flush_method", "innodb_redo_log_enabled"

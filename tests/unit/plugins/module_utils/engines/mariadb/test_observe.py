@@ -14,8 +14,8 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 
-from ...fake_mariadb import DENIED, DROP_IN, MAIN, MARIADB, MYSQL, PID, SERVER_CNF, SOCKET, MariaHost
-from ...fake_proc import OTHER, PRIVATE, RDWR, ProcHost
+from ...fakes.fake_mariadb import DENIED, DROP_IN, MAIN, MARIADB, MYSQL, PID, SERVER_CNF, SOCKET, MariaHost
+from ...fakes.fake_proc import OTHER, PRIVATE, RDWR, ProcHost
 
 LOG, BINLOG = "innodb_flush_log_at_trx_commit", "sync_binlog"
 DOUBLEWRITE, METHOD, REDO = "innodb_doublewrite", "innodb_flush_method", "innodb_redo_log_enabled"

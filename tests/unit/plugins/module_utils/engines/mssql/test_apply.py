@@ -29,9 +29,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql.apply
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Host, Unobservable
 
-from ...fake_host import Killed
-from ...fake_proc import FakeProcess
-from ...vendor_host import AS_MSSQL, CONF, HOME, MSSQL_CONF, MSSQL_UNIT, TOOL, VendorHost, with_mssql
+from ...fakes.fake_host import Killed
+from ...fakes.fake_proc import FakeProcess
+from ...fakes.vendor_host import AS_MSSQL, CONF, HOME, MSSQL_CONF, MSSQL_UNIT, TOOL, VendorHost, with_mssql
 
 FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}
 FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}

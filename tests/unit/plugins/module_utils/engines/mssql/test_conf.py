@@ -13,7 +13,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql impor
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql.observe import words
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Malformed, render
 
-from ..texts import HOSTILE, ODD, texts
+from ...fakes.texts import HOSTILE, ODD, texts
 
 EXAMPLE = """\
 # written by mssql-conf

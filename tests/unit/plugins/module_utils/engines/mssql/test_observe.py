@@ -21,8 +21,18 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql impor
 from ansible_collections.durable.dbhost.plugins.module_utils.host.process_context import Place
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Result
 
-from ...fake_proc import DIRECT, DSYNC, OTHER, RDWR, SYNC
-from ...vendor_host import BOOT, CONF, ERRORLOG, MSSQL_UNIT, TOOL, VendorHost, errorlog, sqlservr, with_mssql
+from ...fakes.fake_proc import DIRECT, DSYNC, OTHER, RDWR, SYNC
+from ...fakes.vendor_host import (
+    BOOT,
+    CONF,
+    ERRORLOG,
+    MSSQL_UNIT,
+    TOOL,
+    VendorHost,
+    errorlog,
+    sqlservr,
+    with_mssql,
+)
 
 DEFAULTS = {"traceflag3979": "off", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "1"}
 

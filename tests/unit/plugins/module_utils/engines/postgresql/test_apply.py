@@ -17,9 +17,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.drop_in import HEADER, NAME
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 
-from ...fake_host import Killed
-from ...fake_postgresql import AUTO, BIN, CONF, DATA, ETC, MAIN, OURS, REFUSED, UNIT, FakePostgresql
-from ...fake_proc import FakeProcess
+from ...fakes.fake_host import Killed
+from ...fakes.fake_postgresql import AUTO, BIN, CONF, DATA, ETC, MAIN, OURS, REFUSED, UNIT, FakePostgresql
+from ...fakes.fake_proc import FakeProcess
 
 SAFE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 RED_HAT = f"{DATA}/postgresql.conf"

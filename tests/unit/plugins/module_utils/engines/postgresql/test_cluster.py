@@ -24,7 +24,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import LIMIT, Malformed
 
-from ...fake_postgresql import AUTO, CONF, DATA, ETC, FakePostgresql
+from ...fakes.fake_postgresql import AUTO, CONF, DATA, ETC, FakePostgresql
 
 RED_HAT = f"{DATA}/postgresql.conf"
 

@@ -19,8 +19,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import owed_path
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 
-from ...fake_postgresql import AUTO, BIN, CONF, DATA, ETC, PID_FILE, REFUSED, UNIT, FakePostgresql
-from ...fake_proc import OTHER, RDWR, FakeProcess
+from ...fakes.fake_postgresql import AUTO, BIN, CONF, DATA, ETC, PID_FILE, REFUSED, UNIT, FakePostgresql
+from ...fakes.fake_proc import OTHER, RDWR, FakeProcess
 
 FIXTURES = Path(__file__).resolve().parents[5] / "fixtures"
 SHOW = ("systemctl", "show", "--property=Environment,EnvironmentFiles,ExecStart", "--")

@@ -37,7 +37,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.apply imp
     plan_release,
 )
 
-from ...small_host import BOOT_ID, SmallHost
+from ...fakes.small_host import BOOT_ID, SmallHost
 
 PG, MS, MA = "/srv/pgdata", "/srv/mssql", "/srv/maria"
 TERMS: dict[str, Any] = {

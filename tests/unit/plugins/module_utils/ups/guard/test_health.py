@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import he
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import monitors
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.health import Clock, Eyes
 
-from ...small_host import SmallHost
+from ...fakes.small_host import SmallHost
 
 #: The process that keeps root's rights, which NUT 2.7's service does not call its main process; and that one.
 PARENT, UPSMON = 4241, 4242

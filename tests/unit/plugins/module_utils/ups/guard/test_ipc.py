@@ -24,7 +24,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import st
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.ipc import Fifo, say, tell_manager
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.monitors import Watch, group
 
-from ...small_host import SmallHost
+from ...fakes.small_host import SmallHost
 
 
 @pytest.fixture

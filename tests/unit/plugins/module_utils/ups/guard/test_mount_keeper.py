@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.lease imp
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.mount_keeper import Keeper
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.state import Below
 
-from ...small_host import BigHost, SmallHost, dm
+from ...fakes.small_host import BigHost, SmallHost, dm
 
 PG, MS, MA = "/srv/pgdata", "/srv/mssql", "/srv/maria"
 UUID = "0b6e4d1a-55f3-4c1e-9a52-3f4c0a8e7d10"

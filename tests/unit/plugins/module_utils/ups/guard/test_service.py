@@ -22,7 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.ipc impor
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.lease import Licence, Licensed
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.service import Service, tighten
 
-from ...small_host import SmallHost
+from ...fakes.small_host import SmallHost
 
 PG, MA = "/srv/pgdata", "/srv/maria"
 UUID = "0b6e4d1a-55f3-4c1e-9a52-3f4c0a8e7d10"

@@ -14,7 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths impo
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import lease, state
 
-from ...small_host import BOOT_ID, SmallHost
+from ...fakes.small_host import BOOT_ID, SmallHost
 
 PG = "/srv/pgdata"
 UUID = "0b6e4d1a-55f3-4c1e-9a52-3f4c0a8e7d10"

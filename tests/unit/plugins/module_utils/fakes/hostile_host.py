@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A host whose users want all memory: of the modules that look at it, and of the controller.
 
-As root, `python -m tests.unit.plugins.module_utils.hostile_host [ATTACK...]` is such a host in namespaces of its own,
+As root, `python -m tests.unit.plugins.module_utils.fakes.hostile_host [ATTACK...]` is such a host in namespaces of its own,
 whose only processes are the attacker's, and prints the peaks of memory: of what collects the facts of the engines and
 of the storage, and of what holds them against a profile and makes the report.
 """
@@ -33,7 +33,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import coll
 
 from .runs import NOW, shipped
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 #: On a file system in memory that nobody else sees.
 TOP = Path("/mnt")
 PERSON = 4242

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-COLLECTION = Path(__file__).resolve().parents[4]
+COLLECTION = Path(__file__).resolve().parents[5]
 
 
 def captured(name: str) -> str:

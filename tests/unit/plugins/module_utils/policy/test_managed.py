@@ -1,0 +1,51 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which mounts a host manages: those that are named, or those that its databases lie on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
+
+from ..fakes.runs import NOW, inputs, look
+from ..fakes.small_host import SmallHost
+
+PG = "/srv/pgdata"
+
+
+def test_a_database_on_tmpfs_is_not_said_to_lie_on_its_parent() -> None:
+    host = SmallHost()
+    host.files["/proc/self/mountinfo"] = (
+        host.read("/proc/self/mountinfo") + "98 31 0:50 / /srv/pgdata/ram rw - tmpfs tmpfs rw\n"
+    )
+    found = look(
+        host, "strict", mounts=None, databases=[{"engine": "postgresql", "paths": ["/srv/pgdata/ram/db"]}]
+    )
+    assert found["verdict"] in ("blocked", "unknown", "at_risk"), found["verdict"]
+
+
+@pytest.mark.fact(46)
+def test_a_database_behind_a_link_lies_where_the_link_leads() -> None:
+    host = SmallHost()
+    host.links["/var/lib/data"] = "/srv/pgdata/data"
+    host.files["/srv/pgdata/data"] = ""
+    databases = [{"engine": "postgresql", "paths": ["/var/lib/data"]}]
+    found = look(host, "strict", mounts=None, databases=databases)
+    assert {row["target"] for row in found["settings"] if row["layer"] == "mount_options"} == {PG}
+
+
+def test_a_database_that_is_not_there_is_not_attributed_to_what_would_hold_it() -> None:
+    given = inputs("strict", mounts=None, databases=[{"engine": "postgresql", "paths": ["/srv/pgdta"]}])
+    found = assess(given, collect(SmallHost(), NOW, ["/srv/pgdta"]), NOW)
+    assert found["verdict"] == "blocked"
+    assert "/srv/pgdta, which is not there" in found["why"][0]
+
+
+@pytest.mark.parametrize("mounts", ["", {}, 0, False])
+def test_what_is_no_list_is_not_taken_for_none(mounts: Any) -> None:
+    assert look(SmallHost(), "strict", mounts=mounts)["verdict"] == "blocked"

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Disks of one name: paths of a multipath disk, and those that only look like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import flush
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import Disks
+
+from ..fakes.runs import NOW, attested, look
+from ..fakes.small_host import FakeDisk, FakeMount, SmallHost, dm
+
+LUN = {"vendor": "NETAPP", "model": "LUN C-Mode", "driver": "qla2xxx"}
+
+
+LUN_PORTS = [f"0000:03:00.0/host{n}/rport-{n}:0-1/target{n}:0:0/{n}:0:0:0/block" for n in (2, 3)]
+
+
+def on_a_san(*multipath: str, ports: list[str] = LUN_PORTS, **make: str) -> SmallHost:
+    """Return a host with a LUN on two paths, each claimed by multipathd or not, and a file system on it."""
+    host = SmallHost()
+    for name, number, port, claimed in zip(("sdg", "sdh"), ("8:96", "8:112"), ports, multipath):
+        path = FakeDisk(name, "scsi", "lun1", port=port, multipath=claimed, rotational="1", **(make or LUN))
+        host.add_disk(path, number)
+    table = "multipath 0 0 2 1 round-robin 0 1 1 8:96 1 round-robin 0 1 1 8:112 1"
+    host.add_layer(dm("dm-5", "mpath", ("sdg", "sdh"), "253:5", table))
+    volume = FakeMount("/srv/v", "ext4", "253:5", "/dev/mapper/mpath-dm-5", "dm-5", atime="noatime")
+    host.add_mount(volume, "/dev/mapper/mpath-dm-5 /srv/v ext4 noatime 0 2\n")
+    return host
+
+
+def test_the_paths_of_a_multipath_disk_can_be_attested_and_are_never_switched() -> None:
+    host = on_a_san("1", "1")
+    disks = {d["name"]: d for d in collect(host, NOW)["disks"] if d["name"] in ("sdg", "sdh")}
+    assert {d["id"] for d in disks.values()} == {"serial:lun1"}
+    assert {(d["switchable"], d["multipath"]) for d in disks.values()} == {("no", "yes")}
+    assert Disks(host).find("serial:lun1") is Disks(host).id_of("sdg") is None
+    words = [attested("power_loss_protection", "serial:lun1"), attested("host_honours_flush")]
+    found = look(host, "protected", mounts=["/srv/v"], attestations=words)
+    assert found["verdict"] == "attested", found["why"]
+    assert not any(found["plan"].values())
+
+
+def test_a_physical_disk_on_two_paths_gets_no_rule_by_the_name_that_they_share() -> None:
+    ports = [
+        f"0000:01:00.0/host{n}/port-{n}:0/end_device-{n}:0/target{n}:0:0/{n}:0:0:0/block" for n in (2, 3)
+    ]
+    host = on_a_san("1", "1", ports=ports, vendor="SEAGATE", model="ST1200MM0099", driver="mpt3sas")
+    kinds = {d["name"]: (d["kind"], d["switchable"]) for d in collect(host, NOW)["disks"]}
+    assert kinds["sdg"] == kinds["sdh"] == ("physical", "no")
+    found = look(host, "strict", mounts=["/srv/v"])
+    rows = {row["target"]: row for row in found["settings"] if row["setting"] == "scheduler"}
+    assert {name: row["phase"] for name, row in rows.items()} == {"sdg": None, "sdh": None}
+    assert not {row["phase"] for row in found["settings"] if row["target"] == "serial:lun1"} - {None}
+
+
+@pytest.mark.parametrize("multipath", [("1", ""), ("", "")])
+def test_disks_that_share_a_name_without_being_paths_of_one_have_none(multipath: tuple[str, str]) -> None:
+    host = on_a_san(*multipath)
+    disks = [d for d in collect(host, NOW)["disks"] if d["name"] in ("sdg", "sdh")]
+    assert {(d["id"], d["multipath"]) for d in disks} == {(None, "no")}
+
+
+def test_what_is_owed_to_a_disk_that_is_not_ours_says_how_to_pay() -> None:
+    host = on_a_san("1", "1")
+    host.files[f"{flush.OWED}/sdg"] = ""
+    found = look(host, "flush", mounts=["/srv/v"], attestations=[attested("host_honours_flush")])
+    (row,) = [row for row in found["settings"] if row["setting"] == "flush"]
+    assert row["remedy"] == f"sync /dev/sdg and remove {flush.OWED}/sdg, or reboot"
