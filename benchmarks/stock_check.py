@@ -221,7 +221,7 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
     return {
         "stock_where": (
             f"{result['taken']}; the median of {count} runs each, in turn; a machine of the kind `{result['kind']}` on a"
-            f" computer with {result['processors']} processors that others used too (load {result['load']:.0f} in the last quarter of an hour); kernel"
+            f" computer with {result['processors']} processors and a load of {result['load']:.0f} all the while; kernel"
             f" {said['kernel']}, ansible-core {said['ansible-core']}, the collections of ansible {said['ansible']}."
         ),
         "stock": lines.table([*head, "sent, KiB", "received, KiB"], rows(result["runs"])),
