@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import correlation, linear_regression
 from typing import Any, NamedTuple
 
+_MEASURED = re.compile(r"(<!-- measured: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.S)
 #: Which of its own measurements each series is, in the order of the tables: {kind: {name: parts}}.
 SERIES: dict[str, dict[str, tuple[str, ...]]] = {
     "facts": {
@@ -148,3 +150,13 @@ def profile_table(profile: Mapping[str, Any]) -> str:
     whole = sum(seconds for _name, seconds in parts)
     rows = ([name, f"{seconds:.2f}", f"{seconds / whole:.0%}"] for name, seconds in parts)
     return table(["doing", "s", "share"], rows)
+
+
+def document(text: str, shown: Mapping[str, str]) -> str:
+    """Return a page with these results {name: text} in their places; all others stay."""
+
+    def fill(found: re.Match[str]) -> str:
+        name = found["name"]
+        return f"{found[1]}\n{shown[name]}\n\n{found[3]}" if name in shown else found[0]
+
+    return _MEASURED.sub(fill, text)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -29,7 +28,6 @@ from lab.progress import say
 RESULTS = ROOT / "benchmarks/results/storage_facts.json"
 OUTPUT = ROOT / "tests/output/bench.json"
 DOCS = ROOT / "docs/benchmarks.md"
-_MEASURED = re.compile(r"(<!-- measured: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.S)
 #: What the reason of a value says that was not read because a device hung.
 SILENT = "no answer within"
 
@@ -223,12 +221,6 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def document(text: str, result: dict[str, Any]) -> str:
-    """Return the documentation's text with these results."""
-    shown = tables(result)
-    return _MEASURED.sub(lambda found: f"{found[1]}\n{shown[found['name']]}\n\n{found[3]}", text)
-
-
 def numbers(text: str) -> list[int]:
     """Return numbers given with commas between."""
     return sorted(int(number) for number in text.split(","))
@@ -254,7 +246,7 @@ def main() -> int:
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps(result, indent=1) + "\n")
     if arguments.record:
-        DOCS.write_text(document(DOCS.read_text(), result))
+        DOCS.write_text(lines.document(DOCS.read_text(), tables(result)))
     print("\n\n".join(f"{name}\n\n{text}" for name, text in tables(result).items()))
     print(f"\nall of it: {kept.relative_to(ROOT)}")
     wrong = [row["missing"] for row in (*result["disks"], *result["mounts"])]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab.executions import Executions as Executions
 from lab.machine import Machine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,21 +120,3 @@ def before_call(playbooks: Playbooks, host: str, number: int, command: str) -> N
     inventory.write_text(json.dumps({"databases": {"hosts": {host: variables}}}))
     playbooks.inventories.append(inventory)
     playbooks.environment["ANSIBLE_PIPELINING"] = "true"
-
-
-class Executions:
-    """Counts module executions on a machine, from its own journal, from now on."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.cursor = self._journal("--lines=0", "--show-cursor")[-1].partition(": ")[2]
-
-    def count(self) -> int:
-        """Return how many modules Ansible has started there since."""
-        lines = self._journal(f"--after-cursor={self.cursor}", "--output=cat")
-        return sum(line.startswith("Invoked") for line in lines)
-
-    def _journal(self, *options: str) -> list[str]:
-        return self.machine.run(["journalctl", "--sync"]) and (
-            self.machine.run(["journalctl", "--no-pager", *options]).stdout.splitlines()
-        )
