@@ -5,7 +5,8 @@
 
 Each has a folder. `rules.py` judges, with a `JUDGE` (rules.py, here). `apply.py` sets, for its module. `observe.py` has
 - NAME; PROGRAMS, base names of what runs as its server; UNITS, a pattern of names of its systemd services; VARIABLES of the
-  environment that decide what it reads at its start;
+  environment that decide what it reads at its start; WRAPPERS, where there are any: programs that a unit starts in its stead, and
+  what they give to it (next_start.py);
 - find(host, processes) -> list[Instance]: those that run; installed(host, units) -> list[Instance]: those that could be
   started, whether or not they run, `units` being those of its that there are. Both raise Unobservable;
 - observe(host, found, place) -> Observed: what one says of its settings, now and at its next start; `place` is None for a
