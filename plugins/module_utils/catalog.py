@@ -87,7 +87,8 @@ LAYERS: Mapping[str, Layer] = {
             "write_cache",
             (our_paths.CACHE_RULES, our_paths.RESUME_UNIT),
             waits={
-                "write_cache": "a layer above was made when nothing below cached, and would pass no flush on"
+                "write_cache": "a layer above was made when nothing below cached, and would pass no flush on",
+                "layer_belief": "a device-mapper device keeps what it believed when its table was loaded",
             },
         ),
         Layer("io_scheduler", "io_scheduler", (our_paths.SCHEDULER_RULES,)),
@@ -95,10 +96,7 @@ LAYERS: Mapping[str, Layer] = {
             "mount_options",
             "mount_options",
             (our_paths.ORIGINALS,),
-            waits={
-                "data_mode": "the kernel does not change data= of a mounted file system",
-                "layer_belief": "a device-mapper device keeps what it believed when its table was loaded",
-            },
+            waits={"data_mode": "the kernel does not change data= of a mounted file system"},
         ),
         *ENGINES,
     )

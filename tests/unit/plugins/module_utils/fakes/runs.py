@@ -68,9 +68,10 @@ def inputs(profile: Any = "strict", **given: Any) -> Inputs:
 
 
 def expect_cures(found: dict[str, Any]) -> dict[str, Any]:
-    """Return an assessment, each reason of which says what to do where its host is at risk."""
+    """Return an assessment, each reason of which says what to do where its host is at risk, and what waits, why."""
     bare = [why for why in found["why"] if found["verdict"] == "at_risk" and "; " not in why]
     assert not bare, bare
+    assert "None" not in [row["why"] for row in found["pending"]], found["pending"]
     return found
 
 
