@@ -49,8 +49,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import report
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect as storage_of
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fake_proc import FakeProcess, ProcHost, RDWR
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.runs import NOW, inputs, settled
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_proc import FakeProcess, ProcHost, RDWR
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import NOW, inputs, settled
 
 host = ProcHost(FakeProcess(77, "/opt/toyd", files=(("/data/a", RDWR, 31),)))
 host.files["/etc/toy.conf"] = sys.argv[1]

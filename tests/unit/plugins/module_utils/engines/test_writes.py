@@ -12,8 +12,8 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.catalog import engine
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 
-from ..fake_postgresql import CONF, DATA
-from ..vendor_host import with_faircom, with_mssql
+from ..fakes.fake_postgresql import CONF, DATA
+from ..fakes.vendor_host import with_faircom, with_mssql
 from .faircom.test_apply import run as run_faircom
 from .mariadb.test_apply import bring, exposed, targets
 from .mssql.test_apply import FLUSH, WRONG
