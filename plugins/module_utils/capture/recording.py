@@ -30,7 +30,7 @@ CALLS = (
 )
 
 #: Those that change something.
-_CHANGES = ("change", "remove_file", "sync", "write_attribute", "write_file")
+_CHANGES = ("change", "remove_file", "sync", "sync_mount", "write_attribute", "write_file")
 
 #: A recording is plain JSON; its form is in docs/capture.md.
 Recording = dict[str, Any]
