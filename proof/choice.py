@@ -152,7 +152,7 @@ def _storage(seen: dict[str, str], file_system: str) -> dict[str, Any]:
     }
     path = fua.path(mount, [disk], seen["kernel"])
     mount |= {"fua_path": path.value, "evidence": {"fua_path": path.as_dict()}}
-    nowhere: dict[str, Any] = {name: {} for name in ("resolved", "unresolved", "elsewhere", "links")}
+    nowhere: dict[str, Any] = {name: {} for name in ("resolved", "unresolved", "other_mounts", "links")}
     return {"disks": [disk], "mounts": [mount], **nowhere}
 
 

@@ -43,7 +43,7 @@ NOTIFYFLAG ONBATT SYSLOG+WALL+EXEC
 FINALDELAY 5
 """
 _BOOT = "01234567-89ab-cdef-0123-456789abcdef"
-_LICENCE = {
+_LEASE = {
     "schema": lease.SCHEMA,
     "mounts": [{"target": "/d", "uuid": _BOOT}],
     "issued": "2026-01-01",
@@ -169,8 +169,8 @@ def journal_entries(text: str) -> None:
     journal.of(entries, "a.service")
 
 
-@of_text(ValueError, seeds=[json.dumps(_LICENCE)])
-def guard_licence(text: str) -> None:
+@of_text(ValueError, seeds=[json.dumps(_LEASE)])
+def guard_lease(text: str) -> None:
     found = lease.parse(text)
     assert lease.parse(found.render()) == found
 

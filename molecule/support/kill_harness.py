@@ -95,7 +95,7 @@ def enforce(
     for phase, layer in STEPS:
         if layer in found["plan"][phase]:
             try:
-                _apply(host, LAYERS[layer], found["plan"][phase][layer], found["licence"])
+                _apply(host, LAYERS[layer], found["plan"][phase][layer], found["lease"])
             except (ChangeFailed, Unobservable) as error:
                 tell({"failed": f"{phase} {layer}: {error}"})
                 return
@@ -114,12 +114,12 @@ def _assess(host: Host, profile: str, now: str) -> dict[str, Any]:
     seen = storage.collect(host, now)
     power = None
     # The playbook, too, asks for power where the profile rests on it, or a guard may be there.
-    if profile == "ups" or seen["licensed"] != "no":
+    if profile == "ups" or seen["leased"] != "no":
         power = {**given["power"], "boot_id": seen["boot_id"], "time": now, "guard": guard_state.read(host)}
     return assess(Inputs(**given["inputs"]), seen, now, None, power)
 
 
-def _apply(host: Host, layer: Any, rows: list[Any], licence: dict[str, Any] | None) -> None:
+def _apply(host: Host, layer: Any, rows: list[Any], lease: dict[str, Any] | None) -> None:
     """Call a layer as its module does; the guard without a mount is one that is taken away."""
     targets = [layer.target_of(row) for row in rows]
     if layer is power_guard and not targets:
@@ -127,7 +127,7 @@ def _apply(host: Host, layer: Any, rows: list[Any], licence: dict[str, Any] | No
         return
     terms = {}
     if layer is power_guard:
-        terms = {name: value for name, value in (licence or {}).items() if name != "mounts"}
+        terms = {name: value for name, value in (lease or {}).items() if name != "mounts"}
     layer.apply(host, layer.plan(host, targets, **terms), targets)
 
 

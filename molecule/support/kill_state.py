@@ -57,7 +57,7 @@ def keep() -> State:
 def keep_loose() -> State:
     """Take barriers away as the guard does, with a stand-in for its process; return what the machine is then.
 
-    The guard itself does that only when a UPS is well, and there is none here. Its program, unit and licence are real,
+    The guard itself does that only when a UPS is well, and there is none here. Its program, unit and lease are real,
     and so is what they do at the end of the service.
     """
     _end_guard()
@@ -65,7 +65,7 @@ def keep_loose() -> State:
     _let_systemd_read()
     _run("systemctl", "start", SERVICE)
     _write_loose_state()
-    for target in _licensed():
+    for target in _leased():
         _run("mount", "-o", "remount,barrier=0", target)
     return {**keep(), "loose": True}
 
@@ -243,8 +243,8 @@ def _end_guard() -> bool:
     return True
 
 
-def _licensed() -> list[str]:
-    return list(guard_state.read(Host())["licence"]["mounts"])
+def _leased() -> list[str]:
+    return list(guard_state.read(Host())["lease"]["mounts"])
 
 
 def _write_loose_state() -> None:
@@ -253,7 +253,7 @@ def _write_loose_state() -> None:
     pid = int(_run("systemctl", "show", "--property=MainPID", "--value", SERVICE))
     boot, start = guard_state.identity(host, pid)
     kept = {}
-    for target in _licensed():
+    for target in _leased():
         device = os.stat(target).st_dev
         number = f"{os.major(device)}:{os.minor(device)}"
         path = os.path.realpath(f"/sys/dev/block/{number}")

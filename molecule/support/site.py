@@ -42,7 +42,7 @@ SERIAL, MOUNT = "SCSI0001", "/srv/db"
 ACK_SERIAL = "POWERACK"
 ACK = f"/dev/disk/by-id/virtio-{ACK_SERIAL}"
 GUARD = "durable-dbhost-guard.service"
-LICENCE = "/etc/durable-dbhost/guard.json"
+LEASE = "/etc/durable-dbhost/guard.json"
 #: What the guard says when all that was written without barriers is on the medium.
 FLUSHED = "flushed on"
 #: Seconds of battery: plenty, and less than the driver calls low.
@@ -187,7 +187,7 @@ class Site:
         """Bring the power back, and start whatever a test has stopped."""
         self.sh("rm -f /etc/lab-ups; systemctl reset-failed; systemctl start nut-driver@lab nut-server")
         self.ups("OL")
-        self.sh(f"systemctl start nut-monitor; [ ! -e {LICENCE} ] || systemctl start {GUARD}")
+        self.sh(f"systemctl start nut-monitor; [ ! -e {LEASE} ] || systemctl start {GUARD}")
         self.await_ups("OL")
 
     # The journal

@@ -28,7 +28,7 @@ def weaknesses(truth: dict[str, Any], targets: dict[str, str]) -> set[str]:
     `targets` is {mount point: serial of the disk below it}.
     """
     found = set()
-    guarded = truth["guard"]["licence"] and truth["guard"]["runs"]
+    guarded = truth["guard"]["lease"] and truth["guard"]["runs"]
     for target, serial in targets.items():
         mount, disk = truth["mounts"][target], truth["disks"][serial]
         cached = disk["cache"] == "on"
@@ -52,4 +52,4 @@ def weaknesses(truth: dict[str, Any], targets: dict[str, str]) -> set[str]:
             if holds
         }
     # A guard begins with each boot, and takes barriers away when it sees a reason.
-    return found | ({"a guard may take barriers away"} if truth["guard"]["licence"] else set())
+    return found | ({"a guard may take barriers away"} if truth["guard"]["lease"] else set())

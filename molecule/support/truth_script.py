@@ -15,7 +15,7 @@ import subprocess
 from typing import Any
 
 RULES = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
-LICENCE = "/etc/durable-dbhost/guard.json"
+LEASE = "/etc/durable-dbhost/guard.json"
 GUARD = "durable-dbhost-guard.service"
 OURS = re.compile(r"(SATA|SCSI|NVME|VIRT)\d+$")
 
@@ -25,7 +25,7 @@ def look() -> dict[str, Any]:
     return {
         "disks": dict(_disks()),
         "mounts": dict(_mounts()),
-        "guard": {"licence": os.path.exists(LICENCE), "runs": guard_runs()},
+        "guard": {"lease": os.path.exists(LEASE), "runs": guard_runs()},
         "boot_id": text("/proc/sys/kernel/random/boot_id"),
     }
 

@@ -80,7 +80,7 @@ ENGINES = (
 LAYERS: Mapping[str, Layer] = {
     layer.name: layer
     for layer in (
-        Layer("power_guard", "power_guard", (our_paths.LICENCE, our_paths.PROGRAM, our_paths.UNIT)),
+        Layer("power_guard", "power_guard", (our_paths.LEASE, our_paths.PROGRAM, our_paths.UNIT)),
         Layer("power", "power_config", (our_paths.ORIGINALS_POWER, our_paths.HOOK)),
         Layer(
             "write_cache",

@@ -41,7 +41,7 @@ def collect(
     seen = found.facts.get("durable_engines", {})
     paths = dict.fromkeys((*of_databases(databases), *seen.get("paths", ())))
     _add(found, "durable_storage", lambda: storage.collect(host, now, paths))
-    guarded = found.facts.get("durable_storage", {}).get("licensed") != "no"
+    guarded = found.facts.get("durable_storage", {}).get("leased") != "no"
     if power == "always" or (power == "guarded" and guarded):
         stops = seen.get("stop_timeouts", [])
         _add(found, "durable_power", lambda: _power(host, now, stops, margin))

@@ -152,7 +152,7 @@ assessment:
       description: UPSes, conditions, budgets with their sums in words, and the guard; null where nobody asked for them.
       type: dict
       returned: always
-    licence:
+    lease:
       description: What the guard is to be allowed, or null. For M(durable.dbhost.power_guard).
       type: dict
       returned: always

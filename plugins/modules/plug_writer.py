@@ -33,7 +33,7 @@ options:
     elements: str
     default: []
   run:
-    description: A name for the run that nobody can foretell, 16 hexadecimal digits, for V(planned).
+    description: A random name for the run, 16 hexadecimal digits, for V(planned).
     type: str
   patterns:
     description: How commits are written, for V(planned).

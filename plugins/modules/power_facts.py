@@ -263,7 +263,7 @@ ansible_facts:
               description: Seconds that it still waits, or null.
               type: int
               returned: always
-            licence:
+            lease:
               description: What it may do, with the mount points, the first and last day, and the seconds needed; or null.
               type: dict
               returned: always

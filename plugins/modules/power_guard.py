@@ -11,32 +11,32 @@ module: power_guard
 short_description: Take write barriers away while a UPS stands behind them
 version_added: 0.1.0
 description:
-  - Installs, enables and starts the guard, a service of systemd, and writes the licence that names the file systems that it
+  - Installs, enables and starts the guard, a service of systemd, and writes the lease that names the file systems that it
     looks after.
   - The guard looks at the UPS, its monitor and the host every few seconds. When all conditions have been met without a break for
-    O(quiet) seconds, it remounts the licensed file systems without barriers.
-  - At any word of the monitor, any condition that is not met or cannot be told, its own end, and the end of the licence, it
+    O(quiet) seconds, it remounts the leased file systems without barriers.
+  - At any word of the monitor, any condition that is not met or cannot be told, its own end, and the end of the lease, it
     first brings the barriers back, then flushes each disk, syncs the file systems, and flushes each disk once more, with
     its flush counter seen to rise.
   - Options in C(/etc/fstab) stay as they are, with barriers on. What the guard does goes with the boot.
-  - Whether conditions and attestations are good enough for a licence is not this module's to say. The playbook
+  - Whether conditions and attestations are good enough for a lease is not this module's to say. The playbook
     C(durable.dbhost.harden_db) asks that first.
 extends_documentation_fragment:
   - durable.dbhost.attributes.layer
 options:
   targets:
     description:
-      - The file systems. All others lose their licence.
+      - The file systems. All others lose their lease.
     type: list
     elements: dict
     default: []
     suboptions:
       mount:
-        description: The mount point of an ext4 or ext3 file system. The licence is for the one that is mounted there now.
+        description: The mount point of an ext4 or ext3 file system. The lease is for the one that is mounted there now.
         type: str
         required: true
   expires:
-    description: The last day of the licence, in UTC, as V(2026-12-31). Required unless O(state=released).
+    description: The last day of the lease, in UTC, as V(2026-12-31). Required unless O(state=released).
     type: str
     default: ''
   quiet:
@@ -67,7 +67,7 @@ options:
     default: []
   state:
     description:
-      - V(released) stops the guard, sees that barriers are on and each disk is flushed, and takes the guard and its licence away.
+      - V(released) stops the guard, sees that barriers are on and each disk is flushed, and takes the guard and its lease away.
     type: str
     choices: [present, released]
     default: present
@@ -100,7 +100,7 @@ changes:
       type: str
       returned: always
     setting:
-      description: V(licence), V(enabled), V(state), V(mode), V(barrier), or the name of a file.
+      description: V(lease), V(enabled), V(state), V(mode), V(barrier), or the name of a file.
       type: str
       returned: always
     when:

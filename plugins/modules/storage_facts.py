@@ -120,13 +120,13 @@ ansible_facts:
               is there counts as below the path.
           type: dict
           returned: always
-        licensed:
+        leased:
           description:
-            - Whether a licence of the guard is on the host, V(yes) or V(no). With one its power facts are needed whatever its
+            - Whether a lease of the guard is on the host, V(yes) or V(no). With one its power facts are needed whatever its
               profile is.
           type: str
           returned: always
-        elsewhere:
+        other_mounts:
           description: Mount points of file systems that hold no data or hold it in memory, with their type.
           type: dict
           returned: always
@@ -198,7 +198,7 @@ ansible_facts:
                   its other paths too; no rule goes by it. Else V(no).
               type: str
               returned: always
-            unheard:
+            flush_blocked_by:
               description:
                 - The device-mapper devices above it, mounted or not, that pass no flush on, or of which that is not
                   known. Its cache is not turned on below them before the next boot.

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A real apcupsd with its driver for UPSes that speak through the wires of a serial port alone.
 
-Such a UPS tells neither charge nor runtime, so nothing is licensed: facts and gate are all that it can show.
+Such a UPS tells neither charge nor runtime, so nothing is leased: facts and gate are all that it can show.
 """
 
 from __future__ import annotations

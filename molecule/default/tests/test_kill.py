@@ -5,7 +5,7 @@
 least as safe as the weaker of where it came from and where it goes.
 
 All ordered pairs of the five shipped profiles (of three of them where the processor is emulated).
-Policy, layers, kernel, disks and the guard's files, unit, licence and end are real. Stand-ins, in
+Policy, layers, kernel, disks and the guard's files, unit, lease and end are real. Stand-ins, in
 support/kill_points.py and support/kill_state.py: the facts of a UPS that is well (there is none), and at the start of
 each way from `ups` the process of a guard that has barriers off; on the way to `ups` the real guard begins, finds no
 UPS, and leaves them on. That it takes them off, and what it does at each event of a UPS, is scenario `power`. Not

@@ -192,11 +192,11 @@ class TestPostgresql:
     def test_a_role_that_commits_early_is_named_and_left_alone(
         self, machine: Machine, playbooks: Playbooks
     ) -> None:
-        psql(machine, "create role hasty login; alter role hasty set synchronous_commit = off")
+        psql(machine, "create role early_ack login; alter role early_ack set synchronous_commit = off")
         check = playbooks.run("harden-db", "--check")
         assert check.code == 2
-        assert any("hasty" in why for why in check.reports[HOST]["why"])
-        psql(machine, "drop role hasty")
+        assert any("early_ack" in why for why in check.reports[HOST]["why"])
+        psql(machine, "drop role early_ack")
 
     @pytest.mark.fact(50)
     def test_a_commit_that_waits_for_a_standby_is_left_alone(

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "molecule")]
 
 from support.runs import Playbooks, Run  # noqa: E402
-from support.site import LICENCE, Site  # noqa: E402
+from support.site import LEASE, Site  # noqa: E402
 
 from lab.machine import Machine  # noqa: E402
 
@@ -52,7 +52,7 @@ def hardened(site: Site, playbooks: Playbooks) -> Run:
 def loose(site: Site, playbooks: Playbooks, hardened: Run) -> Site:
     """The machine with all well and its barriers taken away, whatever the test before has done to it."""
     site.mend()
-    if site.sh(f"[ -e {LICENCE} ] && echo licensed || true") != "licensed":
+    if site.sh(f"[ -e {LEASE} ] && echo leased || true") != "leased":
         assert playbooks.run("harden-db").code == 0
     site.await_loosened()
     return site

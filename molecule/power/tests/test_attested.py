@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support import truth
 from support.runs import Executions, Playbooks, Run
-from support.site import FLUSHED, GUARD, LICENCE, MOUNT, Site
+from support.site import FLUSHED, GUARD, LEASE, MOUNT, Site
 
 HOST = "power"
 
@@ -27,7 +27,7 @@ def row(run: Run, layer: str, target: str, setting: str) -> dict[str, Any]:
 def test_one_run_brings_it_to_attested(site: Site, hardened: Run) -> None:
     report = hardened.reports[HOST]
     assert (hardened.code, report["verdict"]) == (0, "attested"), report["why"]
-    assert row(hardened, "power_guard", "host", "licence")["verdict"] == "ok"
+    assert row(hardened, "power_guard", "host", "lease")["verdict"] == "ok"
     barrier = row(hardened, "power_guard", MOUNT, "barrier")
     assert (barrier["wanted_running"], barrier["wanted_persisted"]) == ("off", "on")
     # The guard takes its time after the run.
@@ -37,7 +37,7 @@ def test_one_run_brings_it_to_attested(site: Site, hardened: Run) -> None:
     assert {states[name] for name in claims} == {"attested"}
     assert states["runtime_clean_stop"] == states["runtime_durability"] == "met"
     assert site.sh(f"systemctl is-active {GUARD}; systemctl is-enabled {GUARD}") == "active\nenabled"
-    assert site.sh(f"stat -c '%a %U' {LICENCE}") == "600 root"
+    assert site.sh(f"stat -c '%a %U' {LEASE}") == "600 root"
 
 
 def test_then_barriers_are_off_now_and_on_at_boot(loose: Site) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from support.runs import Executions, Playbooks
-from support.site import FLUSHED, GUARD, LICENCE, LOW, Site
+from support.site import FLUSHED, GUARD, LEASE, LOW, Site
 
 from proof import exposure
 
@@ -204,6 +204,6 @@ def test_a_rehearsal_shuts_down_reads_what_happened_and_writes_the_attestation(
     assert re.search(r"firebird \S+ stops", run.output)
     assert CLEAN in last_start(loose)
     # It is back, and loosens again by itself.
-    assert loose.sh(f"[ -e {LICENCE} ] && echo there") == "there"
+    assert loose.sh(f"[ -e {LEASE} ] && echo there") == "there"
     loose.mend()
     loose.await_barrier("off")

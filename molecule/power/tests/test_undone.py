@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from support.runs import Playbooks
-from support.site import FLUSHED, GUARD, LICENCE, Site
+from support.site import FLUSHED, GUARD, LEASE, Site
 
 OURS = f"""
 /usr/local/lib/durable-dbhost/guard.pyz /usr/local/lib/durable-dbhost/ups-notify /etc/systemd/system/{GUARD}
-{LICENCE} /etc/durable-dbhost/notify-command /run/durable-dbhost/guard
+{LEASE} /etc/durable-dbhost/notify-command /run/durable-dbhost/guard
 """.split()
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One thing is missing at a time: blocked, in its own words, and the licence is taken back."""
+"""One thing is missing at a time: blocked, in its own words, and the lease is taken back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.runs import Playbooks, Run, connection, inventory
-from support.site import FLUSHED, GUARD, LICENCE, Site
+from support.site import FLUSHED, GUARD, LEASE, Site
 
 HOST = "power"
 CLAIMS = ("host_honours_flush", "virtual_host_power", "ups_rehearsed", "plug_pulled", "test_ups")
@@ -62,7 +62,7 @@ def names(loose: Site, playbooks: Playbooks) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("names")
-def test_each_word_that_is_missing_or_over_blocks_and_the_licence_would_be_taken_back(
+def test_each_word_that_is_missing_or_over_blocks_and_the_lease_would_be_taken_back(
     loose: Site, playbooks: Playbooks
 ) -> None:
     run = playbooks.run("harden-db", "--check", "-e", f"durable_hosts={','.join(MISSING)}")
@@ -81,7 +81,7 @@ def test_each_word_that_is_missing_or_over_blocks_and_the_licence_would_be_taken
     assert loose.barrier() == "off"
 
 
-def test_a_nut_that_is_told_to_start_nothing_blocks_and_the_licence_is_taken_back(
+def test_a_nut_that_is_told_to_start_nothing_blocks_and_the_lease_is_taken_back(
     loose: Site, playbooks: Playbooks
 ) -> None:
     cursor = loose.cursor()
@@ -98,6 +98,6 @@ def test_a_nut_that_is_told_to_start_nothing_blocks_and_the_licence_is_taken_bac
     assert "MODE is none" in need["evidence"]
     assert need["remedy"]
     assert run.recap[HOST]["changed"] > 0
-    assert loose.sh(f"[ ! -e {LICENCE} ] && echo gone") == "gone"
+    assert loose.sh(f"[ ! -e {LEASE} ] && echo gone") == "gone"
     assert loose.sh(f"systemctl is-active {GUARD} || true") == "inactive"
     assert loose.barrier() == "on"

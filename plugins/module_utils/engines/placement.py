@@ -95,12 +95,12 @@ def at_and_below(path: str, storage: dict[str, Any]) -> Iterator[tuple[str, dict
     The root directory has everything below it, and is nobody's for that.
     """
     by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
-    everything = (*by_target, *storage["elsewhere"])
+    everything = (*by_target, *storage["other_mounts"])
     # No path begins with two slashes.
     below = (target for target in everything if target.startswith(f"{path}/"))
     for target in (holder(path, everything) or "", *below):
         name = target if target.startswith(f"{path}/") else path
-        kind = storage["elsewhere"].get(target, "no file system that is known")
+        kind = storage["other_mounts"].get(target, "no file system that is known")
         yield name, by_target.get(target, f"{name} lies on {kind}")
 
 

@@ -39,11 +39,11 @@ HOOK = f"{LIBRARY}/ups-notify"
 SERVICE = "durable-dbhost-guard.service"
 UNIT = f"/etc/systemd/system/{SERVICE}"
 #: Which file systems may lose their barriers, until when, and on what conditions.
-LICENCE = f"{CONFIGURED}/guard.json"
+LEASE = f"{CONFIGURED}/guard.json"
 #: What an existing notify command was, and where apcupsd's scripts are; the hook runs it after its own word.
 CHAINED = f"{CONFIGURED}/notify-command"
 CHAINED_SCRIPTS = f"{CONFIGURED}/apcupsd"
-#: Goes with the boot, as a licence's use does.
+#: Goes with the boot, as a lease's use does.
 RUNTIME = f"{VOLATILE}/guard"
 STATE = f"{RUNTIME}/state.json"
 FIFO = f"{RUNTIME}/notify"

@@ -206,10 +206,10 @@ def _share(seen: Seen, quiet: Seen, count: int, of_others: int) -> tuple[float, 
 def _of_neither(leaves: Sequence[dict[str, Any]]) -> tuple[str, str]:
     """Return what it means that neither was sent, and why."""
     told = {leaf["name"]: leaf["write_cache"] for leaf in leaves}
-    deaf = [name for name, cache in told.items() if cache["kernel"] != "write through"]
-    if deaf:
+    caching = [name for name, cache in told.items() if cache["kernel"] != "write through"]
+    if caching:
         why = (
-            f"the kernel would flush {', '.join(deaf)}, and the file system asks for nothing: barriers are off,"
+            f"the kernel would flush {', '.join(caching)}, and the file system asks for nothing: barriers are off,"
             " or a layer between passes nothing on"
         )
         return "at_risk", why

@@ -177,9 +177,9 @@ def _assess(
         reasons = ["no durable_profile is pinned: nothing is changed"]
         if not ratings:
             reasons.append("nothing to rate: no file system on a block device is mounted for writing")
-        if storage["licensed"] != "no":
+        if storage["leased"] != "no":
             reasons.append(
-                "a guard may take barriers away here: durable.dbhost.release_db takes its licence back"
+                "a guard may take barriers away here: durable.dbhost.release_db takes its lease back"
             )
         beside = {"ratings": ratings, "engines": told, "power": ups.section(power)}
         return {**_empty(inputs, "not_managed", reasons), **beside}
@@ -226,7 +226,7 @@ class Findings(NamedTuple):
 
     `exposed`: the checks for damage that may be there already; `may_loosen`: every requirement is met,
     so that something may become less strict. `lasting`: the servers that will lose commits, or may,
-    whatever this run sets. `licence`: what the guard is to be allowed, None for nothing. `left_out`: layers that
+    whatever this run sets. `lease`: what the guard is to be allowed, None for nothing. `left_out`: layers that
     `durable_layers` leaves out, and that would make something safer.
     """
 
@@ -239,7 +239,7 @@ class Findings(NamedTuple):
     exposed: tuple[str, ...]
     may_loosen: bool
     lasting: tuple[str, ...] = ()
-    licence: guard.Licence | None = None
+    lease: guard.Lease | None = None
     left_out: tuple[str, ...] = ()
 
     def withholds(self, row: Setting) -> bool:
@@ -280,7 +280,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     unknowns += [*found.unknowns, *_unplaced(case), *_not_found(case)]
     may_loosen = requirements.hold(guarded.needed) and not unknowns and not found.lasting
     if not may_loosen:
-        guarded = guarded.withheld(storage["licensed"])
+        guarded = guarded.withheld(storage["leased"])
     rows = list(guarded.rows)
     for mount in mounts:
         rows += [guarded.seen(row, mount) for row in settings.of_mount(mount, profile, storage["kernel"])]
@@ -310,7 +310,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         found.exposed,
         may_loosen and not left_out,
         found.lasting,
-        guarded.licence,
+        guarded.lease,
         left_out,
     )
 
@@ -318,8 +318,8 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
 def _withdrawn(
     nothing: dict[str, Any], storage: dict[str, Any], power: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """Return an assessment without rows, and where there is a guard, the one that takes its licence back."""
-    row = guard.licence(None, power, storage["licensed"])
+    """Return an assessment without rows, and where there is a guard, the one that takes its lease back."""
+    row = guard.lease(None, power, storage["leased"])
     rows = [row] if row else []
     steps = plan.build(rows, False)
     return {
@@ -407,7 +407,7 @@ def _unplaced(case: Case) -> Iterator[Unknown]:
 
 def _summary(case: Case, found: Findings) -> dict[str, Any]:
     steps = plan.build(found.rows, found.may_loosen)
-    licence = found.licence.as_dict() if found.licence else None
+    lease = found.lease.as_dict() if found.lease else None
     return {
         **_empty(case.inputs, _verdict(found), _reasons(found)),
         "settings": [row.as_dict() for row in found.rows],
@@ -420,8 +420,8 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "warnings": list(found.warnings),
         "exposed": list(found.exposed),
         "power": ups.section(case.power),
-        "licence": licence,
-        "steps": plan.steps(steps, case.inputs.allow, licence),
+        "lease": lease,
+        "steps": plan.steps(steps, case.inputs.allow, lease),
     }
 
 
@@ -487,10 +487,10 @@ def _risks(
         if mount["barrier"] == "off" and mount["disks"] != UNKNOWN and mount["target"] not in held:
             for name in mount["disks"]:
                 bare.setdefault(name, []).append(mount["target"])
-    unheard = _labels(
+    flush_blocked_by = _labels(
         layer for mount in mounts for layer in flush_passthrough.layers(mount) if layer.belief != UNKNOWN
     )
-    hasty = _labels(layer for mount in mounts for layer in flush_passthrough.hasty(mount))
+    early_ack = _labels(layer for mount in mounts for layer in flush_passthrough.early_ack(mount))
     for disk in disks:
         cache = disk["write_cache"]
         if requirements.outlives_power(disk, words):
@@ -515,7 +515,7 @@ def _risks(
                 "layer_belief",
                 "reboot, so that it is made anew",
             )
-            for layer in unheard.get(disk["name"], ())
+            for layer in flush_blocked_by.get(disk["name"], ())
         ]
         found += [
             Risk(
@@ -524,7 +524,7 @@ def _risks(
                 "consistency_policy",
                 "mdadm --grow --consistency-policy=resync, or turn the disks' caches off",
             )
-            for layer in hasty.get(disk["name"], ())
+            for layer in early_ack.get(disk["name"], ())
         ]
     return found
 
@@ -538,7 +538,7 @@ def _lies_on_loss(case: Case, instance: dict[str, Any], held: frozenset[str]) ->
     return bool(_risks(mounts, _leaves(case.storage, mounts)[0], case.words, held))
 
 
-def _labels(layers: Iterable[flush_passthrough.Deaf]) -> dict[str, list[str]]:
+def _labels(layers: Iterable[flush_passthrough.FlushLayer]) -> dict[str, list[str]]:
     """Return {disk: the layers above it}, each once."""
     found: dict[str, dict[str, None]] = {}
     for layer in layers:
@@ -667,7 +667,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "exposed": [],
         "engines": [],
         "power": None,
-        "licence": None,
+        "lease": None,
         "steps": [],
     }
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guard's licence, and the barriers that it may take away, beside what a profile wants. Pure.
+"""The guard's lease, and the barriers that it may take away, beside what a profile wants. Pure.
 
 Under a profile that rests on a UPS barriers are on at boot, and off at run time by the guard alone.
 What it wants now and at boot differs by design.
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
-from ..host.our_paths import LICENCE
+from ..host.our_paths import LEASE
 from ..rows import Setting
 from ..storage import flush_passthrough, mount_settings
 from .requirements import only_database
@@ -23,13 +23,13 @@ LAYER = "power_guard"
 _SEE = "see journalctl -u durable-dbhost-guard"
 #: The verdict on barriers that the guard has put back, or has not taken away yet: not drift.
 TIGHTENED = "tightened"
-#: States in which a guard runs and does what its licence says.
+#: States in which a guard runs and does what its lease says.
 _RUNS = ("waiting", "loose", "tight")
-#: What of a licence is compared; its first day is the guard's own.
+#: What of a lease is compared; its first day is the guard's own.
 _TERMS = ("expires", "quiet", "test_ups")
 
 
-class Licence(NamedTuple):
+class Lease(NamedTuple):
     """What the guard is to be allowed: as the layer takes it.
 
     `mounts`: mount points; `expires`: the last day, ISO 8601; `quiet`: seconds; `needed`: {budget: seconds
@@ -62,13 +62,13 @@ def why_kept(mount: dict[str, Any]) -> str:
 
 
 def held(power: dict[str, Any] | None, mounts: Iterable[dict[str, Any]], today: str) -> frozenset[str]:
-    """Return the mount points whose barriers the guard has off by a licence that holds today."""
+    """Return the mount points whose barriers the guard has off by a lease that holds today."""
     guard = _guard(power)
-    licence = guard["licence"]
-    if guard["state"] != "loose" or not licence or str(licence.get("expires") or "") < today:
+    lease = guard["lease"]
+    if guard["state"] != "loose" or not lease or str(lease.get("expires") or "") < today:
         return frozenset()
     return frozenset(
-        mount["target"] for mount in mounts if mount["target"] in licence["mounts"] and not why_kept(mount)
+        mount["target"] for mount in mounts if mount["target"] in lease["mounts"] and not why_kept(mount)
     )
 
 
@@ -87,7 +87,7 @@ def barrier(
 ) -> Setting:
     """Return the row on a mount's barriers, from `row`, which says what holds where there is no guard.
 
-    `is_held`: the guard has them off by its licence; `may`: it is to have a licence for this mount. Barriers
+    `is_held`: the guard has them off by its lease; `may`: it is to have a lease for this mount. Barriers
     that are off otherwise, now or at boot, drift as without a guard, and are put back.
     """
     kept = why_kept(mount)
@@ -108,13 +108,13 @@ def barrier(
     return row
 
 
-def licence(wanted: Licence | None, power: dict[str, Any] | None, licensed: str) -> Setting | None:
-    """Return the row on the guard's licence; None where none is wanted and none is there.
+def lease(wanted: Lease | None, power: dict[str, Any] | None, leased: str) -> Setting | None:
+    """Return the row on the guard's lease; None where none is wanted and none is there.
 
-    `wanted`: None where none may be; `licensed`: whether the licence's file is there, yes, no or unknown.
+    `wanted`: None where none may be; `leased`: whether the lease's file is there, yes, no or unknown.
     """
     guard = _guard(power)
-    is_there = "yes" if guard["licence"] else licensed
+    is_there = "yes" if guard["lease"] else leased
     if wanted is None:
         if is_there == "no":
             return None
@@ -131,9 +131,9 @@ def licence(wanted: Licence | None, power: dict[str, Any] | None, licensed: str)
     return _row("current", seen, verdict, phase, why, guard, wanted.mounts)
 
 
-def is_wider(wanted: Licence, power: dict[str, Any] | None) -> bool:
-    """Tell whether the guard's licence allows more than is wanted, in anything."""
-    found = _guard(power)["licence"]
+def is_wider(wanted: Lease, power: dict[str, Any] | None) -> bool:
+    """Tell whether the guard's lease allows more than is wanted, in anything."""
+    found = _guard(power)["lease"]
     return bool(found) and (
         not set(found.get("mounts") or ()) <= set(wanted.mounts)
         or not set(wanted.units) <= set(found.get("units") or ())
@@ -144,13 +144,13 @@ def is_wider(wanted: Licence, power: dict[str, Any] | None) -> bool:
     )
 
 
-def _compare(wanted: Licence, guard: dict[str, Any], is_there: str) -> tuple[str, str]:
-    """Return how the guard's licence differs from the wanted one, and why that is said."""
-    found = guard["licence"]
+def _compare(wanted: Lease, guard: dict[str, Any], is_there: str) -> tuple[str, str]:
+    """Return how the guard's lease differs from the wanted one, and why that is said."""
+    found = guard["lease"]
     if not found:
         if is_there == "no":
-            return "absent", "the guard has no licence yet"
-        return UNKNOWN, guard["reason"] or "the guard's licence could not be read"
+            return "absent", "the guard has no lease yet"
+        return UNKNOWN, guard["reason"] or "the guard's lease could not be read"
     if guard["state"] == UNKNOWN:
         return UNKNOWN, guard["reason"] or "the guard's state could not be read"
     now = {name: found.get(name) for name in _TERMS}
@@ -161,7 +161,7 @@ def _compare(wanted: Licence, guard: dict[str, Any], is_there: str) -> tuple[str
     if not _suffices(found.get("needed"), wanted.needed):
         differing.append("needed")
     if differing:
-        return "differs", f"its licence is another one: {', '.join(differing)}"
+        return "differs", f"its lease is another one: {', '.join(differing)}"
     if guard.get("installed", "current") in ("absent", "differs"):
         return "differs", "the guard's program or its unit is not the one of this release"
     if guard["state"] not in _RUNS:
@@ -170,7 +170,7 @@ def _compare(wanted: Licence, guard: dict[str, Any], is_there: str) -> tuple[str
 
 
 def _suffices(found: Any, wanted: dict[str, Any]) -> bool:
-    """Tell whether a licence asks for as many seconds as are wanted, or more: a secondary that comes and goes
+    """Tell whether a lease asks for as many seconds as are wanted, or more: a secondary that comes and goes
     changes the sum, and one that asks for more than it has to does no harm."""
     if found == wanted:
         return True
@@ -189,12 +189,12 @@ def _row(
     mounts: tuple[str, ...],
 ) -> Setting:
     reason = why if seen == UNKNOWN else None
-    observed = {"value": seen, "source": LICENCE, "reason": reason}
+    observed = {"value": seen, "source": LEASE, "reason": reason}
     remedy = "" if verdict == "ok" else "run harden-db" if phase else _SEE
     return Setting(
         layer=LAYER,
         target="host",
-        setting="licence",
+        setting="lease",
         klass="safety",
         wanted_running=wanted,
         wanted_persisted=wanted,
@@ -214,9 +214,9 @@ def _row(
 
 
 def _why_tight(target: str, guard: dict[str, Any]) -> str:
-    licence = guard["licence"]
-    if not licence or target not in licence["mounts"]:
-        return "barriers are on: the guard has no licence for it yet"
+    lease = guard["lease"]
+    if not lease or target not in lease["mounts"]:
+        return "barriers are on: the guard has no lease for it yet"
     if guard["state"] == "loose":
         return "barriers are on, though the guard took them away: somebody put them back"
     return f"barriers are on, the guard is {guard['state']}: {guard['reason']}"
@@ -224,6 +224,6 @@ def _why_tight(target: str, guard: dict[str, Any]) -> str:
 
 def _guard(power: dict[str, Any] | None) -> dict[str, Any]:
     if power is None:
-        return {"state": UNKNOWN, "reason": "nobody asked the guard", "licence": None}
+        return {"state": UNKNOWN, "reason": "nobody asked the guard", "lease": None}
     guard: dict[str, Any] = power["guard"]
     return guard

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a UPS and its guard change of a host's assessment: requirements, rows and the licence. Pure."""
+"""What a UPS and its guard change of a host's assessment: requirements, rows and the lease. Pure."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .ups_inputs import Asked
 class Guarded(NamedTuple):
     """What is found of a UPS and a guard.
 
-    `needed`: all requirements of the host, those on the UPS as well; `rows`: of licence and monitor; `licence`:
+    `needed`: all requirements of the host, those on the UPS as well; `rows`: of lease and monitor; `lease`:
     what the guard is to be allowed, None for nothing; `held`: mount points whose barriers it has off by a
-    licence that holds; `on_ups`: whether the profile rests on a UPS at all.
+    lease that holds; `on_ups`: whether the profile rests on a UPS at all.
     """
 
     power: dict[str, Any] | None
     needed: list[Requirement]
     rows: tuple[Setting, ...]
-    licence: guard.Licence | None = None
+    lease: guard.Lease | None = None
     held: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
     on_ups: bool = False
@@ -36,20 +36,20 @@ class Guarded(NamedTuple):
         if not self.on_ups or row.setting != "barrier":
             return row
         target = mount["target"]
-        may = self.licence is not None and target in self.licence.mounts
+        may = self.lease is not None and target in self.lease.mounts
         return guard.barrier(row, mount, self.power, target in self.held, may)
 
-    def withheld(self, licensed: str) -> Guarded:
+    def withheld(self, leased: str) -> Guarded:
         """Return it for a host on which nothing may loosen now.
 
-        Another licence cannot be written then: one that allows more than is wanted is taken back. `licensed`:
-        whether the licence's file is there.
+        Another lease cannot be written then: one that allows more than is wanted is taken back. `leased`:
+        whether the lease's file is there.
         """
-        if self.licence is None or not guard.is_wider(self.licence, self.power):
+        if self.lease is None or not guard.is_wider(self.lease, self.power):
             return self
-        rows = [row for row in self.rows if row.setting != "licence"]
-        taken = guard.licence(None, self.power, licensed)
-        return self._replace(rows=(*filter(None, [taken]), *rows), licence=None)
+        rows = [row for row in self.rows if row.setting != "lease"]
+        taken = guard.lease(None, self.power, leased)
+        return self._replace(rows=(*filter(None, [taken]), *rows), lease=None)
 
 
 def guarded_by(
@@ -66,9 +66,9 @@ def guarded_by(
     today: str,
 ) -> Guarded:
     """Return what UPS and guard change. `needed`: what the host needs beside; `units`: the engines' services."""
-    licensed = storage["licensed"]
+    leased = storage["leased"]
     if profile.rests_on != "ups":
-        row = guard.licence(None, power, licensed)
+        row = guard.lease(None, power, leased)
         return Guarded(power, needed, (*filter(None, [row]), *power_settings.released(power)))
     needed = [*needed, *ups.requirements(power, storage["virtualization"], disks, words)]
     free = tuple(mount["target"] for mount in mounts if not guard.why_kept(mount))
@@ -78,10 +78,10 @@ def guarded_by(
     if free and requirements.hold(power_settings.planned(others, rows)):
         rows = power_settings.rows(power, ups_asked, for_guard=True)
     needed = power_settings.planned(needed, rows)
-    licence = None
+    lease = None
     if power is not None and free and requirements.hold(needed):
         changed = power_settings.changed_times(rows)
-        licence = guard.Licence(
+        lease = guard.Lease(
             mounts=free,
             expires=ups.last_day(needed),
             quiet=ups_asked.quiet,
@@ -89,13 +89,13 @@ def guarded_by(
             test_ups=ups.is_test(needed),
             units=tuple(dict.fromkeys(units)),
         )
-    row = guard.licence(licence, power, licensed)
+    row = guard.lease(lease, power, leased)
     nothing_free = "no managed mount may lose its barriers: profile flush does the same without a UPS"
     return Guarded(
         power,
         needed,
         (*filter(None, [row]), *rows),
-        licence,
+        lease,
         guard.held(power, mounts, today),
         () if free else (nothing_free,),
         on_ups=True,

@@ -26,7 +26,10 @@ def mounts_of(
     chosen: dict[str, dict[str, Any]] = {}
     for target in paths_in("durable_mounts", [] if mounts is None else mounts):
         if target not in by_target:
-            types = {**storage["elsewhere"], **{path: mount["fstype"] for path, mount in by_target.items()}}
+            types = {
+                **storage["other_mounts"],
+                **{path: mount["fstype"] for path, mount in by_target.items()},
+            }
             why = why_absent(target, storage["covered"], types)
             raise BadInput(
                 f"durable_mounts: seen {target}: {why}; wanted one of {', '.join(sorted(by_target))}; mount it, or"
@@ -36,7 +39,7 @@ def mounts_of(
         chosen[mount["target"]] = {**mount, "listed": True}
     for path in _database_paths([] if databases is None else databases):
         real = _real(path, storage)
-        mount = by_target[_holder(real, by_target, storage["elsewhere"])]
+        mount = by_target[_holder(real, by_target, storage["other_mounts"])]
         listed = real in mount["targets"]
         before = chosen.setdefault(mount["target"], {**mount, "listed": listed})
         before["listed"] = before["listed"] or listed

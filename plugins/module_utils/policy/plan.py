@@ -34,18 +34,18 @@ def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]
 
 
 def steps(
-    plan: dict[str, dict[str, Any]], allow: Collection[str], licence: dict[str, Any] | None
+    plan: dict[str, dict[str, Any]], allow: Collection[str], lease: dict[str, Any] | None
 ) -> list[dict[str, Any]]:
     """Return the steps of a plan in the order that is safe: of each its phase, layer, module and the module's arguments.
 
-    `allow`: the permissions that are given; `licence`: what the guard is to be allowed, as the assessment has it.
+    `allow`: the permissions that are given; `lease`: what the guard is to be allowed, as the assessment has it.
     """
     return [
         {
             "phase": phase,
             "layer": layer,
             "module": f"durable.dbhost.{catalog.LAYERS[layer].module}",
-            "arguments": _arguments(layer, plan[phase][layer], allow, licence),
+            "arguments": _arguments(layer, plan[phase][layer], allow, lease),
         }
         for phase, layer in STEPS
         if layer in plan[phase]
@@ -53,7 +53,7 @@ def steps(
 
 
 def _arguments(
-    layer: str, targets: Any, allow: Collection[str], licence: dict[str, Any] | None
+    layer: str, targets: Any, allow: Collection[str], lease: dict[str, Any] | None
 ) -> dict[str, Any]:
     found: dict[str, Any] = {"targets": targets}
     if catalog.LAYERS[layer].restarts:
@@ -61,8 +61,8 @@ def _arguments(
     if layer in ("power", "power_guard"):
         # Without a target it is to be taken back.
         found["state"] = "present" if targets else "released"
-    if layer == "power_guard" and targets and licence:
-        found.update({name: licence[name] for name in ("expires", "quiet", "needed", "test_ups", "units")})
+    if layer == "power_guard" and targets and lease:
+        found.update({name: lease[name] for name in ("expires", "quiet", "needed", "test_ups", "units")})
     return found
 
 
@@ -155,8 +155,8 @@ def _databases(rows: list[Setting]) -> list[dict[str, Any]]:
     return _merged("database", ((row, row.wanted_persisted) for row in rows))
 
 
-def _licence(rows: list[Setting]) -> list[dict[str, Any]]:
-    """Return the mounts of the guard's licence; none where it is taken back."""
+def _lease(rows: list[Setting]) -> list[dict[str, Any]]:
+    """Return the mounts of the guard's lease; none where it is taken back."""
     return [{"mount": target} for row in rows for target in row.evidence["mounts"]]
 
 
@@ -188,5 +188,5 @@ _TARGETS = {
     "write_cache": _disks,
     "io_scheduler": _devices,
     "power": _monitor,
-    "power_guard": _licence,
+    "power_guard": _lease,
 }

@@ -112,9 +112,7 @@ def _details(report: dict[str, Any]) -> list[str]:
 def _shows_power(report: dict[str, Any]) -> bool:
     """Tell whether a UPS matters to a host, rather than to what it might be pinned to."""
     guard = report["power"]["guard"]
-    return any(row["layer"] in ("power", "power_guard") for row in report["settings"]) or bool(
-        guard["licence"]
-    )
+    return any(row["layer"] in ("power", "power_guard") for row in report["settings"]) or bool(guard["lease"])
 
 
 def power_lines(power: dict[str, Any]) -> list[str]:

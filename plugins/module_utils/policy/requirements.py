@@ -271,7 +271,7 @@ def _flush_awaited(
     }
     found = []
     for mount in mounts:
-        for layer in flush_passthrough.hasty(mount):
+        for layer in flush_passthrough.early_ack(mount):
             cached = [name for name in layer.disks if name in lossy]
             if cached:
                 found.append(_hasty(mount, layer.label, cached))

@@ -115,7 +115,7 @@ def of_layers(
     mounts: list[dict[str, Any]],
     disks: list[dict[str, Any]],
     profile: Profile,
-    early: list[flush_passthrough.Deaf],
+    early: list[flush_passthrough.FlushLayer],
 ) -> list[Setting]:
     """Return a row for each layer between managed file systems and disks that should pass flushes
     on, and does not, or will not after the next boot: those over a disk that caches, or may after a reset.
@@ -141,7 +141,9 @@ def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
 
 
 def _belief_at_boot(
-    layer: flush_passthrough.Deaf, below: list[dict[str, Any]], early: dict[str, flush_passthrough.Deaf]
+    layer: flush_passthrough.FlushLayer,
+    below: list[dict[str, Any]],
+    early: dict[str, flush_passthrough.FlushLayer],
 ) -> str:
     """Return what a layer will believe after the next boot, as far as the disks below tell.
 
@@ -166,7 +168,7 @@ def _is_flushed_at_boot(disk: dict[str, Any]) -> bool:
 
 
 def _layer_belief(
-    layer: flush_passthrough.Deaf, at_boot: str, below: list[dict[str, Any]], early: bool
+    layer: flush_passthrough.FlushLayer, at_boot: str, below: list[dict[str, Any]], early: bool
 ) -> Setting:
     source = f"/sys/block/{layer.name}/queue/write_cache"
     names = ", ".join(disk["name"] for disk in below)
@@ -205,7 +207,7 @@ def _layer_belief(
     )
 
 
-def _layer_remedy(layer: flush_passthrough.Deaf, verdict: str, names: str, early: bool) -> str:
+def _layer_remedy(layer: flush_passthrough.FlushLayer, verdict: str, names: str, early: bool) -> str:
     if verdict == "pending":
         return "reboot, or load its table again (dmsetup) when its databases are down"
     attest = f"attest power_loss_protection of {names}, by id"
@@ -390,7 +392,7 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
     wanted = "none" if cache["device"] == "none" else profile.write_cache
     running, persisted = cache["device"], cache["persisted"]
     # Below a layer that passes no flush on it comes on at the next boot, when that is made anew.
-    live = not (disk["unheard"] and (running, wanted) == ("disabled", "enabled"))
+    live = not (disk["flush_blocked_by"] and (running, wanted) == ("disabled", "enabled"))
     verdict = judge("write_cache", running, persisted, wanted, live)
     if verdict == "drift_persisted" and _powers_on_as_it_is(disk, wanted):
         verdict = "ok"
@@ -408,7 +410,7 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
     row = _disk_row(disk, "write_cache", wanted, (running, persisted), verdict, phase, why)
     if verdict == "pending" and cache.get("power_on") in ("disabled", UNKNOWN):
         # It powers on as off, the initramfs makes layers over that, and the rule lets it be: at each boot.
-        layers = ", ".join(disk["unheard"])
+        layers = ", ".join(disk["flush_blocked_by"])
         remedy = (
             f"load the table of {layers} again (dmsetup), then run harden-db: the disk saves what it sets"
         )

@@ -98,7 +98,7 @@ _DISK = {
     "rotational": _YES_NO_UNKNOWN,
     "flush": _words("done", "owed"),
     "fua": _words("supported", "unsupported", UNKNOWN),
-    "unheard": _NAMES,
+    "flush_blocked_by": _NAMES,
     "place": _TEXT,
     "write_cache": {
         "device": _words("enabled", "disabled", "none", UNKNOWN),
@@ -169,7 +169,7 @@ _STORAGE = {
     "disks": [_DISK],
     "mounts": [_MOUNT],
     "virtualization": _WORD,
-    "elsewhere": _MAPPING,
+    "other_mounts": _MAPPING,
     "covered": _MAPPING,
     "resolved": _MAPPING,
     "unresolved": _MAPPING,
@@ -187,7 +187,7 @@ _STORAGE = {
             "boot": _words("required", "optional"),
         }
     ],
-    "licensed": _YES_NO,
+    "leased": _YES_NO,
     "tuned": {"profile": _or_none(_TEXT), "sets": _MAPPING},
 }
 #: Of an engine's facts every value is text.
@@ -290,7 +290,7 @@ _POWER = {
         "since": _or_none(_TEXT),
         "quiet": _or_none(_NUMBER),
         "mounts": [{"target": _PATH, "barrier": _words("on", "off", UNKNOWN)}],
-        "licence": _ANY,
+        "lease": _ANY,
     },
     "settings": Leaf(
         lambda value: isinstance(value, dict) and all(map(_EVIDENCE.fits, value.values())),
@@ -298,7 +298,7 @@ _POWER = {
     ),
     "evidence": _MAPPING,
 }
-_LICENCE = {"mounts": _each(_PATH, "a list of absolute paths"), "units": _NAMES}
+_LEASE = {"mounts": _each(_PATH, "a list of absolute paths"), "units": _NAMES}
 
 
 def faults(storage: Any, engines: Any, power: Any = None) -> list[str]:
@@ -364,8 +364,8 @@ def _of_instance(where: str, instance: dict[str, Any]) -> Iterator[str]:
 
 def _of_power(power: dict[str, Any]) -> Iterator[str]:
     """Yield what is wrong with power facts whose fields have their shape."""
-    if power["guard"]["licence"] is not None:
-        yield from _misfits("durable_power.guard.licence", power["guard"]["licence"], _LICENCE)
+    if power["guard"]["lease"] is not None:
+        yield from _misfits("durable_power.guard.lease", power["guard"]["lease"], _LEASE)
     states = {condition["name"]: condition["state"] for condition in power["conditions"]}
     for name in budgets.NAMES:
         of_condition = states.get(f"runtime_{name}")

@@ -53,7 +53,7 @@ def nothing_known(now: str, why: str) -> dict[str, Any]:
             "reason": why,
             "since": None,
             "quiet": None,
-            "licence": None,
+            "lease": None,
             "mounts": [],
         },
         "settings": {},
@@ -131,12 +131,12 @@ def _condition(condition: dict[str, Any], words: list[Attestation]) -> Requireme
 def _guarded(need: Requirement, power: dict[str, Any]) -> Requirement:
     """Return the need of a power that is away, as `guarded` where the guard has put the barriers back for it.
 
-    That is what it is for: its licence stays, and the host has not drifted. Any other trouble of the UPS is one
+    That is what it is for: its lease stays, and the host has not drifted. Any other trouble of the UPS is one
     that somebody has to mend.
     """
     told = {word for ups in power["upses"] for word in ups["status"]}
     guard = power["guard"]
-    if told and told <= set(_AWAY) and guard["licence"] and guard["state"] in ("tight", "waiting"):
+    if told and told <= set(_AWAY) and guard["lease"] and guard["state"] in ("tight", "waiting"):
         return need._replace(state="guarded")
     return need
 

@@ -110,7 +110,7 @@ class Blocks:
         except Unobservable:
             return None
 
-    def deaf_above(self, name: str) -> list[str]:
+    def blocking_above(self, name: str) -> list[str]:
         """Return the layers above a disk that believe that nothing below them caches."""
         waiting, seen = [name], set()
         while waiting:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..host import bounds, os_release
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
-from ..host.our_paths import LICENCE
+from ..host.our_paths import LEASE
 from ..host.seam import Host, Unobservable
 from . import flush_passthrough, fua, tuned
 from .blockstack import Blocks
@@ -68,7 +68,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "disks": found,
         "mounts": [_tied(mount, disks, by_name, kernel, distribution) for mount in read],
         "tuned": tuned.read(host),
-        "elsewhere": mounts.elsewhere(),
+        "other_mounts": mounts.other_mounts(),
         "covered": mounts.covered(),
         "resolved": resolved,
         "unresolved": {path: place.reason for path, place in placed.items() if place.reason},
@@ -76,7 +76,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "fstab_error": mounts.fstab_error,
         "fstab_refused": mounts.refused(),
         # Where it is there, the UPS has to be asked whatever the profile is now.
-        "licensed": "yes" if host.exists(LICENCE) else "no",
+        "leased": "yes" if host.exists(LEASE) else "no",
     }
 
 

@@ -92,7 +92,7 @@ class Disks:
             "switchable": "yes" if self._is_switchable(name, kind, control) else "no",
             "multipath": "yes" if name in self._shared else "no",
             "place": kind.place,
-            "unheard": self._blocks.deaf_above(name),
+            "flush_blocked_by": self._blocks.blocking_above(name),
             "flush": "owed" if is_owed(self.host, name) else "done",
             "write_cache": {},
             "scheduler": {"available": available},

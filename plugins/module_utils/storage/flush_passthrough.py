@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 
-class Deaf(NamedTuple):
+class FlushLayer(NamedTuple):
     """A layer that may not see each flush done: its kernel name, the name that stays (for people), its belief
     ("write through", unknown, ...), the disks below it by kernel name, and `over`, what else lies below it."""
 
@@ -30,38 +30,38 @@ class Deaf(NamedTuple):
 _BY_INITRAMFS = ("/", "/usr")
 
 
-def layers(mount: dict[str, Any]) -> list[Deaf]:
+def layers(mount: dict[str, Any]) -> list[FlushLayer]:
     """Return the layers below a file system that pass no flush on, or of which that is not known."""
     return [layer for layer in believing(mount) if layer.belief != "write back"]
 
 
-def believing(mount: dict[str, Any]) -> list[Deaf]:
+def believing(mount: dict[str, Any]) -> list[FlushLayer]:
     """Return all layers below a file system that have a belief of their own."""
-    return [_deaf(layer, mount) for layer in mount["stack"] if layer["belief"]]
+    return [_flush_layer(layer, mount) for layer in mount["stack"] if layer["belief"]]
 
 
-def early(mounts: list[dict[str, Any]]) -> list[Deaf]:
+def early(mounts: list[dict[str, Any]]) -> list[FlushLayer]:
     """Return the layers with a belief of their own that an initramfs makes, of all mounts."""
     ours = (mount for mount in mounts if set(mount["targets"]) & set(_BY_INITRAMFS))
     return [layer for mount in ours for layer in believing(mount)]
 
 
-def hasty(mount: dict[str, Any]) -> list[Deaf]:
+def early_ack(mount: dict[str, Any]) -> list[FlushLayer]:
     """Return the layers below a file system that acknowledge a flush before their disks have done it."""
     return [
-        _deaf(layer, mount)
+        _flush_layer(layer, mount)
         for layer in mount["stack"]
         if layer["type"] == "md" and "ppl" in layer["state"].split(", ")
     ]
 
 
-def _deaf(layer: dict[str, Any], mount: dict[str, Any]) -> Deaf:
+def _flush_layer(layer: dict[str, Any], mount: dict[str, Any]) -> FlushLayer:
     below = {layer["name"]: layer["below"] for layer in mount["stack"]}
     disks = {layer["name"] for layer in mount["stack"] if layer["type"] == "disk"}
     found = _closure(layer["name"], below)
     leaves = tuple(name for name in found if name in disks)
     over = tuple(name for name in found if name not in disks and name != layer["name"])
-    return Deaf(layer["name"], layer["label"] or layer["name"], layer["belief"], leaves, over)
+    return FlushLayer(layer["name"], layer["label"] or layer["name"], layer["belief"], leaves, over)
 
 
 def _closure(name: str, below: dict[str, list[str]]) -> list[str]:

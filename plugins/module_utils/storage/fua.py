@@ -50,9 +50,9 @@ def path(
         return Observation("no", source, "without barriers nothing is sent")
     if UNKNOWN in (mount["data_mode"], mount["barrier"], mount["disks"]):
         return unknown(source, "file system or disks are not known")
-    unheard = [layer.name for layer in flush_passthrough.layers(mount)]
-    if unheard:
-        return Observation("no", source, f"{', '.join(unheard)} passes neither flush nor FUA on")
+    flush_blocked_by = [layer.name for layer in flush_passthrough.layers(mount)]
+    if flush_blocked_by:
+        return Observation("no", source, f"{', '.join(flush_blocked_by)} passes neither flush nor FUA on")
     return _of_disks(disks, source)
 
 

@@ -91,7 +91,7 @@ class Mounts:
         seen_here = [Superblock(group, views.get(device, [])) for device, group in groups.items()]
         return [*seen_here, *hidden.values()]
 
-    def elsewhere(self) -> dict[str, str]:
+    def other_mounts(self) -> dict[str, str]:
         """Return {mount point: type} of the file systems that hold no data, or hold it in memory."""
         passed = (mount for mount in self._visible() if not self._may_hold_data(mount))
         return {mount.target: mount.fstype for mount in passed}

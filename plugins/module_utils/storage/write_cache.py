@@ -131,7 +131,7 @@ def _waits(target: Target, facts: dict[str, Any]) -> bool:
     rule turns the cache on before such a layer is made, and never over one that is there.
     """
     comes_on = (facts["write_cache"]["device"], target.state) == (DISABLED, ENABLED)
-    return comes_on and bool(facts["unheard"])
+    return comes_on and bool(facts["flush_blocked_by"])
 
 
 def _changes(target: Target, facts: dict[str, Any], now: str) -> list[Change]:

@@ -70,14 +70,14 @@ def see(host: Host) -> Sight:
         return _unread(host, str(error))
     said = {**_DEFAULTS, **said}
     ups = _ups(host, said)
-    deaf = _deaf(host, said["SCRIPTDIR"])
+    missing = _not_notified(host, said["SCRIPTDIR"])
     control = f"{said['SCRIPTDIR']}/apccontrol"
     settings = {
         "shutdown_command": Observation(control, CONF),
         "powerdown_flag": Observation(f"{said['PWRFAILDIR']}/powerfail", CONF),
-        "notify_command": Observation(HOOK if not deaf else "", said["SCRIPTDIR"]),
+        "notify_command": Observation(HOOK if not missing else "", said["SCRIPTDIR"]),
         "notify_flags": Observation(
-            f"without {HOOK}: {' '.join(deaf)}" if deaf else "exec", said["SCRIPTDIR"]
+            f"without {HOOK}: {' '.join(missing)}" if missing else "exec", said["SCRIPTDIR"]
         ),
         "final_delay": Observation("", "apcupsd has none"),
         "host_sync": Observation("", "apcupsd has none"),
@@ -94,7 +94,7 @@ def see(host: Host) -> Sight:
             _power_values(said, ups),
             _shutdown_command(host, said["SCRIPTDIR"]),
             _powerdown(host, said),
-            _notify(deaf, said["SCRIPTDIR"]),
+            _notify(missing, said["SCRIPTDIR"]),
         ),
         detection=(
             Term("poll", _number(said["POLLTIME"]), "POLLTIME"),
@@ -221,7 +221,7 @@ def _powerdown(host: Host, said: Mapping[str, str]) -> Condition:
     return met(name, CONF, f"{said['PWRFAILDIR']}/powerfail, obeyed by {program}")
 
 
-def _deaf(host: Host, scripts: str) -> list[str]:
+def _not_notified(host: Host, scripts: str) -> list[str]:
     """Return the events whose script does not wake the guard."""
     return [event for event in EVENTS if not _calls(host, f"{scripts}/{event}")]
 
@@ -233,11 +233,11 @@ def _calls(host: Host, script: str) -> bool:
         return False
 
 
-def _notify(deaf: list[str], scripts: str) -> Condition:
+def _notify(missing: list[str], scripts: str) -> Condition:
     name = "notify_reaches_guard"
-    if deaf:
+    if missing:
         why = "the guard learns late that the power failed: barriers stay off meanwhile"
-        seen = f"no script that runs {HOOK} for {' '.join(deaf)}"
+        seen = f"no script that runs {HOOK} for {' '.join(missing)}"
         return unmet(name, scripts, seen, why, "have role power put its scripts there")
     return met(name, scripts, f"{HOOK} is run for {' '.join(EVENTS)}")
 

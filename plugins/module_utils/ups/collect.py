@@ -24,7 +24,7 @@ from .guard import state
 from .services import APCUPSD, NUT, Service
 from .snapshot import Sight
 
-#: Conditions of these hold or not by what is needed, which a licence tells in its own seconds.
+#: Conditions of these hold or not by what is needed, which a lease tells in its own seconds.
 _BUDGETS = (DURABILITY, CLEAN_STOP)
 
 

@@ -114,12 +114,12 @@ def _settings(lines: Sequence[Directive], path: str) -> dict[str, Observation]:
         seen = upsmon_conf.value(lines, directive, path)
         place = f"{path} line {seen.line}" if seen else f"{path}: {directive} is not set"
         found[name] = Observation((seen.value if seen else None) or "", place)
-    deaf = _deaf(lines)
-    found["notify_flags"] = Observation(f"without EXEC: {' '.join(deaf)}" if deaf else "exec", path)
+    missing = _not_notified(lines)
+    found["notify_flags"] = Observation(f"without EXEC: {' '.join(missing)}" if missing else "exec", path)
     return found
 
 
-def _deaf(lines: Sequence[Directive]) -> list[str]:
+def _not_notified(lines: Sequence[Directive]) -> list[str]:
     """Return the events after which upsmon does not run its notify command."""
     flags = {event: upsmon_conf.flags(lines, event) for event in EVENTS}
     return [event for event, said in flags.items() if "EXEC" not in said or "IGNORE" in said]
@@ -131,9 +131,9 @@ def _notify(host: Host, lines: Sequence[Directive], settings: dict[str, Observat
     remedy = f"have role power set NOTIFYCMD {HOOK} and EXEC for each event"
     if command != HOOK:
         return unmet(name, path, f"NOTIFYCMD is {command or 'not set'}", why, remedy)
-    deaf = _deaf(lines)
-    if deaf:
-        return unmet(name, path, f"no EXEC for {' '.join(deaf)}", why, remedy)
+    missing = _not_notified(lines)
+    if missing:
+        return unmet(name, path, f"no EXEC for {' '.join(missing)}", why, remedy)
     try:
         runs = host.mode(HOOK) & 0o111
     except Unobservable as error:

@@ -90,8 +90,8 @@ def test_release_takes_the_layers_in_the_order_of_the_catalogue() -> None:
 @pytest.mark.parametrize("layer", catalog.LAYERS.values(), ids=lambda layer: layer.name)
 def test_a_step_gives_a_layer_s_module_what_it_takes(layer: catalog.Layer) -> None:
     phase = next(phase for phase, name in catalog.STEPS if name == layer.name)
-    licence = dict.fromkeys(("expires", "quiet", "needed", "test_ups", "units"), 1)
-    found = plan.steps({"believe": {}, "tighten": {}, "loosen": {}, phase: {layer.name: [{}]}}, [], licence)
+    lease = dict.fromkeys(("expires", "quiet", "needed", "test_ups", "units"), 1)
+    found = plan.steps({"believe": {}, "tighten": {}, "loosen": {}, phase: {layer.name: [{}]}}, [], lease)
     assert [(step["phase"], step["layer"]) for step in found] == [(phase, layer.name)]
     assert found[0]["module"] == f"durable.dbhost.{layer.module}"
     text = (PLUGINS / f"modules/{layer.module}.py").read_text(encoding="utf-8")

@@ -97,7 +97,7 @@ def test_the_claims_and_their_lives_are_those_of_the_policy() -> None:
 #: What each step of the documented order is, as (phase, layer).
 ORDER = {
     "Believe.": ("believe", "write_cache"),
-    "Take the guard's licence back": ("tighten", "power_guard"),
+    "Take the guard's lease back": ("tighten", "power_guard"),
     "Tighten mounts.": ("tighten", "mount_options"),
     "Tighten caches.": ("tighten", "write_cache"),
     "Tighten the engines": ("tighten", "engines"),
@@ -106,7 +106,7 @@ ORDER = {
     "Loosen caches.": ("loosen", "write_cache"),
     "Loosen mounts.": ("loosen", "mount_options"),
     "Loosen the engines": ("loosen", "engines"),
-    "License the guard": ("loosen", "power_guard"),
+    "Give the guard its lease": ("loosen", "power_guard"),
 }
 
 

@@ -75,7 +75,7 @@ class Machine(hosts.Host):
 class Eyes(health.Eyes):
     def see(self, is_watched):
         began = self.clock.steady()
-        found = health.licence.read(self.host)
+        found = health.lease.read(self.host)
         upsmon = {os.getpid(): service.state.identity(self.host, os.getpid())[1]}
         return health.Seen(began, found, (), None if is_watched else upsmon)
 
@@ -96,7 +96,7 @@ class Machine:
         self.root = root / "machine"
         self.program = root / "guard.pyz"
         self.program.write_bytes(program.build())
-        licence = {
+        lease = {
             "schema": 1,
             "mounts": [{"target": PG, "uuid": UUID}],
             "issued": "2020-01-01",
@@ -107,7 +107,7 @@ class Machine:
             "units": [],
         }
         for path, text in {
-            "etc/durable-dbhost/guard.json": json.dumps(licence),
+            "etc/durable-dbhost/guard.json": json.dumps(lease),
             "proc/self/mountinfo": f"25 1 8:1 / {PG} rw,relatime shared:1 - ext4 /dev/sda1 rw\n",
             "proc/fs/ext4/sda1/options": "rw\nbarrier\ndata=ordered\n",
             "sys/devices/pci0/sda/device/model": "",
@@ -192,7 +192,7 @@ def test_it_needs_nothing_but_itself(tmp_path: Path) -> None:
         done = subprocess.run(argv, capture_output=True, check=False, cwd="/")
         assert done.returncode == code, done.stderr
         if words == ["state"]:
-            assert set(json.loads(done.stdout)) == {"state", "reason", "since", "quiet", "licence", "mounts"}
+            assert set(json.loads(done.stdout)) == {"state", "reason", "since", "quiet", "lease", "mounts"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -228,11 +228,11 @@ def test_what_runs_after_a_kill_tightens(machine: Machine, number: signal.Signal
 def test_a_word_is_acted_on_within_a_moment(machine: Machine) -> None:
     machine.start()
     machine.wait(lambda: machine.is_loose() and machine.state() == "loose")
-    licence = machine.root / "etc/durable-dbhost/guard.json"
+    lease = machine.root / "etc/durable-dbhost/guard.json"
     # So that it stays tight, and the moment can be seen.
-    licence.write_text(licence.read_text().replace('"quiet": 0', '"quiet": 3600'))
+    lease.write_text(lease.read_text().replace('"quiet": 0', '"quiet": 3600'))
     machine.wait(lambda: not machine.is_loose())
-    licence.write_text(licence.read_text().replace('"quiet": 3600', '"quiet": 0'))
+    lease.write_text(lease.read_text().replace('"quiet": 3600', '"quiet": 0'))
     machine.wait(machine.is_loose)
     fifo = os.open(machine.root / "run/durable-dbhost/guard/notify", os.O_WRONLY | os.O_NONBLOCK)
     before = len(machine.log())

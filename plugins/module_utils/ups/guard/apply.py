@@ -16,11 +16,11 @@ from ...host.observation import UNKNOWN
 from ...host.seam import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
 from ...storage.blockstack import Blocks
 from ...storage.filesystems import FileSystems
-from . import lease as licence
+from . import lease as lease
 from . import mount_keeper, program, service, state, unit
 from .health import Clock
 from .installed import ABSENT, CURRENT, MODES, files, seen
-from .lease import Licence
+from .lease import Lease
 from .parallel import together
 
 #: A guard that runs, whatever it does with the barriers.
@@ -28,7 +28,7 @@ _RUNS = (state.WAITING, state.LOOSE, state.TIGHT)
 #: Seconds for systemctl: a disk that hangs holds up the guard, its end, and what tightens after that.
 _STOP_TIMEOUT = 2 * CHANGE_TIMEOUT
 #: Directories that the monitor's user comes through.
-_WAY = (our_paths.LIBRARY, posixpath.dirname(our_paths.LICENCE))
+_WAY = (our_paths.LIBRARY, posixpath.dirname(our_paths.LEASE))
 #: Files of the monitors that may name the hook, which then stays.
 _NAMING = (
     "/etc/nut/upsmon.conf",
@@ -38,10 +38,10 @@ _NAMING = (
 
 
 class Work(NamedTuple):
-    """What there is to do: the licence to write, and the files that differ, {path: content}."""
+    """What there is to do: the lease to write, and the files that differ, {path: content}."""
 
     changes: tuple[Change, ...]
-    licence: Licence
+    lease: Lease
     files: dict[str, bytes]
 
 
@@ -61,25 +61,25 @@ def target_of(row: dict[str, Any]) -> str:
 def plan(host: Host, targets: list[str], **terms: Any) -> Work:
     """Return the work that makes the guard look after these mount points, and no others; reads only.
 
-    `terms`: expires, quiet, needed, test_ups and units, as a licence has them. Raises ChangeFailed, before
+    `terms`: expires, quiet, needed, test_ups and units, as a lease has them. Raises ChangeFailed, before
     anything changes, for a mount that cannot be loosened, or terms that are none.
     """
     if not host.exists("/run/systemd/system"):
         raise ChangeFailed("the guard is a service of systemd, which does not run here: leave barriers on")
     _expect_roots(host)
-    before, reason = _licence(host)
+    before, reason = _lease(host)
     wanted = _wanted(host, targets, terms, before)
     content_of = files(wanted)
     changed = {path: content for path, content in content_of.items() if _seen(host, path, content) != CURRENT}
     changes = [
         Change(path, posixpath.basename(path), "persisted", _seen(host, path, content_of[path]), CURRENT)
         for path in changed
-        if path != our_paths.LICENCE
+        if path != our_paths.LEASE
     ]
     changes += [Change(path, "mode", "persisted", "closed", "0755") for path in _closed(host)]
-    if our_paths.LICENCE in changed:
+    if our_paths.LEASE in changed:
         said = _words(before) if before else reason or ABSENT
-        changes.append(Change(our_paths.LICENCE, "licence", "persisted", said, _words(wanted)))
+        changes.append(Change(our_paths.LEASE, "lease", "persisted", said, _words(wanted)))
     if not host.exists(unit.WANTED_BY):
         changes.append(Change(our_paths.SERVICE, "enabled", "persisted", "no", "yes"))
     now = state.read(host)
@@ -102,9 +102,7 @@ def apply(host: Host, work: Work, targets: list[str]) -> None:
     host.change(["systemctl", "daemon-reload"])
     host.change(["systemctl", "--quiet", "enable", our_paths.SERVICE])
     host.change(["systemctl", "start", our_paths.SERVICE], _STOP_TIMEOUT)
-    terms = {
-        name: value for name, value in work.licence._asdict().items() if name not in ("mounts", "issued")
-    }
+    terms = {name: value for name, value in work.lease._asdict().items() if name not in ("mounts", "issued")}
     left = plan(host, targets, **terms).changes
     reason = state.read(host)["reason"]
     verify(
@@ -115,7 +113,7 @@ def apply(host: Host, work: Work, targets: list[str]) -> None:
 
 def plan_release(host: Host, **_terms: Any) -> Release:
     """Return what release takes away; reads only. Raises Unobservable and ChangeFailed."""
-    files = [path for path in (our_paths.LICENCE, our_paths.UNIT, our_paths.PROGRAM) if host.exists(path)]
+    files = [path for path in (our_paths.LEASE, our_paths.UNIT, our_paths.PROGRAM) if host.exists(path)]
     warnings = []
     if host.exists(our_paths.HOOK):
         naming = [path for path in _NAMING if host.exists(path) and our_paths.HOOK in host.read(path)]
@@ -163,33 +161,33 @@ def _expect_roots(host: Host) -> None:
         ownership.expect_roots(host, path)
 
 
-def _licence(host: Host) -> tuple[Licence | None, str]:
-    """Return the licence that is there, and why it is none."""
+def _lease(host: Host) -> tuple[Lease | None, str]:
+    """Return the lease that is there, and why it is none."""
     try:
-        return licence.read(host), ""
+        return lease.read(host), ""
     except Unobservable as error:
         return None, str(error)
 
 
-def _wanted(host: Host, targets: list[str], terms: dict[str, Any], before: Licence | None) -> Licence:
+def _wanted(host: Host, targets: list[str], terms: dict[str, Any], before: Lease | None) -> Lease:
     if not targets:
         raise ChangeFailed("targets: no mount point; state released takes the guard away")
     systems = FileSystems(host, Blocks(host))
     uuids = {target: mount_keeper.find(host, systems, target)[1].uuid for target in targets}
     today = Clock().today()
     said = {
-        "schema": licence.SCHEMA,
+        "schema": lease.SCHEMA,
         "mounts": [{"target": target, "uuid": uuid} for target, uuid in sorted(uuids.items())],
         **terms,
         "issued": today,
         "units": sorted(set(terms["units"] or ())),
     }
     try:
-        wanted = licence.parse(json.dumps(said))
+        wanted = lease.parse(json.dumps(said))
     except (TypeError, ValueError) as error:
-        raise ChangeFailed(f"the terms of the licence: {error}") from error
+        raise ChangeFailed(f"the terms of the lease: {error}") from error
     if before is not None and before.over(today) is None:
-        # The same licence keeps its first day.
+        # The same lease keeps its first day.
         wanted = wanted._replace(issued=before.issued)
     over = wanted.over(today)
     if over:
@@ -209,7 +207,7 @@ def _closed(host: Host) -> list[str]:
     return [path for path in _WAY if host.exists(path) and host.mode(path) & 0o005 != 0o005]
 
 
-def _words(found: Licence) -> str:
+def _words(found: Lease) -> str:
     mounts = ", ".join(f"{mount.target} ({mount.uuid})" for mount in found.mounts)
     needed = ", ".join(f"{name} {seconds:g} s" for name, seconds in sorted(found.needed.items()))
     return (

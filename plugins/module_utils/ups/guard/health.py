@@ -14,20 +14,20 @@ from ...host.our_paths import PROGRAM
 from ...host.seam import Host, Unobservable
 from ..collect import Power, live, look
 from ..conditions import MET
-from . import lease as licence
+from . import lease as lease
 from . import monitors, state
-from .lease import Licence
+from .lease import Lease
 
 #: Without these among what was asked, nothing was asked.
 _LEAST = ("monitor_active", "status_online")
 
 
 class Seen(NamedTuple):
-    """One look: when it began, the licence of that moment, what is wrong, and the monitor's processes,
+    """One look: when it began, the lease of that moment, what is wrong, and the monitor's processes,
     None where they were not looked for. `replaced` says why the guard has to start anew, '' where it has not."""
 
     began: float
-    licence: Licence | None
+    lease: Lease | None
     problems: tuple[str, ...]
     processes: dict[int, int] | None
     replaced: str = ""
@@ -58,7 +58,7 @@ class Clock:
 
 
 class Eyes:
-    """Looks at licence, power and monitor. Slow: it is for a thread that nobody waits for."""
+    """Looks at lease, power and monitor. Slow: it is for a thread that nobody waits for."""
 
     def __init__(self, host: Host, clock: Clock) -> None:
         self.host = host
@@ -72,13 +72,13 @@ class Eyes:
         `is_watched`: the monitor's processes are known, and their end will be heard of.
         """
         began = self.clock.steady()
-        found: Licence | None = None
+        found: Lease | None = None
         processes: dict[int, int] | None = None
         problems: list[str] = []
         try:
-            found = licence.read(self.host)
+            found = lease.read(self.host)
             if found is None:
-                return Seen(began, None, ("there is no licence",), None, self._replaced())
+                return Seen(began, None, ("there is no lease",), None, self._replaced())
             over = found.over(self.clock.today())
             problems += [over] if over else []
             asked = state.uptime(self.host)
@@ -101,7 +101,7 @@ class Eyes:
         return ", ".join(path for path, before in pairs if _mark(path) != before)
 
 
-def _unmet(power: Power, allowed: Licence) -> list[str]:
+def _unmet(power: Power, allowed: Lease) -> list[str]:
     conditions = live(power, allowed.needed, allowed.test_ups)
     missing = [f"{name}: was not asked" for name in _LEAST if name not in {c.name for c in conditions}]
     return [*missing, *(f"{c.name}: {c.state}: {c.evidence}" for c in conditions if c.state != MET)]

@@ -6,24 +6,24 @@
 from __future__ import annotations
 
 from ...host.observation import UNKNOWN
-from ...host.our_paths import HOOK, LICENCE, PROGRAM, UNIT
+from ...host.our_paths import HOOK, LEASE, PROGRAM, UNIT
 from ...host.seam import Host, Unobservable
 from .. import hook
 from . import lease, program, unit
-from .lease import Licence
+from .lease import Lease
 
 CURRENT, ABSENT, DIFFERS = "current", "absent", "differs"
 #: Modes of files, where they are not 0644.
-MODES = {LICENCE: 0o600, HOOK: hook.MODE}
+MODES = {LEASE: 0o600, HOOK: hook.MODE}
 
 
-def files(allowed: Licence) -> dict[str, bytes]:
-    """Return {path: content} of all that the guard of a licence needs, in the order in which it is written."""
+def files(allowed: Lease) -> dict[str, bytes]:
+    """Return {path: content} of all that the guard of a lease needs, in the order in which it is written."""
     return {
         PROGRAM: program.build(),
         HOOK: hook.TEXT.encode("ascii"),
         UNIT: unit.render(allowed, program.interpreter()).encode("utf-8", "surrogateescape"),
-        LICENCE: allowed.render().encode("ascii"),
+        LEASE: allowed.render().encode("ascii"),
     }
 
 
@@ -36,15 +36,15 @@ def seen(host: Host, path: str, content: bytes) -> str:
 
 
 def read(host: Host) -> str:
-    """Return whether program, hook and unit of the licence's guard are there, and the unit enabled.
+    """Return whether program, hook and unit of the lease's guard are there, and the unit enabled.
 
-    `current`, `differs` (an older version's too), `absent`, also without a licence, or `unknown`.
+    `current`, `differs` (an older version's too), `absent`, also without a lease, or `unknown`.
     """
     try:
         allowed = lease.read(host)
         if allowed is None:
             return ABSENT
-        states = {seen(host, path, text) for path, text in files(allowed).items() if path != LICENCE}
+        states = {seen(host, path, text) for path, text in files(allowed).items() if path != LEASE}
     except Unobservable:
         return UNKNOWN
     if states == {ABSENT}:

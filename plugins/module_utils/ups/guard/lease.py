@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The licence: which file systems the guard may take the barriers of, until when, and on what conditions."""
+"""The lease: which file systems the guard may take the barriers of, until when, and on what conditions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import re
 from typing import Any, NamedTuple
 
 from ...host import json_text
-from ...host.our_paths import LICENCE
+from ...host.our_paths import LEASE
 from ...host.seam import Host, Unobservable
 
 SCHEMA = 1
@@ -19,19 +19,19 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 #: What systemd takes as a service's name, and nothing that could be another line of a unit.
 _UNIT = re.compile(r"[A-Za-z0-9:_.\\@-]{1,240}\.service", re.ASCII)
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
-#: A licence says no more than this; a longer text is none.
+#: A lease says no more than this; a longer text is none.
 _MOST = 1024 * 1024
 BUDGETS = ("durability", "clean_stop")
 
 
-class Licensed(NamedTuple):
+class Leased(NamedTuple):
     """A mount point, and the UUID of the file system that must be the one mounted there."""
 
     target: str
     uuid: str
 
 
-class Licence(NamedTuple):
+class Lease(NamedTuple):
     """What a run of the playbook allows the guard.
 
     `issued`, `expires`: the first and the last day on which it holds, ISO, UTC: a clock that was set back
@@ -40,7 +40,7 @@ class Licence(NamedTuple):
     services of the engines, which stop after the guard has tightened.
     """
 
-    mounts: tuple[Licensed, ...]
+    mounts: tuple[Leased, ...]
     issued: str
     expires: str
     quiet: int
@@ -64,29 +64,29 @@ class Licence(NamedTuple):
     def over(self, today: str) -> str | None:
         """Return why it does not hold on a day (ISO, UTC), None when it does."""
         if today > self.expires:
-            return f"the licence ended with {self.expires}"
+            return f"the lease ended with {self.expires}"
         if today < self.issued:
-            return f"the clock says {today}, before the licence's first day {self.issued}: it was set back"
+            return f"the clock says {today}, before the lease's first day {self.issued}: it was set back"
         return None
 
     def render(self) -> str:
-        """Return the file's text: the same for the same licence."""
+        """Return the file's text: the same for the same lease."""
         return json.dumps(self.as_dict(), indent=2, sort_keys=True) + "\n"
 
 
-def read(host: Host) -> Licence | None:
-    """Return the licence, None where there is none. Raises Unobservable for one that is no licence."""
-    if not host.exists(LICENCE):
+def read(host: Host) -> Lease | None:
+    """Return the lease, None where there is none. Raises Unobservable for one that is no lease."""
+    if not host.exists(LEASE):
         return None
-    text = host.read(LICENCE)
+    text = host.read(LEASE)
     try:
         return parse(text)
     except ValueError as error:
-        raise Unobservable(f"{LICENCE}: {error}") from None
+        raise Unobservable(f"{LEASE}: {error}") from None
 
 
-def parse(text: str) -> Licence:
-    """Return the licence that a text is. Raises ValueError with what was seen and wanted."""
+def parse(text: str) -> Lease:
+    """Return the lease that a text is. Raises ValueError with what was seen and wanted."""
     if len(text) > _MOST:
         raise ValueError(f"longer than {_MOST} characters")
     try:
@@ -94,11 +94,11 @@ def parse(text: str) -> Licence:
     except ValueError:
         raise ValueError("not JSON") from None
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise ValueError(f"not a licence of schema {SCHEMA}")
-    unknown = sorted(set(found) - {"schema", *Licence._fields})
+        raise ValueError(f"not a lease of schema {SCHEMA}")
+    unknown = sorted(set(found) - {"schema", *Lease._fields})
     if unknown:
         raise ValueError(f"says {', '.join(map(str, unknown))}, which this guard does not know")
-    return Licence(
+    return Lease(
         mounts=_mounts(found.get("mounts")),
         issued=_text(found, "issued", _DATE, "a date as 2026-12-31"),
         expires=_text(found, "expires", _DATE, "a date as 2026-12-31"),
@@ -117,7 +117,7 @@ def _units(names: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _mounts(rows: Any) -> tuple[Licensed, ...]:
+def _mounts(rows: Any) -> tuple[Leased, ...]:
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise ValueError("mounts: wanted a list of mount points with their UUIDs")
     mounts = []
@@ -125,7 +125,7 @@ def _mounts(rows: Any) -> tuple[Licensed, ...]:
         target = row.get("target")
         if not isinstance(target, str) or not target.startswith("/") or "\0" in target:
             raise ValueError(f"mounts: seen target {target!r}, wanted an absolute path")
-        mounts.append(Licensed(target, _text(row, "uuid", _UUID, "a file system's UUID")))
+        mounts.append(Leased(target, _text(row, "uuid", _UUID, "a file system's UUID")))
     if len({mount.target for mount in mounts}) != len(mounts):
         raise ValueError("mounts: a mount point is named twice")
     return tuple(mounts)

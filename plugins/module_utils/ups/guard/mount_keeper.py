@@ -16,7 +16,7 @@ from ...storage.filesystems import EXT, FileSystems
 from ...storage.flush import flush_disk, is_owed, owe, takes_flushes
 from ...storage.mount_settings import SWITCHED
 from ...storage.remount import expect_nothing_cached, set_barrier
-from .lease import Licensed
+from .lease import Leased
 from .parallel import together
 from .state import Below
 
@@ -67,16 +67,16 @@ def _table(host: Host) -> list[Mount]:
 
 
 class Keeper:
-    """Looks after one licensed mount point. Its methods may be called by several threads.
+    """Looks after one leased mount point. Its methods may be called by several threads.
 
     `below` is what was found below it when its barriers were last to be taken away, or what an earlier guard
     wrote of that: to bring them back nothing has to be looked for first. `say` takes a line for the journal.
     """
 
-    def __init__(self, host: Host, licensed: Licensed, below: Below, say: Callable[[str], None]) -> None:
+    def __init__(self, host: Host, leased: Leased, below: Below, say: Callable[[str], None]) -> None:
         self.host = host
-        self.licensed = licensed
-        self.target = licensed.target
+        self.leased = leased
+        self.target = leased.target
         self.below = below
         self._say = say
         self._turn = threading.Lock()
@@ -90,18 +90,18 @@ class Keeper:
         blocks = Blocks(self.host)  # anew: what lies below may have changed since
         systems = FileSystems(self.host, blocks)
         mount, superblock = find(self.host, systems, self.target)
-        if superblock.uuid != self.licensed.uuid:
+        if superblock.uuid != self.leased.uuid:
             raise ChangeFailed(
-                f"{self.target}: seen the file system {superblock.uuid}, the licence is for {self.licensed.uuid}"
+                f"{self.target}: seen the file system {superblock.uuid}, the lease is for {self.leased.uuid}"
             )
         numbers, _beside, reasons = systems.devices(mount, superblock)
         stack = blocks.walk(numbers)
         reasons = [*reasons, *stack.reasons]
         if reasons or not stack.disks:
             raise ChangeFailed(f"{self.target}: {'; '.join(reasons) or 'no disk was found below it'}")
-        deaf = [layer.name for layer in stack.layers if layer.belief not in ("", "write back")]
-        if deaf:
-            raise ChangeFailed(f"{self.target}: {', '.join(deaf)} below it pass no flush on")
+        blocking = [layer.name for layer in stack.layers if layer.belief not in ("", "write back")]
+        if blocking:
+            raise ChangeFailed(f"{self.target}: {', '.join(blocking)} below it pass no flush on")
         self._expect_flushed(stack.disks)
         seen = systems.running(mount)["barrier"]
         if seen.value != "on":
@@ -150,8 +150,12 @@ class Keeper:
             seen = self._barrier_of(mount)
             if seen != "off":
                 return f"{self.target}: barriers {seen}: not as the guard left them"
-            deaf = [name for name in self.below.disks if not takes_flushes(self.host, name)]
-            return f"{self.target}: the kernel sends {', '.join(deaf)} no flush any more" if deaf else None
+            blocking = [name for name in self.below.disks if not takes_flushes(self.host, name)]
+            return (
+                f"{self.target}: the kernel sends {', '.join(blocking)} no flush any more"
+                if blocking
+                else None
+            )
         except (ChangeFailed, Unobservable) as error:
             return f"{self.target}: {error}"
 

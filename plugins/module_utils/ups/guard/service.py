@@ -16,12 +16,12 @@ from typing import Any
 
 from ...host.our_paths import STATE
 from ...host.seam import ChangeFailed, Host, Unobservable
-from . import lease as licences
+from . import lease as leases
 from . import monitors, state
 from .decisions import LOOSEN, TIGHTEN, Machine
 from .health import Clock, Eyes, Seen
 from .ipc import Fifo, say, tell_manager
-from .lease import Licence, Licensed
+from .lease import Lease, Leased
 from .mount_keeper import Keeper
 from .parallel import together
 from .state import FAILED, LOOSE, STOPPED, TIGHT, WAITING, Below, Said
@@ -59,7 +59,7 @@ class Service:
         self.eyes = eyes or Eyes(host, self.clock)
         self.fifo = fifo or Fifo()
         self.machine = Machine(self.clock.steady())
-        self.licence: Licence | None = None
+        self.lease: Lease | None = None
         self.keepers: dict[str, Keeper] = {}
         self.loose: set[str] = set()
         self.stopping = ""
@@ -209,10 +209,10 @@ class Service:
             say(f"tightening: {self.machine.reason}", _WARNING if self._is_ready else 6)
             keepers = dict(self.keepers)
             self._spawn(lambda: self._tighten(turn, keepers))
-        elif action == LOOSEN and self.licence:
+        elif action == LOOSEN and self.lease:
             say(f"loosening: {self.machine.reason}")
-            licensed = {mount.target: self.keepers[mount.target] for mount in self.licence.mounts}
-            self._spawn(lambda: self._loosen(turn, licensed))
+            leased = {mount.target: self.keepers[mount.target] for mount in self.lease.mounts}
+            self._spawn(lambda: self._loosen(turn, leased))
 
     def _spawn(self, act: Callable[[], Callable[[], None]]) -> None:
         """Do something in a thread of its own, and what it returns in the loop."""
@@ -310,22 +310,22 @@ class Service:
             self.machine.well(seen.began, now)
 
     def _allow(self, seen: Seen, now: float) -> None:
-        """Take up another licence than before, or none."""
-        if seen.licence == self.licence:
+        """Take up another lease than before, or none."""
+        if seen.lease == self.lease:
             return
-        if self.licence is not None:
-            self._alarm("the licence has changed", now)
-        self.licence = seen.licence
-        for mount in seen.licence.mounts if seen.licence else ():
+        if self.lease is not None:
+            self._alarm("the lease has changed", now)
+        self.lease = seen.lease
+        for mount in seen.lease.mounts if seen.lease else ():
             # Never two for one mount point: each has its turn with it.
             keeper = self.keepers.setdefault(mount.target, Keeper(self.host, mount, Below(), say))
-            keeper.licensed = mount
-        self.machine.allow(seen.licence.quiet if seen.licence else float("inf"))
+            keeper.leased = mount
+        self.machine.allow(seen.lease.quiet if seen.lease else float("inf"))
 
     def _forget(self) -> None:
-        """Look no more after what is tight and licensed no more."""
-        named = {mount.target for mount in self.licence.mounts} if self.licence else set()
-        if self.licence is not None:
+        """Look no more after what is tight and leased no more."""
+        named = {mount.target for mount in self.lease.mounts} if self.lease else set()
+        if self.lease is not None:
             self.keepers = {target: keeper for target, keeper in self.keepers.items() if target in named}
 
     def _compare(self, now: float) -> None:
@@ -381,12 +381,12 @@ def _fail(why: str) -> None:
 
 
 def inherited(host: Host, say: Callable[[str], None]) -> dict[str, Keeper]:
-    """Return a keeper for each mount point that the licence names, or that an earlier guard looked after.
+    """Return a keeper for each mount point that the lease names, or that an earlier guard looked after.
 
     `say` takes lines for the journal: what cannot be read adds nothing, and says so.
     """
     kept: dict[str, Below] = {}
-    licensed: dict[str, Licensed] = {}
+    leased: dict[str, Leased] = {}
     try:
         said = state.last(host)
         boot = host.read("/proc/sys/kernel/random/boot_id").strip()
@@ -394,13 +394,13 @@ def inherited(host: Host, say: Callable[[str], None]) -> dict[str, Keeper]:
     except Unobservable as error:
         say(str(error))
     try:
-        allowed = licences.read(host)
-        licensed = {mount.target: mount for mount in allowed.mounts} if allowed else {}
+        allowed = leases.read(host)
+        leased = {mount.target: mount for mount in allowed.mounts} if allowed else {}
     except Unobservable as error:
         say(str(error))
     return {
-        target: Keeper(host, licensed.get(target, Licensed(target, "")), kept.get(target, Below()), say)
-        for target in dict.fromkeys((*kept, *licensed))
+        target: Keeper(host, leased.get(target, Leased(target, "")), kept.get(target, Below()), say)
+        for target in dict.fromkeys((*kept, *leased))
     }
 
 

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from ...host import json_text
 from ...host.mountinfo import Mount, parse_mountinfo, visible
 from ...host.observation import UNKNOWN
-from ...host.our_paths import LICENCE, STATE
+from ...host.our_paths import LEASE, STATE
 from ...host.seam import Host, Unobservable
 from ...storage.blockstack import Blocks
 from ...storage.filesystems import EXT, FileSystems
 from . import lease
-from .lease import Licence
+from .lease import Lease
 
 SCHEMA = 1
 #: Nothing of a guard is there.
@@ -29,7 +29,7 @@ LOOSE = "loose"
 TIGHT = "tight"
 #: Barriers could not be brought back, or no flush could be counted.
 FAILED = "failed"
-#: There is a licence, and nobody guards it.
+#: There is a lease, and nobody guards it.
 STOPPED = "stopped"
 _SAID = (WAITING, LOOSE, TIGHT, FAILED, STOPPED)
 #: Seconds without a sign after which a guard is not believed any more; it gives one every few seconds, and
@@ -72,7 +72,7 @@ class Said(NamedTuple):
 def read(host: Host) -> dict[str, Any]:
     """Return the facts of the guard. Nothing here raises: what cannot be told is `unknown`.
 
-    {state, reason, since, quiet, licence, mounts: [{target, barrier}]}; `licence` is None where there is
+    {state, reason, since, quiet, lease, mounts: [{target, barrier}]}; `lease` is None where there is
     none, else what it allows, its mounts by mount point alone. `barrier` is the kernel's own word.
     """
     try:
@@ -85,10 +85,8 @@ def read(host: Host) -> dict[str, Any]:
         return _facts(host, UNKNOWN, str(error), None, allowed)
     if said is None:
         if allowed is None:
-            return _facts(host, ABSENT, "there is no licence", None, None)
-        return _facts(
-            host, STOPPED, f"{LICENCE} is there, and no guard has run since the boot", None, allowed
-        )
+            return _facts(host, ABSENT, "there is no lease", None, None)
+        return _facts(host, STOPPED, f"{LEASE} is there, and no guard has run since the boot", None, allowed)
     state, reason = _believed(host, said, allowed)
     return _facts(host, state, reason, said, allowed)
 
@@ -188,7 +186,7 @@ def last(host: Host) -> Said | None:
         raise Unobservable(f"{STATE}: {error}") from None
 
 
-def _believed(host: Host, said: Said, allowed: Licence | None) -> tuple[str, str]:
+def _believed(host: Host, said: Said, allowed: Lease | None) -> tuple[str, str]:
     """Return the state that the guard is in, as far as that is sure, and why."""
     try:
         boot = host.read("/proc/sys/kernel/random/boot_id").strip()
@@ -211,7 +209,7 @@ def _believed(host: Host, said: Said, allowed: Licence | None) -> tuple[str, str
         )
     if said.state == STOPPED or not runs:
         if allowed is None:
-            return ABSENT, "there is no licence, and the guard has stopped"
+            return ABSENT, "there is no lease, and the guard has stopped"
         reason = said.reason if said.state == STOPPED else f"its process {said.pid} has ended"
         return STOPPED, reason
     if not 0 <= age <= _SILENT:
@@ -219,7 +217,7 @@ def _believed(host: Host, said: Said, allowed: Licence | None) -> tuple[str, str
     return said.state, said.reason
 
 
-def _facts(host: Host, state: str, reason: str, said: Said | None, allowed: Licence | None) -> dict[str, Any]:
+def _facts(host: Host, state: str, reason: str, said: Said | None, allowed: Lease | None) -> dict[str, Any]:
     named = [mount.target for mount in allowed.mounts] if allowed else []
     targets = tuple(dict.fromkeys((*named, *(said.kept if said else ()))))
     return {
@@ -227,6 +225,6 @@ def _facts(host: Host, state: str, reason: str, said: Said | None, allowed: Lice
         "reason": reason,
         "since": said.since if said else None,
         "quiet": said.quiet if said and state == WAITING else None,
-        "licence": {**allowed.as_dict(), "mounts": named} if allowed else None,
+        "lease": {**allowed.as_dict(), "mounts": named} if allowed else None,
         "mounts": barriers(host, targets),
     }

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ...host.our_paths import LICENCE, PROGRAM, SERVICE
+from ...host.our_paths import LEASE, PROGRAM, SERVICE
 from ...storage.mount_units import unit_name
-from .lease import Licence
+from .lease import Lease
 
 #: The monitors, by the names that distributions give them.
 MONITORS = (
@@ -25,7 +25,7 @@ _TEXT = """\
 # Managed by durable.dbhost. playbooks/release_db.yml takes it away.
 [Unit]
 Description=Write barriers of databases' file systems, while a UPS stands behind them
-ConditionPathExists={licence}
+ConditionPathExists={lease}
 # What starts before it stops after it: barriers are back and all is flushed before a database ends.
 After={after}
 StartLimitIntervalSec=0
@@ -72,10 +72,10 @@ WantedBy=multi-user.target
 """
 
 
-def render(licence: Licence, python: str) -> str:
-    """Return the unit's text for a licence; `python` is the interpreter that runs the program."""
-    mounts = [unit_name(mount.target) for mount in licence.mounts]
-    after = dict.fromkeys(("local-fs.target", *MONITORS, *mounts, *licence.units))
+def render(lease: Lease, python: str) -> str:
+    """Return the unit's text for a lease; `python` is the interpreter that runs the program."""
+    mounts = [unit_name(mount.target) for mount in lease.mounts]
+    after = dict.fromkeys(("local-fs.target", *MONITORS, *mounts, *lease.units))
     # A percent sign would be read as a specifier.
     names = " ".join(after).replace("%", "%%")
-    return _TEXT.format(licence=LICENCE, after=names, python=python, options=OPTIONS, program=PROGRAM)
+    return _TEXT.format(lease=LEASE, after=names, python=python, options=OPTIONS, program=PROGRAM)

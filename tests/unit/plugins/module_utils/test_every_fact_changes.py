@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LICENCE
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LEASE
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     cache_rules,
     flush,
@@ -33,7 +33,7 @@ UNCHANGING = {
 }
 SDA, SDC, NVME = "serial:QEMU_HARDDISK_SATA0001", "wwn:0x5000c500a1b2c3d4", "nvme:eui.0025385"
 PG, FAIRCOM, MYSQL, BTRFS = "/srv/pgdata", "/srv/faircom", "/srv/mysql", "/srv/btrfs"
-FLAT = ("elsewhere", "links", "resolved", "sets", "unresolved")
+FLAT = ("other_mounts", "links", "resolved", "sets", "unresolved")
 
 
 def leaves(value: Any, path: str = "") -> Iterator[str]:
@@ -388,7 +388,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         "none",
         "kvm",
     ),
-    ("disks", "sdc", "unheard", layer("dm-0", belief="write through"), [], ["dm-0"]),
+    ("disks", "sdc", "flush_blocked_by", layer("dm-0", belief="write through"), [], ["dm-0"]),
     (
         "disks",
         "sdc",
@@ -405,7 +405,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
     (
         "",
         "",
-        "elsewhere",
+        "other_mounts",
         mounted("98 30 0:9 / /ram rw - tmpfs tmpfs rw\n"),
         {"/proc": "proc", "/tmp": "tmpfs"},
         {"/proc": "proc", "/tmp": "tmpfs", "/ram": "tmpfs"},
@@ -440,7 +440,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         {},
         {"/srv/pgdata/base": "/srv/pgdata/base: no answer within 10 s"},
     ),
-    ("", "", "licensed", content(LICENCE, "{}"), "no", "yes"),
+    ("", "", "leased", content(LEASE, "{}"), "no", "yes"),
     (
         "",
         "",

@@ -15,8 +15,8 @@ from .small_host import BOOT_ID
 HOOK = "/usr/local/lib/durable-dbhost/ups-notify"
 #: The words that profile ups stands on, on bare metal.
 WORDS = (attested("ups_rehearsed"), attested("plug_pulled"))
-#: A licence as it is issued for /srv/pgdata on the word of WORDS, and as the facts tell it.
-LICENCE = {
+#: A lease as it is issued for /srv/pgdata on the word of WORDS, and as the facts tell it.
+LEASE = {
     "mounts": ["/srv/pgdata"],
     "issued": "2026-01-01",
     "expires": "2026-06-30",
@@ -27,26 +27,26 @@ LICENCE = {
 }
 
 
-def guard(state: str = "absent", reason: str = "there is no licence", **changes: Any) -> dict[str, Any]:
+def guard(state: str = "absent", reason: str = "there is no lease", **changes: Any) -> dict[str, Any]:
     """Return what is told of the guard."""
     return {
         "state": state,
         "reason": reason,
         "since": None,
         "quiet": None,
-        "licence": None,
+        "lease": None,
         "mounts": [],
         **changes,
     }
 
 
-def licensed(state: str = "loose", reason: str = "all is well", **changes: Any) -> dict[str, Any]:
-    """Return what is told of a guard with a licence, some of its terms changed."""
+def leased(state: str = "loose", reason: str = "all is well", **changes: Any) -> dict[str, Any]:
+    """Return what is told of a guard with a lease, some of its terms changed."""
     return guard(
         state,
         reason,
         since="2026-01-31T11:00:00Z",
-        licence={**LICENCE, **changes},
+        lease={**LEASE, **changes},
         mounts=[{"target": "/srv/pgdata", "barrier": "off" if state == "loose" else "on"}],
     )
 

@@ -1048,7 +1048,7 @@ class TestMounts:
     )
     def test_memory_in_a_databases_directory_is_told(self, path: str, held: str | None) -> None:
         storage = collect(SmallHost(), NOW)
-        storage["elsewhere"]["/srv/pgdata/15/ram"] = "tmpfs"
+        storage["other_mounts"]["/srv/pgdata/15/ram"] = "tmpfs"
         where = place(instance(directories=[path]), storage)
         assert where.unknown == (("/srv/pgdata/15/ram lies on tmpfs",) if held else ())
         assert [mount["target"] for mount in where.mounts] == [

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LICENCE
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LEASE
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import (
     FAIL_ON,
     VERDICTS,
@@ -37,7 +37,7 @@ from ..fakes.fake_postgresql import FakePostgresql
 from ..fakes.fake_proc import DIRECT, DSYNC, RDWR, SYNC, FakeProcess
 from ..fakes.power_host import nut_28
 from ..fakes.runs import NOW, inputs, settled
-from ..fakes.told_power import WORDS, licensed
+from ..fakes.told_power import WORDS, leased
 from ..fakes.vendor_host import faircom, sqlservr, with_faircom, with_mssql
 from ..test_captures import CAPTURES, facts_of
 
@@ -52,7 +52,7 @@ NO_BEARING = {
     "boot_id": "not compared by the policy yet",
     "virtualization": "only a UPS rests on it; what it says of disks is in their kind",
     "tuned.*": "scheduler and readahead, performance",
-    "elsewhere.*": "names the kind of a file system that holds no managed mount, for a message",
+    "other_mounts.*": "names the kind of a file system that holds no managed mount, for a message",
     "disks.*.id": "null: no name that stays; what was persisted by it is judged as write_cache.persisted",
     "disks.*.model": "for people",
     "disks.*.serial": "for people",
@@ -63,7 +63,7 @@ NO_BEARING = {
     "disks.*.readahead.*": "performance",
     "disks.*.fua": "only what an engine writes by FUA rests on it, and no engine is here",
     "disks.*.fua_efficient": "not read by the policy",
-    "disks.*.unheard.*": "whether a cache may be turned on now; the layers themselves are judged in stack",
+    "disks.*.flush_blocked_by.*": "whether a cache may be turned on now; the layers themselves are judged in stack",
     "disks.*.write_cache.volatile": "only protected rests on it, and these are attested",
     "mounts.*.source": "for people",
     "mounts.*.options_*": "what they mean is judged as barrier, data_mode and persisted",
@@ -325,7 +325,7 @@ POWER_NO_BEARING = {
     "timing.*": "for people: what they add up to is in budget",
     "evidence*": "for people: what follows from it is in conditions",
     "upses.*": "for people: what follows from it is in conditions",
-    "guard.licence.issued": "the guard's own",
+    "guard.lease.issued": "the guard's own",
     "settings.*": "compared where durable_ups asks for it; what all hosts need is in conditions",
 }
 POWER_TEXT = {
@@ -442,12 +442,12 @@ def is_listed(
 def test_a_lost_fact_of_a_ups_is_never_green() -> None:
     host = settled("ups", mounts=[PG])
     host.mounts[PG].barrier = "off"
-    host.files[LICENCE] = "{}"
+    host.files[LEASE] = "{}"
     storage = storage_of(host, NOW)
     given = inputs("ups", mounts=[PG], attestations=list(WORDS))
     power = {**power_of(nut_28(), NOW, []), "boot_id": storage["boot_id"]}
-    power["guard"] = licensed()
-    power["guard"]["licence"]["needed"] = {name: each["needed"] for name, each in power["budget"].items()}
+    power["guard"] = leased()
+    power["guard"]["lease"]["needed"] = {name: each["needed"] for name, each in power["budget"].items()}
 
     def judge() -> str:
         return str(assess(given, storage, NOW, None, power)["verdict"])

@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
     worst_first,
 )
 
-from ..fakes.told_power import guard, licensed, power
+from ..fakes.told_power import guard, leased, power
 
 CHANGE = {
     "layer": "mount_options",
@@ -121,7 +121,7 @@ def test_what_should_be_known_stands_below_the_reasons() -> None:
 
 
 def test_a_ups_is_shown_with_its_sums_and_its_guard() -> None:
-    told = power(guard=licensed("tight", "ONBATT"))
+    told = power(guard=leased("tight", "ONBATT"))
     text = render([report("db1", "attested", power=ups.section(told))])
     assert text.endswith(
         "db1: attested\n  power:\n"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Profile ups: what it rests on, what the guard may do, and that its licence goes when that does."""
+"""Profile ups: what it rests on, what the guard may do, and that its lease goes when that does."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LICENCE as PATH
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LEASE as PATH
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import ups
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, assess
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.guard import Licence, is_wider, why_kept
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.guard import Lease, is_wider, why_kept
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS, nothing_known
@@ -23,12 +23,12 @@ from ..fakes.runs import NOW, attested, enforce, expect_cures, inputs, settled
 from ..fakes.small_host import BOOT_ID, BigHost, FakeMount, SmallHost
 from ..fakes.told_power import (
     HOOK,
-    LICENCE,
+    LEASE,
     WORDS,
     budget,
     condition,
     guard,
-    licensed,
+    leased,
     power,
     seen,
     without_notify,
@@ -38,11 +38,11 @@ PG = ("/srv/pgdata",)
 NO_PLAN = {"believe": {}, "tighten": {}, "loosen": {}}
 
 
-def host(barrier: str = "on", licence: bool = True) -> SmallHost:
-    """Return a host that is settled under ups, with or without a licence's file, its barriers as told."""
+def host(barrier: str = "on", lease: bool = True) -> SmallHost:
+    """Return a host that is settled under ups, with or without a lease's file, its barriers as told."""
     found = settled("ups", mounts=PG)
     found.mounts["/srv/pgdata"].barrier = barrier
-    if licence:
+    if lease:
         found.files[PATH] = "{}"
     return found
 
@@ -69,26 +69,26 @@ def states(found: dict[str, Any]) -> dict[str, str]:
     return {need["name"]: need["state"] for need in found["requirements"]}
 
 
-def test_with_all_that_it_rests_on_the_guard_is_licensed_and_nothing_else() -> None:
-    found = judged(host(licence=False), power())
+def test_with_all_that_it_rests_on_the_guard_is_leased_and_nothing_else() -> None:
+    found = judged(host(lease=False), power())
     assert found["plan"] == {**NO_PLAN, "loosen": {"power_guard": [{"mount": "/srv/pgdata"}]}}
-    assert found["licence"] == {name: term for name, term in LICENCE.items() if name != "issued"}
+    assert found["lease"] == {name: term for name, term in LEASE.items() if name != "issued"}
     assert found["verdict"] == "drifted"
-    assert row(found, "licence")["running"] == "absent"
+    assert row(found, "lease")["running"] == "absent"
     assert (row(found, "barrier")["verdict"], row(found, "barrier")["phase"]) == ("tightened", None)
-    assert "no licence for it yet" in row(found, "barrier")["why"]
+    assert "no lease for it yet" in row(found, "barrier")["why"]
     assert {PATH, "/usr/local/lib/durable-dbhost/guard.pyz"} < set(found["files"])
     json.dumps(found)
 
 
 @pytest.mark.fact(41)
 def test_a_guard_that_is_loose_is_as_wanted_and_rests_on_people() -> None:
-    found = judged(host("off"), power(guard=licensed()))
+    found = judged(host("off"), power(guard=leased()))
     assert (found["verdict"], found["changes"], found["plan"]) == ("attested", [], NO_PLAN)
     barrier = row(found, "barrier")
     assert (barrier["verdict"], barrier["wanted_running"], barrier["wanted_persisted"]) == ("ok", "off", "on")
     assert (barrier["running"], barrier["persisted"]) == ("off", "on")
-    assert row(found, "licence")["verdict"] == "ok"
+    assert row(found, "lease")["verdict"] == "ok"
     assert all(state in ("met", "attested") for state in states(found).values())
 
 
@@ -96,7 +96,7 @@ def test_a_guard_that_is_loose_is_as_wanted_and_rests_on_people() -> None:
     ("state", "reason"), [("tight", "ONBATT: the UPS is on battery"), ("waiting", "42 s are left")]
 )
 def test_barriers_that_the_guard_put_back_are_no_drift(state: str, reason: str) -> None:
-    found = judged(host(), power(guard=licensed(state, reason)))
+    found = judged(host(), power(guard=leased(state, reason)))
     assert (found["verdict"], found["fails"], found["changes"]) == ("attested", False, [])
     barrier = row(found, "barrier")
     assert (barrier["verdict"], barrier["wanted_running"], barrier["running"]) == ("tightened", "off", "on")
@@ -105,7 +105,7 @@ def test_barriers_that_the_guard_put_back_are_no_drift(state: str, reason: str) 
 
 
 def test_barriers_that_somebody_else_put_back_under_a_loose_guard() -> None:
-    found = judged(host("on"), power(guard=licensed()))
+    found = judged(host("on"), power(guard=leased()))
     assert row(found, "barrier")["verdict"] == "tightened"
     assert "somebody put them back" in row(found, "barrier")["why"]
 
@@ -115,12 +115,12 @@ def test_barriers_that_somebody_else_put_back_under_a_loose_guard() -> None:
     [
         guard(),
         guard("unknown", "not readable"),
-        licensed("tight"),
-        licensed("waiting"),
-        licensed("stopped"),
-        licensed("unknown"),
-        licensed(mounts=["/srv/maria"]),
-        licensed(expires="2026-01-30"),
+        leased("tight"),
+        leased("waiting"),
+        leased("stopped"),
+        leased("unknown"),
+        leased(mounts=["/srv/maria"]),
+        leased(expires="2026-01-30"),
     ],
     ids=[
         "no guard",
@@ -128,9 +128,9 @@ def test_barriers_that_somebody_else_put_back_under_a_loose_guard() -> None:
         "tight",
         "waiting",
         "stopped",
-        "unknown with a licence",
-        "another mount's licence",
-        "licence over",
+        "unknown with a lease",
+        "another mount's lease",
+        "lease over",
     ],
 )
 def test_barriers_off_without_a_guard_that_holds_them_lose_commits_and_are_put_back(
@@ -147,16 +147,16 @@ def test_barriers_off_without_a_guard_that_holds_them_lose_commits_and_are_put_b
 
 def test_a_guard_that_failed_is_a_risk_with_barriers_on_too() -> None:
     """It could count no flush: what was committed before may still be in a cache."""
-    found = judged(host(), power(guard=licensed("failed", "no flush counted on sda")))
+    found = judged(host(), power(guard=leased("failed", "no flush counted on sda")))
     assert found["verdict"] == "at_risk"
     assert "no flush counted on sda" in found["why"][0]
-    assert (row(found, "licence")["running"], row(found, "licence")["phase"]) == ("differs", "loosen")
+    assert (row(found, "lease")["running"], row(found, "lease")["phase"]) == ("differs", "loosen")
 
 
 def test_barriers_off_at_boot_are_drift_and_never_the_guard_s() -> None:
     machine = host("off")
     machine.files["/etc/fstab"] = machine.read("/etc/fstab").replace("noatime", "noatime,barrier=0", 1)
-    found = judged(machine, power(guard=licensed()))
+    found = judged(machine, power(guard=leased()))
     assert found["verdict"] == "drifted"
     assert row(found, "barrier", "mount_options")["wanted_persisted"] == "on"
     assert found["plan"]["tighten"]["mount_options"][0]["barrier"] == "on"
@@ -165,11 +165,11 @@ def test_barriers_off_at_boot_are_drift_and_never_the_guard_s() -> None:
 @pytest.mark.parametrize("state", ["unmet", "unknown"])
 @pytest.mark.parametrize("name", CONDITIONS)
 @pytest.mark.fact(40)
-def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_licence_back(
+def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_lease_back(
     name: str, state: str
 ) -> None:
     told = condition(name, state)
-    found = judged(host("off"), power(told, guard=licensed()))
+    found = judged(host("off"), power(told, guard=leased()))
     if (name, state) == ("notify_reaches_guard", "unmet"):
         # This run mends it; until then the guard knows by itself that nobody tells it.
         assert (found["verdict"], list(found["plan"]["tighten"])) == ("drifted", ["power"])
@@ -180,8 +180,8 @@ def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_licence_ba
     assert list(found["plan"]["tighten"]) == ["power_guard", "mount_options"]
     assert found["plan"]["tighten"]["power_guard"] == []
     assert found["plan"]["loosen"] == {}
-    licence = row(found, "licence")
-    assert (licence["wanted_running"], licence["running"], licence["phase"]) == (
+    lease = row(found, "lease")
+    assert (lease["wanted_running"], lease["running"], lease["phase"]) == (
         "absent",
         "present",
         "tighten",
@@ -192,7 +192,7 @@ def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_licence_ba
 def test_a_condition_that_the_facts_do_not_tell_is_unmet(name: str) -> None:
     told = power()
     told["conditions"] = [each for each in told["conditions"] if each["name"] != name]
-    found = judged(host(licence=False), told)
+    found = judged(host(lease=False), told)
     assert (found["verdict"], states(found)[name]) == ("blocked", "unmet")
 
 
@@ -203,9 +203,9 @@ def test_a_condition_that_the_facts_do_not_tell_is_unmet(name: str) -> None:
         ({**nothing_known(NOW, "no such module"), "boot_id": BOOT_ID}, "no such module"),
     ],
 )
-def test_without_facts_of_the_ups_nothing_is_licensed(told: Any, why: str) -> None:
-    found = judged(host(licence=False), told)
-    assert (found["verdict"], states(found)["power_known"], found["licence"]) == ("blocked", "unmet", None)
+def test_without_facts_of_the_ups_nothing_is_leased(told: Any, why: str) -> None:
+    found = judged(host(lease=False), told)
+    assert (found["verdict"], states(found)["power_known"], found["lease"]) == ("blocked", "unmet", None)
     assert why in "\n".join(found["why"])
     assert found["plan"] == NO_PLAN
     # What is there already is taken back all the same.
@@ -215,42 +215,42 @@ def test_without_facts_of_the_ups_nothing_is_licensed(told: Any, why: str) -> No
 @pytest.mark.parametrize("claim", ["ups_rehearsed", "plug_pulled"])
 def test_without_somebody_s_word_it_is_blocked(claim: str) -> None:
     words = [word for word in WORDS if word["claim"] != claim]
-    found = judged(host("off"), power(guard=licensed()), words=words)
+    found = judged(host("off"), power(guard=leased()), words=words)
     assert (found["verdict"], states(found)[claim]) == ("blocked", "unmet")
     assert f"attestation {claim}" in "\n".join(found["why"])
     assert found["plan"]["tighten"]["power_guard"] == []
 
 
 @pytest.mark.parametrize("profile", ["ups", "strict"])
-def test_a_word_that_is_over_takes_the_licence_back_and_keeps_nothing_from_tightening(profile: str) -> None:
+def test_a_word_that_is_over_takes_the_lease_back_and_keeps_nothing_from_tightening(profile: str) -> None:
     over = {**attested("ups_rehearsed"), "expires": "2026-01-30"}
-    found = judged(host("off"), power(guard=licensed()), profile, words=[over, attested("plug_pulled")])
+    found = judged(host("off"), power(guard=leased()), profile, words=[over, attested("plug_pulled")])
     assert found["verdict"] in ("at_risk", "blocked")
     assert "ups_rehearsed by A. Person expired on 2026-01-30" in "\n".join(found["why"])
     assert found["plan"]["tighten"]["power_guard"] == []
     assert found["plan"]["loosen"] == {}
-    fresh = judged(host("off"), power(guard=licensed()), profile, words=[attested("plug_pulled")])
+    fresh = judged(host("off"), power(guard=leased()), profile, words=[attested("plug_pulled")])
     assert found["plan"] == fresh["plan"]
     assert found["power"]["guard"]["state"] == "loose"
 
 
 def test_a_word_that_is_over_changes_nothing_on_a_host_that_is_not_pinned() -> None:
     over = {**attested("ups_rehearsed"), "expires": "2026-01-30"}
-    found = judged(host("off"), power(guard=licensed()), None, words=[over])  # type: ignore[arg-type]
+    found = judged(host("off"), power(guard=leased()), None, words=[over])  # type: ignore[arg-type]
     assert (found["verdict"], found["plan"], found["changes"]) == ("not_managed", NO_PLAN, [])
     unmet = {need["name"] for need in found["ratings"]["ups"]["unmet"]}
     assert {"ups_rehearsed", "attestation_in_force"} <= unmet
 
 
 def test_other_bad_input_changes_nothing() -> None:
-    found = judged(host("off"), power(guard=licensed()), ups={"quite": 1})
+    found = judged(host("off"), power(guard=leased()), ups={"quite": 1})
     assert (found["verdict"], found["plan"]) == ("blocked", NO_PLAN)
     assert found["why"] == ["durable_ups: seen quite; wanted only " + found["why"][0].split("only ")[1]]
 
 
 @pytest.mark.parametrize("word", ["kvm\n", "docker\n", ""])
 def test_a_guest_needs_a_word_for_the_machine_below(word: str) -> None:
-    machine = host(licence=False)
+    machine = host(lease=False)
     machine.commands[("systemd-detect-virt",)] = word
     found = judged(machine, power())
     assert (found["verdict"], states(found)["virtual_host_power"]) == ("blocked", "unmet")
@@ -279,26 +279,26 @@ def test_on_bare_metal_each_disk_has_to_honour_a_flush() -> None:
 def test_a_ups_that_is_made_up_counts_for_a_test_only(state: str) -> None:
     words = [*WORDS, attested("test_ups")]
     words[-1]["expires"] = "2026-02-20"
-    found = judged(host(licence=False), power(condition("driver_real", state)), words=words)
+    found = judged(host(lease=False), power(condition("driver_real", state)), words=words)
     if state == "unknown":
         assert found["verdict"] == "blocked"
         return
     assert states(found)["driver_real"] == "attested"
-    assert (found["licence"]["test_ups"], found["licence"]["expires"]) == (True, "2026-02-20")
+    assert (found["lease"]["test_ups"], found["lease"]["expires"]) == (True, "2026-02-20")
     # A UPS that is real stands on no such word.
-    assert judged(host(licence=False), power(), words=words)["licence"] == {
-        **{name: term for name, term in LICENCE.items() if name != "issued"},
+    assert judged(host(lease=False), power(), words=words)["lease"] == {
+        **{name: term for name, term in LEASE.items() if name != "issued"},
         "test_ups": False,
     }
 
 
-def test_the_licence_ends_with_the_first_word_that_it_stands_on_and_a_renewed_one_counts() -> None:
+def test_the_lease_ends_with_the_first_word_that_it_stands_on_and_a_renewed_one_counts() -> None:
     soon = {**attested("plug_pulled"), "expires": "2026-03-01"}
     assert (
-        judged(host(), power(), words=[attested("ups_rehearsed"), soon])["licence"]["expires"] == "2026-03-01"
+        judged(host(), power(), words=[attested("ups_rehearsed"), soon])["lease"]["expires"] == "2026-03-01"
     )
     words = [attested("ups_rehearsed"), soon, attested("plug_pulled")]
-    assert judged(host(), power(), words=words)["licence"]["expires"] == "2026-06-30"
+    assert judged(host(), power(), words=words)["lease"]["expires"] == "2026-06-30"
 
 
 @pytest.mark.parametrize(
@@ -314,17 +314,17 @@ def test_the_licence_ends_with_the_first_word_that_it_stands_on_and_a_renewed_on
         ({"mounts": ["/srv/pgdata", "/srv/maria"]}, "mounts"),
     ],
 )
-def test_another_licence_is_replaced(changes: dict[str, Any], term: str) -> None:
-    found = judged(host(), power(guard=licensed("tight", **changes)))
-    licence = row(found, "licence")
-    assert (licence["running"], licence["phase"]) == ("differs", "loosen")
-    assert licence["why"].endswith(f"another one: {term}")
+def test_another_lease_is_replaced(changes: dict[str, Any], term: str) -> None:
+    found = judged(host(), power(guard=leased("tight", **changes)))
+    lease = row(found, "lease")
+    assert (lease["running"], lease["phase"]) == ("differs", "loosen")
+    assert lease["why"].endswith(f"another one: {term}")
 
 
-def test_a_licence_that_asks_for_more_runtime_than_it_has_to_stays() -> None:
+def test_a_lease_that_asks_for_more_runtime_than_it_has_to_stays() -> None:
     more = {"durability": 66.0, "clean_stop": 165.0}
-    found = judged(host(), power(guard=licensed("tight", needed=more)))
-    assert row(found, "licence")["running"] == "current"
+    found = judged(host(), power(guard=leased("tight", needed=more)))
+    assert row(found, "lease")["running"] == "current"
 
 
 @pytest.mark.parametrize(
@@ -341,70 +341,70 @@ def test_a_licence_that_asks_for_more_runtime_than_it_has_to_stays() -> None:
         ({"units": ["mariadb.service"]}, False),
     ],
 )
-def test_a_licence_that_allows_more_is_taken_back_where_another_cannot_be_written(
+def test_a_lease_that_allows_more_is_taken_back_where_another_cannot_be_written(
     changes: dict[str, Any], allows_more: bool
 ) -> None:
     """Nothing loosens beside an engine that nobody can tell of; what is there may not stay wider than it."""
     lost = {"pid": 7, "name": "postgres", "why": "it calls itself postgres"}
     engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [], "unattributed": [lost], "writers": []}
     asked = inputs("ups", attestations=list(WORDS), mounts=PG)
-    told = power(guard=licensed(**changes))
+    told = power(guard=leased(**changes))
     found = assess(asked, collect(host("off"), NOW), NOW, engines, told)
-    licence = row(found, "licence")
+    lease = row(found, "lease")
     assert found["plan"]["loosen"] == {}
     if allows_more:
-        assert (licence["wanted_running"], licence["phase"], found["licence"]) == ("absent", "tighten", None)
+        assert (lease["wanted_running"], lease["phase"], found["lease"]) == ("absent", "tighten", None)
         assert found["plan"]["tighten"]["power_guard"] == []
         assert row(found, "barrier", "mount_options")["phase"] == "tighten"
     else:
-        assert (licence["running"], licence["phase"]) == ("differs", "loosen")
+        assert (lease["running"], lease["phase"]) == ("differs", "loosen")
         assert "power_guard" not in found["plan"]["tighten"]
 
 
-def test_a_licence_without_an_engine_s_service_is_taken_back_where_another_cannot_be_written() -> None:
-    wanted = Licence(PG, "2026-06-30", 300, dict(LICENCE["needed"]), False, ("postgresql.service",))
-    assert is_wider(wanted, power(guard=licensed()))
-    assert not is_wider(wanted, power(guard=licensed(units=["postgresql.service"])))
+def test_a_lease_without_an_engine_s_service_is_taken_back_where_another_cannot_be_written() -> None:
+    wanted = Lease(PG, "2026-06-30", 300, dict(LEASE["needed"]), False, ("postgresql.service",))
+    assert is_wider(wanted, power(guard=leased()))
+    assert not is_wider(wanted, power(guard=leased(units=["postgresql.service"])))
     assert not is_wider(wanted, power())
 
 
 @pytest.mark.parametrize("installed", ["differs", "absent"])
 def test_a_guard_of_another_release_is_replaced(installed: str) -> None:
-    told = {**licensed("tight"), "installed": installed}
-    licence = row(judged(host(), power(guard=told)), "licence")
-    assert (licence["running"], licence["phase"]) == ("differs", "loosen")
+    told = {**leased("tight"), "installed": installed}
+    lease = row(judged(host(), power(guard=told)), "lease")
+    assert (lease["running"], lease["phase"]) == ("differs", "loosen")
 
 
 @pytest.mark.parametrize(
     ("told", "seen_word", "phase"),
     [
-        (licensed("stopped", "it has ended"), "differs", "loosen"),
-        (licensed("unknown", "of another boot"), "unknown", None),
+        (leased("stopped", "it has ended"), "differs", "loosen"),
+        (leased("unknown", "of another boot"), "unknown", None),
         (guard("unknown", "not JSON"), "unknown", None),
     ],
 )
 def test_a_guard_that_does_not_do_its_work(told: dict[str, Any], seen_word: str, phase: Any) -> None:
     found = judged(host(), power(guard=told))
-    licence = row(found, "licence")
-    assert (licence["running"], licence["phase"]) == (seen_word, phase)
-    assert told["reason"] in licence["why"]
+    lease = row(found, "lease")
+    assert (lease["running"], lease["phase"]) == (seen_word, phase)
+    assert told["reason"] in lease["why"]
     assert found["verdict"] == ("unknown" if seen_word == "unknown" else "drifted")
     assert found["fails"]
 
 
 @pytest.mark.parametrize("profile", ["strict", "flush", "protected"])
-def test_a_host_that_leaves_ups_gives_its_licence_back_first(profile: str) -> None:
+def test_a_host_that_leaves_ups_gives_its_lease_back_first(profile: str) -> None:
     machine = settled(profile, mounts=PG)
     machine.mounts["/srv/pgdata"].barrier = "off"
     machine.files[PATH] = "{}"
-    found = judged(machine, power(guard=licensed()), profile)
+    found = judged(machine, power(guard=leased()), profile)
     assert list(found["plan"]["tighten"])[:2] == ["power_guard", "mount_options"]
     assert found["plan"]["tighten"]["power_guard"] == found["plan"]["tighten"]["power"] == []
     assert [row(found, "notify_command", "power")[part] for part in ("wanted_running", "running")] == [
         "released",
         HOOK,
     ]
-    assert found["licence"] is None
+    assert found["lease"] is None
     # Also where nothing could be asked but whether there is one.
     assert judged(machine, None, profile)["plan"]["tighten"]["power_guard"] == []
 
@@ -418,14 +418,14 @@ def test_other_profiles_ask_nothing_of_a_ups(profile: str) -> None:
 
 
 def test_an_unpinned_host_is_told_of_its_guard_and_not_changed() -> None:
-    found = judged(host("off"), power(guard=licensed()), profile=None)  # type: ignore[arg-type]
+    found = judged(host("off"), power(guard=leased()), profile=None)  # type: ignore[arg-type]
     assert (found["verdict"], found["plan"]) == ("not_managed", NO_PLAN)
     assert any("release_db" in why for why in found["why"])
     assert found["power"]["monitor"] == "nut"
 
 
-def test_a_host_without_databases_gives_its_licence_back() -> None:
-    found = judged(host("off"), power(guard=licensed()), mounts=[])
+def test_a_host_without_databases_gives_its_lease_back() -> None:
+    found = judged(host("off"), power(guard=leased()), mounts=[])
     assert (found["verdict"], found["plan"]["tighten"]) == ("not_applicable", {"power_guard": []})
 
 
@@ -443,7 +443,7 @@ def test_other_mounts_keep_their_barriers_and_do_not_block(target: str, why: str
     enforce(machine, judged(machine, None, **given))
     machine.reboot()
     found = judged(machine, power(), **given)
-    assert found["licence"]["mounts"] == ["/srv/pgdata"]
+    assert found["lease"]["mounts"] == ["/srv/pgdata"]
     (kept,) = [each for each in found["settings"] if (each["target"], each["setting"]) == (target, "barrier")]
     assert (kept["verdict"], kept["wanted_running"]) == ("ok", "on")
     assert why in kept["why"]
@@ -453,12 +453,12 @@ def test_other_mounts_keep_their_barriers_and_do_not_block(target: str, why: str
 def test_where_no_mount_may_lose_its_barriers_there_is_no_guard_and_a_note() -> None:
     machine = settled("ups", mounts=["/srv/mssql"])
     found = judged(machine, power(), mounts=["/srv/mssql"])
-    assert (found["verdict"], found["licence"], found["changes"]) == ("attested", None, [])
+    assert (found["verdict"], found["lease"], found["changes"]) == ("attested", None, [])
     assert any("profile flush" in note for note in found["warnings"])
 
 
 def test_the_monitor_is_set_to_tell_the_guard_in_the_same_run() -> None:
-    found = judged(host(licence=False), without_notify())
+    found = judged(host(lease=False), without_notify())
     assert found["plan"]["tighten"] == {"power": [{"notify_command": HOOK}, {"notify_flags": "EXEC"}]}
     assert found["plan"]["loosen"] == {"power_guard": [{"mount": "/srv/pgdata"}]}
     assert states(found)["notify_reaches_guard"] == "planned"
@@ -466,14 +466,14 @@ def test_the_monitor_is_set_to_tell_the_guard_in_the_same_run() -> None:
 
 
 def test_no_monitor_is_set_to_tell_a_guard_that_will_not_be_there() -> None:
-    found = judged(host(licence=False), without_notify(), words=[])
+    found = judged(host(lease=False), without_notify(), words=[])
     assert found["plan"] == NO_PLAN
     assert states(found)["notify_reaches_guard"] == "unmet"
 
 
 def test_a_hook_that_is_gone_is_written_again() -> None:
     broken = condition("notify_reaches_guard", "unmet", evidence=f"{HOOK}: No such file")
-    found = judged(host(), power(broken, guard=licensed("tight")))
+    found = judged(host(), power(broken, guard=leased("tight")))
     assert found["plan"]["tighten"] == {"power": [{"notify_command": HOOK}]}
     assert "No such file" in row(found, "notify_command", "power")["why"]
 
@@ -500,7 +500,7 @@ def test_a_hook_that_is_gone_is_written_again() -> None:
     ],
 )
 def test_what_the_owner_asks_of_the_monitor(asked: dict[str, Any], drifts: list[dict[str, Any]]) -> None:
-    found = judged(host(), power(guard=licensed("tight")), ups=asked)
+    found = judged(host(), power(guard=leased("tight")), ups=asked)
     assert found["plan"]["tighten"].get("power", []) == drifts
     assert len([row for row in found["settings"] if row["layer"] == "power"]) == 2 + len(asked)
 
@@ -508,14 +508,14 @@ def test_what_the_owner_asks_of_the_monitor(asked: dict[str, Any], drifts: list[
 def test_a_condition_that_a_step_of_this_run_makes_true_does_not_block() -> None:
     told = power(condition("shutdown_command", "unmet"))
     told["settings"]["shutdown_command"] = seen("")
-    assert judged(host(licence=False), told)["verdict"] == "blocked"
-    found = judged(host(licence=False), told, ups={"shutdown_command": "/sbin/poweroff"})
+    assert judged(host(lease=False), told)["verdict"] == "blocked"
+    found = judged(host(lease=False), told, ups={"shutdown_command": "/sbin/poweroff"})
     assert (found["verdict"], states(found)["shutdown_command"]) == ("drifted", "planned")
     assert list(found["plan"]["loosen"]) == ["power_guard"]
 
 
 def test_the_report_has_the_ups_the_sums_and_the_guard_and_no_settings_of_the_monitor() -> None:
-    found = judged(host(), power(guard=licensed("tight", "on battery")))
+    found = judged(host(), power(guard=leased("tight", "on battery")))
     section = found["power"]
     assert set(section) == {"monitor", "mode", "upses", "timing", "budget", "conditions", "guard"}
     assert section["budget"]["clean_stop"]["arithmetic"] == (
@@ -523,7 +523,7 @@ def test_the_report_has_the_ups_the_sums_and_the_guard_and_no_settings_of_the_mo
     )
 
 
-@pytest.mark.parametrize("told", [power(guard=licensed()), power(), without_notify()])
+@pytest.mark.parametrize("told", [power(guard=leased()), power(), without_notify()])
 @pytest.mark.parametrize("barrier", ["on", "off"])
 def test_an_unknown_condition_never_improves_a_verdict(told: dict[str, Any], barrier: str) -> None:
     before = VERDICTS.index(judged(host(barrier), told)["verdict"])
@@ -539,18 +539,18 @@ def test_conditions_that_cannot_be_told_for_one_reason_are_one_line() -> None:
     told = power(
         *(condition(name, "unknown", evidence="two monitors", remedy="stop one") for name in CONDITIONS)
     )
-    why = judged(host(licence=False), told)["why"]
+    why = judged(host(lease=False), told)["why"]
     assert why[0] == f"{', '.join(CONDITIONS)} (host): not known: two monitors; stop one"
 
 
 def test_what_the_whole_host_has_is_named_by_its_layer() -> None:
-    found = judged(host(licence=False), power())
-    assert "power_guard licence drift_running: the guard has no licence yet; run harden-db" in found["why"]
-    assert change_line(found["changes"][0]).startswith("power_guard licence: now absent -> current")
+    found = judged(host(lease=False), power())
+    assert "power_guard lease drift_running: the guard has no lease yet; run harden-db" in found["why"]
+    assert change_line(found["changes"][0]).startswith("power_guard lease: now absent -> current")
 
 
 def test_facts_of_another_hour_are_refused() -> None:
-    found = judged(host("off"), power(guard=licensed(), time="2026-01-31T09:00:00Z"))
+    found = judged(host("off"), power(guard=leased(), time="2026-01-31T09:00:00Z"))
     assert (found["verdict"], found["plan"]) == ("unknown", NO_PLAN)
     assert "the facts are of 2026-01-31T09:00:00Z" in found["why"][0]
 
@@ -586,13 +586,13 @@ def test_a_layer_that_passes_no_flush_on_keeps_barriers(belief: str, why: str) -
 def test_barriers_that_cannot_be_read_are_unknown_whatever_the_guard_says() -> None:
     machine = host("off")
     machine.files.pop("/proc/fs/ext4/sda1/options")
-    found = judged(machine, power(guard=licensed()))
+    found = judged(machine, power(guard=leased()))
     assert (found["verdict"], row(found, "barrier", "mount_options")["verdict"]) == ("unknown", "unknown")
 
 
 @pytest.mark.parametrize("claim", ["virtual_host_power", "host_honours_flush", "plug_pulled"])
 def test_a_word_for_the_machine_below_makes_up_for_a_cache_that_it_alone_can_switch(claim: str) -> None:
-    machine = host(licence=False)
+    machine = host(lease=False)
     del machine.commands[("hdparm", "-W", "/dev/sda")]
     found = judged(machine, power(), words=[*WORDS, attested(claim)])
     (cache,) = [each for each in found["settings"] if each["setting"] == "write_cache"]
@@ -600,13 +600,13 @@ def test_a_word_for_the_machine_below_makes_up_for_a_cache_that_it_alone_can_swi
 
 
 def test_a_condition_that_holds_is_not_called_planned() -> None:
-    found = judged(host(), power(guard=licensed("tight")), ups={"shutdown_command": "/sbin/poweroff"})
+    found = judged(host(), power(guard=leased("tight")), ups={"shutdown_command": "/sbin/poweroff"})
     assert (states(found)["shutdown_command"], found["verdict"]) == ("met", "drifted")
 
 
 def test_of_apcupsd_only_its_events_are_set() -> None:
     told = {**without_notify(), "monitor": "apcupsd"}
-    found = judged(host(licence=False), told, ups={"final_delay": 9})
+    found = judged(host(lease=False), told, ups={"final_delay": 9})
     assert found["plan"]["tighten"] == {"power": [{"notify_command": HOOK}, {"notify_flags": "EXEC"}]}
     delay = row(found, "final_delay", "power")
     assert (delay["phase"], "take it out of durable_ups" in delay["remedy"]) == (None, True)
@@ -615,7 +615,7 @@ def test_of_apcupsd_only_its_events_are_set() -> None:
 @pytest.mark.parametrize("monitor", ["none", "unknown"])
 def test_a_monitor_that_is_not_known_is_not_set(monitor: str) -> None:
     told = power(condition("monitor_active", "unmet"), monitor=monitor)
-    found = judged(host(licence=False), told, ups={"final_delay": 9})
+    found = judged(host(lease=False), told, ups={"final_delay": 9})
     assert (row(found, "final_delay", "power")["phase"], found["plan"]) == (None, NO_PLAN)
 
 
@@ -626,8 +626,8 @@ def test_the_conditions_are_those_of_the_facts() -> None:
 
 
 def on_battery(words: str, state: str) -> dict[str, Any]:
-    """Return the facts of a host whose UPS says this, with a licensed guard in that state."""
-    told = power(condition("status_online", "unmet"), guard=licensed(state, "ONBATT"))
+    """Return the facts of a host whose UPS says this, with a leased guard in that state."""
+    told = power(condition("status_online", "unmet"), guard=leased(state, "ONBATT"))
     for each in told["upses"]:
         each["status"] = words.split()
     return told
@@ -652,11 +652,11 @@ def test_any_other_trouble_blocks(words: str, state: str, barrier: str) -> None:
     assert "power_guard" in found["plan"]["tighten"]
 
 
-def test_the_licence_is_for_the_times_that_this_run_sets() -> None:
+def test_the_lease_is_for_the_times_that_this_run_sets() -> None:
     told = power()
     # No secondary is waited for: whatever HOSTSYNC is, it does not count.
     terms = (("host_sync", 0.0), ("final_delay", 5.0), ("stop of postgresql.service", 90.0))
     told["budget"]["clean_stop"] = budget(300.0, *terms)
-    found = judged(host(licence=False), told, ups={"final_delay": 25, "host_sync": 30})
+    found = judged(host(lease=False), told, ups={"final_delay": 25, "host_sync": 30})
     assert found["plan"]["tighten"]["power"] == [{"final_delay": 25}, {"host_sync": 30}]
-    assert found["licence"]["needed"] == {"clean_stop": 115.0, "durability": 66.0}
+    assert found["lease"]["needed"] == {"clean_stop": 115.0, "durability": 66.0}

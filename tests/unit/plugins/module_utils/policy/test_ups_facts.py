@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.ups.conditions impo
 
 from ..fakes.power_host import PowerHost, nut_27, nut_28, with_apcupsd
 from ..fakes.runs import NOW, inputs, settled
-from ..fakes.told_power import HOOK, WORDS, licensed, power
+from ..fakes.told_power import HOOK, WORDS, leased, power
 
 PG = ("/srv/pgdata",)
 STOPS = [{"engine": "postgresql", "unit": "postgresql@15-main.service", "seconds": "60"}]
@@ -30,7 +30,7 @@ def test_the_conditions_have_the_same_names() -> None:
 
 @pytest.mark.parametrize("make", [nut_28, nut_27, with_apcupsd])
 def test_the_facts_have_the_shape_that_tests_of_the_policy_write(make: Callable[[], PowerHost]) -> None:
-    told, written = collect(make(), NOW, STOPS), power(guard=licensed())
+    told, written = collect(make(), NOW, STOPS), power(guard=leased())
     assert set(told) == set(written)
     for part in ("upses", "conditions"):
         assert set(written[part][0]) <= set(told[part][0])
@@ -40,7 +40,7 @@ def test_the_facts_have_the_shape_that_tests_of_the_policy_write(make: Callable[
 
 
 @pytest.mark.parametrize("make", [nut_28, nut_27, with_apcupsd])
-def test_collected_facts_of_a_ups_that_is_all_right_lead_to_a_licence(make: Callable[[], PowerHost]) -> None:
+def test_collected_facts_of_a_ups_that_is_all_right_lead_to_a_lease(make: Callable[[], PowerHost]) -> None:
     told = collect(make(), NOW, STOPS)
     unmet = [each for each in told["conditions"] if each["state"] != "met"]
     assert unmet == []
@@ -48,7 +48,7 @@ def test_collected_facts_of_a_ups_that_is_all_right_lead_to_a_licence(make: Call
     found = assess(given, storage(settled("ups", mounts=PG), NOW), NOW, None, told)
     assert found["plan"]["loosen"] == {"power_guard": [{"mount": "/srv/pgdata"}]}
     assert found["plan"]["tighten"] == {}
-    needed = found["licence"]["needed"]
+    needed = found["lease"]["needed"]
     assert needed["clean_stop"] > needed["durability"] > 60
 
 

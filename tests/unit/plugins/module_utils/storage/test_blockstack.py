@@ -388,7 +388,7 @@ def test_a_circle_ends() -> None:
     host.add_layer(dm("dm-10", "LVM", ("dm-9", "sdc1"), "253:10", f"linear {NUMBER} 0"))
     host.links["/sys/devices/virtual/block/dm-9/slaves/dm-10"] = "/sys/devices/virtual/block/dm-10"
     assert walk(host, NUMBER).disks == ("sdc",)
-    assert Blocks(host).deaf_above("sdc") == []
+    assert Blocks(host).blocking_above("sdc") == []
 
 
 @pytest.mark.parametrize(
@@ -409,14 +409,14 @@ def test_layers_above_a_disk_that_pass_no_flush_on(
     host = BigHost()
     for name in deaf:
         host.layers[name].belief = "write through"
-    assert Blocks(host).deaf_above(disk) == found
+    assert Blocks(host).blocking_above(disk) == found
 
 
 def test_the_belief_of_a_layer_that_cannot_be_read_is_unknown() -> None:
     host = BigHost()
     del host.files["/sys/devices/virtual/block/dm-0/queue/write_cache"]
     assert walk(host, "253:0").layers[0].belief == "unknown"
-    assert Blocks(host).deaf_above("sdc") == ["dm-0"]
+    assert Blocks(host).blocking_above("sdc") == ["dm-0"]
 
 
 def test_a_layer_has_the_name_that_was_given_to_it() -> None:

@@ -157,7 +157,7 @@ def test_a_deaf_layer_that_is_not_mounted_is_seen_by_facts_and_layer_alike() -> 
     given = {"mounts": [PG], "attestations": [attested("host_honours_flush")]}
     enforce(host, look(host, "flush", **given))
     found = look(host, "flush", **given)
-    assert next(d for d in collect(host, NOW)["disks"] if d["name"] == "sda")["unheard"] == ["dm-7"]
+    assert next(d for d in collect(host, NOW)["disks"] if d["name"] == "sda")["flush_blocked_by"] == ["dm-7"]
     assert [(row["target"], row["setting"]) for row in found["pending"]] == [(SDA, "write_cache")]
     assert not any(found["plan"].values())
     host.reboot()

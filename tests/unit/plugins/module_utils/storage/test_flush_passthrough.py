@@ -11,8 +11,8 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.flush_passthrough import (
-    Deaf,
-    hasty,
+    FlushLayer,
+    early_ack,
     layers,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.write_cache import Target, apply, plan
@@ -37,14 +37,14 @@ def deaf() -> BigHost:
 def test_a_layer_that_believes_in_no_cache_is_found_with_the_disks_below() -> None:
     assert layers(mount(BigHost())) == []
     assert layers(mount(deaf())) == [
-        Deaf("dm-0", "lvm-dm-0", "write through", ("sdc", "sdd"), ("md0", "sdc1", "sdd1"))
+        FlushLayer("dm-0", "lvm-dm-0", "write through", ("sdc", "sdd"), ("md0", "sdc1", "sdd1"))
     ]
 
 
 def test_one_of_which_it_is_not_known_counts() -> None:
     host = BigHost()
     del host.files["/sys/devices/virtual/block/md0/queue/write_cache"]
-    assert layers(mount(host)) == [Deaf("md0", "md0", "unknown", ("sdc", "sdd"), ("sdc1", "sdd1"))]
+    assert layers(mount(host)) == [FlushLayer("md0", "md0", "unknown", ("sdc", "sdd"), ("sdc1", "sdd1"))]
 
 
 def test_disks_and_partitions_are_no_layers() -> None:
@@ -362,7 +362,7 @@ def test_an_array_with_a_partial_parity_log_is_hasty_whatever_else_it_is_doing(
     host = BigHost()
     host.add_layer(md("md9", "raid5", ("sda1",), "9:9", **state))
     host.add_mount(FakeMount("/srv/x", "ext4", "9:9", "/dev/md9", "md9"))
-    assert [layer.name for layer in hasty(mount(host, "/srv/x"))] == (["md9"] if found else [])
+    assert [layer.name for layer in early_ack(mount(host, "/srv/x"))] == (["md9"] if found else [])
 
 
 @pytest.mark.parametrize(
@@ -379,4 +379,4 @@ def test_a_partial_parity_log_counts_whatever_else_the_array_is_doing(state: str
     found = mount(BigHost())
     for layer in found["stack"]:
         layer["state"] = state if layer["type"] == "md" else ""
-    assert [layer.name for layer in hasty(found)] == (["md0"] if early else [])
+    assert [layer.name for layer in early_ack(found)] == (["md0"] if early else [])

@@ -13,8 +13,8 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import (
     HOOK,
+    LEASE,
     LIBRARY,
-    LICENCE,
     PROGRAM,
     RUNTIME,
     SERVICE,
@@ -47,7 +47,7 @@ TERMS: dict[str, Any] = {
     "test_ups": False,
     "units": ["postgresql@15-main.service"],
 }
-LICENSED = lease.Licence((lease.Licensed(PG, ""),), "2026-01-01", "9999-12-31", 300, {}, False, ())
+LEASED = lease.Lease((lease.Leased(PG, ""),), "2026-01-01", "9999-12-31", 300, {}, False, ())
 PID, START = 4711, 5
 
 
@@ -82,7 +82,7 @@ class GuardHost(SmallHost):
             self.files.pop(unit.WANTED_BY, None)
         if words[0] == "start":
             assert not self.runs()
-            assert {LICENCE, PROGRAM, UNIT} <= set(self.files)
+            assert {LEASE, PROGRAM, UNIT} <= set(self.files)
             self.files[f"/proc/{PID}/stat"] = f"{PID} (x) S 1 {'0 ' * 17}{START} 0\n"
             self.say(self.comes_up)
 
@@ -136,7 +136,7 @@ def test_from_nothing_to_a_guard_that_runs() -> None:
         ("guard.pyz", "absent"),
         ("ups-notify", "absent"),
         (SERVICE, "absent"),
-        ("licence", "absent"),
+        ("lease", "absent"),
         ("enabled", "no"),
         ("state", "absent"),
     ]
@@ -146,20 +146,20 @@ def test_from_nothing_to_a_guard_that_runs() -> None:
         f"file {PROGRAM}",
         f"file {HOOK}",
         f"file {UNIT}",
-        f"file {LICENCE}",
+        f"file {LEASE}",
         "systemctl daemon-reload",
         "systemctl enable",
         "systemctl start",
     ]
-    assert {path: host.modes[path] for path in (PROGRAM, HOOK, UNIT, LICENCE)} == {
+    assert {path: host.modes[path] for path in (PROGRAM, HOOK, UNIT, LEASE)} == {
         PROGRAM: 0o644,
         HOOK: 0o755,
         UNIT: 0o644,
-        LICENCE: 0o600,
+        LEASE: 0o600,
     }
     found = lease.read(host)
     assert found is not None
-    assert found.mounts == (lease.Licensed(PG, host.mounts[PG].uuid),)
+    assert found.mounts == (lease.Leased(PG, host.mounts[PG].uuid),)
     assert installed.read(host) == "current"
     # Barriers are not the layer's to touch.
     assert host.mounts[PG].barrier == "on"
@@ -174,7 +174,7 @@ def test_what_is_not_there_and_what_cannot_be_read() -> None:
     for path in (PROGRAM, HOOK, UNIT):
         del host.files[path]
     assert installed.read(host) == "absent"
-    host.files[LICENCE] = "{"
+    host.files[LEASE] = "{"
     assert installed.read(host) == "unknown"
 
 
@@ -215,17 +215,17 @@ def test_what_somebody_changed_is_written_again_while_the_guard_is_stopped(path:
         ({}, (MA,)),
     ],
 )
-def test_another_licence_is_shown_and_written(terms: dict[str, Any], targets: tuple[str, ...]) -> None:
+def test_another_lease_is_shown_and_written(terms: dict[str, Any], targets: tuple[str, ...]) -> None:
     host = GuardHost()
     run(host)
     changes = run(host, *targets, **terms)
-    assert "licence" in [setting for setting, _before in changes]
-    before = dict(changes)["licence"]
+    assert "lease" in [setting for setting, _before in changes]
+    before = dict(changes)["lease"]
     assert before.startswith(f"{PG} ({host.mounts[PG].uuid}) from 2")
     assert run(host, *targets, **terms) == []
 
 
-def test_the_same_licence_keeps_its_first_day(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_lease_keeps_its_first_day(monkeypatch: pytest.MonkeyPatch) -> None:
     host = GuardHost()
     monkeypatch.setattr(layer.Clock, "today", lambda _clock: "2026-05-01")
     run(host)
@@ -233,14 +233,14 @@ def test_the_same_licence_keeps_its_first_day(monkeypatch: pytest.MonkeyPatch) -
     assert run(host) == []
     # One from the future would keep barriers on: the clock was wrong when it was written.
     monkeypatch.setattr(layer.Clock, "today", lambda _clock: "2026-04-30")
-    assert [setting for setting, _before in run(host)] == ["licence"]
+    assert [setting for setting, _before in run(host)] == ["lease"]
 
 
-def test_a_file_system_that_was_made_anew_needs_a_licence_of_its_own() -> None:
+def test_a_file_system_that_was_made_anew_needs_a_lease_of_its_own() -> None:
     host = GuardHost()
     run(host)
     host.mounts[PG].uuid = "ffffffff-55f3-4c1e-9a52-3f4c0a8e7d10"
-    assert [setting for setting, _before in run(host)] == ["licence"]
+    assert [setting for setting, _before in run(host)] == ["lease"]
 
 
 @pytest.mark.parametrize("word", [state.FAILED, state.STOPPED])
@@ -268,7 +268,7 @@ def test_one_that_comes_up_failed_fails_the_run() -> None:
         ([MS], {}, "/srv/mssql: seen xfs, wanted ext4 or ext3"),
         (["/srv/nothing"], {}, "nothing is mounted there"),
         ([PG], {"expires": ""}, "expires: seen ''"),
-        ([PG], {"expires": "2020-01-01"}, "expires: the licence ended with 2020-01-01"),
+        ([PG], {"expires": "2020-01-01"}, "expires: the lease ended with 2020-01-01"),
         ([PG], {"needed": None}, "needed: wanted seconds"),
         ([PG], {"quiet": -1}, "quiet: seen -1"),
         ([PG], {"units": ["x; reboot"]}, "units: seen"),
@@ -296,12 +296,12 @@ def test_a_closed_directory_is_opened_for_the_monitors_user() -> None:
     assert host.modes[LIBRARY] == 0o755
 
 
-def test_a_licence_that_all_may_read_is_closed() -> None:
+def test_a_lease_that_all_may_read_is_closed() -> None:
     host = GuardHost()
     run(host)
-    host.modes[LICENCE] = 0o644
+    host.modes[LEASE] = 0o644
     run(host)
-    assert host.modes[LICENCE] == 0o600
+    assert host.modes[LEASE] == 0o600
 
 
 def test_release_takes_all_of_it_away_once_barriers_are_on() -> None:
@@ -331,7 +331,7 @@ def test_release_tightens_itself_what_the_guard_left_and_takes_nothing_away_befo
     host.mutations.clear()
     apply_release(host, plan_release(host))
     acts = kinds(host)
-    assert acts.index("mount -o") < acts.index("sync --file-system") < acts.index(f"remove {LICENCE}")
+    assert acts.index("mount -o") < acts.index("sync --file-system") < acts.index(f"remove {LEASE}")
     assert (host.mounts[PG].barrier, host.disk("sda").dirty) == ("on", False)
 
 
@@ -344,7 +344,7 @@ def test_release_keeps_everything_when_a_disk_does_not_flush() -> None:
     host.disk("sda").counts = False
     with pytest.raises(ChangeFailed, match="wanted one more"):
         apply_release(host, plan_release(host))
-    assert {LICENCE, UNIT, PROGRAM} <= set(host.files)
+    assert {LEASE, UNIT, PROGRAM} <= set(host.files)
 
 
 def test_release_of_nothing_is_nothing() -> None:
@@ -396,7 +396,7 @@ NAMESPACED = re.compile(
 
 
 def test_the_unit_takes_from_the_guard_what_it_does_not_need_but_not_the_hosts_mounts() -> None:
-    lines = unit.render(LICENSED, "/usr/bin/python3").split("\n")
+    lines = unit.render(LEASED, "/usr/bin/python3").split("\n")
     for line in (
         "NoNewPrivileges=yes",
         "MemoryMax=512M",

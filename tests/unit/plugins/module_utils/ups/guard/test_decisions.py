@@ -64,7 +64,7 @@ def test_it_loosens_after_the_quiet_time_and_not_before() -> None:
     assert machine.state == LOOSE
 
 
-def test_without_a_licence_it_never_loosens() -> None:
+def test_without_a_lease_it_never_loosens() -> None:
     machine = tight(float("inf"))
     machine.well(2.0, 2.0)
     machine.well(1e9, 1e9)

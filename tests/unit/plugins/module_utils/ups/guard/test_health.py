@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LICENCE
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LEASE
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import conditions
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import health as module
@@ -38,7 +38,7 @@ WELL = [conditions.met(name, "host", "seen") for name in conditions.NAMES]
 
 
 class Noon(Clock):
-    """One day of the licence."""
+    """One day of the lease."""
 
     def today(self) -> str:
         return "2026-06-01"
@@ -66,7 +66,7 @@ def start(host: SmallHost, pid: int, began: int, comm: str = "upsmon", group: st
 def host(monkeypatch: pytest.MonkeyPatch) -> SmallHost:
     """Return a host where all is well."""
     found = SmallHost()
-    found.files[LICENCE] = json.dumps(TERMS)
+    found.files[LEASE] = json.dumps(TERMS)
     found.files["/proc/uptime"] = "99.07 1.00\n"
     start(found, PARENT, began=6)
     start(found, UPSMON, began=7)
@@ -89,8 +89,8 @@ def problems(host: SmallHost, is_watched: bool = False) -> str:
 def test_when_all_is_well_nothing_is_wrong(host: SmallHost) -> None:
     seen = Eyes(host, Noon()).see(False)
     assert (seen.problems, seen.processes) == ((), {PARENT: 6, UPSMON: 7})
-    assert seen.licence is not None
-    # The licence's own seconds, and its word on test drivers, are what conditions are held against.
+    assert seen.lease is not None
+    # The lease's own seconds, and its word on test drivers, are what conditions are held against.
     assert host.asked_with == [(POWER, {"durability": 90.0, "clean_stop": 240.0}, True)]  # type: ignore[attr-defined]
 
 
@@ -141,17 +141,17 @@ def test_a_look_that_fails_is_a_problem(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "there is no licence"),
-        ("{", f"{LICENCE}: not JSON"),
-        (json.dumps({**TERMS, "expires": "2026-05-31"}), "the licence ended with 2026-05-31"),
+        (None, "there is no lease"),
+        ("{", f"{LEASE}: not JSON"),
+        (json.dumps({**TERMS, "expires": "2026-05-31"}), "the lease ended with 2026-05-31"),
         (json.dumps({**TERMS, "issued": "2026-06-02"}), "it was set back"),
     ],
 )
-def test_a_licence_that_does_not_hold_is_a_problem(host: SmallHost, text: str | None, said: str) -> None:
+def test_a_lease_that_does_not_hold_is_a_problem(host: SmallHost, text: str | None, said: str) -> None:
     if text is None:
-        del host.files[LICENCE]
+        del host.files[LEASE]
     else:
-        host.files[LICENCE] = text
+        host.files[LEASE] = text
     assert said in problems(host)
 
 
@@ -225,5 +225,5 @@ def test_a_program_that_was_replaced_is_noticed(
     (tmp_path / "new").rename(path)
     assert eyes.see(False).replaced == str(path)
     path.unlink()
-    del host.files[LICENCE]
+    del host.files[LEASE]
     assert eyes.see(False).replaced == str(path)

@@ -15,7 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Ch
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import ext4
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.flush import OWED
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import mount_keeper as keepers
-from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.lease import Licensed
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.lease import Leased
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.mount_keeper import Keeper
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.state import Below
 
@@ -32,7 +32,7 @@ OWES, SETTLED = ("file", f"{OWED}/sda", b""), ("remove", f"{OWED}/sda")
 
 def keeper(host: SmallHost, target: str = PG, below: Below | None = None) -> Keeper:
     """Return a keeper of a mount point; what it says is of no interest."""
-    return Keeper(host, Licensed(target, UUID), below or Below(), lambda _line: None)
+    return Keeper(host, Leased(target, UUID), below or Below(), lambda _line: None)
 
 
 def loosened(host: SmallHost, target: str = PG) -> Keeper:
@@ -170,7 +170,7 @@ def _silent(host: SmallHost) -> None:
     ("spoil", "reason"),
     [
         (_readonly, "mounted read-only"),
-        (_other, "the licence is for"),
+        (_other, "the lease is for"),
         (_no_uuid, "its superblock has none"),
         (_believes, "believes that sda caches nothing"),
         (_off, "barriers: seen off, wanted on before they go"),

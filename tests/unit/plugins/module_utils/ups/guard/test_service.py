@@ -13,21 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LICENCE, STATE
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LEASE, STATE
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import service as services
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import state
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.health import Clock, Eyes, Seen
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.ipc import Fifo
-from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.lease import Licence, Licensed
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.lease import Lease, Leased
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.service import Service, tighten
 
 from ...fakes.small_host import SmallHost
 
 PG, MA = "/srv/pgdata", "/srv/maria"
 UUID = "0b6e4d1a-55f3-4c1e-9a52-3f4c0a8e7d10"
-LICENSED = Licence(
-    mounts=(Licensed(PG, UUID), Licensed(MA, UUID)),
+LEASED = Lease(
+    mounts=(Leased(PG, UUID), Leased(MA, UUID)),
     issued="2026-01-01",
     expires="2026-12-31",
     quiet=30,
@@ -62,7 +62,7 @@ class FakeEyes(Eyes):
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self.licence: Licence | None = LICENSED
+        self.lease: Lease | None = LEASED
         self.problems: tuple[str, ...] = ()
         self.processes: dict[int, int] = {UPSMON: 7}
         self.replaced = ""
@@ -74,7 +74,7 @@ class FakeEyes(Eyes):
         self.looks += 1
         self.wait()
         processes = None if is_watched else dict(self.processes)
-        return Seen(began, self.licence, self.problems, processes, self.replaced)
+        return Seen(began, self.lease, self.problems, processes, self.replaced)
 
 
 class Guard:
@@ -87,7 +87,7 @@ class Guard:
         self.host.files["/proc/uptime"] = lambda: f"{self.clock.awake():.2f} 1.00\n"
         for pid, began in ((os.getpid(), 5), (UPSMON, 7)):
             self.host.files[f"/proc/{pid}/stat"] = f"{pid} (x) S 1 {'0 ' * 17}{began} 0\n"
-        self.host.files[LICENCE] = LICENSED.render()
+        self.host.files[LEASE] = LEASED.render()
         self.fifo = directory / "notify"
         self.service = Service(self.host, self.clock, self.eyes, Fifo(str(self.fifo)))
         self.service.begin()
@@ -324,35 +324,33 @@ def test_a_clock_that_is_put_right_by_a_moment_alarms_nobody(guard: Guard) -> No
     assert guard.state == "loose"
 
 
-@pytest.mark.parametrize(
-    "licence", [None, LICENSED._replace(expires="2026-06-30"), LICENSED._replace(quiet=31)]
-)
-def test_another_licence_or_none_tightens(guard: Guard, licence: Licence | None) -> None:
+@pytest.mark.parametrize("lease", [None, LEASED._replace(expires="2026-06-30"), LEASED._replace(quiet=31)])
+def test_another_lease_or_none_tightens(guard: Guard, lease: Lease | None) -> None:
     guard.loosen()
-    guard.eyes.licence = licence
+    guard.eyes.lease = lease
     guard.look()
-    guard.expect_tight("the licence has changed")
+    guard.expect_tight("the lease has changed")
 
 
-def test_what_is_licensed_no_more_is_tightened_and_then_left_alone(guard: Guard) -> None:
+def test_what_is_leased_no_more_is_tightened_and_then_left_alone(guard: Guard) -> None:
     guard.loosen()
-    guard.eyes.licence = LICENSED._replace(mounts=(Licensed(PG, UUID),))
+    guard.eyes.lease = LEASED._replace(mounts=(Leased(PG, UUID),))
     guard.look()
-    guard.expect_tight("the licence has changed")
+    guard.expect_tight("the lease has changed")
     assert set(guard.service.keepers) == {PG}
     for _look in range(13):
         guard.look()
     assert guard.barriers() == ["off", "on"]
 
 
-def test_a_mount_point_has_one_keeper_whatever_its_licence_says(guard: Guard) -> None:
+def test_a_mount_point_has_one_keeper_whatever_its_lease_says(guard: Guard) -> None:
     """Two would not wait for each other: one could take away what the other has just brought back."""
     guard.loosen()
     before = guard.service.keepers[PG]
-    other = Licensed(PG, "ffffffff-55f3-4c1e-9a52-3f4c0a8e7d10")
-    guard.eyes.licence = LICENSED._replace(mounts=(other, LICENSED.mounts[1]))
+    other = Leased(PG, "ffffffff-55f3-4c1e-9a52-3f4c0a8e7d10")
+    guard.eyes.lease = LEASED._replace(mounts=(other, LEASED.mounts[1]))
     guard.look()
-    guard.expect_tight("the licence has changed")
+    guard.expect_tight("the lease has changed")
     assert guard.service.keepers[PG] is before
     for _look in range(13):
         guard.look()
@@ -548,7 +546,7 @@ def test_after_a_kill_all_is_tightened_by_what_was_written_down(guard: Guard) ->
     assert guard.facts()["state"] == "stopped"
 
 
-@pytest.mark.parametrize("damage", [LICENCE, STATE])
+@pytest.mark.parametrize("damage", [LEASE, STATE])
 def test_after_a_kill_one_damaged_file_does_not_leave_barriers_off(guard: Guard, damage: str) -> None:
     guard.loosen()
     guard.host.files[damage] = "{"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The licence, and what is believed of the guard's state."""
+"""The lease, and what is believed of the guard's state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LICENCE, STATE
+from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LEASE, STATE
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import lease, state
 
@@ -48,30 +48,30 @@ def said(**more: Any) -> state.Said:
 
 
 def host(found: state.Said | str | None, allowed: Any = "as in TERMS", runs: bool = True) -> SmallHost:
-    """Return a host with a state, a licence (None: without), and the guard's process."""
+    """Return a host with a state, a lease (None: without), and the guard's process."""
     seen = SmallHost()
     allowed = TERMS if allowed == "as in TERMS" else allowed
     seen.files["/proc/uptime"] = "1002.50 4000.00\n"
     if found is not None:
         seen.files[STATE] = found if isinstance(found, str) else found.render()
     if allowed is not None:
-        seen.files[LICENCE] = allowed if isinstance(allowed, str) else json.dumps(allowed)
+        seen.files[LEASE] = allowed if isinstance(allowed, str) else json.dumps(allowed)
     if runs:
         seen.files[f"/proc/{PID}/stat"] = f"{PID} (a) b (c) S 1 {'0 ' * 17}{START} 0 0\n"
     return seen
 
 
-def test_a_licence_is_read_as_it_was_written() -> None:
+def test_a_lease_is_read_as_it_was_written() -> None:
     found = lease.parse(json.dumps(TERMS))
     assert lease.parse(found.render()) == found
-    assert found.mounts == (lease.Licensed(PG, UUID),)
+    assert found.mounts == (lease.Leased(PG, UUID),)
     assert (found.quiet, found.needed) == (300, {"durability": 90.0, "clean_stop": 240.5})
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"schema": 2}, "not a licence of schema 1"),
+        ({"schema": 2}, "not a lease of schema 1"),
         ({"more": 1}, "says more, which this guard does not know"),
         ({"mounts": []}, "mounts: wanted a list"),
         ({"mounts": [{"target": "srv", "uuid": UUID}]}, "wanted an absolute path"),
@@ -90,14 +90,14 @@ def test_a_licence_is_read_as_it_was_written() -> None:
         ({"units": "a.service"}, "units: seen"),
     ],
 )
-def test_what_is_no_licence_says_what_is_wrong(more: dict[str, Any], message: str) -> None:
+def test_what_is_no_lease_says_what_is_wrong(more: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message.replace(".", r"\.")):
         lease.parse(json.dumps({**TERMS, **more}))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100000, "nul", "\0"])
-def test_a_damaged_licence_is_none(text: str) -> None:
-    with pytest.raises(Unobservable, match=LICENCE):
+def test_a_damaged_lease_is_none(text: str) -> None:
+    with pytest.raises(Unobservable, match=LEASE):
         lease.read(host(None, text))
 
 
@@ -106,18 +106,18 @@ def test_a_damaged_licence_is_none(text: str) -> None:
     [
         ("2026-01-02", None),
         ("2026-12-31", None),
-        ("2027-01-01", "the licence ended with 2026-12-31"),
+        ("2027-01-01", "the lease ended with 2026-12-31"),
         (
             "2026-01-01",
-            "the clock says 2026-01-01, before the licence's first day 2026-01-02: it was set back",
+            "the clock says 2026-01-01, before the lease's first day 2026-01-02: it was set back",
         ),
         (
             "1970-01-01",
-            "the clock says 1970-01-01, before the licence's first day 2026-01-02: it was set back",
+            "the clock says 1970-01-01, before the lease's first day 2026-01-02: it was set back",
         ),
     ],
 )
-def test_a_licence_holds_from_its_first_day_to_its_last(today: str, why: str | None) -> None:
+def test_a_lease_holds_from_its_first_day_to_its_last(today: str, why: str | None) -> None:
     assert lease.parse(json.dumps(TERMS)).over(today) == why
 
 
@@ -130,7 +130,7 @@ def test_a_running_guard_is_believed(word: str) -> None:
         "reason": "all has been well for long enough",
         "since": "2026-06-01T10:00:00Z",
         "quiet": 17 if word == "waiting" else None,
-        "licence": {**lease.parse(json.dumps(TERMS)).as_dict(), "mounts": [PG]},
+        "lease": {**lease.parse(json.dumps(TERMS)).as_dict(), "mounts": [PG]},
         # The kernel's word, not the guard's.
         "mounts": [{"target": PG, "barrier": "off"}],
     }
@@ -139,7 +139,7 @@ def test_a_running_guard_is_believed(word: str) -> None:
 @pytest.mark.parametrize(
     ("found", "allowed", "runs", "expected", "reason"),
     [
-        (None, None, False, "absent", "there is no licence"),
+        (None, None, False, "absent", "there is no lease"),
         (None, TERMS, False, "stopped", "no guard has run since the boot"),
         (None, "{", False, "unknown", "not JSON"),
         ("{", TERMS, True, "unknown", "not JSON"),
