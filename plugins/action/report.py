@@ -34,9 +34,9 @@ class ActionModule(ActionBase):
         hostvars = (task_vars or {})["hostvars"]
         hosts = self._task.args["hosts"]
         reports = [
-            with_outcomes({"host": host, **hostvars[host]["durable_concluded"]["report"]})
+            with_outcomes({"host": host, **hostvars[host]["harden_concluded"]["report"]})
             for host in hosts
-            if "report" in hostvars[host].get("durable_concluded", {})
+            if "report" in hostvars[host].get("harden_concluded", {})
         ]
         reached = {report["host"] for report in reports}
         missing = [host for host in hosts if host not in reached]

@@ -17,7 +17,7 @@ extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
   hosts:
-    description: The hosts of the play. Each with a C(durable_concluded), the result of M(durable.dbhost.conclude), is reported.
+    description: The hosts of the play. Each with a C(harden_concluded), the result of M(durable.dbhost.conclude), is reported.
     type: list
     elements: str
     required: true

@@ -41,15 +41,10 @@ INPUTS = frozenset(
 OWN = frozenset(
     f"durable_{name}"
     for name in (
-        "after",
-        "after_reboot",
-        "applied",
         "asked",
-        "before",
         "begun_by",
         "benchmark_inputs",
         "benchmark_result",
-        "concluded",
         "engines",
         "engines_result",
         "hint",

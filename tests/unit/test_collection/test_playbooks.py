@@ -35,7 +35,7 @@ def test_looking_costs_one_execution_however_many_engines_there_are() -> None:
     asking = [task for task in block if {"durable.dbhost.assess", "durable.dbhost.apply"} & set(task)]
     assert [task.get("when") for task in asking] == [None]
     (change,) = [task for task in block if task.get("ansible.builtin.import_tasks") == "change.yml"]
-    assert change["when"] == "durable_before.assessment.steps | length > 0"
+    assert change["when"] == "harden_before.assessment.steps | length > 0"
     for name in ("assess", "managed_mounts"):
         text = (ROOT / f"plugins/action/{name}.py").read_text(encoding="utf-8")
         assert text.count("execute(self") == 1

@@ -245,13 +245,13 @@ def test_a_variable_that_cannot_be_read_blocks_its_host_by_name_before_it_is_ask
 )
 @pytest.mark.parametrize("pinned", [False, True])
 def test_a_misspelt_variable_blocks_its_host(name: str, wanted: str, pinned: bool) -> None:
-    given = {**(PINNED if pinned else {}), name: 1, "durable_before": {}, "other": 2}
+    given = {**(PINNED if pinned else {}), name: 1, "durable_managed": {}, "other": 2}
     found = started(given, answered()).run(task_vars=given)["assessment"]
     assert (found["verdict"], found["fails"], found["changes"]) == ("blocked", True, [])
     assert found["why"] == [
         f"{name}: no such variable; wanted {wanted}: correct it, or give a variable of your own another name"
     ]
-    assert run({"durable_before": {}})["verdict"] != "blocked"
+    assert run({"durable_managed": {}})["verdict"] != "blocked"
 
 
 def test_bad_input_is_a_verdict_and_no_failure() -> None:

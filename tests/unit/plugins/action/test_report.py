@@ -40,7 +40,7 @@ def run(hosts: dict[str, Any], directory: str) -> dict[str, Any]:
 
 def test_each_host_gets_a_file_that_says_all(tmp_path: Path) -> None:
     hosts = {
-        name: {"durable_concluded": {"report": result(verdict=verdict)}}
+        name: {"harden_concluded": {"report": result(verdict=verdict)}}
         for name, verdict in (("a", "durable"), ("b", "at_risk"))
     }
     found = run(hosts, str(tmp_path / "reports/today"))
@@ -71,7 +71,7 @@ def test_each_host_gets_a_file_that_says_all(tmp_path: Path) -> None:
 )
 def test_a_hostile_name_stays_in_the_directory(name: str, tmp_path: Path) -> None:
     directory = tmp_path / "inner/reports"
-    run({name: {"durable_concluded": {"report": result()}}}, str(directory))
+    run({name: {"harden_concluded": {"report": result()}}}, str(directory))
     (file,) = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert file.parent == directory
     assert json.loads(file.read_text())["host"] == name
@@ -81,7 +81,7 @@ def test_a_hostile_name_stays_in_the_directory(name: str, tmp_path: Path) -> Non
 
 def test_no_directory_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run({"a": {"durable_concluded": {"report": result()}}}, "")
+    run({"a": {"harden_concluded": {"report": result()}}}, "")
     assert os.listdir(tmp_path) == []
 
 
@@ -89,13 +89,13 @@ def test_a_relative_directory_is_below_the_current_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run({"a": {"durable_concluded": {"report": result()}}}, "reports")
+    run({"a": {"harden_concluded": {"report": result()}}}, "reports")
     assert os.listdir(tmp_path / "reports") == ["a.json"]
 
 
 def test_an_old_report_is_replaced_whole(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("x" * 100000)
-    run({"a": {"durable_concluded": {"report": result()}}}, str(tmp_path))
+    run({"a": {"harden_concluded": {"report": result()}}}, str(tmp_path))
     assert json.loads((tmp_path / "a.json").read_text())["host"] == "a"
     assert os.listdir(tmp_path) == ["a.json"]
 
@@ -105,10 +105,10 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         AnsibleActionFail, match=r"durable_report_dir: .*/file/x: Not a directory; name a directory"
     ):
-        run({"a": {"durable_concluded": {"report": result()}}}, str(tmp_path / "file/x"))
+        run({"a": {"harden_concluded": {"report": result()}}}, str(tmp_path / "file/x"))
 
 
 def test_a_host_without_a_result_is_passed_over(tmp_path: Path) -> None:
-    assert run({"a": {}, "b": {"durable_concluded": {"report": result()}}}, str(tmp_path))["verdicts"] == {
+    assert run({"a": {}, "b": {"harden_concluded": {"report": result()}}}, str(tmp_path))["verdicts"] == {
         "b": "drifted"
     }
