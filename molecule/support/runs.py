@@ -79,6 +79,23 @@ class Playbooks:
         found = {path.stem: json.loads(path.read_text()) for path in reports.glob("*.json")}
         return Run(done.returncode, done.stdout, recap, found)
 
+    def ask(self, host: str, module: str) -> None:
+        """Run one module without arguments, as `ansible -m` does. Raises CalledProcessError."""
+        inventories = [option for path in self.inventories for option in ("-i", str(path))]
+        subprocess.run(
+            [str(self.bin / "ansible"), *inventories, host, "-m", module],
+            cwd=self.directory,
+            env={
+                **_users_environment(),
+                "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "playbooks/collections"),
+                **self.environment,
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            check=True,
+            timeout=300,
+        )
+
 
 def _users_environment() -> dict[str, str]:
     """Return the environment without what Molecule sets for its own playbooks."""
