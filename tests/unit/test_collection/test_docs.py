@@ -176,3 +176,10 @@ def anchors(path: Path) -> set[str]:
     headings = re.findall(r"^#+ +(.+)$", text, re.M)
     spelled = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
     return spelled | set(re.findall(r'<a (?:id|name)="([^"]+)"', text))
+
+
+def test_the_glossary_has_each_term_once_and_in_order() -> None:
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    terms = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", text, re.M)[1:]
+    assert len(terms) > 30
+    assert terms == sorted(set(terms), key=str.lower)
