@@ -55,17 +55,20 @@ class ActionModule(Bounded):
 
     def _take(self, step: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         """Return the answer of one step's module."""
-        arguments = dict(step["arguments"])
-        if step["layer"] == "power":
-            # It is in no task's arguments and in no assessment.
-            try:
-                arguments["password"] = Variables(self._templar, variables).ups_password()
-            except Unreadable as error:
-                return {"failed": True, "msg": f"the host's variables: {error}"}
+        inventory = Variables(self._templar, variables)
+        try:
+            # Passwords are in no task's arguments and in no assessment.
+            arguments = {**step["arguments"], **inventory.options(step["layer"], step["options"])}
+            if step["layer"] == "power":
+                arguments["password"] = inventory.ups_password()
+        except Unreadable as error:
+            return {"failed": True, "msg": f"the host's variables: {error}"}
         return execute(self, step["module"], arguments, variables)
 
 
 def _said(step: dict[str, Any], answer: dict[str, Any]) -> str:
     if answer.get("unreachable"):
-        return f"{step['phase']} {step['layer']}: lost the host: {answer.get('msg', 'unreachable')}"
-    return cause(answer) or f"{step['phase']} {step['layer']}: failed, and said nothing"
+        why = f"lost the host: {answer.get('msg', 'unreachable')}"
+    else:
+        why = cause(answer) or "failed, and said nothing"
+    return f"{step['phase']} {step['layer']}: {why}"

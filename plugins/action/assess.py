@@ -13,6 +13,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.printable impo
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import (
     assess_answer,
+    cause,
     power_wanted,
     unreadable,
     wants_reboot,
@@ -25,7 +26,7 @@ class ActionModule(Bounded):
     """A shell around the policy: reads the inventory's variables, the clock and the host's facts, nothing else."""
 
     TRANSFERS_FILES = False
-    _VALID_ARGS = frozenset(("rate", "before", "applied"))
+    _VALID_ARGS = frozenset(("rate", "before", "applied", "failed"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the assessment, whatever the inventory says and the host answers."""
@@ -45,7 +46,10 @@ class ActionModule(Bounded):
                 now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
                 found = printable(assess_answer(inputs, now, answer))
         reboot = wants_reboot(inputs, found, given.get("before"), given.get("applied"))
-        result.update(changed=False, assessment=found, wants_reboot=reboot, **learned(answer))
+        why = cause(given["failed"]) or "a task failed, and said nothing" if given.get("failed") else None
+        result.update(
+            changed=False, assessment=found, wants_reboot=reboot, error=printable(why), **learned(answer)
+        )
         return result
 
 

@@ -24,7 +24,7 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars)
         given = self._task.args
         report = conclude(
-            [look["assessment"] for look in given["looks"] if "assessment" in look],
+            [look for look in given["looks"] if "assessment" in look],
             given.get("applied") or {},
             given.get("rebooted") or {},
             bool(given.get("looked_only")) or bool(self._task.check_mode),

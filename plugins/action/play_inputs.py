@@ -25,7 +25,9 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Fail when a host's own variables name one of these (extra variables may), and for tags."""
         result: dict[str, Any] = super().run(tmp, task_vars)
-        _check_tags(task_vars or {})
+        # In a play of somebody's own its tags choose among that play's parts, of which this is one.
+        if "always" in self._task.tags:
+            _check_tags(task_vars or {})
         hostvars = (task_vars or {})["hostvars"]
         # Of a play's own variables hostvars holds nothing: what is there is extra or inventory.
         unread = [name for name in self._task.args["names"] if name not in load_extra_vars(self._loader)]

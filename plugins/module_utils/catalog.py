@@ -22,7 +22,7 @@ class Layer:
 
     `files`: those that a step of it may write, whatever its targets. `needs`: what a change of some of its settings waits
     for, restart or reboot; `waits`: {setting: why}, '' for any other; `restarts`: whether its module can restart what
-    waits.
+    waits; `options`: those of its module that the inventory gives by the role's variables, `<layer>_<option>`.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Layer:
     files: tuple[str, ...] = ()
     needs: str = "reboot"
     restarts: bool = False
+    options: tuple[str, ...] = ()
     waits: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -65,6 +66,7 @@ ENGINES = (
         (our_paths.ORIGINALS_FIREBIRD,),
         checks={"firebird": "gfix -v -full"},
         restarts=False,
+        options=("user", "password", "server"),
         has_databases=True,
         locks="/tmp/firebird",
     ),

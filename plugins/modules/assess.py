@@ -36,6 +36,9 @@ options:
   applied:
     description: The result of M(durable.dbhost.apply), after which it is to be said whether a reboot is wanted.
     type: dict
+  failed:
+    description: The result of a task that failed in this run, for RV(error).
+    type: dict
 author:
   - durable.dbhost contributors (@durable-db)
 """
@@ -160,6 +163,10 @@ assessment:
       description: Version of this format.
       type: int
       returned: always
+error:
+  description: What O(failed) says, in one line, or null.
+  returned: always
+  type: str
 wants_reboot:
   description: Whether what this run has changed waits for a reboot, and a reboot is allowed.
   returned: always

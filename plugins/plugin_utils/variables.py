@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import yaml
 from ansible.errors import AnsibleError
 
 from ..module_utils.policy.assessment import FAIL_ON, Inputs
+from .output import refused
 
 #: Where reports are written, from where the command was started.
 REPORT_DIR = "durable-report"
@@ -62,6 +63,11 @@ class Variables:
             names=[str(name) for name in self._raw],
         )
 
+    def options(self, layer: str, names: Iterable[str]) -> dict[str, Any]:
+        """Return the options of a layer's module that the role's variables give. Raises Unreadable."""
+        given = {name: self.get(f"{layer}_{name}") for name in names}
+        return {name: value for name, value in given.items() if value is not None}
+
     def ups_password(self) -> str:
         """Return the password of the UPS's monitor, which only the step that writes it is given. Raises Unreadable."""
         found = self.get("durable_ups")
@@ -69,8 +75,11 @@ class Variables:
         return str(monitor.get("password") or "") if isinstance(monitor, Mapping) else ""
 
     def report_dir(self) -> str:
-        """Return where reports are written, '' for nowhere. Raises Unreadable."""
-        return str(self.get("durable_report_dir", REPORT_DIR))
+        """Return where reports are written, '' for nowhere. Raises AnsibleActionFail."""
+        try:
+            return str(self.get("durable_report_dir", REPORT_DIR))
+        except Unreadable as error:
+            raise refused(error) from error
 
     def _ups(self) -> Any:
         """Return `durable_ups` without the password. What should be a mapping and is none may be one."""

@@ -35,7 +35,7 @@ from . import (
     ups_inputs,
 )
 from . import variable_names as names
-from .guarded import guarded_by
+from .guarded import Guarded, guarded_by
 from .requirements import Requirement
 
 #: Version of the report's JSON.
@@ -196,7 +196,7 @@ def _assess(
             "ratings": ratings,
             "engines": told,
         }
-        return _withdrawn(nothing, storage, power)
+        return _withdrawn(nothing, storage, power, case.layers)
     found = _find(case, profile, pinned)
     return {**_summary(case, found), "ratings": ratings, "engines": told}
 
@@ -204,7 +204,8 @@ def _assess(
 def rate(case: Case) -> dict[str, Any]:
     """Return {profile: what it would take} for every known profile, pinned or not."""
     inputs = case.inputs
-    case = case._replace(mounts=case.mounts or managed.everything(case.storage))
+    every = chosen_layers.read(None)
+    case = case._replace(mounts=case.mounts or managed.everything(case.storage), layers=every)
     ratings = {}
     for name in known(inputs.shipped, inputs.own) if case.mounts else ():
         profile, pinned = choose(name, inputs.shipped, inputs.own, None)
@@ -281,17 +282,13 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     may_loosen = requirements.hold(guarded.needed) and not unknowns and not found.lasting
     if not may_loosen:
         guarded = guarded.withheld(storage["leased"])
-    rows = list(guarded.rows)
-    for mount in mounts:
-        rows += [guarded.seen(row, mount) for row in settings.of_mount(mount, profile, storage["kernel"])]
-    rows += settings.of_fstab(storage["fstab_refused"], mounts, storage["kernel"])
-    for disk in disks:
-        word = requirements.vouches(profile, disk, words)
-        rows += settings.of_disk(disk, profile, word.sentence if word else None)
-    lossy = [disk for disk in disks if not requirements.is_protected(disk, words)]
-    rows += settings.of_layers(mounts, lossy, profile, flush_passthrough.early(storage["mounts"]))
-    rows += scheduling.rows(mounts, disks, profile, storage["tuned"])
-    rows, left_out = chosen_layers.leave_out((*rows, *found.rows), case.layers)
+    every = [*_rows(case, profile, guarded, disks), *found.rows]
+    rows, left_out = chosen_layers.leave_out(every, case.layers)
+    if may_loosen and left_out:
+        may_loosen = False
+        guarded = guarded.withheld(storage["leased"])
+        every = [*_rows(case, profile, guarded, disks), *found.rows]
+        rows, _ = chosen_layers.leave_out(every, case.layers)
     return Findings(
         profile,
         tuple(rows),
@@ -308,19 +305,35 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
             *_slow(rows),
         ),
         found.exposed,
-        may_loosen and not left_out,
+        may_loosen,
         found.lasting,
         guarded.lease,
         left_out,
     )
 
 
+def _rows(case: Case, profile: Profile, guarded: Guarded, disks: list[dict[str, Any]]) -> Iterator[Setting]:
+    """Yield the rows of everything but the engines."""
+    storage, mounts, words = case.storage, case.mounts, case.words
+    yield from guarded.rows
+    for mount in mounts:
+        for row in settings.of_mount(mount, profile, storage["kernel"]):
+            yield guarded.seen(row, mount)
+    yield from settings.of_fstab(storage["fstab_refused"], mounts, storage["kernel"])
+    for disk in disks:
+        word = requirements.vouches(profile, disk, words)
+        yield from settings.of_disk(disk, profile, word.sentence if word else None)
+    lossy = [disk for disk in disks if not requirements.is_protected(disk, words)]
+    yield from settings.of_layers(mounts, lossy, profile, flush_passthrough.early(storage["mounts"]))
+    yield from scheduling.rows(mounts, disks, profile, storage["tuned"])
+
+
 def _withdrawn(
-    nothing: dict[str, Any], storage: dict[str, Any], power: dict[str, Any] | None
+    nothing: dict[str, Any], storage: dict[str, Any], power: dict[str, Any] | None, layers: frozenset[str]
 ) -> dict[str, Any]:
     """Return an assessment without rows, and where there is a guard, the one that takes its lease back."""
     row = guard.lease(None, power, storage["leased"])
-    rows = [row] if row else []
+    rows, _ = chosen_layers.leave_out([row] if row else [], layers)
     steps = plan.build(rows, False)
     return {
         **nothing,

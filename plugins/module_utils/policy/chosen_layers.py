@@ -42,7 +42,7 @@ def leave_out(rows: Iterable[Setting], chosen: frozenset[str]) -> tuple[list[Set
         if row.phase is None or row.layer in chosen:
             found.append(row)
             continue
-        if row.phase != "loosen":
+        if row.phase != "loosen" and row.klass == "safety":
             safer[row.layer] = None
         remedy = f"durable_layers leaves {row.layer} out: take it in, then run harden-db"
         found.append(row._replace(phase=None, remedy=remedy))

@@ -46,6 +46,7 @@ def steps(
             "layer": layer,
             "module": f"durable.dbhost.{catalog.LAYERS[layer].module}",
             "arguments": _arguments(layer, plan[phase][layer], allow, lease),
+            "options": list(catalog.LAYERS[layer].options),
         }
         for phase, layer in STEPS
         if layer in plan[phase]

@@ -26,7 +26,10 @@ _CAUSES = (
         f"its Python is too old ({{said}}); {_PYTHON}",
     ),
     (
-        re.compile(r"become|sudo|\bsu:|\bdoas|privilege escalation|password", re.I),
+        re.compile(
+            r"\(become\)|for become success|become password|\b(sudo|su|doas): |(sudo|su|doas) password|privilege escalation",
+            re.I,
+        ),
         "root's rights were not given ({said}); log in as root, or add -b (become: true), with its password (-K)",
     ),
 )
@@ -113,19 +116,23 @@ def conclude(
 ) -> dict[str, Any]:
     """Return the report of a host's run: its last assessment, and what the run began with and did.
 
-    `looks`: its assessments, the first one first; `applied` and `rebooted` are the results of those tasks, {} or
+    `looks`: the results of assess, the first one first; `applied` and `rebooted` are the results of those tasks, {} or
     `skipped` where they were not run.
     """
-    before = looks[0]
-    lost = bool(rebooted) and not rebooted.get("skipped") and not rebooted.get("rebooted")
-    reboot = f"reboot: {cause(rebooted) or 'failed'}" if lost else None
+    errors = [str(told["error"]) for told in (applied, *looks) if told.get("error")]
+    if applied.get("unreachable"):
+        errors.append(f"lost the host: {cause(applied) or 'unreachable'}")
+    if rebooted.get("failed") or rebooted.get("unreachable"):
+        errors.append(f"reboot: {cause(rebooted) or 'failed'}")
+    assessments = [look["assessment"] for look in looks]
+    before = assessments[0]
     return {
-        **looks[-1],
+        **assessments[-1],
         "was": before["verdict"],
         **{name: before[name] for name in ("plan", "changes", "files", "exposed")},
         "looked_only": looked_only,
         "begun": applied.get("begun", []),
-        "error": "; ".join(filter(None, (applied.get("error"), reboot))) or None,
+        "error": "; ".join(errors) or None,
     }
 
 

@@ -16,8 +16,7 @@ from ...host.observation import UNKNOWN
 from ...host.seam import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
 from ...storage.blockstack import Blocks
 from ...storage.filesystems import FileSystems
-from . import lease as lease
-from . import mount_keeper, program, service, state, unit
+from . import lease, mount_keeper, program, service, state, unit
 from .health import Clock
 from .installed import ABSENT, CURRENT, MODES, files, seen
 from .lease import Lease

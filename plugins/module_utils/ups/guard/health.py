@@ -14,8 +14,7 @@ from ...host.our_paths import PROGRAM
 from ...host.seam import Host, Unobservable
 from ..collect import Power, live, look
 from ..conditions import MET
-from . import lease as lease
-from . import monitors, state
+from . import lease, monitors, state
 from .lease import Lease
 
 #: Without these among what was asked, nothing was asked.

@@ -19,7 +19,13 @@ from ansible_collections.durable.dbhost.plugins.action import apply as action
 
 def step(phase: str, layer: str, **arguments: Any) -> dict[str, Any]:
     """Return a step of a plan."""
-    return {"phase": phase, "layer": layer, "module": f"durable.dbhost.{layer}", "arguments": arguments}
+    return {
+        "phase": phase,
+        "layer": layer,
+        "module": f"durable.dbhost.{layer}",
+        "arguments": arguments,
+        "options": [],
+    }
 
 
 STEPS = [
@@ -56,8 +62,8 @@ def test_each_step_is_one_execution_in_the_order_of_the_plan() -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        ({"failed": True, "msg": "the disk refused"}, "the disk refused"),
-        (AnsibleError("sudo: a password is required"), "root's rights were not given"),
+        ({"failed": True, "msg": "the disk refused"}, "tighten mount_options: the disk refused"),
+        (AnsibleError("sudo: a password is required"), "tighten mount_options: root's rights were not given"),
         (AnsibleConnectionFailure("no route"), "tighten mount_options: lost the host: no route"),
         ({"failed": True}, "tighten mount_options: failed, and said nothing"),
     ],
@@ -77,7 +83,7 @@ def test_after_a_failure_what_makes_safer_is_done_and_nothing_is_made_less_stric
 
 def test_what_was_changed_before_a_step_failed_counts() -> None:
     result, _executed = run(STEPS[:1], [{"failed": True, "changed": True, "msg": "half"}])
-    assert (result["changed"], result["error"]) == (True, "half")
+    assert (result["changed"], result["error"]) == (True, "tighten mount_options: half")
 
 
 def test_the_password_goes_to_the_step_that_writes_it_alone() -> None:
@@ -93,3 +99,35 @@ def test_the_password_goes_to_the_step_that_writes_it_alone() -> None:
 def test_warnings_of_the_modules_are_shown() -> None:
     result, _executed = run(STEPS[:2], [{"warnings": ["a"]}, {"warnings": ["b"]}])
     assert result["warnings"] == ["a", "b"]
+
+
+def test_a_step_has_the_options_that_the_inventory_gives_its_layer() -> None:
+    steps = [{**step("tighten", "firebird", targets=[1]), "options": ["user", "password", "server"]}]
+    given = {"firebird_password": "hunter2", "firebird_server": None, "firebird_state": "released"}
+    _result, executed = run(steps, [{}], **given)
+    assert executed.call_args.kwargs["module_args"] == {"targets": [1], "password": "hunter2"}
+    assert "hunter2" not in str(steps)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "give the password of SYSDBA in firebird_password",
+        "MONITOR x: seen no password",
+        "it has become read-only",
+    ],
+)
+def test_a_module_s_own_words_are_not_taken_for_missing_rights(said: str) -> None:
+    result, _executed = run(STEPS[:1], [{"failed": True, "msg": said}])
+    assert result["error"] == f"tighten mount_options: {said}"
+
+
+def test_a_host_that_is_lost_is_no_error_of_the_cleaning_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ansible removes its directory there at the end of a task; a connection that is gone would end the host's run."""
+
+    def lost(_self: Any, force: bool = False) -> None:
+        raise AnsibleConnectionFailure("no route")
+
+    monkeypatch.setattr(action.Bounded.__mro__[1], "cleanup", lost)
+    plugin = action.ActionModule(*[MagicMock()] * 5, None)
+    plugin.cleanup(force=True)

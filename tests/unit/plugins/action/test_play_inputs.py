@@ -18,12 +18,17 @@ from ansible_collections.durable.dbhost.plugins.action import play_inputs as act
 
 
 def run(
-    monkeypatch: pytest.MonkeyPatch, hosts: dict[str, Any], extra: dict[str, Any], **told: Any
+    monkeypatch: pytest.MonkeyPatch,
+    hosts: dict[str, Any],
+    extra: dict[str, Any],
+    tag: str = "always",
+    pinned: bool = False,
+    **told: Any,
 ) -> dict[str, Any]:
     """Return what the action returns for these hosts' own variables and these extra ones."""
     monkeypatch.setattr(action, "load_extra_vars", lambda _loader: extra)
-    arguments = {"names": ["durable_hosts", "durable_serial"], "hosts": list(hosts)}
-    task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False)
+    arguments = {"names": ["durable_hosts", "durable_serial"], "hosts": list(hosts), "pinned": pinned}
+    task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False, tags=[tag])
     connection = MagicMock(_shell=MagicMock(tmpdir=None))
     plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
     found = plugin.run(task_vars={"hostvars": hosts, **told})
@@ -63,6 +68,17 @@ def test_a_part_of_a_run_is_refused(monkeypatch: pytest.MonkeyPatch, told: dict[
     with pytest.raises(AnsibleActionFail, match=seen):
         run(monkeypatch, {"a": {}}, {}, **told)
     assert run(monkeypatch, {"a": {}}, {}, ansible_run_tags=["all"], ansible_skip_tags=[])["changed"] is False
+    # In a play of somebody's own the role has that play's tags, all of it or none.
+    assert run(monkeypatch, {"a": {}}, {}, tag="mine", **told)["changed"] is False
+
+
+def test_a_run_without_a_pinned_host_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AnsibleActionFail, match="No host of this run has a durable_profile"):
+        run(monkeypatch, {"a": {}, "b": {}}, {}, pinned=True)
+    pinned = {"durable_profile": "strict"}
+    assert run(monkeypatch, {"a": {}, "b": pinned}, {}, pinned=True)["changed"] is False
+    # Of a play's own variables hostvars knows nothing.
+    assert run(monkeypatch, {"a": {}}, {}, pinned=True, **pinned)["changed"] is False
 
 
 def test_a_tag_that_no_step_has_skips_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,3 +73,26 @@ def test_nothing_is_loosened_while_a_layer_that_is_left_out_is_not_safe() -> Non
     assert (bare["plan"]["loosen"], bare["plan"]["tighten"]) == ({}, {})
     assert any("withheld until mount_options has made its part safer" in why for why in bare["why"])
     assert look(host, **given)["plan"]["tighten"]["mount_options"]
+
+
+def test_what_is_only_slow_holds_nothing_back() -> None:
+    given = {
+        "mounts": ["/srv/pgdata"],
+        "overrides": {
+            "write_cache": "enabled",
+            "scheduler_rotational": "bfq",
+            "scheduler_solid_state": "bfq",
+        },
+        "attestations": [attested()],
+        "layers": ["write_cache"],
+    }
+    host = settled("strict", mounts=["/srv/pgdata"])
+    found = look(host, **given)
+    slow = [row for row in found["settings"] if row["layer"] == "io_scheduler" and row["verdict"] != "ok"]
+    assert slow
+    assert "write_cache" in found["plan"]["loosen"]
+
+
+def test_ratings_are_of_all_layers() -> None:
+    whole, part = look(SmallHost(), rate=True), look(SmallHost(), rate=True, layers=["power"])
+    assert part["ratings"] == whole["ratings"]

@@ -56,9 +56,16 @@ AFTER = {
 }
 
 
+def looks(*found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return results of looks."""
+    return [{"assessment": each, "error": None} for each in found]
+
+
 @pytest.mark.fact(53)
 def test_what_was_exposed_and_changed_stays_in_the_report_of_the_run_that_mends_it() -> None:
-    found = conclude([BEFORE, AFTER], {"begun": [["tighten", "mount_options"]], "error": None}, {}, False)
+    found = conclude(
+        looks(BEFORE, AFTER), {"begun": [["tighten", "mount_options"]], "error": None}, {}, False
+    )
     assert (found["was"], found["verdict"], found["exposed"]) == ("at_risk", "durable", ["pg_amcheck"])
     assert (found["plan"], found["changes"], found["files"]) == (
         BEFORE["plan"],
@@ -75,7 +82,7 @@ def test_what_was_exposed_and_changed_stays_in_the_report_of_the_run_that_mends_
 
 def test_without_a_change_the_first_assessment_is_the_last() -> None:
     skipped = {"skipped": True, "changed": False}
-    found = conclude([BEFORE], skipped, skipped, True)
+    found = conclude(looks(BEFORE), skipped, skipped, True)
     assert (found["verdict"], found["was"], found["begun"], found["error"]) == (
         "at_risk",
         "at_risk",
@@ -92,15 +99,16 @@ def test_without_a_change_the_first_assessment_is_the_last() -> None:
         ({"skipped": True}, None),
         ({"rebooted": True, "changed": True}, None),
         (
-            {"rebooted": False, "msg": "Timed out waiting for last boot time check"},
+            # As Ansible has it of a reboot that nobody has seen the end of.
+            {"failed": True, "rebooted": True, "msg": "Timed out waiting for last boot time check"},
             "reboot: Timed out waiting for last boot time check",
         ),
         ({"unreachable": True, "msg": "gone"}, "reboot: gone"),
-        ({"failed": False, "failed_when_result": False}, "reboot: failed"),
+        ({"failed": True}, "reboot: failed"),
     ],
 )
 def test_a_reboot_that_failed_is_told(rebooted: dict[str, Any], error: str | None) -> None:
-    found = conclude([BEFORE, AFTER], {"error": "half"}, rebooted, False)
+    found = conclude(looks(BEFORE, AFTER), {"error": "half"}, rebooted, False)
     assert found["error"] == ("half" if error is None else f"half; {error}")
     assert failure("db1", found) == f"db1 is durable: {found['error']}"
 
@@ -129,3 +137,11 @@ def test_a_run_reboots_only_for_what_it_has_changed_and_where_it_may(
     assert wants_reboot(inputs("strict"), found, before, {"error": None}) is False
     assert wants_reboot(allowed, found, before, {"error": "a step failed"}) is False
     assert wants_reboot(allowed, found, None, None) is False
+
+
+def test_what_failed_outside_of_a_step_is_told() -> None:
+    last = {"assessment": AFTER, "error": "timed out after 300 seconds"}
+    found = conclude([*looks(BEFORE), last], {}, {}, False)
+    assert (found["verdict"], found["error"]) == ("durable", "timed out after 300 seconds")
+    found = conclude(looks(BEFORE, AFTER), {"unreachable": True, "msg": "gone"}, {}, False)
+    assert found["error"] == "lost the host: gone"
