@@ -288,7 +288,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         may_loosen = False
         guarded = guarded.withheld(storage["leased"])
         every = [*_rows(case, profile, guarded, disks), *found.rows]
-        rows, _ = chosen_layers.leave_out(every, case.layers)
+        rows = chosen_layers.leave_out(every, case.layers)[0]
     return Findings(
         profile,
         tuple(rows),
@@ -333,7 +333,7 @@ def _withdrawn(
 ) -> dict[str, Any]:
     """Return an assessment without rows, and where there is a guard, the one that takes its lease back."""
     row = guard.lease(None, power, storage["leased"])
-    rows, _ = chosen_layers.leave_out([row] if row else [], layers)
+    rows = chosen_layers.leave_out([row] if row else [], layers)[0]
     steps = plan.build(rows, False)
     return {
         **nothing,
