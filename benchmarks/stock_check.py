@@ -12,7 +12,6 @@ code 1 when a check finds anything to change; no time makes it fail.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -25,7 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import lines
+from benchmarks import keeping, lines
 from benchmarks.rig import ROOT
 from lab import layout
 from lab.errors import LabError
@@ -33,9 +32,6 @@ from lab.executions import Executions
 from lab.machine import Machine
 from lab.progress import say
 
-RESULTS = ROOT / "benchmarks/results/stock_check.json"
-OUTPUT = ROOT / "tests/output/stock_check.json"
-DOCS = ROOT / "docs/benchmarks.md"
 STOCK = ROOT / "benchmarks/stock"
 #: Where the stock collections are put once.
 COLLECTIONS = ROOT / ".venv/stock"
@@ -232,28 +228,12 @@ def main() -> int:
     """Measure, show, keep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--runs", type=int, default=5, help="of each; the median counts")
-    parser.add_argument("--release", default="bookworm")
     parser.add_argument(
         "--collections", type=Path, default=COLLECTIONS, help="where the stock collections lie"
     )
     parser.add_argument("--keep", action="store_true", help="leave the machine for the next run")
-    parser.add_argument("--record", action="store_true", help="keep it in results/ and docs/benchmarks.md")
-    parser.add_argument("--show", type=Path, help="only show a result of before, or --record it")
-    arguments = parser.parse_args()
-    try:
-        result = json.loads(arguments.show.read_text()) if arguments.show else measure(arguments)
-    except LabError as error:
-        print(f"stock_check: {error}", file=sys.stderr)
-        return 1
-    kept = RESULTS if arguments.record else OUTPUT
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(result, indent=1) + "\n")
-    shown = tables(result)
-    if arguments.record:
-        DOCS.write_text(lines.document(DOCS.read_text(), shown))
-    print("\n\n".join(shown.values()))
-    print(f"\nall of it: {kept.relative_to(ROOT)}")
-    return 0
+    keeping.add_options(parser)
+    return 0 if keeping.run("stock_check", parser.parse_args(), measure, tables) else 1
 
 
 if __name__ == "__main__":

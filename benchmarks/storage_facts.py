@@ -13,21 +13,16 @@ when facts are missing; no time makes it fail.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import lines
-from benchmarks.rig import ROOT, Rig
-from lab.errors import LabError
+from benchmarks import keeping, lines
+from benchmarks.rig import Rig
 from lab.progress import say
 
-RESULTS = ROOT / "benchmarks/results/storage_facts.json"
-OUTPUT = ROOT / "tests/output/bench.json"
-DOCS = ROOT / "docs/benchmarks.md"
 #: What the reason of a value says that was not read because a device hung.
 SILENT = "no answer within"
 
@@ -189,7 +184,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         result["load"].append(_load())
         result["mounts"] = list(many_mounts(rig, arguments.mounts, arguments.runs))
         result["load"].append(_load())
-        result["hung"] = [*hung_mounts(rig, arguments.runs), *hung_disks(rig, arguments.runs, arguments.deaf)]
+        result["hung"] = [*hung_mounts(rig, arguments.runs), *hung_disks(rig, arguments.runs, arguments.hung)]
         result["load"].append(_load())
     return result
 
@@ -231,24 +226,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--disks", type=numbers, default="0,16,64,128,256", help="default: %(default)s")
     parser.add_argument("--mounts", type=numbers, default="1,8,16,32,64", help="default: %(default)s")
-    parser.add_argument("--deaf", type=numbers, default="1,3,16", help="default: %(default)s")
+    parser.add_argument("--hung", type=numbers, default="1,3,16", help="default: %(default)s")
     parser.add_argument("--runs", type=int, default=3, help="of each; the fastest counts")
-    parser.add_argument("--release", default="bookworm")
-    parser.add_argument("--record", action="store_true", help="keep it in results/ and docs/benchmarks.md")
-    parser.add_argument("--show", type=Path, help="only show a result of before, or --record it")
-    arguments = parser.parse_args()
-    try:
-        result = json.loads(arguments.show.read_text()) if arguments.show else measure(arguments)
-    except LabError as error:
-        print(f"bench: {error}", file=sys.stderr)
+    keeping.add_options(parser)
+    result = keeping.run("storage_facts", parser.parse_args(), measure, tables)
+    if result is None:
         return 1
-    kept = RESULTS if arguments.record else OUTPUT
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(result, indent=1) + "\n")
-    if arguments.record:
-        DOCS.write_text(lines.document(DOCS.read_text(), tables(result)))
-    print("\n\n".join(f"{name}\n\n{text}" for name, text in tables(result).items()))
-    print(f"\nall of it: {kept.relative_to(ROOT)}")
     wrong = [row["missing"] for row in (*result["disks"], *result["mounts"])]
     wrong += [row["wrong"] for row in result["hung"]]
     return 1 if any(wrong) else 0

@@ -24,7 +24,12 @@ NOT_PARSERS = {
     "storage/known_options.py:_forms": "reads the table beside it",
     "engines/postgresql/apply.py:_bytes": "encodes its text",
     "policy/assessment.py:_time": "reads what the facts' own module wrote",
+    "storage/known_options.py:_spellings": "reads the table beside it",
+    "watch/metrics.py:_escaped": "writes its text",
+    "watch/metrics.py:_seconds": "reads what a report has",
     "capture/redaction.py:_as_is": "returns its text",
+    "undo/put_back.py:_say": "writes its text",
+    "undo/put_back.py:_tell_systemd": "sends its text",
 }
 
 

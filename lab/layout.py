@@ -36,13 +36,17 @@ SMALLEST_XFS = 300 * 2**20  # mkfs.xfs of xfsprogs 6 refuses less
 
 @dataclass(frozen=True)
 class Disk:
-    """One disk. Without `fstype` it stays raw; without `mount` it is made but not mounted."""
+    """One disk. Without `fstype` it stays raw; without `mount` it is made but not mounted.
+
+    The guest is told the serial of no disk that is `unnamed`: by that only the lab knows it.
+    """
 
     bus: str
     serial: str
     size: int = 512 * 2**20
     fua: bool = False
     wwn: str | None = None
+    unnamed: bool = False
     partition: bool = False
     fstype: str | None = None
     mount: str | None = None
@@ -169,6 +173,11 @@ def _check(disk: Disk) -> None:
         (
             disk.fstype is not None and disk.fstype not in FILE_SYSTEMS,
             f"unknown fstype {disk.fstype!r}; known are {list(FILE_SYSTEMS)}",
+        ),
+        (disk.unnamed and disk.bus != "virtio", "only virtio disks can be unnamed"),
+        (
+            disk.unnamed and (disk.partition or disk.fstype is not None),
+            "what lies on an unnamed disk is for the layout's script to make",
         ),
         (disk.mount is not None and disk.fstype is None, "a mount needs a fstype"),
         (

@@ -31,9 +31,12 @@ SAFE_WORKLOADS = {
 }
 #: What no setting but a cache that is off makes safe; without a flush not even that.
 UNSAFE_WORKLOADS = {"direct": "SQL Server, 0/0", "no_sync": "an engine's sync turned off"}
+#: A boot's files, whole each time: what the collection does with each of its own, and what must lose.
+REPLACE, REWRITE = "replace_file", "rewrite_file"
+FILE_WORKLOADS = {REPLACE: "fstab and its like, as harden-db writes them", REWRITE: "the same, written over"}
 #: Of a real engine: what its own client asks for.
 COMMITS = "commits"
-WORKLOADS = SAFE_WORKLOADS | UNSAFE_WORKLOADS | {COMMITS: "through the engine's own client"}
+WORKLOADS = SAFE_WORKLOADS | UNSAFE_WORKLOADS | FILE_WORKLOADS | {COMMITS: "through the engine's own client"}
 FILE_SYSTEMS = ("ext4", "xfs")
 DEVICES = ("virtio", "scsi", "scsi-fua", "sata")
 #: The guest's own NBD client: the one device here that passes FUA on as FUA. harden-db has no rule for it.
@@ -215,6 +218,7 @@ def _cells() -> Iterator[Cell]:
                 yield from _strict(device, file_system)
             yield from _cached("flush", device, file_system)
         yield from _cached(DEFAULTS, NBD, file_system)
+        yield from _files(Setting("flush", "virtio", file_system))
     # Mount and disk are as `flush` leaves them; one of each kind stands for all.
     for device, file_system in (("virtio", "ext4"), ("sata", "xfs")):
         yield from _safe("protected", device, file_system, "flush", _liar(device, file_system))
@@ -227,6 +231,14 @@ def _cells() -> Iterator[Cell]:
     for name in ENGINES:
         yield from _engine(name)
     yield Cell(Setting(DISPOSABLE, "virtio", "ext4"), PLAIN, LOSES)
+
+
+def _files(setting: Setting) -> Iterator[Cell]:
+    """A boot's files: as harden-db writes them, the same over a file system that lies, and written over."""
+    liar = replace(setting, plant=_liar(setting.device, setting.file_system))
+    yield Cell(setting, REPLACE, SAFE, f"{liar.name}/{REPLACE}")
+    yield from _losing(liar, (REPLACE,))
+    yield from _losing(setting, (REWRITE,))
 
 
 def _liar(device: str, file_system: str) -> str:

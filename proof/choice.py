@@ -21,6 +21,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import facts
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.instance import Instance
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import rules as mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import Subject
 from ansible_collections.durable.dbhost.plugins.module_utils.host.observation import UNKNOWN, Observation
@@ -109,15 +111,8 @@ def choose(seen: dict[str, str], file_system: str, is_attested: bool) -> tuple[s
     and kernel.
     """
     storage = _storage(seen, file_system)
-    instance = {
-        "version": "16.0.4185.3",
-        "state": "running",
-        "engine": "mssql",
-        "directories": [MOUNT],
-        "files": [],
-        "evidence": {},
-        "settings": {},
-    }
+    found = Instance("mssql", MOUNT, directories=(MOUNT,))
+    instance = {**facts.blank(found, None), "version": "16.0.4185.3", "state": "running", "evidence": {}}
     wanted = mssql.rules(Subject(instance, _PROFILE, storage, lambda disk: is_attested), {})
     against = mssql.against_fua(instance, storage, lambda disk: is_attested)
     words = (
@@ -153,7 +148,7 @@ def _storage(seen: dict[str, str], file_system: str) -> dict[str, Any]:
     path = fua.path(mount, [disk], seen["kernel"])
     mount |= {"fua_path": path.value, "evidence": {"fua_path": path.as_dict()}}
     nowhere: dict[str, Any] = {name: {} for name in ("resolved", "unresolved", "other_mounts", "links")}
-    return {"disks": [disk], "mounts": [mount], **nowhere}
+    return {"platform": "unknown", "disks": [disk], "mounts": [mount], **nowhere}
 
 
 def _cost(cell: dict[str, Any]) -> tuple[float, float]:

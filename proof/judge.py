@@ -109,7 +109,7 @@ class Record:
         found = dict[str, None]()
         for raw in self.raw["segments"]:
             job = Segment.read(raw).job
-            names = [] if PATTERNS[job.pattern].appends else Records(job).files
+            names = Records(job).files if PATTERNS[job.pattern].lies_in_place else []
             found.update({f"/{Path(job.directory).name}/{name}": None for name in (*names, NOISE)})
         return tuple(found)
 

@@ -15,6 +15,8 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -23,6 +25,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+from lab.archive import add_module_utils
 from lab.errors import LabError
 from lab.hardware import BootDisk
 from lab.kinds import pick
@@ -32,7 +35,18 @@ from lab.paths import Lab
 from lab.progress import say
 from lab.recipe import RELEASES
 from proof import accounting, log
-from proof.cells import COMMITS, DEFAULTS, DISPOSABLE, NBD, NVME, PLANTS, UNSAFE_WORKLOADS, Cell, Setting
+from proof.cells import (
+    COMMITS,
+    DEFAULTS,
+    DISPOSABLE,
+    NBD,
+    NVME,
+    PLANTS,
+    REWRITE,
+    UNSAFE_WORKLOADS,
+    Cell,
+    Setting,
+)
 from proof.checks import SBIN
 from proof.disk import ROOT, VolatileDisk
 from proof.engine import Rows, rows_of
@@ -49,6 +63,8 @@ FLUSH = 0.005
 CLIENTS, RUN_COMMITS, ENGINE_COMMITS = 6, 50, 70
 #: Of the run with one client: for the self-test of the device, the accounting, and the trials of the rig.
 ALONE, ALONE_COMMITS, ALONE_SEED = 1, 100, 0
+#: Bytes of a boot's file.
+FILE_SIZE = 4000
 LIMIT = 1800.0
 RECORD = "record.json"
 NOT_TRACED = "not traced"
@@ -159,7 +175,8 @@ def jobs(workload: str, seeds: Sequence[int], device: str, ack: str, engine: str
         (ALONE, ALONE_COMMITS, ALONE_SEED),
         *((CLIENTS, RUN_COMMITS, s) for s in seeds),
     ):
-        own = f"{workload}-{clients}-{seed}" if PATTERNS[workload].appends else workload
+        pattern = PATTERNS[workload]
+        own = workload if pattern.lies_in_place else f"{workload}-{clients}-{seed}"
         found.append(
             Job(
                 f"{MOUNT}/{own}",
@@ -171,6 +188,8 @@ def jobs(workload: str, seeds: Sequence[int], device: str, ack: str, engine: str
                 device=device,
                 noise=1,
                 seconds=LIMIT / 2,
+                # Of a file its last sector is half full.
+                size=FILE_SIZE if pattern.replaces else Job.size,
             )
         )
     return found
@@ -336,6 +355,8 @@ grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
         """Make the files of all runs, while the setting is still one that flushes."""
         for name in ("writer.py", "engine_writer.py"):
             self.machine.put(ROOT / "proof" / name, f"/root/{name}")
+        if any(PATTERNS[job.pattern].replaces for job in wanted if not self.setting.engine):
+            self._put_collection()
         if self.setting.engine:
             # its own files are there; the noise is not
             self._prepare(replace(wanted[0], pattern="direct", commits=1))
@@ -413,6 +434,15 @@ grep -qx "commit=$3" "/proc/fs/ext4/$1/options"
         self.shell(f"recovery by {engine.name}", engine.adopt, MOUNT, limit=LIMIT)
         return rows_of(self.shell("ask for the commits", engine.ask, str(seed)), ",")
 
+    def _put_collection(self) -> None:
+        """Put what runs on hosts beside the writer, as the package `durable`."""
+        with tempfile.TemporaryDirectory() as scratch:
+            archive = Path(scratch, "durable.tar")
+            with tarfile.open(archive, "w") as tar:
+                add_module_utils(tar, "durable")
+            self.machine.put(archive, "/root/durable.tar")
+        self.shell("unpack the collection", "tar -C /root -xf /root/durable.tar")
+
     def _prepare(self, job: Job) -> None:
         self.shell(f"writer prepare {job.pattern}", 'exec "$@"', *_WRITER, "prepare", json.dumps(asdict(job)))
 
@@ -437,7 +467,8 @@ def record(setting: Setting, wanted: Sequence[Cell], seeds: Sequence[int], direc
 
     def todo(rig: Rig) -> list[Job]:
         # What loses by its own pattern comes last: it leaves dirty pages behind.
-        order = sorted((cell.workload for cell in wanted), key=lambda name: (name in UNSAFE_WORKLOADS, name))
+        last = (*UNSAFE_WORKLOADS, REWRITE)
+        order = sorted((cell.workload for cell in wanted), key=lambda name: (name in last, name))
         return [
             job for name in order for job in jobs(name, seeds, f"/dev/{rig.name}", rig.ack, setting.engine)
         ]

@@ -12,7 +12,16 @@ from functools import cached_property
 
 from proof.errors import ProofError
 from proof.log import Event
-from proof.writer import ACK_MAGIC, RECORD, SECTOR, Job, acknowledgement, acknowledgement_place, record
+from proof.writer import (
+    ACK_MAGIC,
+    PATTERNS,
+    RECORD,
+    SECTOR,
+    Job,
+    acknowledgement,
+    acknowledgement_place,
+    record,
+)
 
 
 class Acknowledged:
@@ -68,12 +77,28 @@ class Records:
         """Compare files, None for one that is gone, with what was acknowledged."""
         missing = list[tuple[int, int]]()
         torn = list[tuple[int, int]]()
+        if PATTERNS[self.job.pattern].replaces:
+            return self._losses_of_files(files, counts)
         for client, count in enumerate(counts):
             content = files[self.job.file_of(client)] or b""
             for number, (offset, expected) in enumerate(self._all[client][:count]):
                 found = content[offset : offset + self.job.size]
                 if found != expected:
                     (torn if _in_part(found, expected) else missing).append((client, number))
+        return Losses(sum(counts), missing, torn)
+
+    def _losses_of_files(self, files: Mapping[str, bytes | None], counts: Sequence[int]) -> Losses:
+        """Look whether each file is whole, as the last acknowledged commit or a later one made it, or as it was before any."""
+        missing = list[tuple[int, int]]()
+        torn = list[tuple[int, int]]()
+        for client, count in enumerate(counts):
+            content = files[self.job.file_of(client)] or b""
+            versions = {data: number for number, (_offset, data) in enumerate(self._all[client])}
+            last = versions.get(content, -1 if content == b"" else None)
+            if last is None:
+                torn.append((client, max(count - 1, 0)))
+            else:
+                missing += [(client, number) for number in range(last + 1, count)]
         return Losses(sum(counts), missing, torn)
 
     @cached_property

@@ -7,7 +7,8 @@
     python3 writer.py prepare JOB    make the files, written in full and durable
     python3 writer.py run JOB        write; print the figures as JSON
 
-JOB is a Job as JSON. One file, Python 3.9, nothing but the standard library: it is copied into machines.
+JOB is a Job as JSON. One file, Python 3.9, nothing but the standard library: it is copied into machines. Only what replaces
+files asks the collection, which lies beside it as the package `durable` then.
 
 An acknowledgement is one direct write of 512 bytes to the disk of acknowledgements, at 512 x client. It goes to the
 same process as the commit did, so whatever made the commit durable has been seen there before.
@@ -16,6 +17,7 @@ same process as the commit did, so whatever made the commit durable has been see
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import mmap
 import os
@@ -41,12 +43,21 @@ RWF_DSYNC = getattr(os, "RWF_DSYNC", 2)
 
 
 class Pattern(NamedTuple):
-    """How one commit is written: flags of open(2) and pwritev2(2), the call that follows, and whether files grow."""
+    """How one commit is written: flags of open(2) and pwritev2(2), the call that follows, and whether files grow.
+
+    `replaces`: how a client's whole file becomes the commit instead, one of REPLACED.
+    """
 
     flags: int
     then: str = ""
     with_flags: int = 0
     appends: bool = False
+    replaces: str = ""
+
+    @property
+    def lies_in_place(self) -> bool:
+        """Tell whether commits go where the files have been written in full before."""
+        return not (self.appends or self.replaces)
 
 
 O_DIRECT = getattr(os, "O_DIRECT", 0)
@@ -59,6 +70,8 @@ PATTERNS = {
     "dsync": Pattern(os.O_DSYNC),
     "append_fsync": Pattern(0, "fsync", appends=True),
     "no_sync": Pattern(0),
+    "replace_file": Pattern(0, replaces="as harden-db does"),
+    "rewrite_file": Pattern(0, replaces="plainly"),
 }
 
 
@@ -97,10 +110,12 @@ class Job:
 
     def file_of(self, client: int) -> str:
         """Return the name of the file that has a client's commits: one log for all, or one each that grows."""
-        return f"commits.{client}" if PATTERNS[self.pattern].appends else "commits"
+        return "commits" if PATTERNS[self.pattern].lies_in_place else f"commits.{client}"
 
     def offset_of(self, client: int, number: int) -> int:
         """Return where a commit lies in its file: clients take turns in the log."""
+        if PATTERNS[self.pattern].replaces:
+            return 0
         slot = number if PATTERNS[self.pattern].appends else number * self.clients + client
         return slot * self.size
 
@@ -129,7 +144,7 @@ def prepare(job: Job) -> None:
     pattern = PATTERNS[job.pattern]
     for name in sorted({job.file_of(client) for client in range(job.clients)}):
         with (directory / name).open("wb") as file:
-            if not pattern.appends:
+            if pattern.lies_in_place:
                 _fill(file, job.clients * job.commits * job.size)
             file.flush()
             os.fsync(file.fileno())
@@ -203,7 +218,7 @@ class _Group:
     """
 
     def __init__(self, job: Job) -> None:
-        if PATTERNS[job.pattern].appends:
+        if not PATTERNS[job.pattern].lies_in_place:
             raise ValueError(
                 f"seen the pattern {job.pattern} with a delay, wanted one whose log does not grow"
             )
@@ -301,6 +316,9 @@ class _Client:
         job, pattern = self._job, PATTERNS[self._job.pattern]
         if self._group:
             self._group.commit(data)
+        elif pattern.replaces:
+            path = os.path.join(job.directory, job.file_of(self._number))
+            REPLACED[pattern.replaces](path, bytes(data))
         elif pattern.appends:
             all_of(os.write(file, data), job.size)
             SYNCS[pattern.then](file)
@@ -324,6 +342,25 @@ class Noise:
             all_of(os.pwrite(self._file, self._block, place * BLOCK), BLOCK)
 
 
+def _as_harden_db_does(path: str, content: bytes) -> None:
+    """Write a file as every file of the collection is written. Raises OSError."""
+    seam = importlib.import_module("durable.host.seam")
+    try:
+        seam.Host().write_file(path, content)
+    except seam.ChangeFailed as error:
+        raise OSError(str(error)) from error
+
+
+def _plainly(path: str, content: bytes) -> None:
+    """Write a file as a plain program does: over what is there, and no sync."""
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+REPLACED: dict[str, Callable[[str, bytes], None]] = {
+    "as harden-db does": _as_harden_db_does,
+    "plainly": _plainly,
+}
 SYNCS: dict[str, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
 
 

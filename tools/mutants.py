@@ -15,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 from typing import Any, NamedTuple
 
 import yaml
@@ -30,7 +32,8 @@ _LEFT_OUT = ("docs/evidence/", "molecule/", "proof/", "benchmarks/", "lab/", "or
 MOST_SURVIVE = 0.03
 #: Seconds for the tests of one mutant: some never end.
 _LIMIT = 600
-_FAILED, _PASSED = 1, 0
+_FAILED, _PASSED, _ENDLESS = 1, 0, 124
+_WORDS = {_PASSED: "survived", _FAILED: "killed  ", _ENDLESS: "no end  "}
 
 
 class Wrong(Exception):
@@ -104,29 +107,48 @@ def run_tests(checkout: Path, tests: tuple[str, ...]) -> int:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return _FAILED  # What never ends is noticed.
+        return _ENDLESS  # What never ends is noticed; on a busy machine look again.
     return ended.returncode
 
 
-def survivors(mutants: list[Mutant], checkout: Path) -> Iterator[Mutant]:
-    """Try each mutant in the copy, tell of it, and yield those that no test notices. Raises Wrong."""
-    for tests in dict.fromkeys(mutant.tests for mutant in mutants):
-        if run_tests(checkout, tests) != _PASSED:
-            raise Wrong(f"{' '.join(tests)}: fails without any mutant; mend that first")
-    for number, mutant in enumerate(mutants, 1):
-        source = checkout / SOURCES / mutant.file
-        before = source.read_text(encoding="utf-8")
-        source.write_text(mutated(mutant, before), encoding="utf-8")
-        code = run_tests(checkout, mutant.tests)
+def survivors(mutants: list[Mutant], checkouts: list[Path]) -> Iterator[Mutant]:
+    """Try each mutant in one of the copies, tell of it, and yield those that no test notices. Raises Wrong."""
+    free: Queue[Path] = Queue()
+    for checkout in checkouts:
+        free.put(checkout)
+
+    def tried(mutant: Mutant | None, tests: tuple[str, ...]) -> int:
+        checkout = free.get()
+        try:
+            return run_tests(checkout, tests) if mutant is None else _try(mutant, checkout)
+        finally:
+            free.put(checkout)
+
+    with ThreadPoolExecutor(len(checkouts)) as pool:
+        try:
+            every = list(dict.fromkeys(mutant.tests for mutant in mutants))
+            for tests, code in zip(every, pool.map(tried, [None] * len(every), every), strict=True):
+                if code != _PASSED:
+                    raise Wrong(f"{' '.join(tests)}: fails without any mutant; mend that first")
+            codes = pool.map(tried, mutants, [mutant.tests for mutant in mutants])
+            for number, (mutant, code) in enumerate(zip(mutants, codes, strict=True), 1):
+                if code not in _WORDS:
+                    raise Wrong(f"{mutant.name}: the tests ended with {code}: it breaks more than it changes")
+                print(f"{number:3}/{len(mutants)} {_WORDS[code]} {mutant.name}", flush=True)
+                if code == _PASSED:
+                    yield mutant
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _try(mutant: Mutant, checkout: Path) -> int:
+    source = checkout / SOURCES / mutant.file
+    before = source.read_text(encoding="utf-8")
+    source.write_text(mutated(mutant, before), encoding="utf-8")
+    try:
+        return run_tests(checkout, mutant.tests)
+    finally:
         source.write_text(before, encoding="utf-8")
-        if code not in (_FAILED, _PASSED):
-            raise Wrong(f"{mutant.name}: the tests ended with {code}: it breaks more than it changes")
-        print(
-            f"{number:3}/{len(mutants)} {'survived' if code == _PASSED else 'killed  '} {mutant.name}",
-            flush=True,
-        )
-        if code == _PASSED:
-            yield mutant
 
 
 def judge(mutants: list[Mutant], alive: list[Mutant]) -> list[str]:
@@ -152,8 +174,11 @@ def main(arguments: list[str] | None = None) -> int:
         for mutant in mutants:
             mutated(mutant, (ROOT / SOURCES / mutant.file).read_text(encoding="utf-8"))
         with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
-            copy_checkout(Path(scratch))
-            alive = list(survivors(mutants, Path(scratch)))
+            # One for each processor: a copy has one mutant at a time.
+            copies = [Path(scratch) / str(number) for number in range(os.cpu_count() or 1)]
+            for copy in copies:
+                copy_checkout(copy)
+            alive = list(survivors(mutants, copies))
     except Wrong as error:
         print(error, file=sys.stderr)
         return 2

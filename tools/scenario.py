@@ -9,6 +9,7 @@ keep them begins by throwing them away.
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import subprocess
 import sys
@@ -20,13 +21,26 @@ import venvs
 from stages import Stage, all_stages, scenarios, select
 from venvs import ROOT
 
-KEEPING = ("create", "converge", "verify")
+CONFIG = ROOT / ".config/molecule/config.yml"
 
 
 def commands(stage: Stage, keep: bool) -> list[tuple[str, ...]]:
-    """Return what to run one after the other, in molecule's words."""
-    name = stage.name
-    return [("molecule", verb, "-s", name) for verb in KEEPING] if keep else [stage.command]
+    """Return what to run one after the other, in molecule's words: to keep machines, all of its sequence but to destroy."""
+    return (
+        [("molecule", verb, "-s", stage.name) for verb in kept_sequence(stage.name)]
+        if keep
+        else [stage.command]
+    )
+
+
+def kept_sequence(name: str) -> list[str]:
+    """Return what a scenario does with machines that are kept: one that asks its tests to converge has no such step."""
+    # This runs with any Python, which has no YAML.
+    own, shared = (
+        path.read_text(encoding="utf-8").partition("test_sequence:")[2]
+        for path in (ROOT / "molecule" / name / "molecule.yml", CONFIG)
+    )
+    return [verb for verb in re.findall(r"^ +- (\w+)$", own or shared, re.M) if verb != "destroy"]
 
 
 def test_options(expression: str, environment: dict[str, str]) -> dict[str, str]:

@@ -20,7 +20,8 @@ GROUPS = {
     "sanity": "the built collection, as ansible-test and Galaxy see it",
     "lab": "behaviour on real kernels and emulated disks",
 }
-LONGEST = ("kernels", "default", "engines", "buses", "measure", "power")
+#: The longest first: what begins last should not be what takes longest.
+LONGEST = ("default", "buses", "engines", "power", "interrupted", "kernels", "measure")
 COLLECTIONS = ROOT / "playbooks/collections"
 ANSIBLES = ("ansible-2.19", "ansible-latest")
 PLUGINS = ("module_utils", "modules", "plugin_utils", "action", "lookup")
@@ -93,8 +94,9 @@ def unit_stages() -> Iterator[Stage]:
     """Unit tests: on each ansible-core, then on the oldest Python of a host."""
     old, new = ANSIBLES
     yield Stage("unit", f"unit tests, {new}", new, ("pytest", "tests/unit"))
-    # Lab, proof, benchmarks, oracles and fuzz know no ansible-core: they have been tested once.
-    of_collection = ("tests/unit/plugins", "tests/unit/test_collection", "tests/unit/stand_ins")
+    # All else knows no ansible-core: it has been tested once, and what runs on hosts once more below.
+    kinds = ("action", "lookup", "modules", "plugin_utils")
+    of_collection = (*(f"tests/unit/plugins/{kind}" for kind in kinds), "tests/unit/test_collection")
     yield Stage("unit", f"unit tests, {old}", old, ("pytest", *of_collection))
     pure = ("pytest", "tests/unit/plugins/module_utils")
     yield Stage("unit", "unit tests, Python 3.9 without ansible-core", HOST_PYTHON, pure)
@@ -125,6 +127,7 @@ def sanity_stages(scratch: Path) -> Iterator[Stage]:
     # In the scratch directory, because it leaves a file where it runs.
     importer = ("python", str(ROOT / "tools/galaxy_import.py"), tarball)
     yield Stage("sanity", "galaxy-importer", "lint", importer, scratch, needs="build")
+    yield Stage("sanity", "documentation site", "docs", ("python", str(ROOT / "tools/docs_site.py")))
     # By its installed name, on this machine, read-only; what it finds here is not the question.
     variables = {
         "ansible_python_interpreter": "{{ ansible_playbook_python }}",
@@ -203,9 +206,10 @@ def lab_stages() -> Iterator[Stage]:
 
 
 def scenarios() -> list[str]:
-    """Return all scenarios, the longest first: what begins last should not be what takes longest."""
+    """Return all scenarios, the longest first."""
     found = [path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml")]
-    return sorted(found, key=lambda name: (name not in LONGEST, name))
+    rank = {name: number for number, name in enumerate(LONGEST)}
+    return sorted(found, key=lambda name: (rank.get(name, len(rank)), name))
 
 
 def all_stages(scratch: Path) -> list[Stage]:
@@ -214,7 +218,9 @@ def all_stages(scratch: Path) -> list[Stage]:
     `scratch` is an empty directory outside the checkout, because ansible-test leaves out what
     git ignores.
     """
-    return [*lint_stages(), *unit_stages(), *sanity_stages(scratch), *lab_stages()]
+    # The longest scenario and what it needs begin before the unit tests: else all the rest would wait for it.
+    packages, image, longest, *lab = lab_stages()
+    return [*lint_stages(), packages, image, longest, *unit_stages(), *sanity_stages(scratch), *lab]
 
 
 def select(stages: list[Stage], name: str) -> list[Stage]:

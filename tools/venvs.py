@@ -39,6 +39,7 @@ RECIPES = {
     "ansible-2.19": Recipe(("3.11", "3.12", "3.13"), "ansible-2.19.txt"),
     "ansible-latest": Recipe(("3.13", "3.12", "3.14"), "ansible-latest.txt"),
     "python-3.9": Recipe(("3.9",), "unit.txt"),
+    "docs": Recipe(NEWEST_FIRST, "docs.txt"),
     "fuzz": Recipe(("3.13", "3.12", "3.11"), "fuzz.txt", alone=True),
 }
 

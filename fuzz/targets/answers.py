@@ -17,7 +17,8 @@ import yaml
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import engines, ups
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, Inputs
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import render, with_outcomes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import HEIGHT, render
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import details, with_outcomes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
 from fuzz import ROOT
 from fuzz.target import FIXTURES, of_bytes
@@ -92,4 +93,6 @@ def assessed_answer(data: bytes) -> None:
     found = assess_answer(inputs, NOW, answer)
     assert found["verdict"] in VERDICTS
     json.dumps(printable(found))
-    render([with_outcomes({**found, "host": "db1", "was": "", "looked_only": True, "error": None})])
+    report = with_outcomes({**found, "host": "db1", "was": "", "looked_only": True, "error": None})
+    details([report])
+    assert len(render([report]).splitlines()) <= HEIGHT

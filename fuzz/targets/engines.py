@@ -12,6 +12,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import open
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom_layer
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import ctsrvr
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import observe as faircom
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import (
+    status as faircom_status_log,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import conf as firebird_conf
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import (
     databases as firebird_databases,
@@ -236,11 +239,15 @@ def ctsrvr_cfg_of_layer(text: str) -> None:
         "Mon Jan 31 12:00:00 2026\n - User# 00001 FairCom DB Server V12.0.1.110-200724 Build 200724\n"
         "Mon Jan 31 12:00:01 2026\n - User# 00001 Server Is Operational -\tName 'FAIRCOMS'\n",
         "Server Is Operational\nServer shutdown completed\nLOG_WRITETHRU synchronous writes\n",
+        "Sat Jan 31 12:00:00 2026\n - User# 00001\tProcess ID: 60\n"
+        "Sat Jan 31 12:00:00 2026\n - User# 00001\tFairCom DB V12.0.1.214 Server Is Operational\n" * 2,
+        "Mon Jan 31 12:00:00 2026\n - User# 00001\ttranrcv: Reconstructing index a.idx\n"
+        "Mon Jan 31 12:00:01 2026\n - User# 00001\tAutomatic recovery terminated with error: 571\n",
     ]
 )
 def faircom_status(text: str) -> None:
     for running in (True, False):
-        faircom.parse_status(text, "CTSTATUS.FCS", running)
+        faircom_status_log.parse(text, "CTSTATUS.FCS", running)
 
 
 @of_text(
@@ -296,6 +303,7 @@ def locks(text: str) -> None:
     Unobservable,
     seeds=[
         *fixtures("postgresql_15_answer.json"),
+        *fixtures("postgresql_18_answer.json"),
         '{"version":"15.1","config":null,"settings":{},"pending":[],"overrides":[],"busy":0}',
     ],
 )

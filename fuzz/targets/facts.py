@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+import json
+
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce import one_run
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     kernel_version,
     mountinfo,
@@ -18,14 +21,26 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     cache_rules,
     caches,
     disks,
+    drbd,
     ext4,
+    flush_trace,
     fstab,
+    mapper_targets,
     mount_options,
     mount_settings,
     mount_units,
+    multipath,
     scheduler_rules,
     tuned,
+    zfs,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.raid_controllers import (
+    arcconf,
+    ssacli,
+    storcli,
+    volume,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.undo import installed, journal
 from fuzz.target import Says, fixtures, of_text
 
 
@@ -70,9 +85,85 @@ def ext4_of_kernel_and_superblock(text: str) -> None:
     ext4.persisted(ext4.parse_superblock(text), tuple(text[:40].split(",")))
 
 
+@of_text(
+    Unobservable,
+    seeds=[
+        '{"number": 3, "by": "ann on desk", "since": "x", "reach": ["mssql"], "process": "40 700"}',
+        "",
+        "[]",
+    ],
+)
+def words_of_a_lock(text: str) -> None:
+    assert one_run._holder(text)
+    assert one_run._read(text).named
+
+
+@of_text(seeds=["  sync-9 [000] 1.0: block_rq_complete: 8,0 FF () 0 + 0 [0]\n"])
+def trace_of_flushes(text: str) -> None:
+    assert flush_trace.count(text) <= text.count("\n") + 1
+
+
+@of_text(seeds=["/dev/loop0   254:0\n/dev/loop11 8:1  \n"])
+def losetup_list(text: str) -> None:
+    blockstack.parse_loops(text)
+
+
+@of_text(seeds=["sync\tstandard\ncanmount\ton\nmountpoint\t/srv/pg data\n"])
+def zfs_properties(text: str) -> None:
+    zfs.parse_properties(text)
+
+
+@of_text(Unobservable, seeds=fixtures("zpool_status.txt"))
+def zpool_status(text: str) -> None:
+    zfs.parse_status(text, "tank")
+
+
+@of_text(seeds=["3600a0980:on\n3600b:12 chk\n3600c:-\nx:off\n"])
+def multipathd_maps(text: str) -> None:
+    for said in multipath.read(Says(text)).values():
+        multipath.state("1 queue_if_no_path 0 2 1", said)
+    multipath.state(text, None)
+
+
+_DRBD = {
+    "resource": "pg",
+    "name": "pg",
+    "write-ordering": "flush",
+    "_this_host": {"volumes": [{"volume_nr": 0, "device_minor": 5, "backing-disk": "/dev/sdg"}]},
+    "devices": [{"volume": 0, "minor": 5, "disk-state": "UpToDate"}],
+    "connections": [
+        {"net": {"protocol": "A"}, "peer_devices": [{"volume": 0, "peer-disk-state": "UpToDate"}]}
+    ],
+}
+
+
+@of_text(seeds=[json.dumps([_DRBD])])
+def drbdsetup_answers(text: str) -> None:
+    drbd.Drbd(Says(text)).volume(5)
+
+
+_JOURNAL = {
+    "schema": 1,
+    "seconds": 900,
+    "guard": False,
+    "rows": {"mount_options": [{"target": "/srv"}]},
+    "entries": [["/etc/fstab", "old", None, 420]],
+}
+
+
+@of_text(
+    Unobservable, seeds=[json.dumps(_JOURNAL), '{"time": "now", "put_back": ["/etc/fstab"], "failures": []}']
+)
+def journal_of_the_switch(text: str) -> None:
+    installed._fired(text)
+    journal.read(Says(text))
+
+
 @of_text(seeds=fixtures("dmsetup_table_*.txt"))
 def dmsetup_table(text: str) -> None:
-    blockstack.parse_tables(text)
+    for segments in mapper_targets.parse_tables(text).values():
+        for target, arguments in segments:
+            mapper_targets.understand(target, arguments, (6, 1))
 
 
 @of_text(
@@ -104,6 +195,32 @@ def cache_of_disk(text: str) -> None:
 def udev_database(text: str) -> None:
     for properties in udev.parse_database(text).values():
         udev.identify(properties)
+
+
+@of_text(ValueError, seeds=fixtures("raid/storcli_*.json"))
+def storcli_answer(text: str) -> None:
+    expect_known_words(storcli.parse(text, text, text, text))
+
+
+@of_text(seeds=fixtures("raid/ssacli_*.txt"))
+def ssacli_answer(text: str) -> None:
+    expect_known_words(ssacli.parse(text))
+
+
+@of_text(seeds=fixtures("raid/arcconf_*.txt"))
+def arcconf_answer(text: str) -> None:
+    assert arcconf.controllers(text) >= 0
+    expect_known_words(arcconf.parse(text))
+
+
+def expect_known_words(volumes: list[volume.Volume]) -> None:
+    """Expect nothing but the words of the facts, and that what they mean can be told."""
+    for found in volumes:
+        assert found.write_policy in volume.WRITE_POLICIES
+        assert found.backup in volume.BACKUPS
+        assert found.drive_caches in volume.DRIVE_CACHES
+        assert found.id == volume.normal_id(found.id)
+        volume.fault(found._asdict())
 
 
 @of_text(

@@ -16,6 +16,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     trace,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import prices
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import Profile
 from fuzz.target import of_text
 
 _JOB = plug_job.dumps(
@@ -32,7 +34,23 @@ _JOB = plug_job.dumps(
     ],
 )
 def fio_output(text: str) -> None:
-    fio.parse(text, 4)
+    fio.parse(text, 1, 4)
+
+
+@of_text(
+    seeds=[
+        '{"time": "2026-01-31T12:00:00Z", "disks": {"/srv": ["serial:A"]}, "doubts": [], "prices": [{"profile": "strict",'
+        ' "mount": "/srv", "rates": [{"rate": 76.0, "of_now": 0.96}, {"rate": 600, "of_now": 1.02}]}]}'
+    ]
+)
+def benchmark_file(text: str) -> None:
+    storage = {
+        "disks": [{"name": "sda", "id": "serial:A"}],
+        "mounts": [{"targets": ["/srv"], "disks": ["sda"]}],
+    }
+    profile = Profile("strict", "", "disabled", "on", "ordered", "noatime", "device")
+    costs, beside = prices.of([profile], text, storage, "2026-02-01")
+    assert not (beside and "own benchmark" in costs["strict"])
 
 
 @of_text(seeds=["8,0 D WFS 4\n8,0 D W 8\n8,16 D FWFS 8\n8,16 C WFS 8\n"])

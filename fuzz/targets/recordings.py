@@ -30,6 +30,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.printable impo
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import shape
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.history import with_history
 from fuzz.target import FIXTURES, fixtures, of_bytes, of_text
 
 NOW = "2026-01-31T12:00:00Z"
@@ -114,8 +115,11 @@ def redacted_text(text: str) -> None:
         *(redact_devices.database, redact_devices.rules, redact_devices.superblock, redact_devices.table),
         *(
             redact_devices.nvme_identity,
+            redact_devices.queueing,
+            redact_devices.drbd,
             redact_devices.settings,
             redact_mounts.mountinfo,
+            redact_mounts.crypttab,
             redact_mounts.fstab,
         ),
         *(
@@ -134,6 +138,19 @@ def redacted_text(text: str) -> None:
 @of_text(ValueError, seeds=['{"schema": 1, "calls": {}}', "[]"])
 def recording_file(text: str) -> None:
     recording.loads(text)
+
+
+@of_text(
+    seeds=[
+        '{"schema": 1, "host": "db1", "verdict": "durable", "time": "x", "settings": []}',
+        '{"schema": 1, "host": "db1", "verdict": "at_risk", "time": "y", "settings": [{"layer": "a", "target": "b",'
+        ' "setting": "c", "running": "d", "persisted": "e", "verdict": "ok"}]}',
+        "[]",
+    ]
+)
+def earlier_report(text: str) -> None:
+    found = with_history({"host": "db1", "time": "y", "settings": []}, text)
+    assert set(found) == {"host", "time", "settings", "since"}
 
 
 @of_text(seeds=["db1: durable", "\x1b[2Ja\nb\r\tc", "\u202e\u200b\ufe0f\udc80\\n", "{{ x }}", "\"'$(x)"])

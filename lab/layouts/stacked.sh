@@ -5,13 +5,16 @@
 
 # Each disk has a large partition 1 and a small one 2, some have a small one 3:
 #   /srv/pgdata   ext4 < LV linear < md raid1   < SCSI0003-1 SCSI0001-1
-#   /srv/thin     ext4 < LV thin < the same md        (a layer that is on no allow-list)
+#   /srv/thin     ext4 < LV thin < the same md
+#   /srv/looped   ext4 < loop device < a file on /srv/pgdata
 #   /srv/mssql    xfs < LUKS < md raid1         < SCSI0004-1 VIRT0001-1
 #   /srv/maria    xfs < LV raid1 (dm-raid)      < SCSI0002-1 SCSI0005-1
+#   /srv/cached   ext4 < LV cached, writeback   < SCSI0005-1, the cache on SCSI0002-1
 #   /srv/hole     ext4 < md raid5               < SCSI0003-2 SCSI0001-2 VIRT0001-2
 #   /srv/ppl      ext4 < md raid5 with PPL      < SCSI0004-2 SCSI0002-2 SCSI0005-2
 #   /srv/nohole   ext4 < md raid5 with journal  < SCSI0003-3 SCSI0001-3 SCSI0002-3, journal SCSI0005-3
 #   nothing                                     < SCSI0004-3
+#   /srv/unnamed  ext4                          < a whole virtio disk that tells no serial; a second one is spare
 set -eu
 
 scsi1=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0001
@@ -47,6 +50,9 @@ lvcreate -qq --yes --size 128M --thinpool pool pg
 lvcreate -qq --yes --virtualsize 128M --thinpool pg/pool --name thin
 vgcreate -qq maria "$scsi2-part1" "$scsi5-part1"
 lvcreate -qq --yes --type raid1 --mirrors 1 --nosync --size 512M --name data maria
+lvcreate -qq --yes --size 64M --name cached maria "$scsi5-part1"
+lvcreate -qq --yes --size 48M --name fast maria "$scsi2-part1"
+lvconvert -qq --yes --type cache --cachevol fast --cachemode writeback maria/cached
 
 # It talks to dmeventd, which is not here: seconds of each boot, and on trixie it may fail.
 systemctl --quiet mask lvm2-monitor.service
@@ -90,9 +96,20 @@ volume pgdata ext4 /dev/mapper/pg-data path
 volume thin ext4 /dev/mapper/pg-thin path
 volume mssql xfs /dev/mapper/mssql uuid
 volume maria xfs /dev/mapper/maria-data path
+volume cached ext4 /dev/mapper/maria-cached path
 volume hole ext4 /dev/md/hole uuid
 volume ppl ext4 /dev/md/ppl uuid
 volume nohole ext4 /dev/md/nohole uuid
+for disk in /sys/block/vd*; do
+    if [ -z "$(cat "$disk/serial")" ]; then unnamed=/dev/${disk##*/}; fi
+done
+volume unnamed ext4 "$unnamed" uuid
+
+mount /srv/pgdata
+truncate --size 32M /srv/pgdata/looped.img
+mkfs.ext4 -q /srv/pgdata/looped.img
+mkdir /srv/looped
+echo "/srv/pgdata/looped.img /srv/looped ext4 loop,x-systemd.requires-mounts-for=/srv/pgdata 0 0" >> /etc/fstab
 
 systemctl daemon-reload
 mount -a

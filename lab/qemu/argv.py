@@ -139,7 +139,8 @@ def _drive_of(disk: Disk, directory: Path) -> str:
 
 def _common(disk: Disk) -> str:
     model = f",model={disk.model}" if isinstance(disk, BootDisk) and disk.model else ""
-    return f"id={disk_id(disk.serial)},drive={drive_id(disk.serial)},serial={disk.serial}{model}"
+    serial = "" if disk.unnamed else f",serial={disk.serial}"
+    return f"id={disk_id(disk.serial)},drive={drive_id(disk.serial)}{serial}{model}"
 
 
 def _wwn(disk: Disk) -> str:

@@ -76,7 +76,7 @@ def words(disk: Disk, files: MachineFiles, target: int | None, serial: str = "")
         store = dict(disk.store)
     found = {"serial": serial, "bus": disk.bus, "store": store}
     if disk.bus == "virtio":
-        return {**found, "socket": str(_socket(files, serial))}
+        return {**found, "socket": str(_socket(files, serial)), **({"unnamed": True} if disk.unnamed else {})}
     wwn = {"wwn": disk.wwn} if disk.wwn and serial == disk.serial else {}
     place = {} if target is None else {"target": target}
     return {**found, "fua": disk.fua, **wwn, **place}

@@ -56,7 +56,9 @@ class Uml:
         return layout.buses <= disks.BUSES and not layout.needs
 
     def refusal(self, lab: Lab) -> str:
-        """Return why not, found once for each boot of this host, and said once."""
+        """Return why not. What the kernel does is found once for each boot of this host, and said once."""
+        if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
+            return f"{', '.join(missing)} not found"  # Not kept: they may be installed the next moment.
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         known = lab.root / f"uml-{boot}"
         if not known.exists():
@@ -181,8 +183,6 @@ def _probe(lab: Lab) -> str:
     """Boot the kernel without a root; return why that fails, or nothing."""
     if platform.machine() != "x86_64":
         return f"its package is for x86_64, this host is {platform.machine()}"
-    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
-        return f"{', '.join(missing)} not found"
     try:
         root = program.ensure(lab).root
         with Path("/dev/net/tun").open("rb"):

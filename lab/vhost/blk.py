@@ -38,10 +38,11 @@ class Blk:
     features = FEATURES
     queues = 1
 
-    def __init__(self, disk: Disk) -> None:
-        """Serve this disk."""
+    def __init__(self, disk: Disk, unnamed: bool = False) -> None:
+        """Serve this disk; of one that is `unnamed` the guest is told no serial."""
         self.name = f"virtio disk {disk.serial}"
         self.disk = disk
+        self._id = (b"" if unnamed else disk.serial.encode()).ljust(ID_LENGTH, b"\0")
 
     def reset(self, features: int) -> None:
         """The cache comes up as the disk has it at power-on, and is none that this driver could not flush."""
@@ -84,7 +85,7 @@ class Blk:
         elif kind == T_FLUSH:
             self.disk.submit(Request(Kind.FLUSH, 0, 0, [], answer.finish))
         elif kind == GET_ID:
-            _fill(room, self.disk.serial.encode().ljust(ID_LENGTH, b"\0"))
+            _fill(room, self._id)
             answer.give(OK)
         elif kind in (T_DISCARD, T_WRITE_ZEROES):
             self._clear(Kind.DISCARD if kind == T_DISCARD else Kind.ZERO, data, answer)

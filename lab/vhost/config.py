@@ -24,7 +24,7 @@ SERIAL_LENGTH = 20
 
 @dataclass(frozen=True)
 class DiskConfig:
-    """One disk: `socket` is that of a virtio disk; `target`, `fua` and `wwn` are for SCSI."""
+    """One disk: `socket` and `unnamed` are for virtio disks; `target`, `fua` and `wwn` for SCSI."""
 
     serial: str
     bus: str
@@ -34,6 +34,7 @@ class DiskConfig:
     fua: bool = False
     wwn: int | None = None
     cache: bool = True
+    unnamed: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def disk_config(words: Any) -> DiskConfig:
         raise LabError(f"a disk has the serial {serial!r}: wanted are 1 to {SERIAL_LENGTH} ASCII characters")
     if bus not in BUSES:
         raise LabError(f"disk {serial} has the bus {bus!r}: wanted is one of {', '.join(BUSES)}")
-    strange = ({"target", "fua", "wwn"} if bus == "virtio" else {"socket"}) & words.keys()
+    strange = ({"target", "fua", "wwn"} if bus == "virtio" else {"socket", "unnamed"}) & words.keys()
     if strange:
         raise LabError(
             f"disk {serial} of the bus {bus} has {', '.join(sorted(strange))}: that is for the other bus"
@@ -84,6 +85,7 @@ def disk_config(words: Any) -> DiskConfig:
         words.get("fua", False),
         _wwn(words.get("wwn"), serial),
         words.get("cache", True),
+        words.get("unnamed", False),
     )
 
 
@@ -170,6 +172,7 @@ _DISK: dict[str, type] = {
     "fua": bool,
     "wwn": str,
     "cache": bool,
+    "unnamed": bool,
 }
 _STORES: dict[str, Callable[[dict[str, Any]], Store]] = {
     "file": _file,

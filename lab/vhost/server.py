@@ -104,7 +104,7 @@ class Server:
     def _connect(self, config: DiskConfig) -> None:
         disk = self._disks[config.serial]
         if config.socket is not None:
-            self._ports[config.serial] = Port(Blk(disk), config.socket, self.loop)
+            self._ports[config.serial] = Port(Blk(disk, config.unnamed), config.socket, self.loop)
         elif self._controller is None:
             raise LabError("there are SCSI disks, and no socket `scsi` for their controller")
         else:

@@ -6,6 +6,7 @@
     python3 -m durable.kill_harness enforce PROFILE NOW [KILL_BEFORE]
     python3 -m durable.kill_harness learn NOW PROFILE...
     python3 -m durable.kill_harness points START GOAL NOW
+    python3 -m durable.kill_harness undone START GOAL NOW [FIRST]
     python3 -m durable.kill_harness restore PROFILE
 
 The same policy and layers that the playbook runs, in the plan's order, without Ansible. The n-th
@@ -14,8 +15,8 @@ OOM killer or a lost connection would. What is printed is one JSON object a line
 
 `enforce` is one such run. `learn` brings the machine to each profile in turn, as it is after a boot, and
 keeps what it is then; `restore` goes back to that. `points` goes back to START for each n, lets a run to
-GOAL die there, and tells the truth of the machine; the last run comes to its end. Who judges that is
-elsewhere.
+GOAL die there, and tells the truth of the machine; the last run comes to its end. `undone` does so with runs that arm
+the dead man's switch first, and lets it put the machine back after each. Who judges that is elsewhere.
 
 A profile's inputs are in PROFILE.json: `inputs`, as the inventory says, and `power`: the facts of a UPS. These are a
 stand-in (there is no UPS here), but for those of the guard: they are the machine's own.
@@ -29,16 +30,22 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from functools import partial
+from itertools import count
 from typing import Any
 
+from . import catalog, truth_script
 from . import kill_state as state
-from . import truth_script
+from .host import our_paths
+from .host.our_paths import TRIAL
 from .host.seam import ChangeFailed, Host, Unobservable
 from .policy.assessment import Inputs, assess
 from .policy.plan import STEPS
 from .storage import collect as storage
 from .storage import io_scheduler, mount_options, write_cache
+from .undo import installed, put_back
+from .undo.arm import arm
 from .ups.guard import apply as power_guard
 from .ups.guard import state as guard_state
 
@@ -49,6 +56,8 @@ LAYERS: dict[str, Any] = {
     "power_guard": power_guard,
 }
 _KEPT = "/root/kill-states.json"
+#: Seconds that the switch waits: longer than a death takes, so that it is let go by hand.
+_WAIT = 900
 Told = dict[str, Any]
 
 
@@ -88,14 +97,20 @@ def enforce(
     kill_before: int,
     tell: Callable[[Told], None],
     found: dict[str, Any] | None = None,
+    is_armed: bool = False,
 ) -> None:
-    """Assess, enforce, assess again; tell what was made, and how it ended. `found`: the first assessment, if known."""
+    """Assess, enforce, assess again; tell what was made, and how it ended. `found`: the first assessment, if known.
+
+    `is_armed`: whether the dead man's switch is armed before.
+    """
     host = MortalHost(kill_before, tell)
     found = found or _assess(host, profile, now)
+    undone = arm(host, LAYERS, found["steps"], _WAIT) if is_armed else host
     for phase, layer in STEPS:
         if layer in found["plan"][phase]:
             try:
-                _apply(host, LAYERS[layer], found["plan"][phase][layer], found["lease"])
+                taker = undone if catalog.LAYERS[layer].undone else host
+                _apply(taker, LAYERS[layer], found["plan"][phase][layer], found["lease"])
             except (ChangeFailed, Unobservable) as error:
                 tell({"failed": f"{phase} {layer}: {error}"})
                 return
@@ -148,32 +163,76 @@ def learn(now: str, profiles: list[str]) -> Iterator[Told]:
 def points(start: str, goal: str, now: str) -> Iterator[Told]:
     """Yield the truth after each death on the way, and after the run that ended."""
     kept = _kept()
-    number, seen = 0, None
+    yield from _deaths(kept[start]["start"], partial(enforce, goal), goal, now, _as_left)
+    state.mount_as_at_boot()
+    yield {"booted": truth_script.look(), "differs": state.difference(kept[goal]["arrived"])}
+
+
+def _as_left() -> Told:
+    return {"truth": truth_script.look(), "owed": state.owed()}
+
+
+def undone(start: str, goal: str, now: str, first: str = "1") -> Iterator[Told]:
+    """Yield the truth after each death on the way, and after the run that ended, once the switch has put the machine back.
+
+    `first`: before which change the first of them dies.
+    `code`: the exit code of its program; `differs`: the files that are not as they were, but for its own and those of a trial,
+    which no boot reads; `switch`: its state.
+    """
+    wanted = _kept()[start]["start"]
+    run = partial(enforce, goal, is_armed=True)
+    yield from _deaths(wanted, run, goal, now, partial(_as_put_back, wanted, now), int(first))
+
+
+def _as_put_back(wanted: state.State, now: str) -> Told:
+    """Let the switch do now what it does when it has waited, in a process of its own."""
+    state.stop(our_paths.UNDO_SERVICE)
+    told = _in_child(lambda: _tell({"code": _put_back(now)}))
+    state.forget_systemd()
+    state.settle()
+    return {
+        "code": told[-1].get("code"),
+        "differs": [
+            path for path in state.files_that_differ(wanted) if "undo" not in path and TRIAL not in path
+        ],
+        "switch": installed.look(Host()).state,
+        "truth": truth_script.look(),
+    }
+
+
+def _put_back(now: str) -> int:
+    with redirect_stdout(sys.stderr):
+        return put_back.put_back(Host(), now)
+
+
+def _deaths(
+    wanted: state.State,
+    run: Callable[..., None],
+    goal: str,
+    now: str,
+    look: Callable[[], Told],
+    first: int = 1,
+) -> Iterator[Told]:
+    """Bring the machine back, let a run die before the n-th change, and yield what it left; for each n until one has ended."""
+    seen = None
     told: list[Told] = []
     found: dict[str, Any] = {}
-    while not number or "killed_before" in told[-1]:
+    for number in count(first):
+        if told and "killed_before" not in told[-1]:
+            return
         began = time.monotonic()
-        state.restore(kept[start]["start"], seen)
-        number += 1
+        state.restore(wanted, seen)
         # The machine is what it was, so this is too; and it takes longer than all the rest.
         found = found or _assess(Host(), goal, now)
-        told = _in_child(partial(enforce, goal, now, number, _tell, found))
-        made = [line["made"] for line in told[:-1]]
+        told = _in_child(partial(run, now, number, _tell, found))
+        made = [line["made"] for line in told if "made" in line]
         if any(name.startswith("systemctl") for name in made):
             state.forget_systemd()
         state.settle()
-        seen = truth_script.look()
+        left = look()
+        seen = left["truth"]
         seconds = round(time.monotonic() - began, 2)
-        yield {
-            "number": number,
-            **told[-1],
-            "made": made,
-            "truth": seen,
-            "owed": state.owed(),
-            "seconds": seconds,
-        }
-    state.mount_as_at_boot()
-    yield {"booted": truth_script.look(), "differs": state.difference(kept[goal]["arrived"])}
+        yield {"number": number, **told[-1], "made": made, "seconds": seconds, **left}
 
 
 def _kept() -> dict[str, Any]:
@@ -215,7 +274,8 @@ def main(command: str, *words: str) -> None:
     if command == "restore":
         state.restore(_kept()[words[0]]["start"])
         return
-    told = learn(words[0], list(words[1:])) if command == "learn" else points(*words)
+    ways = {"points": points, "undone": undone}
+    told = learn(words[0], list(words[1:])) if command == "learn" else ways[command](*words)
     for line in told:
         _tell(line)
 

@@ -26,6 +26,11 @@ from support.runs import ROOT
 #: Seconds for all deaths between two profiles, on an emulated machine.
 LIMIT = 1800.0
 _PROGRAMS = ("kill_harness.py", "kill_state.py", "truth_script.py")
+#: Profile strict, with another one for a single mount: {name of these inputs: durable_mount_profiles}.
+SIDES = {
+    "loose_virtio": {"/srv/faircom": "disposable"},
+    "loose_scsi": {"/srv/pgdata": "disposable"},
+}
 #: What power_facts tells of a UPS that is all right: a stand-in, there is none on these machines.
 _CONDITIONS = (
     "monitor_active",
@@ -40,7 +45,7 @@ _CONDITIONS = (
     "runtime_durability",
     "runtime_clean_stop",
 )
-_HOOK = "/usr/local/lib/durable-dbhost/ups-notify"
+_HOOK = "/usr/local/lib/durable-dbhost/bin/ups-notify"
 
 
 @dataclass
@@ -97,6 +102,11 @@ class Deaths:
         *points, last = self._told("points", start, goal, _now())
         return Way(points[:-1], points[-1], last["booted"], last["differs"])
 
+    def undone(self, start: str, goal: str, first: int) -> list[dict[str, Any]]:
+        """Die before each change from one profile to another, from the first one on, and let the dead man's switch put the
+        machine back."""
+        return self._told("undone", start, goal, _now(), str(first))
+
     def restore(self, profile: str) -> None:
         """Bring the machine back to a profile, on disk too."""
         self._told("restore", profile)
@@ -123,12 +133,13 @@ def given(profile: str, managed: dict[str, str], disks: dict[str, str]) -> dict[
     words = [_word(claim, "host") for claim in of_host]
     words += [_word("power_loss_protection", disks[serial]) for serial in managed.values()]
     inputs = {
-        "profile": profile,
+        "profile": "strict" if profile in SIDES else profile,
+        "mount_profiles": SIDES.get(profile, {}),
         "shipped": shipped["durable_shipped_profiles"],
         "own": {},
         "overrides": {},
         "mounts": list(managed),
-        "accept_data_loss": profile == "disposable",
+        "accept_data_loss": profile == "disposable" or profile in SIDES,
         "attestations": {"durable_attestations": words},
     }
     return {"inputs": inputs, "power": _power(is_used=profile == "ups")}

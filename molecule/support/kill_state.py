@@ -24,6 +24,9 @@ from .ups.guard import state as guard_state
 
 #: Where files of ours can lie: by their names they are ours.
 _PLACES = ("/etc", "/var/lib/durable-dbhost", "/run/durable-dbhost", "/usr/local/lib/durable-dbhost")
+#: Where those of /etc are known to lie. All of it is looked through where a profile is learned and at the end of each way;
+#: many times for each death that would take longer than the run.
+_KNOWN = ("/etc/durable-dbhost", "/etc/systemd/system", "/etc/udev", *_PLACES[1:])
 _NAME = "durable-dbhost"
 _FSTAB = "/etc/fstab"
 _OWED = "/run/durable-dbhost/flush-owed"
@@ -48,10 +51,10 @@ class NotAsItWas(Exception):
     """The machine could not be brought back; the message says in what it differs."""
 
 
-def keep() -> State:
-    """Return what this machine is."""
+def keep(places: tuple[str, ...] = _PLACES) -> State:
+    """Return what this machine is, with the files in these places."""
     settle()
-    return {"files": dict(_files()), "truth": truth_script.look(), "loose": False}
+    return {"files": dict(_files(places)), "truth": truth_script.look(), "loose": False}
 
 
 def keep_loose() -> State:
@@ -90,18 +93,15 @@ def restore(wanted: State, seen: dict[str, Any] | None = None) -> None:
         _run("systemctl", "start", SERVICE)
         if wanted["loose"]:
             _write_loose_state()
-    differs = difference(wanted)
+    differs = difference(wanted, _KNOWN)
     if differs:
         raise NotAsItWas("; ".join(differs))
 
 
-def difference(wanted: State) -> list[str]:
+def difference(wanted: State, places: tuple[str, ...] = _PLACES) -> list[str]:
     """Return, in words, in what this machine is another than `wanted`; nothing if in nothing."""
-    seen = keep()
-    found = []
-    for path in sorted({*wanted["files"], *seen["files"]}):
-        if wanted["files"].get(path) != seen["files"].get(path):
-            found.append(f"{path} is not as it was")
+    seen = keep(places)
+    found = [f"{path} is not as it was" for path in files_that_differ(wanted, seen)]
     for part in ("disks", "mounts"):
         names = {*wanted["truth"][part], *seen["truth"][part]}
         for name in sorted(names):
@@ -117,6 +117,17 @@ def difference(wanted: State) -> list[str]:
         name for name in os.listdir("/sys/block") if os.path.exists(f"/sys/block/{name}/loop/backing_file")
     ]
     return found + [f"{name} is in use" for name in loops]
+
+
+def files_that_differ(wanted: State, seen: State | None = None) -> list[str]:
+    """Return the files that are not as `wanted` has them; `seen`: what this machine is, where that is known."""
+    was, now = wanted["files"], seen["files"] if seen else dict(_files())
+    return sorted(path for path in {*was, *now} if was.get(path) != now.get(path))
+
+
+def stop(unit: str) -> None:
+    """Stop a unit, if it is there."""
+    subprocess.run(["systemctl", "stop", unit], capture_output=True, check=False)
 
 
 def mount_as_at_boot() -> None:
@@ -136,9 +147,9 @@ def owed() -> list[str]:
     return sorted(os.listdir(_OWED)) if os.path.isdir(_OWED) else []
 
 
-def _files() -> Iterator[tuple[str, dict[str, Any]]]:
+def _files(places: tuple[str, ...] = _KNOWN) -> Iterator[tuple[str, dict[str, Any]]]:
     yield _FSTAB, _content(_FSTAB)
-    for place in _PLACES:
+    for place in places:
         for directory, _directories, names in os.walk(place):
             for name in names:
                 path = os.path.join(directory, name)
@@ -237,7 +248,7 @@ def _end_guard() -> bool:
     if not os.path.exists(RUNTIME) and not truth_script.guard_runs():
         return False
     # One that is not there, or ended badly, is to be ended too.
-    subprocess.run(["systemctl", "stop", SERVICE], capture_output=True, check=False)
+    stop(SERVICE)
     subprocess.run(["systemctl", "reset-failed", SERVICE], capture_output=True, check=False)
     shutil.rmtree(RUNTIME, ignore_errors=True)
     return True

@@ -29,6 +29,8 @@ class Run:
     output: str
     recap: dict[str, dict[str, int]]
     reports: dict[str, dict[str, Any]]
+    #: What is written of all hosts, in lines that are not broken.
+    details: str = ""
 
     def settings(self, host: str) -> dict[tuple[str, str], str]:
         """Return {(target, setting): verdict} of a host's report."""
@@ -49,7 +51,8 @@ class Playbooks:
     def run(self, playbook: str, *options: str, variables: dict[str, Any] | None = None) -> Run:
         """Run `playbooks/PLAYBOOK.yml`. Each run's reports are its own."""
         reports = self.directory / "durable-report"
-        for old in reports.glob("*.json"):
+        details = reports / "report.txt"
+        for old in (*reports.glob("*.json"), *reports.glob(details.name)):
             old.unlink()
         inventories = [option for path in self.inventories for option in ("-i", str(path))]
         extra = ["-e", json.dumps(variables)] if variables else []
@@ -77,7 +80,8 @@ class Playbooks:
             for host, counts in _RECAP.findall(done.stdout)
         }
         found = {path.stem: json.loads(path.read_text()) for path in reports.glob("*.json")}
-        return Run(done.returncode, done.stdout, recap, found)
+        text = details.read_text() if details.exists() else ""
+        return Run(done.returncode, done.stdout, recap, found, text)
 
     def ask(self, host: str, module: str) -> None:
         """Run one module without arguments, as `ansible -m` does. Raises CalledProcessError."""

@@ -1,74 +1,153 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Carry out the steps of a plan on a host, each by its layer's module, in the order that is safe."""
+"""Carry out the steps of a plan on a host, in the order that is safe."""
 
 from __future__ import annotations
 
+import getpass
+import platform
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
-from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import printable
+from ansible_collections.durable.dbhost.plugins.module_utils.catalog import LAYERS
+from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import line, printable
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import undo_is_valid
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import cause
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute, learned
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import laid_out
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
 
+_MODULE = "durable.dbhost.apply"
+#: Connections that are not lost with the host's network: this machine, and what lies on it.
+_LOCAL = (
+    "local",
+    "chroot",
+    "jail",
+    "iocage",
+    "zone",
+    "buildah",
+    "docker",
+    "podman",
+    "lxc",
+    "lxd",
+    "incus",
+    "nspawn",
+)
+
 
 class ActionModule(Bounded):
-    """One execution for each step. After one that failed those that make safer are still done, and no other."""
+    """One execution for all steps. A failure is for the report: the host is to be looked at again."""
 
     TRANSFERS_FILES = False
-    _VALID_ARGS = frozenset(("steps",))
+    _VALID_ARGS = frozenset(("steps", "looked_at", "by"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return what was done, and what failed. A failure is for the report: the host is to be looked at again."""
+        """Return what was begun, and what failed; what is about speed alone apart, as `slow`: it fails no run."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
-        begun: list[list[str]] = []
-        errors: list[str] = []
-        answers: list[dict[str, Any]] = []
-        for step in self._task.args["steps"]:
-            if step["phase"] == "loosen" and errors:
-                continue
-            begun.append([step["phase"], step["layer"]])
-            answer = self._take(step, variables)
-            answers.append(answer)
-            if answer.get("failed") or answer.get("unreachable"):
-                errors.append(_said(step, answer))
-        result.update(
-            changed=any(answer.get("changed") for answer in answers),
-            begun=begun,
-            error=printable("; ".join(errors)) or None,
+        try:
+            arguments = self._arguments(variables)
+        except Unreadable as error:
+            result.update(
+                changed=False,
+                begun=[],
+                slow=[],
+                switch="none",
+                undo_after=0,
+                error=printable(f"the host's variables: {error}"),
+            )
+            return result
+        answer = execute(self, _MODULE, arguments, variables)
+        taken, malformed = _taken(answer)
+        slow, errors = (
+            [
+                f"{' '.join(step['step'])}: {why}"
+                for step in taken
+                for why in step["failures"]
+                if step["is_slow"] is is_slow
+            ]
+            for is_slow in (True, False)
         )
-        diffs = [
-            {
-                **{f"{side}_header": " ".join(step) for side in ("before", "after")},
-                **{side: str(laid_out(str(answer["diff"].get(side, "")))) for side in ("before", "after")},
-            }
-            for step, answer in zip(begun, answers)
-            if isinstance(answer.get("diff"), dict)
-        ]
-        warnings = [warning for answer in answers for warning in answer.get("warnings") or ()]
-        result.update(learned({"warnings": warnings}), **({"diff": diffs} if diffs else {}))
+        errors += malformed
+        lost = bool(answer.get("unreachable"))
+        if lost:
+            errors.append(f"lost the host: {answer.get('msg', 'unreachable')}")
+        elif answer.get("failed"):
+            errors.append(cause(answer) or "the module failed, and said nothing")
+        every = [[step["phase"], step["layer"]] for step in self._task.args["steps"]]
+        result.update(
+            changed=bool(answer.get("changed")) or lost,
+            # Of a host that is lost it is not known how far it came.
+            begun=every if lost else [step["step"] for step in taken],
+            error=printable("; ".join(errors)) or None,
+            switch=_switch(answer, lost),
+            undo_after=arguments["undo_after"],
+            slow=printable(slow),
+        )
+        diffs = [_diff(step) for step in taken if step["diff"]["before"] or step["diff"]["after"]]
+        result.update(learned(answer), **({"diff": diffs} if diffs else {}))
         return result
 
-    def _take(self, step: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer of one step's module."""
+    def _arguments(self, variables: dict[str, Any]) -> dict[str, Any]:
+        """Return the module's arguments, with passwords, which are in no task's and in no assessment. Raises Unreadable."""
         inventory = Variables(self._templar, variables)
-        try:
-            # Passwords are in no task's arguments and in no assessment.
-            arguments = {**step["arguments"], **inventory.options(step["layer"], step["options"])}
-            if step["layer"] == "power":
-                arguments["password"] = inventory.ups_password()
-        except Unreadable as error:
-            return {"failed": True, "msg": f"the host's variables: {error}"}
-        return execute(self, step["module"], arguments, variables)
+        given = self._task.args
+        steps, secrets = [], {}
+        for step in given["steps"]:
+            layer = step["layer"]
+            options = inventory.options(layer, LAYERS[layer].options)
+            steps.append({**step, "arguments": {**step["arguments"], **options}})
+            secrets[layer] = inventory.secrets(layer, LAYERS[layer].secrets)
+        by = given.get("by") or f"{getpass.getuser()} on {platform.node()}"
+        return {
+            "steps": steps,
+            "looked_at": _number(given["looked_at"]),
+            "by": by,
+            "secrets": secrets,
+            "undo_after": self._undo_after(inventory)
+            if any(LAYERS[step["layer"]].undone for step in steps)
+            else 0,
+        }
+
+    def _undo_after(self, inventory: Variables) -> int:
+        """Return after how many seconds the host goes back by itself, 0 for never. Raises Unreadable."""
+        seconds = inventory.undo_after()
+        if not undo_is_valid(seconds):
+            raise Unreadable(f"durable_undo_after: seen {seconds!r}; wanted whole seconds")
+        return 0 if str(self._connection.transport).rpartition(".")[2] in _LOCAL else int(seconds)
 
 
-def _said(step: dict[str, Any], answer: dict[str, Any]) -> str:
-    if answer.get("unreachable"):
-        why = f"lost the host: {answer.get('msg', 'unreachable')}"
-    else:
-        why = cause(answer) or "failed, and said nothing"
-    return f"{step['phase']} {step['layer']}: {why}"
+def _switch(answer: dict[str, Any], lost: bool) -> str:
+    """Return whether the switch waits on the host: of one that is lost nobody knows."""
+    return "unknown" if lost else "armed" if answer.get("switch") == "armed" else "none"
+
+
+def _number(told: Any) -> int:
+    """Return the number of the last run as a look told it; where it told none, one with which nothing is changed."""
+    return told if isinstance(told, int) else -1
+
+
+def _taken(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the steps that a host says it has taken, and what is wrong with how it says that: whoever is root there
+    wrote it."""
+    try:
+        return [
+            {
+                "step": [str(word) for word in step["step"]],
+                "is_slow": step["class"] == "performance",
+                "failures": [line(str(why)) for why in step["failures"]],
+                "diff": {side: str(step["diff"][side]) for side in ("before", "after")},
+            }
+            for step in answer.get("taken", ())
+        ], []
+    except (TypeError, KeyError) as error:
+        return [], [f"its answer is none of the module's: {error!r}"]
+
+
+def _diff(step: dict[str, Any]) -> dict[str, str]:
+    """Return what --diff shows of a step."""
+    return {
+        **{f"{side}_header": " ".join(step["step"]) for side in ("before", "after")},
+        **{side: str(laid_out(text)) for side, text in step["diff"].items()},
+    }

@@ -14,11 +14,14 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment i
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import (
     assess_answer,
     cause,
-    power_wanted,
+    disarms,
+    question,
+    told_switch,
     unreadable,
     wants_reboot,
 )
-from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute, learned
+from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import connect_anew, execute, learned
+from ansible_collections.durable.dbhost.plugins.plugin_utils.publish import benchmark_of
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
 
 
@@ -26,7 +29,7 @@ class ActionModule(Bounded):
     """A shell around the policy: reads the inventory's variables, the clock and the host's facts, nothing else."""
 
     TRANSFERS_FILES = False
-    _VALID_ARGS = frozenset(("rate", "before", "applied", "failed"))
+    _VALID_ARGS = frozenset(("rate", "before", "applied", "failed", "disarm"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the assessment, whatever the inventory says and the host answers."""
@@ -42,20 +45,23 @@ class ActionModule(Bounded):
             if given.get("before") and self._task.check_mode:
                 found = given["before"]  # Nothing was changed since.
             else:
-                answer = execute(self, "durable.dbhost.host_facts", _arguments(inputs), task_vars or {})
+                asked = question(inputs)
+                if disarms(inputs, given):
+                    connect_anew(self)
+                    asked["disarm"] = True
+                answer = execute(self, "durable.dbhost.host_facts", asked, task_vars or {})
+                inputs = inputs._replace(benchmark=benchmark_of(Variables(self._templar, task_vars or {})))
                 now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
                 found = printable(assess_answer(inputs, now, answer))
         reboot = wants_reboot(inputs, found, given.get("before"), given.get("applied"))
         why = cause(given["failed"]) or "a task failed, and said nothing" if given.get("failed") else None
         result.update(
-            changed=False, assessment=found, wants_reboot=reboot, error=printable(why), **learned(answer)
+            changed=False,
+            assessment=found,
+            looked_at=answer.get("looked_at"),
+            switch=told_switch(answer),
+            wants_reboot=reboot,
+            error=printable(why),
+            **learned(answer),
         )
         return result
-
-
-def _arguments(inputs: Inputs) -> dict[str, Any]:
-    """Return what host_facts is asked."""
-    margin = inputs.ups.get("margin") if isinstance(inputs.ups, dict) else None
-    found = {"databases": inputs.databases, "power": power_wanted(inputs)}
-    # Another one is refused by the policy.
-    return {**found, "margin": margin} if isinstance(margin, int) and margin >= 0 else found

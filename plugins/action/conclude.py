@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import conclude, failure
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import collection_version
 
 
 class ActionModule(ActionBase):
@@ -29,6 +31,7 @@ class ActionModule(ActionBase):
             given.get("rebooted") or {},
             bool(given.get("looked_only")) or bool(self._task.check_mode),
         )
-        host = (task_vars or {})["inventory_hostname"]
-        result.update(changed=False, report=report, failure=failure(host, report))
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        report.update(time=now, collection=collection_version())
+        result.update(changed=False, report=report, failure=failure(report))
         return result

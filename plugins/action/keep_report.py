@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from typing import Any
-from urllib.parse import quote
 
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import (
     keep,
     laid_out,
+    measured,
     refused,
     remove,
     show,
@@ -38,7 +38,7 @@ class ActionModule(ActionBase):
         if chosen:
             directory = os.path.abspath(chosen)
             for suffix, text in given["files"].items():
-                name = f"{given['name']}-{quote(host, safe='')}.{suffix}"
+                name = measured(given["name"], host, suffix)
                 if text:
                     paths.append(_keep(directory, name, str(text)))
                 else:

@@ -5,12 +5,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import counted, promises
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import cause
-from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput, choose
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import (
+    cause,
+    facts_of,
+    why_missing,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput, choose, known
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute, learned
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
@@ -23,7 +29,10 @@ class ActionModule(Bounded):
     _VALID_ARGS: frozenset[str] = frozenset()
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the mount points, and the pinned profile's settings. Fails where there is nothing to measure."""
+        """Return the mount points, the settings of the profile of each, and of all that are known.
+
+        Fails where there is nothing to measure.
+        """
         result: dict[str, Any] = super().run(tmp, task_vars)
         try:
             inputs = Variables(self._templar, task_vars or {}).inputs()
@@ -31,28 +40,48 @@ class ActionModule(Bounded):
             raise refused(f"{error}. Nothing was written.") from error
         arguments = {"databases": inputs.databases, "power": "never"}
         answer = execute(self, "durable.dbhost.host_facts", arguments, task_vars or {})
-        storage, engines = (_facts(answer, f"durable_{name}") for name in ("storage", "engines"))
+        storage, engines = (_collected(answer, f"durable_{name}") for name in ("storage", "engines"))
         try:
-            found = mounts_of(inputs.mounts, inputs.databases, storage, engines)
-            profile = None
+            today = time.strftime("%Y-%m-%d", time.gmtime())
+            ignored = counted.read(inputs.ignore, inputs.databases, today).entries
+            judged = counted.judged(counted.standings(engines, inputs.databases, ignored))
+            named = promises.read(inputs.mount_profiles, inputs.shipped, inputs.own)
+            found = mounts_of(inputs.mounts, inputs.databases, storage, judged, named)
+            found = [mount for mount in found if mount["fstype"] != "raw"]
+            every = {
+                name: choose(name, inputs.shipped, inputs.own, None)[0]
+                for name in known(inputs.shipped, inputs.own)
+            }
+            profiles = {}
             if inputs.profile:
-                profile = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)[0]._asdict()
+                host = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
+                profiles = {
+                    each["target"]: each["profile"] for each in promises.of_mounts(found, named, *host)
+                }
         except BadInput as error:
             raise refused(f"{error}. Nothing was written.") from error
-        targets = [mount["target"] for mount in found if mount["fstype"] != "raw"]
+        targets = [mount["target"] for mount in found]
         if not targets:
             raise refused(
                 "no managed mount: seen no database engine with files on one, and none listed; wanted durable_mounts,"
                 " or durable_databases with paths on a file system. Nothing was written."
             )
-        result.update(changed=False, mounts=targets, profile=profile, **learned(answer))
+        lasting = [target for target, profile in profiles.items() if profile.promises_durability]
+        result.update(
+            changed=False,
+            mounts=targets,
+            lasting=lasting or targets,
+            known={name: profile._asdict() for name, profile in every.items()},
+            profiles={target: profile._asdict() for target, profile in profiles.items()},
+            **learned(answer),
+        )
         return result
 
 
-def _facts(answer: dict[str, Any], name: str) -> dict[str, Any]:
-    told, failed = (answer.get(part) for part in ("ansible_facts", "failures"))
-    found = told.get(name) if isinstance(told, dict) else None
-    if isinstance(found, dict):
-        return found
-    why = failed.get(name) if isinstance(failed, dict) else None
-    raise refused(f"{name}: not collected: {why or cause(answer) or 'no reason given'}")
+def _collected(answer: dict[str, Any], name: str) -> dict[str, Any]:
+    found = facts_of(answer, name)
+    if found is None:
+        raise refused(
+            f"{name}: not collected: {why_missing(answer, name) or cause(answer) or 'no reason given'}"
+        )
+    return found

@@ -11,7 +11,10 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
 
+#: What a play reads before any variable of the inventory.
+_READ_FIRST = ("durable_hosts", "durable_serial")
 _SKIP_STEPS = ("all", "tagged", "untagged")
 
 
@@ -20,27 +23,29 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = False
-    _VALID_ARGS = frozenset(("names", "hosts", "pinned"))
+    _VALID_ARGS = frozenset(("pinned",))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Fail when a host's own variables name one of these (extra variables may), and for tags."""
         result: dict[str, Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
         # In a play of somebody's own its tags choose among that play's parts, of which this is one.
         if "always" in self._task.tags:
-            _check_tags(task_vars or {})
-        hostvars = (task_vars or {})["hostvars"]
+            _check_tags(variables)
+        hostvars, play_hosts = variables["hostvars"], variables["ansible_play_hosts_all"]
         # Of a play's own variables hostvars holds nothing: what is there is extra or inventory.
-        unread = [name for name in self._task.args["names"] if name not in load_extra_vars(self._loader)]
+        unread = [name for name in _READ_FIRST if name not in load_extra_vars(self._loader)]
         for name in unread:
-            hosts = [host for host in self._task.args["hosts"] if name in hostvars[host]]
+            hosts = [host for host in play_hosts if name in hostvars[host]]
             if hosts:
                 raise refused(
                     f"{name}: seen in the inventory (for {', '.join(hosts[:3])}), where a play cannot read it;"
                     f" wanted -e {name}=... on the command line, or vars of import_playbook."
                     " Nothing was changed."
                 )
+        Variables(self._templar, variables).report_formats()
         if self._task.args.get("pinned"):
-            _check_pinned(task_vars or {}, self._task.args["hosts"])
+            _check_pinned(variables, play_hosts)
         result.update(changed=False)
         return result
 

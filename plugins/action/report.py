@@ -1,23 +1,21 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write each host's report on the controller and show the table."""
+"""Show the page that a run ends with, and write its files on the controller."""
 
 from __future__ import annotations
 
-import json
-import os
 from typing import Any
-from urllib.parse import quote
 
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import names
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import (
-    render,
+    natural,
     with_outcomes,
     worst_first,
 )
-from ansible_collections.durable.dbhost.plugins.plugin_utils.output import keep, refused, show
+from ansible_collections.durable.dbhost.plugins.plugin_utils.publish import publish
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
 
 
@@ -29,34 +27,44 @@ class ActionModule(ActionBase):
     _VALID_ARGS = frozenset(("hosts",))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the reports, worst first."""
+        """Return the reports, worst first. The page is shown also where its files cannot be written."""
         result: dict[str, Any] = super().run(tmp, task_vars)
-        hostvars = (task_vars or {})["hostvars"]
+        variables = task_vars or {}
         hosts = self._task.args["hosts"]
-        reports = [
-            with_outcomes({"host": host, **hostvars[host]["harden_concluded"]["report"]})
-            for host in hosts
-            if "report" in hostvars[host].get("harden_concluded", {})
-        ]
+        reports = worst_first(_reports(hosts, variables["hostvars"]))
         reached = {report["host"] for report in reports}
-        missing = [host for host in hosts if host not in reached]
-        directory = Variables(self._templar, task_vars or {}).report_dir()
-        if directory:
-            _write(os.path.abspath(directory), reports)
-        show(render(reports, missing).splitlines())
+        missing = sorted((host for host in hosts if host not in reached), key=natural)
+        inventory = Variables(self._templar, variables)
+        page = publish(inventory, reports, missing, _unpinned(hosts, variables))
         result.update(
-            changed=False, missing=missing, verdicts={r["host"]: r["verdict"] for r in worst_first(reports)}
+            changed=False,
+            missing=missing,
+            verdicts={report["host"]: report["verdict"] for report in reports},
+            page=page,
         )
         return result
 
 
-def _write(directory: str, reports: list[dict[str, Any]]) -> None:
-    try:
-        for report in reports:
-            text = json.dumps(report, indent=2, sort_keys=True, default=str)
-            keep(directory, f"{quote(report['host'], safe='')}.json", f"{text}\n")
-    except OSError as error:
-        raise refused(
-            f"durable_report_dir: {directory}: {error.strerror}; name a directory that this user may write, or '' for"
-            " none"
-        ) from error
+def _reports(hosts: list[str], hostvars: Any) -> list[dict[str, Any]]:
+    """Return the reports of the hosts that have been concluded."""
+    concluded = {host: hostvars[host].get("harden_concluded", {}) for host in hosts}
+    return [
+        with_outcomes({"host": host, **found["report"]})
+        for host, found in concluded.items()
+        if "report" in found
+    ]
+
+
+def _unpinned(hosts: list[str], variables: dict[str, Any]) -> list[str]:
+    """Return what is to be said of hosts without a profile in groups of which others have one."""
+    hostvars = variables["hostvars"]
+    pinned = {host for host in hosts if "durable_profile" in hostvars[host]}
+    found = []
+    for group, members in sorted((variables.get("groups") or {}).items()):
+        here = set(hosts).intersection(members) if group not in ("all", "ungrouped") else set()
+        left = sorted(here - pinned, key=natural)
+        if left and here & pinned:
+            found.append(
+                f"{names(left)}: no durable_profile, and others of the group {group} have one: a slip?"
+            )
+    return found

@@ -44,6 +44,21 @@ attributes:
     membership: [durable.dbhost.layers]
 """
 
+    #: Of the actions that are tasks of one host; beside those of every module.
+    ACTION = r"""
+options: {}
+attributes:
+  action:
+    description: Runs on the controller as well.
+    support: full
+  async:
+    description: Cannot be run in the background.
+    support: none
+  bypass_host_loop:
+    description: Runs for each host.
+    support: none
+"""
+
     #: Of the modules that are told which databases there are; beside that of every module.
     FACTS = r"""
 options: {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .host.printable import is_plain, line
@@ -18,22 +18,26 @@ CLAIMS = {
     "power_loss_protection": 1096,
     "host_honours_flush": 366,
     "host_honours_fua": 366,
+    "layer_passes_flushes": 366,
     "virtual_host_power": 366,
     "ups_rehearsed": 184,
     "plug_pulled": 366,
     "test_ups": 31,
 }
-#: Claims that one disk can keep and its neighbour break.
-_OF_A_DISK = ("power_loss_protection",)
+#: Claims that one disk or layer can keep and its neighbour break -> what they are about.
+_OF_ONE = {
+    "power_loss_protection": "a disk's id: each disk has its own; make audit, or the facts, name the ids",
+    "layer_passes_flushes": "a layer's id (dm:...): each layer has its own; the report, or the facts, name the ids",
+}
 _FIELDS = ("claim", "target", "by", "reason", "expires")
-#: The target of a claim about the whole machine, rather than one disk's id.
+#: The target of a claim about the whole machine, rather than one disk or layer.
 HOST = "host"
 #: The line above attestations that are written for a host's variables.
 HEAD = "durable_attestations_host:"
 
 
 class Attestation(NamedTuple):
-    """One person's word: `claim` about `target` (`host`, or a disk's id), until `expires`."""
+    """One person's word: `claim` about `target` (`host`, or the id of a disk or layer), until `expires`."""
 
     claim: str
     target: str
@@ -78,22 +82,23 @@ def read(variables: dict[str, Any], today: str) -> Read:
     )
 
 
-def find(attestations: list[Attestation], claims: tuple[str, ...], disk: str | None) -> Attestation | None:
-    """Return the attestation of any of the claims, for a disk (by id) or its whole host, that lasts longest."""
-    targets = (HOST, disk)
+def find(attestations: list[Attestation], claims: tuple[str, ...], about: str | None) -> Attestation | None:
+    """Return the attestation of any of the claims, for a disk or layer (by id) or its whole host, that lasts longest."""
+    targets = (HOST, about)
     found = [word for word in attestations if word.claim in claims and word.target in targets]
     return max(found, key=lambda word: word.expires, default=None)
 
 
-def written(claim: str, by: str, reason: str, begin: datetime.date) -> Iterator[str]:
-    """Yield the YAML of an attestation about a host, for people to copy. Raises BadInput for what is not plain.
+def written(claim: str, by: str, reason: str, begin: datetime.date, target: str = HOST) -> Iterator[str]:
+    """Yield the YAML of an attestation, for people to copy. Raises BadInput for what is not plain.
 
-    `reason` names what is on the host: whatever it says, Ansible is not to evaluate it.
+    `reason` names what is on the host: whatever it says, Ansible is not to evaluate it. A text that is left empty
+    is for people to fill in: `read` refuses it as it is.
     """
-    expect_plain((by, reason))
+    expect_plain((by, reason, target))
     yield f"  - claim: {claim}"
-    yield f'    target: "{HOST}"'
     # A JSON string is a YAML string.
+    yield f"    target: {json.dumps(target)}"
     yield f"    by: {json.dumps(by)}"
     yield f"    reason: !unsafe {json.dumps(reason)}"
     yield f'    expires: "{begin + datetime.timedelta(days=CLAIMS[claim])}"'
@@ -110,40 +115,43 @@ def expect_plain(names: Iterable[str]) -> None:
 
 
 def _read(where: str, entry: Any, today: str) -> Attestation:
-    if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
-        raise BadInput(f"{where}: seen {entry!r}; wanted exactly {', '.join(_FIELDS)}")
+    expect_texts(where, entry, _FIELDS)
+    found = Attestation(**{field: str(entry[field]) for field in _FIELDS})
+    if found.claim not in CLAIMS:
+        raise BadInput(f"{where}: claim: seen {found.claim!r}; wanted one of {', '.join(CLAIMS)}")
+    if found.claim in _OF_ONE and found.target == HOST:
+        raise BadInput(f"{where}: {found.claim}: seen target {HOST!r}; wanted {_OF_ONE[found.claim]}")
+    expect_soon(where, found.claim, found.expires, CLAIMS[found.claim], today)
+    return found
+
+
+def expect_texts(where: str, entry: Any, fields: Collection[str], optional: Collection[str] = ()) -> None:
+    """Raise BadInput unless an entry that somebody answers for has these fields and no others, each of them text."""
+    needed, allowed = set(fields), {*fields, *optional}
+    if not isinstance(entry, dict) or not needed <= set(entry) <= allowed:
+        more = f", and if you like {', '.join(optional)}" if optional else ""
+        raise BadInput(f"{where}: seen {entry!r}; wanted exactly {', '.join(fields)}{more}")
     if isinstance(entry["expires"], datetime.date):
         raise BadInput(
             f"{where}: expires: seen an unquoted date ({entry['expires']});"
             f' wanted text; write expires: "{entry["expires"]}", in quotes'
         )
-    for field in _FIELDS:
+    for field in entry:
         if not isinstance(entry[field], str) or not entry[field].strip():
             raise BadInput(f"{where}: {field}: seen {entry[field]!r}; wanted text")
-    found = Attestation(**{field: str(entry[field]) for field in _FIELDS})
-    if found.claim not in CLAIMS:
-        raise BadInput(f"{where}: claim: seen {found.claim!r}; wanted one of {', '.join(CLAIMS)}")
-    if found.claim in _OF_A_DISK and found.target == HOST:
-        raise BadInput(
-            f"{where}: {found.claim}: seen target {HOST!r}; wanted a disk's id: each disk has its own;"
-            " make audit, or the facts, name the ids"
-        )
-    _check_expiry(where, found, today)
-    return found
 
 
-def _check_expiry(where: str, found: Attestation, today: str) -> None:
+def expect_soon(where: str, what: str, expires: str, days: int, today: str) -> None:
+    """Raise BadInput unless an entry ends on a day, and no later than so many days from today (ISO 8601)."""
     try:
-        end = datetime.date.fromisoformat(found.expires)
+        end = datetime.date.fromisoformat(expires)
     except ValueError:
         end = None
     # In that one spelling dates compare as their texts do.
-    if end is None or end.isoformat() != found.expires:
-        raise BadInput(f'{where}: expires: seen {found.expires!r}; wanted "YYYY-MM-DD"')
-    now = datetime.date.fromisoformat(today)
-    latest = now + datetime.timedelta(days=CLAIMS[found.claim])
+    if end is None or end.isoformat() != expires:
+        raise BadInput(f'{where}: expires: seen {expires!r}; wanted "YYYY-MM-DD"')
+    latest = datetime.date.fromisoformat(today) + datetime.timedelta(days=days)
     if end > latest:
         raise BadInput(
-            f"{where}: {found.claim} may last {CLAIMS[found.claim]} days at the most: seen"
-            f" {found.expires}, wanted {latest} or sooner"
+            f"{where}: {what} may last {days} days at the most: seen {expires}, wanted {latest} or sooner"
         )

@@ -22,7 +22,9 @@ class Layer:
 
     `files`: those that a step of it may write, whatever its targets. `needs`: what a change of some of its settings waits
     for, restart or reboot; `waits`: {setting: why}, '' for any other; `restarts`: whether its module can restart what
-    waits; `options`: those of its module that the inventory gives by the role's variables, `<layer>_<option>`.
+    waits; `alters`: whether it can change what the server itself keeps; `options`: those of its module that the inventory
+    gives by the role's variables, `<layer>_<option>`; `secrets`: those of which nobody is to see the value; `undone`: whether the
+    dead man's switch puts back the files that it writes.
     """
 
     name: str
@@ -30,8 +32,11 @@ class Layer:
     files: tuple[str, ...] = ()
     needs: str = "reboot"
     restarts: bool = False
+    alters: bool = False
     options: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
     waits: Mapping[str, str] = field(default_factory=dict)
+    undone: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,11 +71,18 @@ ENGINES = (
         (our_paths.ORIGINALS_FIREBIRD,),
         checks={"firebird": "gfix -v -full"},
         restarts=False,
-        options=("user", "password", "server"),
+        options=("user", "server"),
+        secrets=("password",),
         has_databases=True,
         locks="/tmp/firebird",
     ),
-    Engine("postgresql", "postgresql_config", checks={"postgresql": "pg_amcheck --all"}),
+    Engine(
+        "postgresql",
+        "postgresql_config",
+        (our_paths.ORIGINALS_POSTGRESQL,),
+        alters=True,
+        checks={"postgresql": "pg_amcheck --all"},
+    ),
     Engine(
         "mariadb",
         "mariadb_config",
@@ -83,7 +95,7 @@ LAYERS: Mapping[str, Layer] = {
     layer.name: layer
     for layer in (
         Layer("power_guard", "power_guard", (our_paths.LEASE, our_paths.PROGRAM, our_paths.UNIT)),
-        Layer("power", "power_config", (our_paths.ORIGINALS_POWER, our_paths.HOOK)),
+        Layer("power", "power_config", (our_paths.ORIGINALS_POWER, our_paths.HOOK), secrets=("password",)),
         Layer(
             "write_cache",
             "write_cache",
@@ -92,14 +104,17 @@ LAYERS: Mapping[str, Layer] = {
                 "write_cache": "a layer above was made when nothing below cached, and would pass no flush on",
                 "layer_belief": "a device-mapper device keeps what it believed when its table was loaded",
             },
+            undone=True,
         ),
-        Layer("io_scheduler", "io_scheduler", (our_paths.SCHEDULER_RULES,)),
+        Layer("io_scheduler", "io_scheduler", (our_paths.SCHEDULER_RULES,), undone=True),
         Layer(
             "mount_options",
             "mount_options",
             (our_paths.ORIGINALS,),
             waits={"data_mode": "the kernel does not change data= of a mounted file system"},
+            undone=True,
         ),
+        Layer("unit_mounts", "unit_mounts", undone=True),
         *ENGINES,
     )
 }
@@ -108,7 +123,8 @@ LAYERS: Mapping[str, Layer] = {
 NAMES = {name: engine.name for engine in ENGINES for name in engine.checks}
 
 #: Safe order. Make the kernel flush; the guard that may have barriers off ends, which turns them on and
-#: flushes; barriers on and a counted flush; then caches off; then the engines have something to rely on;
+#: flushes; barriers on and a counted flush; then caches off; servers wait for their mounts; then the engines have
+#: something to rely on;
 #: the monitor of the UPS tells whom it has to; and only when all of that is read back, caches on, then
 #: barriers off, and engines less strict, and a guard may take barriers away.
 STEPS = (
@@ -116,6 +132,7 @@ STEPS = (
     ("tighten", "power_guard"),
     ("tighten", "mount_options"),
     ("tighten", "write_cache"),
+    ("tighten", "unit_mounts"),
     *(("tighten", engine.name) for engine in ENGINES),
     ("tighten", "power"),
     ("tighten", "io_scheduler"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .enforce import one_run
 from .engines import collect as engines
 from .host import bounds
 from .host.paths import of_databases
@@ -22,10 +23,12 @@ POWER = ("always", "guarded", "never")
 
 
 class HostFacts(NamedTuple):
-    """`facts`: {durable_engines, durable_storage, durable_power: its facts}; `failures`: why one is not there."""
+    """`facts`: {durable_engines, durable_storage, durable_power: its facts}; `failures`: why one is not there;
+    `looked_at`: which run was the last to change the host, as one_run.look says it."""
 
     facts: dict[str, dict[str, Any]]
     failures: dict[str, str]
+    looked_at: int | None
 
 
 def collect(
@@ -36,7 +39,7 @@ def collect(
     `databases`: as in `durable_databases`; `power`: one of POWER; `margin`: seconds, as ups.collect takes them.
     What is too large for a controller is left out, the largest first.
     """
-    found = HostFacts({}, {})
+    found = HostFacts({}, {}, one_run.look(host))
     _add(found, "durable_engines", lambda: engines.collect(host, now, databases))
     seen = found.facts.get("durable_engines", {})
     paths = dict.fromkeys((*of_databases(databases), *seen.get("paths", ())))
@@ -44,7 +47,7 @@ def collect(
     guarded = found.facts.get("durable_storage", {}).get("leased") != "no"
     if power == "always" or (power == "guarded" and guarded):
         stops = seen.get("stop_timeouts", [])
-        _add(found, "durable_power", lambda: _power(host, now, stops, margin))
+        _add(found, "durable_power", lambda: power_facts(host, now, stops, margin))
     while why := bounds.too_large(found.facts) if found.facts else None:
         largest = max(found.facts, key=lambda name: bounds.size(found.facts[name]))
         del found.facts[largest]
@@ -52,7 +55,8 @@ def collect(
     return found
 
 
-def _power(host: Host, now: str, stop_timeouts: list[dict[str, Any]], margin: int) -> dict[str, Any]:
+def power_facts(host: Host, now: str, stop_timeouts: list[dict[str, Any]], margin: int) -> dict[str, Any]:
+    """Return `durable_power`, with whether the guard is there as this version writes it. Raises as ups.collect does."""
     facts = ups.collect(host, now, stop_timeouts, margin)
     facts["guard"]["installed"] = installed.read(host)
     return facts

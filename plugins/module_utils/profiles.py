@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 
@@ -12,16 +13,16 @@ class BadInput(ValueError):
     """Something the user wrote cannot be used. The message: seen, wanted, what to do."""
 
 
-#: Leaves a setting as it is.
+#: Leaves a setting as it is. One of safety is judged by what is there, and not changed.
 KEEP = "keep"
 _SCHEDULERS = (KEEP, "none", "mq-deadline", "kyber", "bfq")
 #: Setting -> its values, weakest first; the settings of performance have no order of safety.
 VALUES = {
-    "write_cache": ("enabled", "disabled"),
-    "barrier": ("off", "on"),
-    "data_mode": ("writeback", "ordered", "journal"),
+    "write_cache": ("enabled", KEEP, "disabled"),
+    "barrier": ("off", KEEP, "on"),
+    "data_mode": ("writeback", KEEP, "ordered", "journal"),
     "atime": (KEEP, "noatime", "relatime", "strictatime"),
-    "engines": ("relaxed", "full"),
+    "engines": ("relaxed", KEEP, "full"),
     "scheduler_rotational": _SCHEDULERS,
     "scheduler_solid_state": _SCHEDULERS,
     "scheduler_virtual": _SCHEDULERS,
@@ -38,7 +39,11 @@ SHORT = "short"
 _COMMIT_DELAYS = range(-1, 60_001)
 #: What a profile's promise rests on, and whether it promises durable commits at all.
 RESTS_ON = ("device", "flush", "non_volatile_cache", "ups", "nothing")
+#: What they rest on by what it asks of a disk, the least first.
+_PROMISES = ("nothing", "ups", "flush", "non_volatile_cache", "device")
 _SAFETY = ("write_cache", "barrier", "data_mode", "engines")
+#: What a promise needs of a setting that its profile keeps; of the cache only one that rests on the device.
+_NEEDED = {"barrier": "on", "data_mode": "ordered", "engines": "full"}
 
 
 class Profile(NamedTuple):
@@ -68,18 +73,41 @@ class Profile(NamedTuple):
         """Tell whether acknowledged commits are promised to survive."""
         return self.rests_on != "nothing"
 
+    def keeps(self, setting: str) -> bool:
+        """Tell whether a setting is left as it is found."""
+        return bool(getattr(self, setting) == KEEP)
 
-def choose(name: str, shipped: Any, own: Any, overrides: Any) -> tuple[Profile, Profile]:
-    """Return the named profile, with a host's overrides applied and as pinned. Raises BadInput."""
+    def wanted(self, setting: str) -> str:
+        """Return the value that a setting of safety is judged by: of one that is kept, what the promise needs, and KEEP
+        where anything will do."""
+        if not self.keeps(setting) or not self.promises_durability:
+            return str(getattr(self, setting))
+        if setting == "write_cache":
+            return "disabled" if self.rests_on == "device" else KEEP
+        return _NEEDED[setting]
+
+
+def choose(
+    name: str,
+    shipped: Any,
+    own: Any,
+    overrides: Any,
+    where: str = "durable_profile",
+    overriding: str = "durable_overrides",
+) -> tuple[Profile, Profile]:
+    """Return the named profile, with overrides applied and as pinned. Raises BadInput.
+
+    `where` and `overriding` are where the two are written.
+    """
     profiles = known(shipped, own)
     if not isinstance(name, str) or name not in profiles:
         raise BadInput(
-            f"durable_profile: seen {name!r}; wanted one of {', '.join(sorted(profiles))};"
+            f"{where}: seen {name!r}; wanted one of {', '.join(sorted(profiles))};"
             " pin one of these, or add yours to durable_profiles"
         )
     fields = _mapping(f"profile {name}", profiles[name])
     pinned = _read(name, fields)
-    return _override(pinned, _mapping("durable_overrides", overrides)), pinned
+    return overridden(overriding, pinned, overrides), pinned
 
 
 def known(shipped: Any, own: Any) -> dict[str, Any]:
@@ -126,20 +154,29 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
     return profile
 
 
-def _override(profile: Profile, overrides: dict[str, Any]) -> Profile:
-    for setting, value in overrides.items():
+def overridden(where: str, profile: Profile, overrides: Any) -> Profile:
+    """Return a profile with single settings of it changed; `where` they are written. Raises BadInput."""
+    found = _mapping(where, overrides)
+    for setting, value in found.items():
         if setting not in _SETTINGS:
-            wanted = ", ".join(_SETTINGS)
-            raise BadInput(f"durable_overrides: seen {setting!r}; wanted one of {wanted}")
-        _check("durable_overrides", setting, value)
-    changed = profile._replace(**overrides)
-    _consistent("durable_overrides", changed)
+            raise BadInput(f"{where}: seen {setting!r}; wanted one of {', '.join(_SETTINGS)}")
+        _check(where, setting, value)
+    changed = profile._replace(**found)
+    _consistent(where, changed)
     return changed
+
+
+def strictest(profiles: Iterable[Profile], setting: str) -> Profile:
+    """Return the profile that is strictest in a setting of safety; of equal ones that whose promise asks for more."""
+    return max(
+        profiles,
+        key=lambda each: (rank(setting, each.wanted(setting)), _PROMISES.index(each.rests_on)),
+    )
 
 
 def loosened_by(profile: Profile, base: Profile) -> list[str]:
     """Return the safety settings in which `profile` is weaker than `base`."""
-    return [name for name in _SAFETY if rank(name, getattr(profile, name)) < rank(name, getattr(base, name))]
+    return [name for name in _SAFETY if rank(name, profile.wanted(name)) < rank(name, base.wanted(name))]
 
 
 def rank(setting: str, value: str) -> int:
@@ -185,6 +222,11 @@ def _consistent(where: str, profile: Profile) -> None:
         raise BadInput(
             f"{where}: write_cache 'disabled' with rests_on 'ups' contradict each other: the guard takes"
             " barriers away, and a device reset turns the cache on again; pin strict, or set 'enabled'"
+        )
+    if profile.rests_on == "ups" and (profile.keeps("write_cache") or profile.keeps("barrier")):
+        raise BadInput(
+            f"{where}: 'keep' with rests_on 'ups': the guard takes barriers away over a cache that is on; set write_cache"
+            " 'enabled' and barrier 'on'"
         )
     if profile.barrier == "off" and profile.rests_on == "ups":
         raise BadInput(

@@ -27,7 +27,7 @@ class Setting(NamedTuple):
 
     `layer` and `target` name who holds it; `verdict` is ok, drift_running, drift_persisted,
     pending or unknown; `phase` is believe, tighten, loosen or None (no change, or none that
-    this collection can make); `klass` is safety or performance.
+    this collection can make); `klass` is safety or performance; `profile` is the one that it is held to, '' for any.
     """
 
     layer: str
@@ -43,6 +43,7 @@ class Setting(NamedTuple):
     evidence: dict[str, Any]
     why: str
     remedy: str
+    profile: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row as the report's JSON has it."""

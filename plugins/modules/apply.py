@@ -11,26 +11,43 @@ module: apply
 short_description: Carry out the steps of a plan, the safest first
 version_added: 0.1.0
 description:
-  - Runs the module of each step, one execution for each, in the order of the plan.
+  - Does what the modules of the layers do, step by step in the order of the plan, in one execution on the host.
   - After a step that failed those that make something safer are still done, and none that makes something less strict.
+  - A step that is about speed alone keeps nothing back, and what failed of it is in RV(slow).
+  - It holds the host's lock meanwhile, which the modules of the layers hold too. Where another run holds it, or has begun to
+    change the host since it was looked at, nothing is done.
+  - Where O(undo_after) is given, it arms the dead man's switch before the first change of mounts, caches and their boot files,
+    which takes those back unless M(durable.dbhost.host_facts) disarms it.
   - It does not fail by itself. What failed is in RV(error), and the host is to be looked at again.
-  - The password of a UPS's monitor is read from C(durable_ups) for the step that writes it, and is in no argument.
+  - Passwords are read from the inventory, are in no argument of a task, and are not shown.
 extends_documentation_fragment:
   - durable.dbhost.attributes
-  - action_common_attributes.flow
+  - durable.dbhost.attributes.action
 attributes:
-  action:
+  diff_mode:
+    description: Returns what each setting was and is, by step.
     support: full
-  async:
-    support: none
-  bypass_host_loop:
-    support: none
 options:
   steps:
     description: The steps, as M(durable.dbhost.assess) returns them.
     type: list
     elements: dict
     required: true
+  looked_at:
+    description: Which run was the last on the host when it was looked at, as M(durable.dbhost.assess) returns it.
+    type: int
+    required: true
+  by:
+    description: Who runs this, for others who find the host locked. Without it, the user and the name of the controller.
+    type: str
+  undo_after:
+    description: Seconds without a change after which the switch puts the host back, 0 for none. Set by the action itself.
+    type: int
+    default: 0
+  secrets:
+    description: Set by the action itself.
+    type: dict
+    default: {}
 author:
   - durable.dbhost contributors (@durable-db)
 """
@@ -43,12 +60,13 @@ EXAMPLES = r"""
 - name: Apply the plan, the safest step first
   durable.dbhost.apply:
     steps: "{{ before.assessment.steps }}"
+    looked_at: "{{ before.looked_at }}"
   register: applied
 """
 
 RETURN = r"""
 begun:
-  description: The phase and layer of each step that was begun.
+  description: The phase and layer of each step that was begun. Where the host was lost meanwhile, of all steps.
   returned: always
   type: list
   elements: list
@@ -56,4 +74,112 @@ error:
   description: What failed, in one line, or null.
   returned: always
   type: str
+slow:
+  description: What failed of steps that are about speed alone. It fails no run, and keeps nothing back.
+  returned: always
+  type: list
+  elements: str
+switch:
+  description: Whether the dead man's switch waits now, V(armed), or V(none); V(unknown) where the host was lost.
+  returned: always
+  type: str
+undo_after:
+  description: After how many seconds without a change that switch puts the host back, 0 where these steps arm none.
+  returned: always
+  type: int
 """
+
+import time
+from contextlib import nullcontext
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.durable.dbhost.plugins.module_utils.catalog import LAYERS
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce import one_run
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.change import as_diff
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.steps import take
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import unit_mounts
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import apply as firebird
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import apply as mariadb
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import apply as mssql
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import apply as postgresql
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish, warn
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
+    ChangeFailed,
+    Host,
+    Unobservable,
+    expect_root,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
+    io_scheduler,
+    mount_options,
+    write_cache,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.undo import installed
+from ansible_collections.durable.dbhost.plugins.module_utils.undo.arm import arm, expect_possible
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import apply as power
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import apply as power_guard
+
+#: The code of each layer of the catalogue.
+CODE = {
+    "power_guard": power_guard,
+    "power": power,
+    "write_cache": write_cache,
+    "io_scheduler": io_scheduler,
+    "mount_options": mount_options,
+    "unit_mounts": unit_mounts,
+    "mssql": mssql,
+    "faircom": faircom,
+    "firebird": firebird,
+    "postgresql": postgresql,
+    "mariadb": mariadb,
+}
+
+
+def main() -> None:
+    """Run the module."""
+    spec = {
+        "steps": {"type": "list", "elements": "dict", "required": True},
+        "looked_at": {"type": "int", "required": True},
+        "by": {"type": "str"},
+        "undo_after": {"type": "int", "default": 0},
+        "secrets": {"type": "dict", "default": {}, "no_log": True},
+    }
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    given, host = module.params, Host()
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    reach = dict.fromkeys(str(step["layer"]) for step in given["steps"])
+    alone = one_run.hold(host, given["by"] or "somebody", now, reach, given["looked_at"])
+    try:
+        expect_root(host)
+        with nullcontext() if module.check_mode else alone:
+            undone = [layer for layer in reach if LAYERS[layer].undone]
+            hosts = {}
+            if undone and given["undo_after"]:
+                expect_possible(host)
+            if undone and given["undo_after"] and not module.check_mode:
+                hosts = dict.fromkeys(undone, arm(host, CODE, given["steps"], given["undo_after"]))
+            taken = list(take(host, CODE, given["steps"], given["secrets"], module.check_mode, hosts))
+    except (ChangeFailed, Unobservable) as error:
+        fail(module, error)
+    for warning in (warning for step in taken for warning in step.outcome.warnings):
+        warn(module, warning)
+    finish(
+        module,
+        changed=any(step.outcome.changed for step in taken),
+        taken=[
+            {
+                "step": [step.phase, step.layer],
+                "class": step.klass,
+                "failures": list(step.outcome.failures),
+                "diff": as_diff(step.outcome.changes),
+            }
+            for step in taken
+        ],
+        switch=installed.look(host).state,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -17,14 +17,7 @@ description:
     not reached is V(unreachable).
 extends_documentation_fragment:
   - durable.dbhost.attributes
-  - action_common_attributes.flow
-attributes:
-  action:
-    support: full
-  async:
-    support: none
-  bypass_host_loop:
-    support: none
+  - durable.dbhost.attributes.action
 options:
   rate:
     description: Whether to rate the host against every profile too.
@@ -36,6 +29,13 @@ options:
   applied:
     description: The result of M(durable.dbhost.apply), after which it is to be said whether a reboot is wanted.
     type: dict
+  disarm:
+    description:
+      - Whether to take the dead man's switch away, once the facts are collected over a connection that is made anew.
+      - Not where O(applied) says that there is none. With O(before), where the inventory allows a reboot, it is left for the
+        look after that.
+    type: bool
+    default: false
   failed:
     description: The result of a task that failed in this run, for RV(error).
     type: dict
@@ -54,6 +54,16 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+switch:
+  description: The dead man's switch as M(durable.dbhost.host_facts) returns it; its state is V(unseen) where the host was not
+    asked or did not say.
+  returned: always
+  type: dict
+looked_at:
+  description: Which run was the last on the host when it was looked at, for O(durable.dbhost.apply#module:looked_at). Null where
+    the host was not asked.
+  returned: always
+  type: int
 assessment:
   description: Verdict, reasons, settings, requirements, pending changes and plan.
   returned: always
@@ -105,6 +115,10 @@ assessment:
           description: As in RV(assessment.plan).
           type: str
           returned: always
+        class:
+          description: C(performance) where all that it sets is about speed, else C(safety).
+          type: str
+          returned: always
         module:
           description: The layer's module.
           type: str
@@ -136,6 +150,12 @@ assessment:
       description: For each profile what it would take; empty unless O(rate) is set or no profile is pinned.
       type: dict
       returned: always
+    recommendation:
+      description:
+        - The profile that fits the host best as it is; null where nothing was rated or none fits.
+        - C(why), what fits C(also), and C(group_vars), the lines that pin it.
+      type: dict
+      returned: always
     warnings:
       description: What is right as far as settings go, and should be known.
       type: list
@@ -150,6 +170,20 @@ assessment:
       description: Each database engine, and which files it has on which disks, opened how.
       type: list
       elements: dict
+      returned: always
+    mounts:
+      description: Each managed mount, and those that hold only temporary files of engines and are not judged.
+      type: list
+      elements: dict
+      returned: always
+    ignored:
+      description: The entries of C(durable_ignore) in force.
+      type: list
+      elements: dict
+      returned: always
+    stack:
+      description: The managed C(mounts) with the layers below each, top first, and the C(disks) below them.
+      type: dict
       returned: always
     power:
       description: UPSes, conditions, budgets with their sums in words, and the guard; null where nobody asked for them.

@@ -2,38 +2,47 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Measure commit latency on a mount, by pattern, clients and setting."""
+"""Measure commit latency on mounts, by pattern, clients and setting."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: benchmark
-short_description: Measure commit latency on a mount, by pattern, clients and setting
+short_description: Measure commit latency on mounts, by pattern, clients and setting
 version_added: 0.1.0
 description:
-  - Runs C(fio) on scratch files in one mount, writing as database engines write their logs. Every pattern waits for the
-    disk with each commit.
-  - Only what is as it is is measured. Other schedulers or mount options are tried on request and put back, after a
-    failure or a signal too. Barriers, caches and journal modes are never touched.
+  - Runs C(fio) on scratch files in mounts, writing as database engines write their logs. Every pattern waits for the
+    disk with each commit. Several mounts are written to at the same time, and each has its own figures.
+  - Only what is as it is is measured. Other schedulers, mount options, or write caches that are off are tried on request
+    and put back, after a failure or a signal too. Barriers and journal modes are never touched, and no cache that was off
+    is switched on.
   - Refuses where others keep the disks busy, without the space, and when it would take longer than it may.
   - In check mode nothing is written and nothing is set. What was asked for is checked all the same.
 requirements:
-  - fio 3
+  - fio 3, for all patterns but V(group_osync)
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
-  mount:
-    description: The mount point.
-    type: str
+  mounts:
+    description: The mount points, each of a file system of its own.
+    type: list
+    elements: str
     required: true
   patterns:
     description: How commits are written.
     type: list
     elements: str
-    choices: [direct_dsync, direct_fdatasync, osync, dsync, append_fsync]
-    default: [direct_dsync, direct_fdatasync, osync, dsync, append_fsync]
+    choices: [direct_dsync, direct_fdatasync, osync, dsync, append_fsync, group_osync]
+    default: [direct_dsync, direct_fdatasync, osync, dsync, append_fsync, group_osync]
+  commit_delays:
+    description:
+      - For V(group_osync), the milliseconds for which the first of several commits waits for others; 0 to 1000.
+      - V(-1) is none, where each client syncs for itself.
+    type: list
+    elements: int
+    default: [1]
   clients:
-    description: Numbers of clients that commit at the same time, each 1 to 64.
+    description: Numbers of clients that commit at the same time on each mount, each 1 to 80.
     type: list
     elements: int
     default: [1, 4, 16]
@@ -49,6 +58,14 @@ options:
     elements: str
     choices: [noatime, relatime, strictatime, sync]
     default: []
+  write_caches:
+    description:
+      - States of the disks' write caches to measure with. V(disabled) is tried where they are on, and taken back.
+      - V(enabled) is refused where one is off.
+    type: list
+    elements: str
+    choices: [enabled, disabled]
+    default: []
   seconds:
     description: Seconds of one run; 2 to 60.
     type: int
@@ -59,21 +76,26 @@ options:
     default: 15
   size:
     description:
-      - MiB of scratch file for each client, 1 to 64. Four times all of them has to be free, and 5 per cent of the file system
-        afterwards.
+      - MiB of scratch file for each client, of V(group_osync) for all of a mount, 1 to 64. Four times all of them has to be
+        free, and 5 per cent of the file system afterwards.
     type: int
     default: 8
   rate:
-    description: Commits in a second by all clients, at the most; 64 to 1000000.
+    description: Commits in a second by all clients of a mount, at the most; 64 to 1000000.
     type: int
     default: 50000
   busy:
     description: Measure also where others use the disks.
     type: bool
     default: false
-  profile:
-    description: The pinned profile's settings, for the recommendation.
+  profiles:
+    description: The settings of the profile that each mount is pinned to, for the recommendation.
     type: dict
+    default: {}
+  known:
+    description: The settings of the profiles that are to be priced, by name.
+    type: dict
+    default: {}
 author:
   - durable.dbhost contributors (@durable-db)
 """
@@ -81,18 +103,19 @@ author:
 EXAMPLES = r"""
 - name: What does a commit cost, and would another scheduler help
   durable.dbhost.benchmark:
-    mount: /srv/pgdata
+    mounts: [/srv/pgdata, /srv/pglog]
     clients: [1, 8]
     schedulers: [mq-deadline]
 """
 
 RETURN = r"""
-mount:
-  description: The mount point.
+mounts:
+  description: The mount points.
   returned: always
-  type: str
+  type: list
+  elements: str
 rows:
-  description: One for each setting, pattern and number of clients; empty in check mode.
+  description: One for each setting, pattern, number of clients and mount; empty in check mode.
   returned: always
   type: list
   elements: dict
@@ -101,9 +124,17 @@ rows:
       description: The setting that was tried, or V(as it is).
       type: str
       returned: always
+    mount:
+      description: The mount point.
+      type: str
+      returned: always
     pattern:
       description: How commits were written.
       type: str
+      returned: always
+    commit_delay:
+      description: Milliseconds of the delay, for V(group_osync); null else.
+      type: int
       returned: always
     clients:
       description: How many committed at the same time.
@@ -126,7 +157,8 @@ rows:
       type: float
       returned: always
     flushes_per_commit:
-      description: Flushes for each commit, of the disk with the most; V(unknown) where they cannot be counted.
+      description: Flushes for each commit, of the disk with the most; V(unknown) where they cannot be counted, or mounts share
+        the disk.
       type: raw
       returned: always
     held_back:
@@ -143,12 +175,43 @@ advice:
   returned: always
   type: list
   elements: str
+disks:
+  description: What names the disks below each mount for good; null for one without such a name.
+  returned: always
+  type: dict
+prices:
+  description: What each of O(known) costs on each mount.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    mount:
+      description: The mount point.
+      type: str
+      returned: always
+    profile:
+      description: The name of the profile.
+      type: str
+      returned: always
+    variant:
+      description: The setting in which the mount was as the profile wants it; null where that was not measured.
+      type: str
+      returned: always
+    why:
+      description: Why it was not measured; null where it was.
+      type: str
+      returned: always
+    rates:
+      description: The C(rate) for each C(pattern), C(commit_delay) and number of C(clients), and its share C(of_now).
+      type: list
+      elements: dict
+      returned: always
 table:
   description: All of it as text.
   returned: always
   type: str
 svg:
-  description: A plot of the mean latencies.
+  description: A plot of the rates over the clients.
   returned: always
   type: str
 """
@@ -157,13 +220,19 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish, warn
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Host, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.measure import benchmark, fio, variants
+from ansible_collections.durable.dbhost.plugins.module_utils.measure import benchmark, planned, variants
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.scratch import Ended
 
 SPEC = {
-    "mount": {"type": "str", "required": True},
-    "patterns": {"type": "list", "elements": "str", "default": list(fio.WORDS), "choices": list(fio.WORDS)},
+    "mounts": {"type": "list", "elements": "str", "required": True},
+    "patterns": {
+        "type": "list",
+        "elements": "str",
+        "default": list(planned.PATTERNS),
+        "choices": list(planned.PATTERNS),
+    },
+    "commit_delays": {"type": "list", "elements": "int", "default": [1]},
     "clients": {"type": "list", "elements": "int", "default": [1, 4, 16]},
     "schedulers": {"type": "list", "elements": "str", "default": [], "choices": list(variants.SCHEDULERS)},
     "mount_options": {
@@ -172,12 +241,19 @@ SPEC = {
         "default": [],
         "choices": list(variants.MOUNT_OPTIONS),
     },
+    "write_caches": {
+        "type": "list",
+        "elements": "str",
+        "default": [],
+        "choices": list(variants.WRITE_CACHES),
+    },
     "seconds": {"type": "int", "default": 5},
     "minutes": {"type": "int", "default": 15},
     "size": {"type": "int", "default": 8},
     "rate": {"type": "int", "default": 50000},
     "busy": {"type": "bool", "default": False},
-    "profile": {"type": "dict"},
+    "profiles": {"type": "dict", "default": {}},
+    "known": {"type": "dict", "default": {}},
 }
 
 
@@ -186,14 +262,14 @@ def main() -> None:
     module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
     host, rows = Host(), []
     try:
-        made = benchmark.plan(host, module.params)
+        made = planned.plan(host, module.params)
         if not module.check_mode:
             rows = benchmark.run(host, made, module.params["busy"])
     except (Refused, ChangeFailed, Unobservable, Ended) as error:
         fail(module, error)
     except OSError as error:
         fail(module, f"writing the scratch files: {error}; they have been taken away")
-    result = benchmark.result_of(made, rows, module.params["profile"] or None)
+    result = benchmark.result_of(made, rows, module.params["profiles"], module.params["known"])
     for doubt in result["doubts"]:
         warn(module, doubt)
     finish(module, **result)

@@ -15,14 +15,7 @@ description:
   - Runs on the controller and connects to no host. In check mode everything was only looked at.
 extends_documentation_fragment:
   - durable.dbhost.attributes
-  - action_common_attributes.flow
-attributes:
-  action:
-    support: full
-  async:
-    support: none
-  bypass_host_loop:
-    support: none
+  - durable.dbhost.attributes.action
 options:
   looks:
     description: The results of M(durable.dbhost.assess), the first one first. Those of tasks that were skipped are left out.
@@ -55,7 +48,10 @@ EXAMPLES = r"""
 
 RETURN = r"""
 report:
-  description: The assessment, with C(was), C(plan), C(changes), C(files) and C(exposed) of the first one, C(begun) and C(error).
+  description:
+    - The assessment, with C(was), C(plan), C(changes), C(files) and C(exposed) of the first one, C(begun) and C(error);
+      C(undone), whether the dead man's switch of this run has put the host back.
+    - C(time) and C(collection) say when and by which version it was made.
   returned: always
   type: dict
 failure:

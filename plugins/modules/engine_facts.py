@@ -218,6 +218,22 @@ ansible_facts:
               type: list
               elements: str
               returned: always
+            temporary:
+              description:
+                - Directories in which nothing but its temporary files lies, links followed, as the host sees them.
+                - Of SQL Server tempdb's, by the names that setup gives them; of PostgreSQL tablespaces with nothing but temporary
+                  relations and sorts, and C(stats_temp_directory); of MariaDB and MySQL C(tmpdir), C(innodb_tmpdir) and the
+                  directory of C(innodb_temp_data_file_path). Such files are not among
+                  RV(ansible_facts.durable_engines.engines[].files).
+              type: list
+              elements: str
+              returned: always
+            requires_mounts:
+              description:
+                - The mount units that its own unit requires and waits for, V([]) without a unit; or V(unknown) where the
+                  unit's file has changed since systemd read it.
+              type: raw
+              returned: always
             writes:
               description: The files that a run may write to set its settings, as the host sees them; not databases of Firebird.
               type: list
@@ -299,13 +315,17 @@ ansible_facts:
                   returned: always
             settings:
               description:
-                - Its settings by name, each with C(running), C(persisted), C(source), C(reason), C(from) and C(held).
+                - Its settings by name, each with C(running), C(persisted), C(source), C(reason), C(from), C(held) and
+                  C(permission).
                 - C(from) is the file and line that wins at the next start; C(reason) says why a word is V(unknown).
-                - C(held) is null, or how to take away what beats every file that a run writes.
+                - C(held) is null, or how to take away what beats every file that a run writes; C(permission) is the word of
+                  C(durable_allow) with which a run takes it away itself, or null.
               type: dict
               returned: always
             overrides:
-              description: Settings of roles, users or databases, with C(scope), C(setting), C(value), C(source), C(remedy).
+              description: >-
+                Settings of roles, users or databases, with C(scope), C(setting), C(value), C(source), C(remedy), and
+                C(role), C(database) and C(permission), which may be null.
               type: list
               elements: dict
               returned: always
@@ -319,6 +339,8 @@ ansible_facts:
                 - For contested values their C(value), C(source) and C(reason). The reason says why a value is unknown.
                 - The value of C(files) is V(complete), V(partial) or V(unknown).
                 - The value of C(write_through) is V(yes), V(no) or V(unknown), whether what must be written through is open so.
+                - The value of C(recovery), of FairCom DB, is V(yes), V(no) or V(unknown), whether its last start had to recover;
+                  C(damage) is there where its log tells of a recovery that failed.
                 - By a setting's name, V(absent) says that this version shows no such setting.
               type: dict
               returned: always

@@ -134,27 +134,10 @@ changes:
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as layer
 
-SETTINGS = {
-    "LOG_WRITETHRU": {"type": "str", "choices": ["on", "off"]},
-    "TDATA_WRITETHRU": {"type": "str", "choices": ["on", "off"]},
-    "TINDEX_WRITETHRU": {"type": "str", "choices": ["on", "off"]},
-    "SYNC_LOG": {"type": "str", "choices": ["off"]},
-    "NO_SYS_FLUSH_ON_CLOSE": {"type": "str", "choices": ["off"]},
-    "NO_FLUSH_DIR": {"type": "str", "choices": ["off"]},
-    "DELAYED_DURABILITY": {"type": "str", "choices": ["0"]},
-    "SUPPRESS_LOG_FLUSH": {"type": "str", "choices": ["NO"]},
-    "SUPPRESS_LOG_SYNC": {"type": "str", "choices": ["NO"]},
-    "COMMIT_DELAY": {"type": "int"},
-}
-INSTANCE = {
-    "instance": {"type": "str", "required": True},
-    "settings": {"type": "dict", "required": True, "options": SETTINGS},
-}
-
 
 def main() -> None:
     """Run the module."""
-    run(layer, INSTANCE, restarts=True)
+    run(layer)
 
 
 if __name__ == "__main__":

@@ -106,21 +106,10 @@ changes:
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import apply as layer
 
-DATABASE = {
-    "database": {"type": "str"},
-    "directory": {"type": "str"},
-    "forced_writes": {"type": "str", "choices": ["on", "off"], "required": True},
-}
-ACCESS = {
-    "user": {"type": "str", "default": "SYSDBA"},
-    "password": {"type": "str", "no_log": True},
-    "server": {"type": "str", "default": "localhost"},
-}
-
 
 def main() -> None:
     """Run the module."""
-    run(layer, DATABASE, shared=ACCESS)
+    run(layer)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ description:
     against the battery.
   - Each of the three may fail by itself, and the others are returned. All together are bounded; where they would be too
     large, the largest is left out.
-  - Changes nothing and writes nothing on the host.
+  - Changes nothing and writes nothing on the host, but where O(disarm) is set.
 extends_documentation_fragment:
   - durable.dbhost.attributes
   - durable.dbhost.attributes.facts
@@ -35,6 +35,13 @@ options:
     description: As in M(durable.dbhost.power_facts).
     type: int
     default: 60
+  disarm:
+    description:
+      - Whether to take the dead man's switch away that a run has armed, once the facts of storage are collected. Not in check
+        mode.
+      - It is to be asked over a connection that was made since the changes.
+    type: bool
+    default: false
 requirements:
   - Root. What the three modules require.
 author:
@@ -68,6 +75,25 @@ ansible_facts:
       description: As M(durable.dbhost.power_facts) returns it.
       type: dict
       returned: where it was asked for and could be collected
+looked_at:
+  description:
+    - The number of the last run that has begun to change the host since it booted, for O(durable.dbhost.apply#module:looked_at).
+    - V(-1) where that run has not ended yet, null where it cannot be read.
+  returned: always
+  type: int
+switch:
+  description: The dead man's switch, as it is at the end.
+  returned: always
+  type: dict
+  contains:
+    state:
+      description: V(none), V(armed), V(fired) where it has put the host back, or V(broken) where it cannot.
+      type: str
+      returned: always
+    said:
+      description: What is to be known of it, in one line.
+      type: str
+      returned: always
 failures:
   description: For each of the three names that is missing, and was asked for, why.
   returned: always
@@ -81,6 +107,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, observed_all
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host
 from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import POWER, collect, refusal
+from ansible_collections.durable.dbhost.plugins.module_utils.undo import installed
 
 
 def main() -> None:
@@ -89,6 +116,7 @@ def main() -> None:
         "databases": {"type": "raw"},
         "power": {"type": "str", "choices": list(POWER), "default": POWER[0]},
         "margin": {"type": "int", "default": 60},
+        "disarm": {"type": "bool", "default": False},
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -97,7 +125,11 @@ def main() -> None:
     why = refusal(host, given["margin"])
     if why:
         fail(module, why)
-    observed_all(module, *collect(host, now, given["databases"], given["power"], given["margin"]))
+    found = collect(host, now, given["databases"], given["power"], given["margin"])
+    is_whole = given["disarm"] and "durable_storage" in found.facts and not module.check_mode
+    observed_all(
+        module, *found, (installed.disarm(host, now) if is_whole else installed.look(host))._asdict()
+    )
 
 
 if __name__ == "__main__":

@@ -89,16 +89,10 @@ changes:
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import io_scheduler as layer
 
-DEVICE = {
-    "device": {"type": "str", "required": True},
-    "scheduler": {"type": "str", "choices": ["none", "mq-deadline", "kyber", "bfq"]},
-    "readahead": {"type": "int"},
-}
-
 
 def main() -> None:
     """Run the module."""
-    run(layer, DEVICE)
+    run(layer)
 
 
 if __name__ == "__main__":

@@ -14,14 +14,7 @@ description:
   - Runs on the controller and connects to no host. In check mode too it writes its files, as M(durable.dbhost.report) does.
 extends_documentation_fragment:
   - durable.dbhost.attributes
-  - action_common_attributes.flow
-attributes:
-  action:
-    support: full
-  async:
-    support: none
-  bypass_host_loop:
-    support: none
+  - durable.dbhost.attributes.action
 options:
   name:
     description: What was measured; the files are C(<name>-<host>.<suffix>).

@@ -15,14 +15,7 @@ description:
   - Reads the inventory's variables itself, and collects the host's facts in one execution. Fails where nothing is managed.
 extends_documentation_fragment:
   - durable.dbhost.attributes
-  - action_common_attributes.flow
-attributes:
-  action:
-    support: full
-  async:
-    support: none
-  bypass_host_loop:
-    support: none
+  - durable.dbhost.attributes.action
 author:
   - durable.dbhost contributors (@durable-db)
 """
@@ -39,8 +32,17 @@ mounts:
   returned: always
   type: list
   elements: str
-profile:
-  description: The settings of the pinned profile with the host's overrides; null without one.
+lasting:
+  description: Those whose profile promises durable commits; all where none does.
+  returned: always
+  type: list
+  elements: str
+known:
+  description: The settings of all profiles that are known for this host, by name.
+  returned: always
+  type: dict
+profiles:
+  description: By mount point the settings of its profile, with its overrides; empty without a pinned one.
   returned: always
   type: dict
 """

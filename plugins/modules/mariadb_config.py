@@ -100,15 +100,10 @@ changes:
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import apply as layer
 
-SERVER = {
-    "instance": {"type": "str", "required": True},
-    "settings": {"type": "dict", "required": True},
-}
-
 
 def main() -> None:
     """Run the module."""
-    run(layer, SERVER, restarts=True)
+    run(layer)
 
 
 if __name__ == "__main__":

@@ -102,21 +102,10 @@ changes:
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import mount_options as layer
 
-SETTINGS = {
-    "barrier": {"type": "str", "choices": ["on", "off"]},
-    "data_mode": {"type": "str", "choices": ["ordered", "journal", "writeback"]},
-    "atime": {"type": "str", "choices": ["noatime", "relatime", "strictatime"]},
-}
-MOUNT = {
-    "target": {"type": "str", "required": True},
-    "persist": {"type": "bool", "default": True},
-    **SETTINGS,
-}
-
 
 def main() -> None:
     """Run the module."""
-    run(layer, MOUNT)
+    run(layer)
 
 
 if __name__ == "__main__":

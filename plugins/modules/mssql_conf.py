@@ -113,21 +113,10 @@ changes:
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import apply as layer
 
-SETTINGS = {
-    "traceflag3979": {"type": "str", "choices": ["on", "off"]},
-    "traceflag3982": {"type": "str", "choices": ["on", "off"]},
-    "writethrough": {"type": "str", "choices": ["1"]},
-    "alternatewritethrough": {"type": "str", "choices": ["0", "1"]},
-}
-INSTANCE = {
-    "instance": {"type": "str", "required": True},
-    "settings": {"type": "dict", "required": True, "options": SETTINGS},
-}
-
 
 def main() -> None:
     """Run the module."""
-    run(layer, INSTANCE, restarts=True)
+    run(layer)
 
 
 if __name__ == "__main__":

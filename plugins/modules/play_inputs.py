@@ -11,22 +11,12 @@ module: play_inputs
 short_description: Refuse variables of a play that the inventory sets in vain
 version_added: 0.1.0
 description:
-  - Ansible reads C(hosts) and C(serial) of a play before any variable of the inventory. Set there, they would be
-    ignored without a word, and a run would reach more hosts at once than somebody meant.
+  - Ansible reads C(hosts) and C(serial) of a play before any variable of the inventory. Set there, C(durable_hosts) and
+    C(durable_serial) would be ignored without a word, and a run would reach more hosts at once than somebody meant.
   - Runs on the controller and connects to no host.
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
-  names:
-    description: The variables.
-    type: list
-    elements: str
-    required: true
-  hosts:
-    description: The hosts of the play.
-    type: list
-    elements: str
-    required: true
   pinned:
     description: Whether one of them at least has to have a C(durable_profile).
     type: bool
@@ -38,8 +28,6 @@ author:
 EXAMPLES = r"""
 - name: Refuse play inputs in the inventory
   durable.dbhost.play_inputs:
-    names: [durable_hosts, durable_serial]
-    hosts: "{{ ansible_play_hosts_all }}"
   run_once: true
 """
 

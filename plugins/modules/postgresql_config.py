@@ -15,13 +15,17 @@ description:
     settings back from the server.
   - The file goes into the last C(include_dir) of C(postgresql.conf), else beside it. Where it would not be read last, a
     marked line at the end of C(postgresql.conf) includes it.
-  - Fails, with the cluster as it was, where something beats that file (C(postgresql.auto.conf), which ALTER SYSTEM writes, or
+  - What ALTER SYSTEM has set beats that file. With O(alter_system) the server is told to take it back (ALTER SYSTEM RESET), what
+    it was is kept, and V(released) sets it again, unless somebody has set it anew since.
+  - Fails, with the cluster as it was, where something beats that file all the same (ALTER SYSTEM without O(alter_system), or
     the command line), where the server cannot be asked, and where somebody else owns the settings (Patroni, a container).
     Other clusters are set all the same.
   - Where C(fsync) or C(full_page_writes) was off and comes on, a checkpoint is made, and for C(fsync) the data directory is
     flushed by C(initdb --sync-only). Until both are done the setting counts as V(unflushed), also for a later run.
   - A reload also takes what others have written into the configuration and not loaded yet.
-  - A setting of a role, a database or a session goes its own way; this module leaves those alone.
+  - A setting of a role or a database goes its own way. Those of O(targets[].overrides) are taken away (ALTER ROLE ... RESET),
+    with O(alter_system), and kept and put back as above. Sessions that are connected keep what they have until they end;
+    M(durable.dbhost.engine_facts) tells of them. A setting of a session is left alone.
 extends_documentation_fragment:
   - durable.dbhost.attributes.layer
 requirements:
@@ -66,10 +70,32 @@ options:
             description: Whether the server goes on after a failed fsync. A running server takes it at its next start.
             type: str
             choices: ['on', 'off']
+      overrides:
+        description: Settings of roles and databases that are to go, as the facts tell of them.
+        type: list
+        elements: dict
+        default: []
+        suboptions:
+          setting:
+            description: The setting.
+            type: str
+            required: true
+            choices: [fsync, full_page_writes, synchronous_commit, wal_sync_method, data_sync_retry]
+          role:
+            description: The role; without one, that of all roles.
+            type: str
+          database:
+            description: The database; without one, that of all databases.
+            type: str
+  alter_system:
+    description: >-
+      Whether the server may be told to take back what ALTER SYSTEM has set, and the O(targets[].overrides).
+    type: bool
+    default: false
   state:
     description: >-
       V(released) takes the files and lines away that this module has written. A running server keeps its settings until it
-      reads its files again.
+      reads its files again. What was taken back with O(alter_system) is set again, which takes a server that runs.
     type: str
     choices: [present, released]
     default: present
@@ -101,7 +127,7 @@ changes:
   elements: dict
   contains:
     target:
-      description: The cluster's name, or the file that was changed or taken away.
+      description: The cluster's name, with the role or database whose setting it is, or the file that was changed or taken away.
       type: str
       returned: always
     setting:
@@ -125,22 +151,10 @@ changes:
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import apply as layer
 
-SETTINGS = {
-    "fsync": {"type": "str", "choices": ["on", "off"]},
-    "full_page_writes": {"type": "str", "choices": ["on", "off"]},
-    "synchronous_commit": {"type": "str", "choices": ["on", "off", "local", "remote_write", "remote_apply"]},
-    "wal_sync_method": {"type": "str", "choices": ["fdatasync", "fsync", "open_datasync", "open_sync"]},
-    "data_sync_retry": {"type": "str", "choices": ["on", "off"]},
-}
-CLUSTER = {
-    "instance": {"type": "str", "required": True},
-    "settings": {"type": "dict", "required": True, "options": SETTINGS},
-}
-
 
 def main() -> None:
     """Run the module."""
-    run(layer, CLUSTER, restarts=True)
+    run(layer)
 
 
 if __name__ == "__main__":

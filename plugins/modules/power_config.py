@@ -29,7 +29,7 @@ options:
       notify_command:
         description:
           - The program that the monitor runs at each event. The collection's own,
-            C(/usr/local/lib/durable-dbhost/ups-notify), is written where it is not there yet; it wakes the guard, then runs
+            C(/usr/local/lib/durable-dbhost/bin/ups-notify), is written where it is not there yet; it wakes the guard, then runs
             the command that was there before.
         type: str
       notify_flags:
@@ -95,7 +95,7 @@ EXAMPLES = r"""
 - name: Every event wakes the guard
   durable.dbhost.power_config:
     targets:
-      - notify_command: /usr/local/lib/durable-dbhost/ups-notify
+      - notify_command: /usr/local/lib/durable-dbhost/bin/ups-notify
       - notify_flags: EXEC
 
 - name: Watch a UPS of another host
@@ -140,29 +140,11 @@ changes:
 
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import apply as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.ups.nut_mode import MODES
-
-MONITOR = {
-    "system": {"type": "str", "required": True},
-    "power_value": {"type": "int", "default": 1},
-    "user": {"type": "str", "required": True},
-    "type": {"type": "str", "choices": ["primary", "secondary"], "required": True},
-}
-SETTINGS = {
-    "notify_command": {"type": "str"},
-    "notify_flags": {"type": "str", "choices": ["EXEC"]},
-    "shutdown_command": {"type": "str"},
-    "powerdown_flag": {"type": "str"},
-    "final_delay": {"type": "int"},
-    "host_sync": {"type": "int"},
-    "mode": {"type": "str", "choices": list(MODES)},
-    "monitor": {"type": "dict", "options": MONITOR},
-}
 
 
 def main() -> None:
     """Run the module."""
-    run(layer, SETTINGS, shared={"password": {"type": "str", "default": "", "no_log": True}})
+    run(layer)
 
 
 if __name__ == "__main__":

@@ -290,9 +290,8 @@ import time
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, observed
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable, expect_root
-from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import installed
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import power_facts, refusal
 
 
 def main() -> None:
@@ -303,17 +302,17 @@ def main() -> None:
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    if module.params["margin"] < 0:
-        fail(module, f"margin: seen {module.params['margin']}, wanted seconds, 0 or more")
     host = Host()
+    given = module.params
+    why = refusal(host, given["margin"])
+    if why:
+        fail(module, why)
     try:
-        expect_root(host)
-        facts = collect(host, now, module.params["stop_timeouts"], module.params["margin"])
+        facts = power_facts(host, now, given["stop_timeouts"], given["margin"])
     except Unobservable as error:
         fail(module, f"This machine cannot be observed: {error}")
     except ValueError as error:
         fail(module, error)
-    facts["guard"]["installed"] = installed.read(host)
     observed(module, "durable_power", facts)
 
 

@@ -120,25 +120,10 @@ changes:
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import apply as layer
 
-MOUNT = {"mount": {"type": "str", "required": True}}
-TERMS = {
-    "expires": {"type": "str", "default": ""},
-    "quiet": {"type": "int", "default": 300},
-    "needed": {
-        "type": "dict",
-        "options": {
-            "durability": {"type": "float", "required": True},
-            "clean_stop": {"type": "float", "required": True},
-        },
-    },
-    "test_ups": {"type": "bool", "default": False},
-    "units": {"type": "list", "elements": "str", "default": []},
-}
-
 
 def main() -> None:
     """Run the module."""
-    run(layer, MOUNT, shared=TERMS)
+    run(layer)
 
 
 if __name__ == "__main__":

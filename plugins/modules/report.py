@@ -8,11 +8,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: report
-short_description: Write each host's report on the controller and show the table
+short_description: Show the page that a run ends with, and write its files on the controller
 version_added: 0.1.0
 description:
   - Runs in the controller's process, once for a batch of hosts; connects to no host.
-  - Shows the hosts worst first, and writes one JSON file for each.
+  - Shows which hosts are not right, why, and what to do, on one screen; nothing where the stdout callback is one for
+    programs, as C(json).
+  - Writes one JSON file for each host, which says what has changed since its last one, and files of all hosts.
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
@@ -35,6 +37,11 @@ EXAMPLES = r"""
 RETURN = r"""
 missing:
   description: Hosts of the play without a report, of a later batch or given up.
+  returned: always
+  type: list
+  elements: str
+page:
+  description: The lines that are shown.
   returned: always
   type: list
   elements: str

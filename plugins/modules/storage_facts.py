@@ -33,7 +33,8 @@ options:
     default: []
 requirements:
   - udevadm for names that stay, systemd-detect-virt; hdparm for SATA disks, sdparm for SCSI and SAS, nvme-cli for NVMe;
-    od for ext2, ext3 and ext4; dmsetup for LVM, dm-crypt and multipath. What is missing makes values unknown.
+    od for ext2, ext3 and ext4; dmsetup for LVM, dm-crypt and multipath, and for these multipathd; drbdsetup for DRBD,
+    losetup for loop devices. What is missing makes values unknown.
 author:
   - durable.dbhost contributors (@durable-db)
 """
@@ -75,12 +76,20 @@ ansible_facts:
           description: What systemd-detect-virt says; V(none) on bare metal.
           type: str
           returned: always
+        platform:
+          description:
+            - Whose machine it is, by its firmware (C(/sys/class/dmi/id)), else by systemd-detect-virt.
+            - V(aws), V(azure), V(google), V(oracle_cloud), V(alibaba), V(digitalocean), V(hetzner), V(scaleway), V(vultr),
+              V(akamai), V(openstack), V(hyperv), V(vmware), V(proxmox), V(ovirt), V(nutanix), V(virtualbox), V(xen), V(qemu),
+              V(none) (a machine of its own) or V(unknown).
+          type: str
+          returned: always
         fstab_error:
           description: What is wrong with C(/etc/fstab), or null.
           type: str
           returned: always
-        fstab_refused:
-          description: Lines of C(/etc/fstab) with mount options that their file system does not know.
+        boot_faults:
+          description: What keeps the next boot from mounting lines of C(/etc/fstab), or from mounting them for writing.
           type: list
           elements: dict
           returned: always
@@ -97,14 +106,34 @@ ansible_facts:
               description: The file system's type as the line names it.
               type: str
               returned: always
+            boot:
+              description:
+                - What becomes of the boot for it. V(required) where it stops, V(read_only) where it leaves C(/) so, V(without)
+                  where it leaves a mount out that it needs, else V(optional).
+              type: str
+              returned: always
+            fault:
+              description:
+                - V(options), V(type), V(source), V(read_only), V(requires), V(duplicate), V(order), V(letters) or
+                  V(container), as docs/storage.md has them.
+              type: str
+              returned: always
+            state:
+              description: V(refused), or V(unknown) where it cannot be told from here.
+              type: str
+              returned: always
+            why:
+              description: What is wrong, in plain words.
+              type: str
+              returned: always
+            remedy:
+              description: What to do.
+              type: str
+              returned: always
             options:
-              description: The options that it does not know, without what may be a password.
+              description: The options of the line that are wrong, without what may be a password.
               type: list
               elements: str
-              returned: always
-            boot:
-              description: V(required) where the boot stops without the mount, else V(optional).
-              type: str
               returned: always
         resolved:
           description: For each database path where it really lies, or null when it is not there or not known.
@@ -154,7 +183,7 @@ ansible_facts:
               type: str
               returned: always
         disks:
-          description: One entry for each whole disk.
+          description: One entry for each whole disk, and for each NFS export that is mounted.
           type: list
           elements: dict
           returned: always
@@ -165,8 +194,11 @@ ansible_facts:
               returned: always
             id:
               description:
-                - The name that stays (C(wwn:), C(nvme:) or C(serial:)), or null; without one nothing can be persisted.
+                - The name that stays (C(wwn:), C(nvme:) or C(serial:); C(nfs:) of an NFS export), or null; without one
+                  nothing can be persisted.
                   RV(ansible_facts.durable_storage.disks[].evidence) has the reason.
+                - For a disk without such a name a substitute (C(ptuuid:), C(member:), C(fsuuid:) or C(path:)). Its
+                  evidence then has the way in which it can come to mean another disk.
               type: str
               returned: always
             kind:
@@ -176,7 +208,9 @@ ansible_facts:
               type: str
               returned: always
             transport:
-              description: V(sata), V(scsi), V(sas), V(nvme), V(virtio), V(xen), V(usb), V(firewire), V(mmc) or V(unknown).
+              description:
+                - V(sata), V(sat), V(scsi), V(sas), V(nvme), V(virtio), V(xen), V(usb), V(firewire), V(mmc), V(nfs) or V(unknown).
+                - V(sat) is a SATA disk behind a controller that translates SCSI for it, as SAS controllers do.
               type: str
               returned: always
             control:
@@ -245,7 +279,37 @@ ansible_facts:
                   type: str
                   returned: for a SCSI disk below a device-mapper device of C(/) or C(/usr)
                 volatile:
-                  description: Whether a power cut empties it. V(non_volatile) or V(unknown); no interface tells more.
+                  description:
+                    - Whether a power cut empties it. V(non_volatile) or V(unknown); of a RAID volume whose controller
+                      was asked also V(volatile).
+                  type: str
+                  returned: always
+            raid:
+              description:
+                - Of a RAID volume what the tool of its controller says; null for other disks. The tool, or why none
+                  could be asked, is in RV(ansible_facts.durable_storage.disks[].evidence).
+              type: dict
+              returned: always
+              contains:
+                volume:
+                  description: The tool's name of the volume, or null where it is not known which one the disk is.
+                  type: str
+                  returned: always
+                  sample: /c0/v1
+                write_policy:
+                  description:
+                    - V(write_back) while the battery or capacitor is good, V(always_write_back) in any case,
+                      V(write_through), or V(unknown).
+                  type: str
+                  returned: always
+                backup:
+                  description:
+                    - The battery or capacitor behind the controller's cache. V(good), V(charging) (or learning),
+                      V(failed), V(missing) or V(unknown).
+                  type: str
+                  returned: always
+                drive_caches:
+                  description: The caches of the disks behind the controller. V(enabled), V(disabled) or V(unknown).
                   type: str
                   returned: always
             fua:
@@ -308,6 +372,12 @@ ansible_facts:
               description: Everywhere it is mounted; empty when it is hidden in another namespace.
               type: list
               elements: str
+              returned: always
+            boots:
+              description:
+                - For each mount point at which something mounts it at boot, whether the boot needs it. V(required),
+                  V(automount), V(optional) or V(unknown).
+              type: dict
               returned: always
             hidden_in:
               description: The process that sees it, when it is mounted in another mount namespace only; else null.
@@ -381,6 +451,12 @@ ansible_facts:
               description: The running atime option.
               type: str
               returned: always
+            recovery:
+              description:
+                - What an NFS client does when the server does not answer. V(hard), V(soft), V(softerr) or V(unknown). Beside it
+                  C(persisted.recovery), which may be V(unset).
+              type: str
+              returned: for NFS
             sync:
               description: Whether it is mounted with C(sync). V(yes) or V(no).
               type: str
@@ -416,7 +492,7 @@ ansible_facts:
                   type: str
                   returned: always
                 data_mode:
-                  description: V(ordered), V(journal), V(writeback), V(none), V(unset) or V(unknown).
+                  description: V(ordered), V(journal), V(writeback), V(none), V(unset), V(refused) or V(unknown).
                   type: str
                   returned: always
                 atime:
@@ -434,15 +510,24 @@ ansible_facts:
                   type: str
                   returned: always
                 type:
-                  description: V(partition), V(lvm), V(crypt), V(multipath), V(dm), V(md), V(disk), or V(unknown).
+                  description:
+                    - V(partition), V(lvm), V(crypt), V(multipath), V(dm), V(md), V(drbd), V(bcache), V(loop), V(disk),
+                      or V(unknown).
                   type: str
                   returned: always
                 detail:
-                  description: What sort of it, as V(linear), V(raid1), or the name of a layer that is not understood.
+                  description:
+                    - What sort of it, as V(linear), V(raid1), V(writeback), or the name of a layer that is not understood. Of a
+                      loop device the type of the file system that holds its file.
                   type: str
                   returned: always
                 state:
-                  description: Of an md array its consistency policy, what it is doing and how many members it lacks.
+                  description:
+                    - Of an md array its consistency policy, what it is doing and how many members it lacks. Of a cache its
+                      mode, of a writecache what it lies on (V(ssd) or V(pmem)), of a snapshot whether its exceptions
+                      are V(persistent) or V(transient), of integrity V(journal), V(bitmap) or V(no journal).
+                    - Of a multipath device what it does without a path, now and by multipathd's C(no_path_retry).
+                    - Of a DRBD device its protocol, how it orders writes, flushes that are off, and peers that are up to date.
                   type: str
                   returned: always
                   sample: resync, degraded by 1
@@ -461,12 +546,30 @@ ansible_facts:
                       device keeps the belief with which it was made. V(write through) passes no flush on.
                   type: str
                   returned: always
+                reason:
+                  description: Why what it promises is not known; empty where it is.
+                  type: str
+                  returned: always
+                id:
+                  description:
+                    - Of a device-mapper device the name that stays, C(dm:) and its uuid, or C(dm-name:) and its name; else empty.
+                  type: str
+                  returned: always
+                held_on:
+                  description: Of a loop device the device number of the file system that holds its file; else empty.
+                  type: str
+                  returned: always
             disks:
               description: The kernel names of the disks at the bottom, or V(unknown) when a layer is not understood.
               type: raw
               returned: always
             disks_seen:
               description: The disks that were found, also below a layer that is not understood.
+              type: list
+              elements: str
+              returned: always
+            devices_missing:
+              description: Why not all devices that it writes to are known.
               type: list
               elements: str
               returned: always

@@ -90,15 +90,10 @@ changes:
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.runner import run
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import write_cache as layer
 
-DISK = {
-    "disk": {"type": "str", "required": True},
-    "state": {"type": "str", "required": True, "choices": ["enabled", "disabled", "keep"]},
-}
-
 
 def main() -> None:
     """Run the module."""
-    run(layer, DISK)
+    run(layer)
 
 
 if __name__ == "__main__":

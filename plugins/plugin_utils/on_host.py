@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -29,6 +30,12 @@ def execute(
     except AnsibleError as error:
         return {"failed": True, "msg": str(error)}
     return result
+
+
+def connect_anew(action: ActionBase) -> None:
+    """End a connection that is kept open: it proves nothing of a new one. Where that fails, what runs next says why."""
+    with contextlib.suppress(AnsibleError):
+        action._connection.reset()
 
 
 def learned(answer: dict[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,11 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+from urllib.parse import quote
 
+from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.utils.display import Display
 
@@ -20,13 +23,29 @@ from ..module_utils.host.printable import Lines, line, lines
 REPORT = 0o640
 #: For its owner alone.
 PRIVATE = 0o600
+#: The most that is read of a file, of all that were collected, and how many these may be.
+_LARGEST = 8 * 1024 * 1024
+_ALL = 32 * _LARGEST
+_FILES = 20_000
+#: Callbacks whose output is read by programs, or by nobody: nothing of ours goes between.
+_MACHINES = ("json", "jsonl", "null")
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+class Found(NamedTuple):
+    """A file that was collected: its text, or why it could not be read."""
+
+    path: str
+    text: str
+    fault: str = ""
+
+
 def show(rows: Iterable[str]) -> None:
-    """Show lines on the terminal, with an empty one before and after them."""
-    Display().display(f"\n{lines(rows)}")
+    """Show lines on the terminal, with an empty one before and after them; nothing where programs read it."""
+    if constants.DEFAULT_STDOUT_CALLBACK.rpartition(".")[2] not in _MACHINES:
+        Display().display(f"\n{lines(rows)}")
 
 
 def laid_out(text: str) -> Lines:
@@ -37,6 +56,11 @@ def laid_out(text: str) -> Lines:
 def refused(why: object) -> AnsibleActionFail:
     """Return the error that ends an action."""
     return AnsibleActionFail(line(str(why)))
+
+
+def measured(name: str, host: str, suffix: str) -> str:
+    """Return what the file is called that has what was measured on a host."""
+    return f"{name}-{quote(host, safe='')}.{suffix}"
 
 
 def keep(directory: str, name: str, text: str, mode: int = REPORT) -> str:
@@ -60,6 +84,66 @@ def keep(directory: str, name: str, text: str, mode: int = REPORT) -> str:
     finally:
         os.close(place)
     return os.path.join(directory, name)
+
+
+def kept(directory: str, name: str) -> str:
+    """Return the text of a file that `keep` wrote, '' where there is none. Raises OSError."""
+    try:
+        place = _open(directory, make=False)
+    except FileNotFoundError:
+        return ""
+    try:
+        descriptor = os.open(name, _OLD, dir_fd=place)
+    except FileNotFoundError:
+        return ""
+    finally:
+        os.close(place)
+    with os.fdopen(descriptor, "rb") as handle:
+        return handle.read(_LARGEST).decode("utf-8", "replace")
+
+
+def collected(directories: Iterable[str]) -> Iterator[Found]:
+    """Yield what lies below some directories in files named `*.json`, each once; a directory that cannot be read as a fault.
+
+    Hidden files are passed over, and links to directories are not followed. Raises OSError where there is more than
+    anybody reads.
+    """
+    seen: set[str] = set()
+    size = 0
+    for top in directories:
+        for path, fault in _below(os.path.abspath(top)):
+            if path not in seen:
+                seen.add(path)
+                found = Found(path, "", fault) if fault else _found(path)
+                size += len(found.text)
+                if size > _ALL or len(seen) > _FILES:
+                    raise OSError(
+                        errno.EFBIG,
+                        f"more than {_FILES} files, or than {_ALL // 2**20} MiB in all",
+                        top,
+                    )
+                yield found
+
+
+def _below(top: str) -> Iterator[tuple[str, str]]:
+    """Yield the path of each file below a directory, in their order, and of each directory that cannot be read with why."""
+    faults: list[OSError] = []
+    for directory, inner, names in os.walk(top, onerror=faults.append):
+        inner.sort()
+        for name in sorted(names):
+            if name.endswith(".json") and not name.startswith("."):
+                yield os.path.join(directory, name), ""
+    for error in faults:
+        yield str(error.filename), str(error.strerror)
+
+
+def _found(path: str) -> Found:
+    try:
+        if os.lstat(path).st_size > _LARGEST:
+            return Found(path, "", f"longer than {_LARGEST // 2**20} MiB")
+        return Found(path, kept(*os.path.split(path)))
+    except OSError as error:
+        return Found(path, "", str(error.strerror))
 
 
 def remove(directory: str, name: str) -> None:

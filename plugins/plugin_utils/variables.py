@@ -10,15 +10,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible.errors import AnsibleError
+from ansible.module_utils.common.yaml import yaml_load
 
-from ..module_utils.policy.assessment import FAIL_ON, Inputs
+from ..module_utils.policy.assessment import FAIL_ON, UNDO_AFTER, Inputs
 from .output import refused
 
 #: Where reports are written, from where the command was started.
 REPORT_DIR = "durable-report"
-_SHIPPED = Path(__file__).parents[2] / "playbooks/vars/profiles.yml"
+#: What is written there: one file a host, and of all hosts text, a page for browsers, and tests as JUnit has them.
+FORMATS = ("json", "text", "html", "junit")
+REPORT_FORMATS = FORMATS[:3]
+_COLLECTION = Path(__file__).parents[2]
+_SHIPPED = _COLLECTION / "playbooks/vars/profiles.yml"
 _ATTESTATIONS = ("durable_attestations", "durable_attestations_group", "durable_attestations_host")
 
 
@@ -32,6 +36,11 @@ class Variables:
     def __init__(self, templar: Any, task_vars: Mapping[str, Any]) -> None:
         self._templar = templar
         self._raw = task_vars
+
+    @property
+    def host(self) -> str:
+        """Return what the inventory calls the host."""
+        return str(self._raw.get("inventory_hostname", ""))
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a variable's value; the default where it is not there or null. Raises Unreadable."""
@@ -54,25 +63,35 @@ class Variables:
             attestations={name: self.get(name, []) for name in _ATTESTATIONS},
             mounts=self.get("durable_mounts"),
             databases=self.get("durable_databases"),
+            mount_profiles=self.get("durable_mount_profiles", {}),
+            ignore=self.get("durable_ignore", []),
             allow=self.get("durable_allow", []),
             layers=self.get("durable_layers"),
             accept_data_loss=self.get("durable_accept_data_loss", False),
+            undo_after=self.undo_after(),
             fail_on=self.get("durable_fail_on", FAIL_ON),
             ups=self._ups(),
             rate=rate,
             names=[str(name) for name in self._raw],
         )
 
+    def undo_after(self) -> Any:
+        """Return `durable_undo_after` as it is written. Raises Unreadable."""
+        return self.get("durable_undo_after", UNDO_AFTER)
+
     def options(self, layer: str, names: Iterable[str]) -> dict[str, Any]:
         """Return the options of a layer's module that the role's variables give. Raises Unreadable."""
         given = {name: self.get(f"{layer}_{name}") for name in names}
         return {name: value for name, value in given.items() if value is not None}
 
-    def ups_password(self) -> str:
-        """Return the password of the UPS's monitor, which only the step that writes it is given. Raises Unreadable."""
+    def secrets(self, layer: str, names: Iterable[str]) -> dict[str, Any]:
+        """Return the secret options of a layer's module, which only its step is given. Raises Unreadable."""
+        if layer != "power":
+            return self.options(layer, names)
+        # That of the UPS's monitor stands where its user does.
         found = self.get("durable_ups")
         monitor = found.get("monitor") if isinstance(found, Mapping) else None
-        return str(monitor.get("password") or "") if isinstance(monitor, Mapping) else ""
+        return {"password": str(monitor.get("password") or "") if isinstance(monitor, Mapping) else ""}
 
     def report_dir(self) -> str:
         """Return where reports are written, '' for nowhere. Raises AnsibleActionFail."""
@@ -80,6 +99,16 @@ class Variables:
             return str(self.get("durable_report_dir", REPORT_DIR))
         except Unreadable as error:
             raise refused(error) from error
+
+    def report_formats(self) -> list[str]:
+        """Return which files are written. Raises AnsibleActionFail."""
+        try:
+            found = self.get("durable_report_formats", REPORT_FORMATS)
+        except Unreadable as error:
+            raise refused(error) from error
+        if not isinstance(found, (list, tuple)) or any(word not in FORMATS for word in found):
+            raise refused(f"durable_report_formats: seen {found!r}; wanted a list of {', '.join(FORMATS)}")
+        return list(found)
 
     def _ups(self) -> Any:
         """Return `durable_ups` without the password. What should be a mapping and is none may be one."""
@@ -100,5 +129,14 @@ class Variables:
 @functools.lru_cache(maxsize=1)
 def shipped() -> dict[str, Any]:
     """Return the profiles of this collection."""
-    (profiles,) = yaml.safe_load(_SHIPPED.read_text(encoding="utf-8")).values()
+    (profiles,) = yaml_load(_SHIPPED.read_text(encoding="utf-8")).values()
     return dict(profiles)
+
+
+@functools.lru_cache(maxsize=1)
+def collection_version() -> str:
+    """Return the version of this collection: as it was installed, or of the checkout."""
+    installed, checkout = _COLLECTION / "MANIFEST.json", _COLLECTION / "galaxy.yml"
+    if installed.exists():
+        return str(yaml_load(installed.read_text(encoding="utf-8"))["collection_info"]["version"])
+    return str(yaml_load(checkout.read_text(encoding="utf-8"))["version"])

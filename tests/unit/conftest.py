@@ -9,6 +9,7 @@ no files and only a path: it works without ansible-core, and on the Python of ol
 from __future__ import annotations
 
 import importlib.util
+import signal
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -33,3 +34,5 @@ def find_collection() -> None:
 
 
 find_collection()
+# A shell that runs in the background leaves it ignored, and what tests start could not be told to end.
+signal.signal(signal.SIGINT, signal.default_int_handler)

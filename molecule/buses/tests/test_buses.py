@@ -194,7 +194,7 @@ def test_a_sata_disk_that_vanishes_mid_run_is_named_and_comes_back_to_the_profil
     before_call(playbooks, "buses", 2, f"({lab}) >&2")
     run = playbooks.run("harden-db")
     assert run.code == 2
-    assert f"{gone}: no disk of that id is there" in run.output
+    assert f"{gone}: no disk of that id is there" in run.details
     assert run.reports["buses"]["verdict"] not in ("durable", "attested", "unverified")
     assert states(machine)["SATA0002"][0] == "on"
     # Its mount has lost its device; systemd may have taken it away by itself.

@@ -4,6 +4,8 @@
 """Killed before any single change, on the way from any profile to any other, a machine is at
 least as safe as the weaker of where it came from and where it goes.
 
+Two mounts with profiles of their own change sides as well: one tightens while the other loosens.
+
 All ordered pairs of the five shipped profiles (of three of them where the processor is emulated).
 Policy, layers, kernel, disks and the guard's files, unit, lease and end are real. Stand-ins, in
 support/kill_points.py and support/kill_state.py: the facts of a UPS that is well (there is none), and at the start of
@@ -18,7 +20,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from support.kill_points import Deaths, Way
+from support.kill_points import SIDES, Deaths, Way
 from support.layout import TARGETS, id_of
 
 from lab.machine import Machine
@@ -41,7 +43,7 @@ REMOUNTED = {"disposable"}
 def deaths(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Deaths:
     """The harness on the machine."""
     found = Deaths(machine, MANAGED, tmp_path_factory.mktemp("kill"))
-    found.install(PROFILES, {serial: id_of(serial) for serial in MANAGED.values()})
+    found.install((*PROFILES, *SIDES), {serial: id_of(serial) for serial in MANAGED.values()})
     return found
 
 
@@ -52,7 +54,7 @@ def learned(deaths: Deaths) -> dict[str, dict[str, Any]]:
     One with other words in fstab comes before: a line keeps those for barriers and data= that any profile gave it.
     """
     deaths.enforce("disposable")
-    return deaths.learn(PROFILES)
+    return deaths.learn((*PROFILES, *SIDES))
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +122,25 @@ def test_killed_at_any_step_it_is_as_safe_as_the_weaker_end(
         [("/srv/pgdata", "data_mode")] if {start, goal} & REMOUNTED else []
     )
     assert_arrived(deaths, way, states, goal)
+
+
+def test_two_mounts_that_change_sides_are_at_no_death_less_safe_than_either_end(
+    deaths: Deaths, states: dict[str, set[str]]
+) -> None:
+    """While the one is made strict the other is strict still; nothing is loosened before all is tightened."""
+    start, goal = SIDES
+    assert states[start] and states[goal] and not states[start] & states[goal]
+    way = deaths.way(start, goal)
+    print(f"{start} -> {goal}: {len(way.points)} deaths")
+    for point in (*way.points, way.end):
+        seen = deaths.weaknesses(point["truth"])
+        print(f"  {point['number']:>2} {sorted(seen)} {point.get('killed_before', 'came to its end')}")
+        assert seen <= states[start] | states[goal]
+        assert mixed(seen, states[start], states[goal]) == []
+    assert len(way.points) == len(way.end["ended"]["made"]) > 3
+    assert way.end["ended"]["changes"] == []
+    assert way.differs == []
+    assert deaths.weaknesses(way.booted) == states[goal]
 
 
 def assert_arrived(deaths: Deaths, way: Way, states: dict[str, set[str]], goal: str) -> None:

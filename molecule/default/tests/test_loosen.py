@@ -18,7 +18,7 @@ def test_nothing_is_loosened_until_losing_data_is_accepted(machine: Machine, pla
     run = playbooks.run("harden-db", variables={**DISPOSABLE, "durable_accept_data_loss": False})
     assert run.code == 2
     assert run.reports["dbhost"]["verdict"] == "blocked"
-    assert "data_loss_accepted" in run.output
+    assert "data_loss_accepted" in run.details
     assert run.recap["dbhost"]["changed"] == 0
     assert truth.read(machine)["mounts"] == before
 

@@ -138,6 +138,6 @@ def test_a_disk_that_vanishes_mid_run_is_named_and_no_other_disk_is_touched(
     before_call(playbooks, "dbhost", 2, f"({lab}) >&2")
     run = playbooks.run("harden-db")
     assert run.code == 2
-    assert f"{id_of('SCSI0002')}: no disk of that id is there" in run.output
+    assert f"{id_of('SCSI0002')}: no disk of that id is there" in run.details
     assert run.reports["dbhost"]["verdict"] not in ("durable", "attested", "unverified")
     assert truth.read(exposed)["disks"]["SCSI0003"]["cache"] == "on"

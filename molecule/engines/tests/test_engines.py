@@ -158,7 +158,7 @@ class TestPostgresql:
         (exposed,) = run.reports[HOST]["exposed"]
         assert exposed.startswith(f"postgresql {SECOND} was exposed")
         assert "pg_amcheck" in exposed
-        assert exposed in run.output
+        assert exposed in run.details
         for name in ("fsync", "synchronous_commit", "full_page_writes"):
             assert psql(machine, f"show {name}", SECOND) == "on"
         assert psql(machine, "select pg_postmaster_start_time()", SECOND) == started
@@ -198,6 +198,26 @@ class TestPostgresql:
         assert any("early_ack" in why for why in check.reports[HOST]["why"])
         psql(machine, "drop role early_ack")
 
+    @pytest.mark.fact(62)
+    def test_what_people_altered_is_taken_back_with_the_permission_and_released(
+        self, machine: Machine, playbooks: Playbooks
+    ) -> None:
+        own = "select setconfig from pg_db_role_setting"
+        of_system = f"cat {psql(machine, 'show data_directory')}/postgresql.auto.conf"
+        psql(machine, 'create role "early ack"; alter role "early ack" set synchronous_commit = off')
+        psql(machine, "alter system set synchronous_commit = off")
+        run = playbooks.run("harden-db", variables={"durable_allow": ["alter_system"]})
+        assert (run.code, run.reports[HOST]["verdict"]) == (0, "attested")
+        assert (psql(machine, "show synchronous_commit"), psql(machine, own)) == ("on", "")
+        assert "synchronous_commit" not in sh(machine, of_system)
+
+        assert playbooks.run("release_db").code == 0
+        assert psql(machine, own) == "{synchronous_commit=off}"
+        assert "synchronous_commit = 'off'" in sh(machine, of_system)
+        psql(machine, 'drop role "early ack"')
+        psql(machine, "alter system reset synchronous_commit")
+        assert playbooks.run("harden-db").code == 0
+
     @pytest.mark.fact(50)
     def test_a_commit_that_waits_for_a_standby_is_left_alone(
         self, machine: Machine, playbooks: Playbooks
@@ -226,7 +246,7 @@ class TestMariadb:
     ) -> None:
         run = playbooks.run("harden-db")
         assert run.code == 2
-        assert "zzz-fast.cnf" in run.output
+        assert "zzz-fast.cnf" in run.details
         sh(machine, "rm /etc/mysql/mariadb.conf.d/zzz-fast.cnf")
         assert playbooks.run("harden-db").code == 0
         assert mariadb(machine, "select @@innodb_flush_log_at_trx_commit, @@sync_binlog") == "1\t1"

@@ -49,6 +49,15 @@ while True:
 KILLER = 'until grep -q " $1 ext4 rw,sync" /proc/mounts && pkill -KILL -x fio; do sleep 0.1; done'
 
 
+#: Writes down each state of the disk's own cache that it sees: 0x01 is on.
+CACHE_WATCHER = """
+while sleep 0.2; do
+    seen=$(sdparm --quiet --readonly --get WCE=1 -H "/dev/$1") && [ "$seen" != "$last" ] && echo "$seen" >> /run/caches
+    last=$seen
+done
+"""
+
+
 @contextmanager
 def in_background(machine: Machine, name: str, *argv: str) -> Iterator[None]:
     """Run something in the machine meanwhile."""
@@ -61,7 +70,7 @@ def in_background(machine: Machine, name: str, *argv: str) -> Iterator[None]:
 
 def benchmark(playbooks: Playbooks, **limits: Any) -> Run:
     """Run benchmark on one mount, with two seconds for each run of fio."""
-    asked = {"mount": TARGET, "patterns": ["direct_dsync"], "seconds": 2, "size": SIZE, **limits}
+    asked = {"mounts": [TARGET], "patterns": ["direct_dsync"], "seconds": 2, "size": SIZE, **limits}
     return playbooks.run("benchmark", "-e", CONFIRM, variables={"durable_benchmark": asked})
 
 
@@ -121,7 +130,7 @@ def test_it_measures_within_its_limits_recommends_and_puts_all_back(
     assert any(f"reached the limit of {RATE} commits/s" in line for line in report["advice"])
     kept = playbooks.directory / "durable-report"
     assert "commits/s" in (kept / "benchmark-pull.txt").read_text()
-    assert (kept / "benchmark-pull.svg").read_text().count("<rect") == 1 + len(report["rows"])
+    assert (kept / "benchmark-pull.svg").read_text().count("<circle") == len(report["rows"])
 
 
 def test_when_fio_is_killed_all_is_put_back_all_the_same(
@@ -139,3 +148,28 @@ def test_when_fio_is_killed_all_is_put_back_all_the_same(
     assert [SYNC, schedulers[0]] in watched
     assert manifest(machine, disk) == before
     assert "benchmark-pull" not in run.reports
+
+
+def state(machine: Machine) -> dict[str, Any]:
+    """Return what is true of the disk, but for how often it was flushed."""
+    return {name: seen for name, seen in truth.read(machine)["disks"][SERIAL].items() if name != "flushes"}
+
+
+def test_a_cache_is_off_for_a_while_and_the_profiles_have_their_price(
+    machine: Machine, playbooks: Playbooks, disk: str
+) -> None:
+    before = state(machine)
+    machine.run(["rm", "-f", "/run/caches"])
+    with in_background(machine, "watcher", "sh", "-c", CACHE_WATCHER, "watcher", disk):
+        run = benchmark(
+            playbooks, patterns=["group_osync"], clients=[1, 80], size=1, write_caches=["disabled"]
+        )
+        watched = machine.run(["cat", "/run/caches"]).stdout.split()
+    assert run.code == 0
+    assert state(machine) == before
+    assert (before["cache"], watched) == ("on", ["0x01", "0x00", "0x01"])
+    priced = {price["profile"]: price["variant"] for price in run.reports["benchmark-pull"]["prices"]}
+    assert (priced["strict"], priced["flush"], priced["ups"]) == ("write cache off", "as it is", None)
+    assert all(
+        row["flushes_per_commit"] < 1 for row in run.reports["benchmark-pull"]["rows"] if row["clients"] == 80
+    ), "several commits share a flush"

@@ -63,13 +63,15 @@ def test_another_run_changes_nothing_in_one_execution(
 
 def test_the_monitor_wakes_the_guard_and_then_whom_it_told_before(loose: Site) -> None:
     text = loose.sh("cat /etc/nut/upsmon.conf")
-    assert "NOTIFYCMD /usr/local/lib/durable-dbhost/ups-notify" in text.replace('"', "")
+    assert "NOTIFYCMD /usr/local/lib/durable-dbhost/bin/ups-notify" in text.replace('"', "")
     assert "# The lab's. A comment, to be found again." in text
     assert "HOSTSYNC 10" in text
     assert loose.sh("stat -c '%a %U %G' /etc/nut/upsmon.conf") == "640 root nut"
     # As upsmon runs it, while the power itself is well: a word alone tightens.
     cursor = loose.cursor()
-    loose.sh("NOTIFYTYPE=ONBATT runuser -u nut -- /usr/local/lib/durable-dbhost/ups-notify 'said by hand'")
+    loose.sh(
+        "NOTIFYTYPE=ONBATT runuser -u nut -- /usr/local/lib/durable-dbhost/bin/ups-notify 'said by hand'"
+    )
     loose.await_guard(cursor, "monitor says ONBATT")
     loose.await_guard(cursor, FLUSHED)
     chained = [str(line["MESSAGE"]) for line in loose.journal(cursor, "-t", "lab-notify")]

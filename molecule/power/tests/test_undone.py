@@ -9,7 +9,7 @@ from support.runs import Playbooks
 from support.site import FLUSHED, GUARD, LEASE, Site
 
 OURS = f"""
-/usr/local/lib/durable-dbhost/guard.pyz /usr/local/lib/durable-dbhost/ups-notify /etc/systemd/system/{GUARD}
+/usr/local/lib/durable-dbhost/guard.pyz /usr/local/lib/durable-dbhost/bin/ups-notify /etc/systemd/system/{GUARD}
 {LEASE} /etc/durable-dbhost/notify-command /run/durable-dbhost/guard
 """.split()
 

@@ -8,6 +8,8 @@ The tests stand in an order, and each leaves strict behind: that costs less than
 
 from __future__ import annotations
 
+import json
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -25,6 +27,8 @@ LEAVES = {
     "/srv/ppl": {"SCSI0004", "SCSI0002", "SCSI0005"},
     "/srv/nohole": {"SCSI0003", "SCSI0001", "SCSI0002", "SCSI0005"},
     "/srv/thin": {"SCSI0003", "SCSI0001"},
+    "/srv/looped": {"SCSI0003", "SCSI0001"},
+    "/srv/cached": {"SCSI0005", "SCSI0002"},
     "/srv/hole": {"SCSI0003", "SCSI0001", "VIRT0001"},
 }
 #: A reset may turn the cache of a SCSI disk on again, so the kernel goes on flushing; a virtio disk keeps its setting.
@@ -32,6 +36,91 @@ BELIEFS = {
     **dict.fromkeys(("SCSI0001", "SCSI0002", "SCSI0003", "SCSI0004", "SCSI0005"), "write back"),
     "VIRT0001": "write through",
 }
+#: On the partition $1, two volumes by hand: one delays by nothing, which no rule knows; one is a snapshot in memory.
+BY_HAND = r"""
+dmsetup create strange --table "0 40960 delay $1 0 0"
+dmsetup create base --table "0 16384 linear $1 40960"
+dmsetup create store --table "0 16384 linear $1 61440"
+dmsetup create forgets --table "0 16384 snapshot /dev/mapper/base /dev/mapper/store N 8"
+for name in strange forgets; do
+    mkfs.ext4 -q -F /dev/mapper/$name
+    mkdir -p /srv/$name
+    mount /dev/mapper/$name /srv/$name
+done
+"""
+UNMAKE = "umount /srv/strange /srv/forgets; dmsetup remove strange forgets store base"
+#: A volume of a table over loop devices a, b and c: how many flushes each was sent for 20 synchronous writes on it.
+#: dm-integrity formats its device at first, and then says how large the volume may be.
+OVER_LOOPS = r"""
+exec 3>&1 >/dev/null
+mkdir -p /run/loops
+for name in a b c; do
+    truncate -s 24M /run/loops/$name
+    eval "$name=$(losetup -f --show /run/loops/$name)"
+done
+length=32768
+table="TABLE"
+case "$table" in integrity*)
+    dmsetup create counted --table "0 8 $table"
+    dmsetup remove --retry counted
+    length=$(od -An -tu8 -j16 -N8 /run/loops/a | tr -d ' ')
+esac
+dmsetup create counted --table "0 $length $table"
+python3 - "$a" "$b" "$c" <<END >&3
+import json, os, sys
+def flushes():
+    stats = (open("/sys/block/%s/stat" % path.rpartition("/")[2]).read() for path in sys.argv[1:])
+    return [int(stat.split()[15]) for stat in stats]
+fd = os.open("/dev/mapper/counted", os.O_RDWR)
+os.pwrite(fd, b"0" * 81920, 0)
+os.fsync(fd)
+before = flushes()
+for number in range(20):
+    os.pwrite(fd, b"x" * 4096, number * 4096)
+    os.fdatasync(fd)
+print(json.dumps([after - seen for after, seen in zip(flushes(), before)]))
+END
+dmsetup remove --retry counted
+losetup -d "$a" "$b" "$c"
+rm -r /run/loops
+"""
+#: Table -> the devices that each flush has to reach.
+FLUSHED = {
+    "snapshot-origin $a": "a",
+    "snapshot $a $b P 8": "b",
+    "cache $c $b $a 128 1 writeback smq 0": "ab",
+    "cache $c $b $a 128 1 writethrough smq 0": "ab",
+    "cache $c $b $a 128 1 passthrough smq 0": "ab",
+    "writecache s $a $b 4096 0": "ab",
+    "integrity $a 0 - J 1 internal_hash:crc32c": "a",
+    "integrity $a 0 - B 1 internal_hash:crc32c": "a",
+    "integrity $a 0 - D 1 internal_hash:crc32c": "a",
+}
+#: On ext2: how many flushes its device was sent for 20 synchronous writes.
+EXT2 = r"""
+exec 3>&1 >/dev/null
+truncate -s 16M /run/ext2.img
+mkfs.ext2 -q /run/ext2.img
+device=$(losetup -f --show /run/ext2.img)
+mkdir -p /run/ext2
+mount -t ext2 "$device" /run/ext2
+python3 - <<END >&3
+import os
+def flushes():
+    return int(open("/sys/block/%s/stat" % "$device".rpartition("/")[2]).read().split()[15])
+fd = os.open("/run/ext2/file", os.O_RDWR | os.O_CREAT)
+os.pwrite(fd, b"0" * 81920, 0)
+os.fsync(fd)
+before = flushes()
+for number in range(20):
+    os.pwrite(fd, b"x" * 4096, number * 4096)
+    os.fsync(fd)
+print(flushes() - before)
+END
+umount /run/ext2
+losetup -d "$device"
+rm /run/ext2.img
+"""
 #: An array of three members whose flushes take 0.5 s; how long three fdatasyncs take, each after a write.
 SLOW_FLUSHES = r"""
 exec 3>&1 >/dev/null
@@ -90,7 +179,10 @@ def test_a_second_run_changes_nothing_in_one_execution(
 
 
 @pytest.mark.fact(16)
-@pytest.mark.parametrize("target", sorted(set(LEAVES) - {"/srv/thin", "/srv/hole"}))
+@pytest.mark.fact(81)
+@pytest.mark.fact(82)
+@pytest.mark.fact(84)
+@pytest.mark.parametrize("target", sorted(set(LEAVES) - {"/srv/hole"}))
 def test_a_synchronous_write_is_flushed_on_each_disk_below(machine: Machine, target: str) -> None:
     counted = flushes_of_20_syncs(machine, target, LEAVES[target])
     flushed = {serial for serial, count in counted.items() if count >= 20}
@@ -113,10 +205,65 @@ def test_a_partial_parity_log_does_not_wait_for_its_disks(machine: Machine, poli
 
 
 @pytest.mark.fact(47)
-def test_a_layer_that_is_not_understood_is_named(playbooks: Playbooks) -> None:
-    report = facts(playbooks, durable_mounts=["/srv/thin"])
-    assert report["verdict"] == "unknown"
-    assert any("thin" in why and "/srv/thin" in why for why in report["why"])
+@pytest.mark.fact(82)
+def test_a_layer_that_is_not_understood_is_named_and_can_be_vouched_for(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    part = f"/dev/{names(machine)['SCSI0004']}3"
+    sh(machine, f"set -- {part}; {BY_HAND}")
+    try:
+        report = facts(playbooks, durable_mounts=["/srv/strange", "/srv/forgets"])
+        assert report["verdict"] == "blocked"
+        assert any("device-mapper delay" in why and "dm-name:strange" in why for why in report["why"])
+        assert [
+            (need["name"], need["target"]) for need in report["requirements"] if need["state"] == "unmet"
+        ] == [("layer_lasts", "/srv/forgets")]
+        word = {"claim": "layer_passes_flushes", "target": "dm-name:strange", "by": "the lab"}
+        word.update(reason="it delays by nothing", expires=f"{date.today() + timedelta(days=30)}")
+        report = facts(playbooks, durable_mounts=["/srv/strange"], durable_attestations_host=[word])
+        vouched = [need for need in report["requirements"] if need["name"] == "layer_passes_flushes"]
+        assert [(need["state"], need["target"]) for need in vouched] == [("attested", "/srv/strange")]
+        # Nothing in fstab mounts it; all else is known.
+        assert report["verdict"] == "drifted"
+    finally:
+        sh(machine, UNMAKE)
+
+
+@pytest.mark.fact(84)
+def test_a_flush_of_a_loop_device_goes_as_far_as_its_file_s_file_system(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    sh(machine, "mount -o remount,barrier=0 /srv/pgdata")
+    try:
+        # What else lies on these disks would be flushed meanwhile.
+        sh(machine, "for each in thin nohole hole; do fsfreeze --freeze /srv/$each; done")
+        try:
+            counted = flushes_of_20_syncs(machine, "/srv/looped", LEAVES["/srv/looped"])
+        finally:
+            sh(machine, "for each in thin nohole hole; do fsfreeze --unfreeze /srv/$each; done")
+        assert max(counted.values()) < 20, counted
+        report = facts(playbooks, durable_mounts=["/srv/looped"])
+        assert report["verdict"] == "drifted"
+        assert any("/srv/pgdata barrier drift_running" in why for why in report["why"])
+    finally:
+        sh(machine, "mount -o remount,barrier=1 /srv/pgdata; sync -f /srv/pgdata")
+
+
+@pytest.mark.fact(82)
+@pytest.mark.fact(83)
+@pytest.mark.parametrize("table", FLUSHED)
+def test_a_flush_of_a_layer_with_blocks_of_its_own_reaches_each_device_that_has_some(
+    machine: Machine, table: str
+) -> None:
+    """The kernel, not our code."""
+    counted = dict(zip("abc", json.loads(sh(machine, OVER_LOOPS.replace("TABLE", table)))))
+    assert all(counted[name] >= 20 for name in FLUSHED[table]), counted
+
+
+@pytest.mark.fact(86)
+def test_ext2_flushes_at_each_fsync(machine: Machine) -> None:
+    """Here by its own driver, which has no option for it; Debian's kernels mount it by ext4's."""
+    assert int(sh(machine, EXT2)) == 20
 
 
 @pytest.mark.fact(47)
@@ -182,6 +329,45 @@ def test_the_stack_and_the_profile_outlive_a_power_cycle(machine: Machine, playb
     assert {serial: disk["belief"] for serial, disk in disks.items()} == BELIEFS
     check = playbooks.run("harden-db", "--check")
     assert (check.code, check.reports["stacked"]["verdict"]) == (0, "attested")
+
+
+def unnamed(machine: Machine) -> tuple[str, str]:
+    """Return the kernel names of the disks that tell no serial: that below /srv/unnamed, and the spare one."""
+    used = sh(machine, "basename $(findmnt -no SOURCE /srv/unnamed)").strip()
+    empty = 'for d in /sys/block/vd*; do [ -n "$(cat $d/serial)" ] || basename $d; done'
+    (spare,) = set(sh(machine, empty).split()) - {used}
+    return used, spare
+
+
+@pytest.mark.fact(48)
+class TestUnnamed:
+    def test_a_disk_without_a_serial_is_kept_by_the_file_system_on_it(
+        self, machine: Machine, playbooks: Playbooks
+    ) -> None:
+        """It has been through the power cycle before."""
+        name, _spare = unnamed(machine)
+        known = f"fsuuid:{sh(machine, f'blkid -p -s UUID -o value /dev/{name}').strip()}"
+        assert sh(machine, f"cat /sys/block/{name}/cache_type").strip() == "write through"
+        report = facts(playbooks)
+        (row,) = (
+            row for row in report["settings"] if (row["target"], row["setting"]) == (known, "write_cache")
+        )
+        assert (row["running"], row["persisted"], row["verdict"]) == ("disabled", "disabled", "ok")
+        assert [text for text in report["warnings"] if known in text and "a copy of the disk" in text]
+
+    def test_beside_a_copy_it_has_no_name_and_its_host_is_not_green(
+        self, machine: Machine, playbooks: Playbooks
+    ) -> None:
+        name, spare = unnamed(machine)
+        fresh = f"udevadm trigger --settle --action=change /dev/{spare}"
+        sh(machine, f"dd if=/dev/{name} of=/dev/{spare} bs=1M conv=fsync 2>&1; {fresh}")
+        try:
+            report = facts(playbooks)
+            assert report["verdict"] == "drifted"
+            assert any(f"{spare} has the name fsuuid:" in why for why in report["why"])
+        finally:
+            sh(machine, f"wipefs --quiet --all /dev/{spare}; {fresh}")
+        assert facts(playbooks)["verdict"] == "attested"
 
 
 @pytest.fixture(scope="class")

@@ -27,10 +27,11 @@ CALLS = (
     "read",
     "resolve",
     "run",
+    "way",
 )
 
 #: Those that change something.
-_CHANGES = ("change", "remove_file", "sync", "sync_mount", "write_attribute", "write_file")
+_CHANGES = ("change", "hold", "remove_file", "sync", "sync_mount", "write_attribute", "write_file")
 
 #: A recording is plain JSON; its form is in docs/capture.md.
 Recording = dict[str, Any]
@@ -112,6 +113,17 @@ class RecordingHost(_LooksOnly):
         self._keep("locate", root + path, ask)
         return found[0]
 
+    def way(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> dict[str, Status]:
+        found: dict[str, Status] = {}
+
+        def ask() -> list[Any]:
+            found.update(self._inner.way(path, root, timeout))
+            return [word for passed, status in found.items() for word in (passed, status.user, status.mode)]
+
+        self._inner.until = self.until
+        self._keep("way", root + path, ask)
+        return found
+
     def linked_directories(
         self, path: str, most: int = bounds.FOUND, timeout: float = READ_TIMEOUT
     ) -> list[str]:
@@ -176,6 +188,13 @@ class ReplayHost(_LooksOnly):
             return Located(self.resolve(path) if there else path, _status(stat.S_IFDIR if there else None))
         where, mode = self._answer("locate", root + path, [path, None])
         return Located(where, _status(mode))
+
+    def way(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> dict[str, Status]:
+        words = self._answer("way", root + path)
+        return {
+            str(passed): Status(0, 0, user, 0, mode)
+            for passed, user, mode in zip(words[::3], words[1::3], words[2::3])
+        }
 
     def linked_directories(
         self, path: str, most: int = bounds.FOUND, timeout: float = READ_TIMEOUT

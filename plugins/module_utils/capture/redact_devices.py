@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
-from ..host import json_text
+from ..host import json_text, udev
 from ..storage import ext4
 from ..storage.cache_rules import HEADER as CACHE_HEADER
 from ..storage.caches import CONTROLS, DISABLED, ENABLED
@@ -42,15 +43,38 @@ _CLOUD_LINK = re.compile(
 _PLAIN = re.compile(r"[\w .,:;/+@-]*")
 
 _TABLE = re.compile(r"(?P<name>.*)(?P<place>: \d+ \d+ )(?P<target>[a-z0-9_-]+)(?: (?P<arguments>.*))?")
-#: Targets whose arguments hold nothing but devices and numbers. crypt's hold a key.
-_OPEN_TARGETS = ("linear", "striped", "raid", "mirror", "zero", "error")
-_ARGUMENT = re.compile(r"[a-z0-9_]{1,20}|\d+:\d+|-")
+#: Targets whose arguments hold nothing but devices, numbers and the kernel's words. crypt's hold a key.
+_OPEN_TARGETS = (
+    *(
+        "linear",
+        "striped",
+        "raid",
+        "multipath",
+        "mirror",
+        "zero",
+        "error",
+        "thin",
+        "thin-pool",
+        "cache",
+        "writecache",
+    ),
+    *("snapshot", "snapshot-origin", "snapshot-merge"),
+)
+#: Of these the first arguments alone do: integrity's others may hold keys.
+_FIRST_ARGUMENTS = {"integrity": 4}
+_ARGUMENT = re.compile(r"[A-Za-z0-9_]{1,20}|\d+:\d+|-")
 #: Fields of `nvme id-ctrl` that are about the sort of controller.
 _NVME_FIELDS = ("cntrltype", "fuses", "mdts", "nn", "oacs", "oncs", "sgls", "ver", "vid", "vwc")
 
+#: Fields of drbdsetup's answers that are kept: structure and words of DRBD's own. Of others, one is a password.
+_DRBD_FIELDS = frozenset(
+    "resource name _this_host volumes volume_nr device_minor backing-disk meta-disk disk disk-flushes md-flushes connections"
+    " net protocol write-ordering devices minor disk-state peer_devices volume peer-disk-state".split()
+)
+
 _TUNED = ("elevator", "include", "readahead", "type")
 
-#: What one of our rules does beyond naming its device.
+#: What one of our rules says beyond naming its device.
 _ACTIONS = frozenset(
     action
     for control in CONTROLS.values()
@@ -58,11 +82,13 @@ _ACTIONS = frozenset(
     for rule in control.rules(state)
     for action in rule
 )
+_CONDITIONS = frozenset(condition for kind in udev.PROPERTIES for condition in udev.conditions(kind))
 _SCHEDULING = re.compile(r'ATTR\{queue/[a-z_]+\}="[\w-]+"')
 _RULE = re.compile(
-    r'(ACTION=="add\|change", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", ENV\{[A-Z_]+\}==")([^"]*)(")((?:, .*)?)'
+    r'(ACTION=="add\|change", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", '
+    rf'ENV\{{({"|".join(udev.PROPERTIES.values())})\}}==")([^"]*)(")((?:, .*)?)'
 )
-_RULE_COMMENT = re.compile(r"(# (wwn|nvme|serial|dm|md):)(\S+)((?: [\w=. -]+)?)")
+_RULE_COMMENT = re.compile(rf"(# ({'|'.join(udev.PROPERTIES)}):)(\S+)((?: [\w=. -]+)?)")
 _HEADER_LINES = frozenset(f"{CACHE_HEADER}\n{SCHEDULER_HEADER}".split("\n"))
 _NOT_OURS = "# another line"
 #: Does nothing, and is no comment: nothing of ours counts beside it.
@@ -98,15 +124,20 @@ def property_value(key: str, value: str, names: Identities) -> str | None:
         return names.scrub(value)
     if key in IDENTITY_PROPERTIES:
         return names.identity(value)
-    special = {"DM_UUID": names.mapped, "MD_NAME": names.array, "ID_PATH": names.path}
+    special = {
+        "DEVPATH": names.text,
+        "DM_UUID": names.mapped,
+        "ID_PATH": names.path,
+        "MD_NAME": names.array,
+    }
     if key == "DEVLINKS":
         return " ".join(filter(None, (_link(link, names) for link in value.split(" "))))
     return special[key](value) if key in special else None
 
 
 def _link(path: str, names: Identities) -> str:
-    """Return a link of those that tell what a disk is, '' for another."""
-    if path.startswith("/dev/disk/by-id/"):
+    """Return a link of those that tell what a disk is, or by which fstab may name it, '' for another."""
+    if path.startswith(("/dev/disk/by-id/", "/dev/disk/by-uuid/", "/dev/disk/by-partuuid/")):
         return names.text(path)
     found = _CLOUD_LINK.fullmatch(path)
     return f"{found[1]}{names.of(found[2])}" if found else ""
@@ -122,15 +153,16 @@ def _rule_line(line: str, names: Identities) -> str:
         return line
     comment = _RULE_COMMENT.fullmatch(line)
     if comment:
-        return f"{comment[1]}{_device(comment[2], comment[3], names)}{comment[4]}"
+        known = property_value(udev.PROPERTIES[comment[2]], comment[3], names)
+        return f"{comment[1]}{known}{comment[4]}"
     rule = _RULE.fullmatch(line)
-    if rule and all(word in _ACTIONS or _SCHEDULING.fullmatch(word) for word in rule[4].split(", ")[1:]):
-        return f"{rule[1]}{_device('dm' if 'DM_UUID' in rule[1] else '', rule[2], names)}{rule[3]}{rule[4]}"
+    if rule and all(map(_is_of_rule, rule[5].split(", ")[1:])):
+        return f"{rule[1]}{property_value(rule[2], rule[3], names)}{rule[4]}{rule[5]}"
     return _NOT_OURS if line.startswith("#") else _ACTS
 
 
-def _device(kind: str, value: str, names: Identities) -> str:
-    return names.mapped(value) if kind == "dm" else names.identity(value)
+def _is_of_rule(words: str) -> bool:
+    return words in _ACTIONS or words in _CONDITIONS or _SCHEDULING.fullmatch(words) is not None
 
 
 def superblock(text: str, names: Identities) -> str:
@@ -159,9 +191,11 @@ def _table_line(line: str, names: Identities) -> str:
     if not found:
         return ""
     start = f"{names.scrub(found['name'])}{found['place']}{found['target']}"
-    if found["arguments"] is None or found["target"] not in _OPEN_TARGETS:
+    first = _FIRST_ARGUMENTS.get(found["target"], 0 if found["target"] not in _OPEN_TARGETS else None)
+    if found["arguments"] is None or first == 0:
         return start
-    words = (word if _ARGUMENT.fullmatch(word) else names.of(word) for word in found["arguments"].split(" "))
+    said = found["arguments"].split(" ")[:first]
+    words = (word if _ARGUMENT.fullmatch(word) else names.of(word) for word in said)
     return f"{start} {' '.join(words)}"
 
 
@@ -174,6 +208,35 @@ def nvme_identity(text: str, _names: Identities) -> str:
     if not isinstance(fields, dict):
         return ""
     return json.dumps({key: fields[key] for key in _NVME_FIELDS if isinstance(fields.get(key), int)})
+
+
+def queueing(text: str, names: Identities) -> str:
+    """Return what multipathd says of the queueing of its maps, by their WWIDs."""
+    rows = (line.rpartition(":") for line in text.split("\n"))
+    kept = (
+        (wwid, said)
+        for wwid, colon, said in rows
+        if colon and re.fullmatch(r"on|off|-|\d+ (?:chk|sec)", said)
+    )
+    return "".join(f"{names.identity(wwid)}:{said}\n" for wwid, said in kept)
+
+
+def drbd(text: str, names: Identities) -> str:
+    """Return an answer of `drbdsetup --json` without names of nodes and resources, addresses and passwords."""
+    try:
+        return json.dumps(_drbd(json_text.loads(text), "", names))
+    except ValueError:
+        return ""
+
+
+def _drbd(value: Any, field: str, names: Identities) -> Any:
+    if isinstance(value, dict):
+        return {key: _drbd(inner, key, names) for key, inner in value.items() if key in _DRBD_FIELDS}
+    if isinstance(value, list):
+        return [_drbd(inner, field, names) for inner in value]
+    if isinstance(value, str) and field in ("resource", "name"):
+        return names.of(value)
+    return names.text(value) if isinstance(value, str) else value
 
 
 def settings(text: str, names: Identities) -> str:

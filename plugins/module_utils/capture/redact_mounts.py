@@ -67,6 +67,13 @@ def fstab(text: str, names: Identities) -> str:
     return "\n".join(_fstab_line(line, names) for line in text.split("\n"))
 
 
+def crypttab(text: str, names: Identities) -> str:
+    """Return crypttab with stand-ins: which device is opened by which name, and nothing of its key."""
+    lines = (line.split() for line in text.split("\n"))
+    kept = (fields for fields in lines if len(fields) > 1 and not fields[0].startswith("#"))
+    return "".join(f"{names.text(name)} {_spec(spec, [], names)} none\n" for name, spec, *_rest in kept)
+
+
 def _fstab_line(line: str, names: Identities) -> str:
     if line.startswith(fstab_file.MARK):
         return fstab_file.MARK

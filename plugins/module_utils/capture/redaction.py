@@ -16,7 +16,8 @@ from functools import partial
 from typing import Any
 
 from ..host import our_paths
-from ..storage import cache_rules, ext4, shown_options
+from ..storage import cache_rules, crypttab, ext4, platforms, shown_options, zfs
+from ..storage.raid_controllers.controllers import TOOLS
 from . import redact_devices as devices
 from . import redact_mounts as mounts
 from .identities import Identities
@@ -41,8 +42,10 @@ UUID PARTUUID LABEL PARTLABEL subvol root rootflags part luks mpath crypt virtio
 enabled disabled none unknown write back write through temporary zz-durable-dbhost.conf durable-dbhost-resume.service
 systemd-detect-virt udevadm info --export-db od -An -v -tx1 -j1024 -N1024 hdparm sdparm --quiet --get WCE nvme id-ctrl get-feature
 --output-format=json --feature-id=6 dmsetup table test -e storage_facts localhost debian ubuntu linux server
+losetup --list --noheadings --output NAME,BACK-MAJ:MIN
 linear striped raid multipath active idle elevator include readahead type replace devices withheld
 No such file or directory Permission denied Is a directory Input/output error no answer within exit
+{" ".join(program for tool in TOOLS for program in tool.PROGRAMS)}
 00000000-0000-8899-0000-000000000000 00000000-0001-8899-0000-000000000000
 f8b3781a-1e82-4818-a1c3-63d806ec15bb f8b3781b-1e82-4818-a1c3-63d806ec15bb
 """
@@ -66,6 +69,11 @@ def _mapped(text: str, names: Identities) -> str:
     return names.mapped(text.rstrip("\n")) + text[len(text.rstrip("\n")) :]
 
 
+def _asset_tag(text: str, _names: Identities) -> str:
+    # Owners write there what they like: a number of their own for this one machine.
+    return text if platforms.is_sign("chassis_asset_tag", text) else "\n"
+
+
 def _unit(text: str, names: Identities) -> str:
     return text if text == cache_rules.UNIT_TEXT else mounts.unit(text, names)
 
@@ -84,16 +92,19 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (rf"/boot/grub2?/(?:grub\.cfg|grubenv)|{_ENTRIES}/.*\.conf", mounts.boot_loader),
     (r"/proc/fs/(?:ext4|ext3|jbd2)/.*/options", mounts.option_lines),
     (r"/etc/fstab|/proc/(?:self/)?mounts", mounts.fstab),
+    (re.escape(crypttab.PATH), mounts.crypttab),
     (rf"{_BLOCK}/dm/uuid", _mapped),
     (rf"{_BLOCK}/(?:serial|wwid|uuid|nguid|eui|wwn|unique_id|subsysnqn)", _identity),
     (rf"{_BLOCK}/(?:dm/name|device/(?:model|vendor|rev|firmware_rev)|loop/backing_file)", _text),
     (
-        rf"{_BLOCK}/(?:queue/.*|md/.*|dm/.*|cache_type|dev|partition|ro|removable|size|start|stat|hidden|inflight"
+        rf"{_BLOCK}/(?:queue/.*|md/.*|dm/.*|bcache/(?:state|cache_mode)|loop/dio|cache_type|dev|partition|ro|removable|size|start|stat|hidden|inflight"
         r"|device/(?:type|state|transport|queue_depth|queue_type|scsi_level|cntlid|numa_node)"
         r"|device/scsi_disk/[\d:]+/(?:cache_type|FUA|protection_type|provisioning_mode))",
         _as_is,
     ),
     (r"/sys/class/scsi_host/host\d+/proc_name|/sys/module/\w+/parameters/\w+", _as_is),
+    (rf"{platforms.DIRECTORY}/chassis_asset_tag", _asset_tag),
+    (rf"{platforms.DIRECTORY}/(?:{'|'.join(platforms.FIELDS)})", _text),
     (r"/sys/class/nvme/nvme\d+/(?:transport|state|cntrltype)", _as_is),
     (r"/sys/fs/btrfs/[^/]+/(?:allocation|features)/.*|/sys/fs/ext4/[^/]+/journal_task", _as_is),
     ("|".join(map(re.escape, (our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES))), devices.rules),
@@ -130,7 +141,15 @@ _COMMANDS: tuple[tuple[str, _Rule], ...] = (
         r"nvme get-feature \S+ --feature-id=6",
         partial(devices.lines, r"get-feature:[\w ()]*,? ?[Cc]urrent value:\s*\w+"),
     ),
+    (rf"{' '.join(zfs.GET)} .*", partial(devices.lines, r"(?:sync|canmount)\t[a-z]+|mountpoint\t\S+")),
+    (rf"{' '.join(zfs.STATUS)} .*", partial(devices.lines, r"  pool: .*|config:|\t *\S+(?: .*)?")),
     (r"dmsetup table", devices.table),
+    (
+        r"losetup --list --noheadings --output NAME,BACK-MAJ:MIN",
+        partial(devices.lines, r"/dev/loop\d+\s+\d+:\d+\s*"),
+    ),
+    (r"multipathd show maps raw format %w:%Q", devices.queueing),
+    (r"drbdsetup (?:show|status) --json", devices.drbd),
 )
 
 

@@ -11,6 +11,9 @@ from typing import NamedTuple
 from ..host.printable import Lines, lines
 from ..host.seam import ChangeFailed, Unobservable
 
+#: Changes that an account names, of each kind.
+_MOST = 6
+
 
 class Change(NamedTuple):
     """One setting of one target: what it is and what it shall be, now or at the next boot.
@@ -63,7 +66,35 @@ def verify(left: Iterable[Change]) -> None:
         for change in left
     ]
     if missed:
-        raise ChangeFailed("; ".join(missed))
+        raise ChangeFailed(
+            f"{'; '.join(missed)}; look in the log of the kernel or the server for what keeps or resets it, then run again"
+        )
+
+
+def account(changes: Iterable[Change], left: Iterable[Change] | None) -> str:
+    """Say of each change of a plan whether it was made; `left`: what a plan of later still has, None where none can be made."""
+    if left is None:
+        return f"done or not, it cannot be seen: {_some(map(_named, changes))}"
+    undone = {change[:3]: change for change in left}
+    parts = {
+        "done": [_named(change) for change in changes if change[:3] not in undone],
+        "not done": [_seen(undone[change[:3]]) for change in changes if change[:3] in undone],
+    }
+    return "; ".join(f"{word}: {_some(rows)}" for word, rows in parts.items() if rows)
+
+
+def _named(change: Change) -> str:
+    return f"{change.target} {change.setting} ({change.when})"
+
+
+def _seen(change: Change) -> str:
+    return f"{_named(change)}: seen {change.before}, wanted {change.after}"
+
+
+def _some(texts: Iterable[str]) -> str:
+    named = list(texts)
+    more = f" and {len(named) - _MOST} more" if len(named) > _MOST else ""
+    return f"{', '.join(named[:_MOST])}{more}"
 
 
 def as_diff(changes: Iterable[Change]) -> dict[str, Lines]:

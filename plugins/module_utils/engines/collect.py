@@ -197,7 +197,7 @@ class Engines:
         if who:
             most = min(most, self._room.setdefault("all others", bounds.ANSWER // 4))
         # Its directories are told twice.
-        taken = bounds.size(facts) + bounds.size(facts["directories"])
+        taken = bounds.size(facts) + bounds.size([*facts["directories"], *facts["temporary"]])
         if taken > most:
             main = found.processes[0] if found.processes else None
             by = f" by process {main.pid} ({main.name}) of {whose(self.host, main)}" if main else ""
@@ -269,7 +269,8 @@ class Engines:
 
 def _paths(engines: list[dict[str, Any]]) -> list[str]:
     """Return the directories of all instances, for storage_facts to look where they lie."""
-    return list(dict.fromkeys(path for facts in engines for path in facts["directories"]))
+    found = (path for facts in engines for path in (*facts["directories"], *facts["temporary"]))
+    return list(dict.fromkeys(found))
 
 
 def _is_same(stopped: Instance, unit: units.Unit | None, told: dict[str, Any]) -> bool:

@@ -56,6 +56,8 @@ class Facts:
         seen["version"] = found.version or unknown("none", "the engine was not asked")
         try:
             facts["starts_at_boot"] = self._starts_at_boot(found, unit)
+            if unit:
+                facts["requires_mounts"] = UNKNOWN if unit.stale else list(unit.mounts)
             if isinstance(place, Place):
                 opened, seen["files"] = self.files.written(found.processes, place)
                 facts["files"], found = group(opened), found._replace(opened=opened)
@@ -154,15 +156,17 @@ class Facts:
     ) -> None:
         """Add the configured paths as this process sees them, links of directories followed."""
         root = place.root if place else ""
-        directories, reasons = [], []
-        for path in found.directories:
-            real = path
-            try:
-                real = resolve(self.host, root, path)
-            except Unobservable as error:
-                reasons.append(str(error))
-            directories.append(self.places.on_host(place, real) if place else real)
-        facts["directories"] = directories
+        reasons = []
+        for field, paths in (("directories", found.directories), ("temporary", facts["temporary"])):
+            directories = []
+            for path in paths:
+                real = path
+                try:
+                    real = resolve(self.host, root, path)
+                except Unobservable as error:
+                    reasons.append(str(error))
+                directories.append(self.places.on_host(place, real) if place else real)
+            facts[field] = directories
         if reasons:
             seen["directories"] = unknown("links", "; ".join(reasons))
         if found.config and place:
@@ -209,6 +213,8 @@ def blank(found: Instance, unit: str | None) -> dict[str, Any]:
         "stop_timeout": UNKNOWN,
         "preloads": [],
         "directories": list(found.directories),
+        "temporary": [],
+        "requires_mounts": [],
         "writes": [],
         "files": [],
         "settings": {},
@@ -224,10 +230,14 @@ def blank(found: Instance, unit: str | None) -> dict[str, Any]:
 
 
 def _add_observed(facts: dict[str, Any], observed: Observed) -> None:
-    facts["settings"] = observed.settings
+    # What a run would refuse, a check does not promise.
+    facts["settings"] = {
+        name: {**row, "held": row["held"] or observed.refused} for name, row in observed.settings.items()
+    }
     facts["pending_restart"] = list(observed.pending_restart)
     facts["overrides"] = list(observed.overrides)
     facts["writes"] = list(observed.writes)
+    facts["temporary"] = list(observed.temporary)
     if observed.flavour:
         facts["flavour"] = observed.flavour
     if "databases" in facts:

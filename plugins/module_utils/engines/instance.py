@@ -46,26 +46,40 @@ class Observed(NamedTuple):
     """What an engine says of one of its instances, and its files say of its next start.
 
     `directories`: where it keeps data and logs, as the instance sees them, over those that were known.
-    `settings`: {name: {running, persisted, source, reason, from, held}}, words as the engine writes them;
+    `settings`: {name: {running, persisted, source, reason, from, held, permission}}, words as the engine writes them;
     running is `stopped` where nothing runs; `from` is the file and line that wins, or null; `reason`
     says why one of the two is unknown; `held` is null, or how to take away what beats every file that a run
-    writes. `pending_restart`: names of settings that wait for a restart.
-    `overrides`: [{scope, setting, value, source, remedy}] of roles, users or databases that go their own
-    way. `databases`: Firebird's, [{path, forced_writes, running, in_use, mode, owner, reason}], paths as the
-    instance sees them. `writes`: the files that a run may write to set its settings. `passing`: paths of open files
-    that are no data: logs for people, and temporary tables.
+    writes; `permission`: the word of durable_allow with which a run takes that away itself, or null.
+    `pending_restart`: names of settings that wait for a restart.
+    `overrides`: [{scope, setting, value, source, remedy, role, database, permission}] of roles, users or databases that go
+    their own way; `remedy` is a sentence; `role` and `database` are null for any, and where it is neither's.
+    `databases`: Firebird's, [{path, forced_writes, running, in_use, mode, owner, reason}], paths as the instance sees them.
+    `writes`: the files that a run may write to set its settings; `refused`: why it
+    would not, with what to do first, or None. `passing`: paths of open files
+    that are no data: logs for people, and temporary files. `temporary`: directories in which nothing but temporary files of
+    its lies, as the instance sees them; they are no `directories`.
     """
 
     version: Observation
     settings: dict[str, dict[str, str | None]]
     directories: tuple[str, ...] = ()
     pending_restart: tuple[str, ...] = ()
-    overrides: tuple[dict[str, str], ...] = ()
+    overrides: tuple[dict[str, str | None], ...] = ()
     databases: tuple[dict[str, str | None], ...] = ()
     flavour: str | None = None
     evidence: tuple[tuple[str, Observation], ...] = ()
     writes: tuple[str, ...] = ()
+    refused: str | None = None
     passing: tuple[str, ...] = ()
+    temporary: tuple[str, ...] = ()
+
+
+class Override(NamedTuple):
+    """A setting of one role or database, or of a role in a database, that goes its own way; None is for any."""
+
+    setting: str
+    role: str | None
+    database: str | None
 
 
 def setting(
@@ -75,10 +89,26 @@ def setting(
     reason: str | None = None,
     origin: str | None = None,
     held: str | None = None,
+    permission: str | None = None,
 ) -> dict[str, str | None]:
     """Return one of the settings of :class:`Observed`."""
     words = {"running": running, "persisted": persisted, "source": source}
-    return {**words, "reason": reason, "from": origin, "held": held}
+    return {**words, "reason": reason, "from": origin, "held": held, "permission": permission}
+
+
+def override(
+    scope: str,
+    setting_of: str,
+    value: str,
+    source: str,
+    remedy: str,
+    role: str | None = None,
+    database: str | None = None,
+    permission: str | None = None,
+) -> dict[str, str | None]:
+    """Return one of the overrides of :class:`Observed`."""
+    said = {"scope": scope, "setting": setting_of, "value": value, "source": source, "remedy": remedy}
+    return {**said, "role": role, "database": database, "permission": permission}
 
 
 def of_mains(

@@ -14,12 +14,13 @@ from .. import catalog
 class Placement(NamedTuple):
     """The mounts (as `durable_storage` tells of them), and what could not be placed, in plain words.
 
-    `examples`: {device of a mount: a directory on it}.
+    `examples`: {device of a mount: a directory on it}. `temporary`: mounts that hold nothing of it but temporary files.
     """
 
     mounts: tuple[dict[str, Any], ...]
     unknown: tuple[str, ...]
     examples: dict[str, str]
+    temporary: tuple[dict[str, Any], ...] = ()
 
 
 def place(instance: dict[str, Any], storage: dict[str, Any]) -> Placement:
@@ -33,7 +34,10 @@ def place(instance: dict[str, Any], storage: dict[str, Any]) -> Placement:
         else:
             found[where["device"]] = where
             examples.setdefault(where["device"], path)
-    return Placement(tuple(found.values()), tuple(unknown), examples)
+    scratch = _scratch(instance, storage)
+    over = [mount for mount in storage["mounts"] if scratch and not scratch.isdisjoint(mount["targets"])]
+    temporary = {mount["device"]: mount for mount in over if mount["device"] not in found}
+    return Placement(tuple(found.values()), tuple(unknown), examples, tuple(temporary.values()))
 
 
 def _of_files(
@@ -52,6 +56,7 @@ def _of_directories(
     instance: dict[str, Any], storage: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Any] | str]]:
     """Yield each configured directory with its mount, or why there is none."""
+    scratch = _scratch(instance, storage)
     for path in instance["directories"]:
         real = storage["resolved"].get(path, path)
         if path.startswith("/proc/"):
@@ -65,7 +70,22 @@ def _of_directories(
                 yield path, f"{path} is not there: what it lies on may not be mounted"
         else:
             for directory in (real, *storage["links"].get(path, ())):
-                yield from at_and_below(directory, storage)
+                for name, where in at_and_below(directory, storage):
+                    # What is mounted somewhere in it need not hold its data.
+                    if name == directory or name not in scratch:
+                        yield name, where
+
+
+def _scratch(instance: dict[str, Any], storage: dict[str, Any]) -> set[str]:
+    """Return the mount points over the directories in which an instance has nothing but temporary files."""
+    if not instance["temporary"]:
+        return set()
+    targets = (
+        *(target for mount in storage["mounts"] for target in mount["targets"]),
+        *storage["other_mounts"],
+    )
+    real = (storage["resolved"].get(path, path) for path in instance["temporary"])
+    return {holder(path, targets) or "" for path in real if path}
 
 
 def _all_open_files_are_known(instance: dict[str, Any]) -> bool:

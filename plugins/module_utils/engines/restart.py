@@ -14,6 +14,7 @@ from ..host.processes import Processes
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import start_files
 from .collect import Engines
+from .instance import Override
 
 #: Looks, a second apart, that a server gets after a restart to be up and say what it runs with; and how
 #: many of them the same process has to outlive: some end seconds after systemd took them for started.
@@ -23,16 +24,18 @@ _MARGIN, _ENDLESS = 900.0, 86400.0
 
 
 class Target(NamedTuple):
-    """An instance by its name, and the settings wanted of it."""
+    """An instance by its name, the settings wanted of it, and what goes its own way and is to be taken away."""
 
     instance: str
     wanted: dict[str, str]
+    overrides: tuple[Override, ...] = ()
 
 
 def target_of(row: dict[str, Any]) -> Target:
     """Return a target of what a module, or a plan, says of it: settings that are None are not wanted."""
     wanted = {str(name): str(word) for name, word in row["settings"].items() if word is not None}
-    return Target(str(row["instance"]), wanted)
+    own = (Override(*map(each.get, Override._fields)) for each in row.get("overrides") or ())
+    return Target(str(row["instance"]), wanted, tuple(own))
 
 
 def instances(host: Host, engine: Any) -> dict[str, dict[str, Any]]:

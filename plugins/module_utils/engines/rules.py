@@ -86,6 +86,10 @@ class Subject(NamedTuple):
         """Return it as people know it."""
         return f"{self.instance['engine']} {self.instance['name']}"
 
+    def reason(self, field: str) -> str:
+        """Return why a fact of it is not known."""
+        return self.instance["evidence"].get(field, {}).get("reason") or "it was not told"
+
     def running(self, name: str) -> str:
         """Return the word of a setting with which it runs."""
         return str(self.instance["settings"].get(name, {}).get("running", UNKNOWN))
@@ -134,9 +138,49 @@ class Judge(NamedTuple):
     def wanted(self, subject: Subject) -> Rules:
         """Return the rules of an instance under its profile."""
         found = self.strict(subject.instance)
-        if subject.profile.engines != "full":
+        if subject.profile.wanted("engines") != "full":
             found = self.relaxed.get(catalog.kind(subject.instance), found)
         return self.rules(subject, {name: rule.against(subject.seen(name)) for name, rule in found.items()})
+
+
+class Build(NamedTuple):
+    """What an engine's builds do only from one on, and how to see what one does.
+
+    `first`: that build; `before`: what holds of earlier ones; `see`: how its version becomes known. `opened`: what rests on
+    the flags with which files are open, and which; `look`: what to do where those are not known.
+    """
+
+    first: str
+    before: str
+    see: str
+    opened: str
+    look: str
+
+    def unknowns(self, subject: Subject, works: str, relies: bool) -> Iterator[Unknown]:
+        """Yield what of an instance's version and open files keeps it from any promise.
+
+        `works`: whether its build does it; `relies`: whether nothing but those flags brings its writes to the disk.
+        """
+        if not subject.profile.promises_durability:
+            return
+        instance, label = subject.instance, subject.label
+        if works == "no":
+            yield Unknown(
+                f"{label}: seen version {instance['version']}, wanted {self.first} or later: {self.before}",
+                "update it, then run again",
+            )
+        if works == UNKNOWN:
+            why = subject.reason("version")
+            yield Unknown(
+                f"{label}: its version is not known ({why}), wanted {self.first} or later: {self.before}",
+                self.see,
+            )
+        seen = instance["evidence"].get("write_through", {})
+        if relies and seen.get("value") not in ("yes", "no"):
+            yield Unknown(
+                f"{label}: {self.opened}, and whether they are is not known: {subject.reason('write_through')}",
+                self.look,
+            )
 
 
 def relaxed(

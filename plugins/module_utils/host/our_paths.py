@@ -14,6 +14,7 @@ VOLATILE = "/run/durable-dbhost"
 ORIGINALS = f"{KEPT}/originals.json"
 ORIGINALS_POWER = f"{KEPT}/originals-power.json"
 ORIGINALS_FAIRCOM = f"{KEPT}/originals-faircom.json"
+ORIGINALS_POSTGRESQL = f"{KEPT}/originals-postgresql.json"
 ORIGINALS_MSSQL = f"{KEPT}/originals-mssql.json"
 ORIGINALS_FIREBIRD = f"{KEPT}/firebird.json"
 #: Where new mount options are tried.
@@ -26,23 +27,47 @@ SCHEDULER_RULES = "/etc/udev/rules.d/99-durable-dbhost-io-scheduler.rules"
 RESUME_SERVICE = "durable-dbhost-resume.service"
 RESUME_UNIT = f"/etc/systemd/system/{RESUME_SERVICE}"
 
+#: The drop-in over a server's unit, in its directory below /etc/systemd/system.
+UNIT_MOUNTS = "durable-dbhost-mounts.conf"
+
+#: Who changes this host now, or was the last to begin since it booted.
+LOCK = f"{VOLATILE}/lock"
 #: What is pending: flushes of disks, and of what engines wrote without; and what ran before a change.
 OWED = f"{VOLATILE}/flush-owed"
 OWED_POSTGRESQL = f"{VOLATILE}/postgresql-unflushed"
+#: Sessions of PostgreSQL that go on with what ALTER ROLE or DATABASE had set when they began.
+SESSIONS_POSTGRESQL = f"{VOLATILE}/postgresql-sessions"
 OWED_MARIADB = f"{VOLATILE}/mariadb-unflushed"
 NOTES = f"{VOLATILE}/running"
 
-#: The guard's program and the hook that the UPS's monitor runs.
+#: What looks at this host by itself, what it goes by, and what it has seen.
+WATCH_PROGRAM = "/usr/local/lib/durable-dbhost/watch.pyz"
+WATCH_INPUTS = f"{CONFIGURED}/watch.json"
+WATCH_REPORT = f"{KEPT}/watch.json"
+WATCH_SERVICE, WATCH_TIMER = "durable-dbhost-watch.service", "durable-dbhost-watch.timer"
+WATCH_UNIT = f"/etc/systemd/system/{WATCH_SERVICE}"
+WATCH_TIMER_UNIT = f"/etc/systemd/system/{WATCH_TIMER}"
+
+#: The dead man's switch: what a run changed, what puts it back, and what it says once it has. Beside fstab, on the file
+#: system that is there before any other is mounted.
+UNDO = f"{CONFIGURED}/undo"
+UNDO_JOURNAL = f"{UNDO}/journal.json"
+UNDO_PROGRAM = f"{UNDO}/undo.pyz"
+UNDO_FIRED = f"{UNDO}/fired.json"
+UNDO_SERVICE = "durable-dbhost-undo.service"
+UNDO_UNIT = f"/etc/systemd/system/{UNDO_SERVICE}"
+
+#: The guard's program and the hook that the UPS's monitor runs: policies of SELinux let it run what lies in a `bin`.
 LIBRARY = "/usr/local/lib/durable-dbhost"
 PROGRAM = f"{LIBRARY}/guard.pyz"
-HOOK = f"{LIBRARY}/ups-notify"
+HOOK = f"{LIBRARY}/bin/ups-notify"
 SERVICE = "durable-dbhost-guard.service"
 UNIT = f"/etc/systemd/system/{SERVICE}"
 #: Which file systems may lose their barriers, until when, and on what conditions.
 LEASE = f"{CONFIGURED}/guard.json"
 #: What an existing notify command was, and where apcupsd's scripts are; the hook runs it after its own word.
 CHAINED = f"{CONFIGURED}/notify-command"
-CHAINED_SCRIPTS = f"{CONFIGURED}/apcupsd"
+CHAINED_SCRIPTS = f"{LIBRARY}/bin/apcupsd"
 #: Goes with the boot, as a lease's use does.
 RUNTIME = f"{VOLATILE}/guard"
 STATE = f"{RUNTIME}/state.json"

@@ -28,8 +28,8 @@ DELETED = " (deleted)"
 FIRST_PERSON = 1000
 _DIGITS = frozenset("0123456789")
 _BOOT_TIME = re.compile(r"^btime (\d+)$", re.M)
-#: Libraries that make fsync(2) do nothing: http://www.flamingspork.com/projects/libeatmydata/.
-_BREAKS_FSYNC = "libeatmydata"
+#: Libraries that make fsync(2) do nothing, by a part of their files' names: Stewart Smith's libeatmydata, Fedora's nosync.
+_BREAK_FSYNC = ("eatmydata", "nosync")
 
 
 class Process(NamedTuple):
@@ -149,14 +149,20 @@ class Processes:
 
     def preloads(self, process: Process) -> list[str]:
         """Return the libraries in its memory that break fsync. Raises Unobservable."""
-        argv = ["grep", "-aF", _BREAKS_FSYNC, f"/proc/{process.pid}/maps"]
+        argv = ["grep", "-aF", "\n".join(_BREAK_FSYNC), f"/proc/{process.pid}/maps"]
         lines = output(self.host, argv, none=1).split("\n")
         paths = {line.split(None, 5)[5] for line in lines if len(line.split(None, 5)) == 6}
-        return sorted(path for path in paths if _BREAKS_FSYNC in posixpath.basename(path))
+        return sorted(filter(breaks_fsync, paths))
 
     def _parent(self, process: Process) -> str:
         parent = self.all.get(process.ppid)
         return parent.program if parent else ""
+
+
+def breaks_fsync(library: str) -> bool:
+    """Tell whether a library makes fsync(2) do nothing, by the name of its file."""
+    name = posixpath.basename(library)
+    return ".so" in name and any(word in name for word in _BREAK_FSYNC)
 
 
 def argv_of(host: Host, pid: int) -> list[str]:

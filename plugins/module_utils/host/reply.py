@@ -37,6 +37,19 @@ def warn(module: AnsibleModule, text: str) -> None:
     module.warn(line(text))
 
 
-def observed_all(module: AnsibleModule, facts: dict[str, Any], failures: dict[str, str]) -> None:
-    """End a module with several sorts of facts, bounded and printable already, and why others are not there."""
-    module.exit_json(changed=False, ansible_facts=facts, failures=failures)
+def observed_all(
+    module: AnsibleModule,
+    facts: dict[str, Any],
+    failures: dict[str, str],
+    looked_at: int | None,
+    switch: dict[str, str],
+) -> None:
+    """End a module with several sorts of facts, bounded and printable already, why others are not there, the run
+    that was the last to change the host, and the dead man's switch."""
+    module.exit_json(
+        changed=False,
+        ansible_facts=facts,
+        failures=failures,
+        looked_at=looked_at,
+        switch={name: line(text) for name, text in switch.items()},
+    )

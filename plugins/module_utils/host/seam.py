@@ -10,7 +10,9 @@ The standard library is enough: it runs on a host without Ansible.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import json
 import math
 import os
@@ -23,11 +25,13 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from . import bounds
+from . import bounds, labels
 from .reader import Answer, Question, Reader, TimedOut
+from .refusals import remedy
 
 #: Seconds that a single reading command may take before its answer counts as unknown.
 READ_TIMEOUT = 10.0
@@ -36,6 +40,10 @@ CHANGE_TIMEOUT = 300.0
 #: Seconds that a daemon may take over all that it is asked at once.
 ASK_TIMEOUT = 3.0
 _PIECE = 65536
+#: What a process that acts as a user says in the end; else why it could not.
+_DONE = "done"
+#: The attribute in which the kernel keeps an access list, as acl(5) has it.
+_ACCESS = "system.posix_acl_access"
 #: Opens what others own, for all that this process asks.
 _READER = Reader()
 #: The environment of every command: stable words, and sbin where cron or su left it out.
@@ -69,8 +77,16 @@ class CommandFailed(ChangeFailed):
     """A command that changes the host has ended badly. `said` is what it printed, in one line."""
 
     def __init__(self, argv: Sequence[str], rc: int, said: str) -> None:
-        super().__init__(f"{' '.join(argv)}: exit {rc}: {said}")
+        super().__init__(f"{' '.join(argv)}: exit {rc}: {said}; {remedy(said)}")
         self.said = said
+
+
+class Held(ChangeFailed):
+    """Another process holds a lock. `told`: what it has said of itself there."""
+
+    def __init__(self, path: str, told: str) -> None:
+        super().__init__(f"{path}: another process holds this lock")
+        self.told = told
 
 
 class Result(NamedTuple):
@@ -269,9 +285,9 @@ class Host:
         except TimedOut:
             raise ChangeFailed(f"{path}: it was not synced within {timeout:g} s") from None
         except OSError as error:
-            raise ChangeFailed(f"{path}: it could not be synced: {error.strerror}") from error
+            raise _unsynced(path, str(error.strerror)) from error
         if answer.error or not answer.status:
-            raise ChangeFailed(f"{path}: it could not be synced: {answer.error or 'it is not there'}")
+            raise _unsynced(path, answer.error or "it is not there")
 
     def sync_mount(self, target: str, device: str, timeout: float = CHANGE_TIMEOUT) -> None:
         """Bring a mounted file system to the disk: that of a device (`major:minor`, as mountinfo has it) and no
@@ -280,7 +296,7 @@ class Host:
         try:
             self.change(["sh", "-c", _SYNC_MOUNT, "sync", target, device], timeout)
         except CommandFailed as error:
-            raise ChangeFailed(f"{target}: it could not be synced: {error.said or 'sync failed'}") from error
+            raise _unsynced(target, error.said or "sync failed") from error
 
     def _asked(self, question: Question, timeout: float) -> Answer:
         left = self.until - time.monotonic()
@@ -338,7 +354,7 @@ class Host:
         try:
             result = _run(argv, timeout, environment)
         except Unobservable as error:
-            raise ChangeFailed(str(error)) from error
+            raise ChangeFailed(f"{error}; {remedy(str(error))}") from error
         if result.rc != 0:
             said = (result.stderr.strip() or result.stdout.strip()).splitlines()
             raise CommandFailed(argv, result.rc, " ".join(said))
@@ -352,32 +368,47 @@ class Host:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise ChangeFailed(f"{path}: writing {value!r}: {error.strerror}") from error
+            why = f"{path}: writing {value!r}: {error.strerror}"
+            raise ChangeFailed(f"{why}; {remedy(why)}") from error
 
     def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         """Replace a file so that a power cut leaves the old or the new one, whole and named.
 
-        An existing file keeps its owner, mode, access list and SELinux label; `mode` is for a new one.
+        An existing file keeps its owner, mode, access list, users' attributes and SELinux label; `mode` is for a
+        new one, which gets the label that the policy has for it.
         A link is followed, so that it stays a link. `owner`: as whom it is written, where that user may
         change what lies on the way to it; 0 is this process's own user. Raises ChangeFailed.
         """
+        _durably(path, owner, os.path.realpath, lambda place: _replace(place, content, mode))
+
+    @contextmanager
+    def hold(self, path: str, tell: Callable[[str], str]) -> Iterator[None]:
+        """Hold a lock while a block runs. However this process ends, the kernel gives the lock back.
+
+        `tell` is given what the lock's file says, and returns what it is to say from now on; what it raises ends the
+        attempt. Raises Held, and ChangeFailed where the file cannot be had.
+        """
         try:
-            if owner:
-                _act_as(owner, lambda: _write_durably(os.path.realpath(path), content, mode))
-            else:
-                _write_durably(os.path.realpath(path), content, mode)
+            os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise ChangeFailed(f"{path}: {error.strerror}") from error
+            why = str(error.strerror)
+            raise ChangeFailed(f"{path}: {why}; {remedy(why, path)}") from error
+        with os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace") as kept:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise Held(path, kept.read(bounds.PATH)) from error
+            text = tell(kept.read(bounds.PATH))
+            kept.seek(0)
+            kept.write(text)
+            kept.truncate()
+            kept.flush()
+            yield
 
     def remove_file(self, path: str, owner: int = 0) -> None:
         """Remove a file durably, `owner` as for write_file. Raises ChangeFailed."""
-        try:
-            if owner:
-                _act_as(owner, lambda: _remove_durably(path))
-            else:
-                _remove_durably(path)
-        except OSError as error:
-            raise ChangeFailed(f"{path}: {error.strerror}") from error
+        _durably(path, owner, str, os.unlink)
 
 
 def _paths_in(answer: Answer) -> list[str]:
@@ -511,37 +542,62 @@ def _abandon(child: subprocess.Popen[bytes]) -> None:
     child.poll()
 
 
+def _unsynced(path: str, why: str) -> ChangeFailed:
+    return ChangeFailed(f"{path}: it could not be synced: {why}; {remedy(why, path)}")
+
+
+def _durably(path: str, owner: int, find: Callable[[str], str], act: Callable[[str], None]) -> None:
+    """Change a file as a user, where `find` says that it lies, and bring its directory to the disk.
+
+    Raises ChangeFailed, which says what is there then.
+    """
+    left = "not changed"
+    try:
+        _act_as(owner, lambda: act(find(path)))
+        left = "changed, but a power cut may take that back"
+        _act_as(owner, lambda: _sync_directory(os.path.dirname(find(path))))
+    except OSError as error:
+        why = str(error.strerror)
+        left = "changed or not" if error.errno == errno.ETIMEDOUT else left
+        raise ChangeFailed(f"{path}: {why}: {left}; {remedy(why, path)}") from error
+
+
 def _act_as(owner: int, act: Callable[[], None]) -> None:
-    """Change files in a child process that has no more rights than a user. Raises OSError.
+    """Change files in a child process that has no more rights than a user, 0 for this process's own. Raises OSError.
 
     The user may stop that process, or have it wait at a file system of his own: it has a time limit.
     """
+    if not owner:
+        act()
+        return
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        number = errno.EIO
+        told = os.strerror(errno.EIO)
         try:
             os.close(reader)
             _become(owner)
             act()
-            number = 0
+            told = _DONE
         except OSError as error:
-            number = error.errno or errno.EIO
+            told = str(error.strerror)
         finally:
             # Whatever happens, the child does not go on with what its parent was at.
-            os.write(writer, str(number).encode("ascii"))
+            os.write(writer, told.encode("utf-8", "replace"))
             os._exit(0)
     os.close(writer)
     with selectors.DefaultSelector() as selector:
         selector.register(reader, selectors.EVENT_READ)
-        said = os.read(reader, 16) if selector.select(CHANGE_TIMEOUT) else b""
+        said = (
+            os.read(reader, bounds.PATH).decode("utf-8", "replace") if selector.select(CHANGE_TIMEOUT) else ""
+        )
     os.close(reader)
     os.kill(child, signal.SIGKILL)
     # Without an answer it is not waited for: a process in disk sleep cannot be ended.
     os.waitpid(child, 0 if said else os.WNOHANG)
-    number = int(said) if said.isdigit() else errno.EIO if said else errno.ETIMEDOUT
-    if number:
-        raise OSError(number, f"{os.strerror(number)}, as user {owner}")
+    if said != _DONE:
+        number = errno.EIO if said else errno.ETIMEDOUT
+        raise OSError(number, f"{said or os.strerror(number)}, as user {owner}")
 
 
 def _become(owner: int) -> None:
@@ -555,9 +611,9 @@ def _become(owner: int) -> None:
     os.setresuid(owner, owner, owner)
 
 
-def _write_durably(path: str, content: bytes, mode: int) -> None:
+def _replace(path: str, content: bytes, mode: int) -> None:
     directory = os.path.dirname(path)
-    os.makedirs(directory, mode=0o755, exist_ok=True)
+    _make_directory(directory)
     owner = None
     try:
         status = os.stat(path)
@@ -578,12 +634,28 @@ def _write_durably(path: str, content: bytes, mode: int) -> None:
             os.fchmod(handle.fileno(), mode)
             if owner is not None:
                 _keep_attributes(path, handle.fileno())
+            else:
+                labels.give_policys(path, handle.fileno())
             os.fsync(handle.fileno())
         os.rename(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
-    _sync_directory(directory)
+
+
+def _make_directory(path: str) -> None:
+    """Make a directory, and those above it that are missing, for all to come through. Raises OSError."""
+    if os.path.isdir(path):
+        return
+    _make_directory(os.path.dirname(path))
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, mode=0o755)
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fchmod(descriptor, 0o755)  # Whatever umask this runs under.
+        labels.give_policys(path, descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _keep_attributes(path: str, descriptor: int) -> None:
@@ -597,19 +669,13 @@ def _keep_attributes(path: str, descriptor: int) -> None:
         if error.errno == errno.ENOTSUP:
             return
         raise
+    if _ACCESS not in names and _ACCESS in os.listxattr(descriptor):
+        os.removexattr(descriptor, _ACCESS)  # Its directory gives one to new files.
     for name in names:
-        if name == "system.posix_acl_access" or name.startswith("user."):
+        if name == _ACCESS or name.startswith("user."):
             os.setxattr(descriptor, name, os.getxattr(path, name))
-        elif name == "security.selinux":
-            try:
-                os.setxattr(descriptor, name, os.getxattr(path, name))
-            except OSError:
-                pass  # It has the label that its directory gives to new files; restorecon knows better.
-
-
-def _remove_durably(path: str) -> None:
-    os.unlink(path)
-    _sync_directory(os.path.dirname(path))
+        elif name == labels.NAME:
+            labels.keep(path, descriptor)
 
 
 def _sync_directory(path: str) -> None:

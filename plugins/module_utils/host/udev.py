@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 
@@ -14,15 +15,34 @@ _SAFE = re.compile(r"[A-Za-z0-9#+.:=@_-]+")
 
 #: Kind of name -> the udev property that holds it, best first. The extension tells the volumes
 #: of one array apart, which share a plain WWN.
-_ID_KEYS = {
+_OWN = {
     "wwn": "ID_WWN_WITH_EXTENSION",
     "nvme": "ID_WWN",
     "serial": "ID_SERIAL",
     "dm": "DM_UUID",
     "md": "MD_UUID",
 }
+#: The same of substitutes for a name: it is not the device's own, but what was written to it, or where it is.
+#: All members of an md array or of btrfs have its UUID, and each one of its own besides.
+_SUBSTITUTES = {
+    "ptuuid": "ID_PART_TABLE_UUID",
+    "member": "ID_FS_UUID_SUB",
+    "fsuuid": "ID_FS_UUID",
+    "path": "ID_PATH",
+}
+#: Kind of name -> udev property, for all kinds.
+PROPERTIES = {**_OWN, **_SUBSTITUTES}
+_COPIED = (
+    "a copy of the disk has the same name, and what is said of this disk holds for the copy in its place"
+)
+_RISKS = {
+    **dict.fromkeys(("ptuuid", "member", "fsuuid"), _COPIED),
+    "path": "another disk in the same place has the same name, and what is said of this disk holds for that one",
+}
+#: Layers over disks show what is written to the disks, or a part of it.
+_LAYERS = "/devices/virtual/"
 
-_RULE = re.compile(r"^# (?P<id>(?:wwn|nvme|serial|dm|md):\S+) (?P<words>.+)$", re.M)
+_RULE = re.compile(rf"^# (?P<id>(?:{'|'.join(PROPERTIES)}):\S+) (?P<words>.+)$", re.M)
 
 
 def parse_database(text: str) -> dict[str, dict[str, str]]:
@@ -39,18 +59,33 @@ def parse_database(text: str) -> dict[str, dict[str, str]]:
 
 def identify(properties: dict[str, str]) -> str | None:
     """Return the name of a block device that stays (`wwn:...`, `nvme:...`, `serial:...`, `dm:...`,
-    `md:...`), or None.
+    `md:...`), a substitute for one (`ptuuid:...`, `member:...`, `fsuuid:...`, `path:...`), or None.
 
     An NVMe namespace goes by its own identifier: what udev makes of its serial number differs
     between versions, and on some holds blanks. Other disks may share a WWN without extension.
     """
-    for kind, key in _ID_KEYS.items():
+    for kind, key in _OWN.items():
         if kind == "nvme" and not properties.get("DEVNAME", "").startswith("/dev/nvme"):
             continue
         value = properties.get(key, "")
         if _SAFE.fullmatch(value):
             return f"{kind}:{value}"
-    return None
+    return _substitute(properties)
+
+
+def risk_of(device_id: str) -> str | None:
+    """Return in which way a name can come to mean another disk, or None for a disk's own name."""
+    return _RISKS.get(device_id.partition(":")[0])
+
+
+def _substitute(properties: dict[str, str]) -> str | None:
+    """Return the best substitute for the name of a disk, by the same conditions as its rule."""
+    if properties.get("DEVPATH", _LAYERS).startswith(_LAYERS) or any(map(properties.get, _OWN.values())):
+        return None
+    kind, value = next(
+        ((kind, properties[key]) for kind, key in _SUBSTITUTES.items() if properties.get(key)), ("", "")
+    )
+    return f"{kind}:{value}" if _SAFE.fullmatch(value) else None
 
 
 #: From the words that stand behind an id in a rule file's comment to what each of its rules does.
@@ -110,6 +145,15 @@ def _lines(device_id: str, rules: list[list[str]]) -> list[str]:
         'ACTION=="add|change"',
         'SUBSYSTEM=="block"',
         'ENV{DEVTYPE}=="disk"',
-        f'ENV{{{_ID_KEYS[kind]}}}=="{value}"',
+        f'ENV{{{PROPERTIES[kind]}}}=="{value}"',
+        *conditions(kind),
     ]
     return [", ".join([*match, *actions]) for actions in rules]
+
+
+def conditions(kind: str) -> list[str]:
+    """Return what keeps a rule by a substitute from every device that has a better name, and from layers."""
+    if kind not in _SUBSTITUTES:
+        return []
+    better = itertools.takewhile(lambda each: each != kind, PROPERTIES)
+    return [f'DEVPATH!="{_LAYERS}*"', *(f'ENV{{{PROPERTIES[each]}}}!="?*"' for each in better)]

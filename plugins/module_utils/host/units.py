@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from . import bounded_read
 from .observation import Observation, unknown
+from .processes import breaks_fsync
 from .seam import Host, Unobservable
 
 #: Where units lie (systemd.unit(5)), those that a generator or an administrator made meanwhile too.
@@ -27,7 +28,7 @@ _DIRECTORIES = (
     "/lib/systemd/system",
 )
 #: Units that start this one.
-_STARTERS = ("WantedBy", "RequiredBy", "UpheldBy", "TriggeredBy")
+_STARTERS = ("WantedBy", "RequiredBy", "BoundBy", "UpheldBy", "TriggeredBy")
 _PROPERTIES = (
     *_STARTERS,
     "Id",
@@ -42,14 +43,20 @@ _PROPERTIES = (
     "NeedDaemonReload",
     "Environment",
     "EnvironmentFiles",
+    "After",
+    "Requires",
+    "Requisite",
+    "BindsTo",
 )
+#: Without those units this one does not start.
+_NEEDS = ("Requires", "Requisite", "BindsTo")
 #: Lines of these add to each other; of others the first one counts.
 _LISTS = ("EnvironmentFiles",)
 #: A variable in a command: systemd.service(5), "Command lines".
 _VARIABLE = re.compile(r"\$\{(?P<braced>\w+)\}|^\$(?P<word>\w+)$")
 #: Variables that a start sets by itself, for a node to join its cluster.
 _OF_ONE_START = re.compile(r"_WSREP_\w+")
-_PRELOAD, _BREAKS_FSYNC = "LD_PRELOAD", "eatmydata"
+_PRELOAD = "LD_PRELOAD"
 _FILE = re.compile(r"(?P<path>/.*?)(?P<ignore> \(ignore_errors=(?:yes|no)\))?")
 _PROGRAM = re.compile(r"(?:^|[{;]) path=(?P<path>.*?) ; argv\[\]=(?P<argv>.*?) ; ignore_errors=")
 #: systemd's units of time in seconds: systemd.time(7).
@@ -64,6 +71,9 @@ _SECONDS = {
     "month": 2629800.0,
     "y": 31557600.0,
 }
+_NAME = re.compile(r'"(?P<quoted>(?:[^"\\]|\\.)+)"|[^\s"]+')
+#: What systemctl says where another program is process 1, as in most containers: systemd's sd_booted(3).
+_NOT_BOOTED = "not been booted with systemd"
 #: Letters of a command that is not understood.
 _SHOWN = 80
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|min|h|d|w|month|y)", re.ASCII)
@@ -74,7 +84,8 @@ class Unit(NamedTuple):
     command, as systemd prints it (words are not told apart any more). `main` is the process that systemd
     takes for the service, 0 where it knows none. `stale`: its file has changed since systemd read it. `environment` is
     as systemd prints it, and may hold passwords: for this module alone; `files` are more of it. `starters`: units that
-    start it, as far as systemd has them loaded."""
+    start it, as far as systemd has them loaded. `mounts`: mount units without which it does not start, and for which it
+    waits."""
 
     name: str
     names: tuple[str, ...]
@@ -90,6 +101,7 @@ class Unit(NamedTuple):
     environment: str = ""
     files: tuple[str, ...] = ()
     starters: tuple[str, ...] = ()
+    mounts: tuple[str, ...] = ()
 
     @property
     def starts_at_boot(self) -> str:
@@ -118,6 +130,12 @@ def listed(host: Host) -> list[str]:
     return sorted(name for name in services if not _is_alias(host, name, found[name]))
 
 
+def has_file(host: Host, name: str) -> bool:
+    """Tell whether a unit, or the template of an instance, has a file anywhere; a link to nothing counts."""
+    template = re.sub(r"@.*(?=\.[a-z]+$)", "@", name)
+    return any(host.exists(f"{base}/{each}") for base in _DIRECTORIES for each in (name, template))
+
+
 def show(host: Host, names: Iterable[str]) -> tuple[dict[str, Unit], str | None]:
     """Return {name: what systemd says}, by each of a unit's names, and why nothing could be asked.
 
@@ -131,6 +149,8 @@ def show(host: Host, names: Iterable[str]) -> tuple[dict[str, Unit], str | None]
         result = host.run(argv)
     except Unobservable as error:
         return {}, str(error)
+    if result.rc != 0 and not result.stdout and _NOT_BOOTED in result.stderr:
+        return {}, f"this host has {_NOT_BOOTED}, and nothing else says what starts and stops its services"
     if result.rc != 0 and not result.stdout:
         return {}, f"systemctl: {' '.join(result.stderr.split()) or f'exit {result.rc}'}"
     units = parse(result.stdout)
@@ -174,6 +194,7 @@ def _unit(fields: dict[str, str]) -> Unit:
     name, said = fields["Id"], fields.get("TimeoutStopUSec", "")
     main = fields.get("MainPID", "")
     source = f"systemctl show {name}"
+    needed = {name for key in _NEEDS for name in _unit_names(fields.get(key, ""))}
     try:
         timeout = Observation(seconds(said), source)
     except ValueError as error:
@@ -193,8 +214,21 @@ def _unit(fields: dict[str, str]) -> Unit:
         stale=fields.get("NeedDaemonReload") == "yes",
         environment=fields.get("Environment", ""),
         starters=tuple(name for key in _STARTERS for name in fields.get(key, "").split()),
+        mounts=tuple(
+            name
+            for name in _unit_names(fields.get("After", ""))
+            if name in needed and name.endswith(".mount")
+        ),
         files=tuple(fields.get("EnvironmentFiles", "").split("\n")) if fields.get("EnvironmentFiles") else (),
     )
+
+
+def _unit_names(text: str) -> list[str]:
+    """Return the units of a property. Those with a backslash are printed in quotes, and the backslash twice."""
+    return [
+        re.sub(r"\\(.)", r"\1", found["quoted"]) if found["quoted"] else found[0]
+        for found in _NAME.finditer(text)
+    ]
 
 
 def next_words(host: Host, unit: Unit) -> list[str]:
@@ -219,7 +253,7 @@ def next_words(host: Host, unit: Unit) -> list[str]:
 
 def expect_flushing(where: str, preloads: str) -> None:
     """Raise Unobservable where a server is to be started with a library that makes fsync(2) do nothing."""
-    if _BREAKS_FSYNC in preloads:
+    if any(map(breaks_fsync, re.split("[: ]", preloads))):
         raise Unobservable(f"{where}: it preloads {preloads}, which makes fsync do nothing: take that out")
 
 

@@ -40,11 +40,17 @@ class Figures(NamedTuple):
     p99: float
 
 
-def argv(pattern: str, paths: Sequence[str], size: int, seconds: int, most: int) -> list[str]:
-    """Return the command: a client for each path, `size` MiB each; `most` commits in a second by all."""
+def argv(pattern: str, groups: Sequence[Sequence[str]], size: int, seconds: int, most: int) -> list[str]:
+    """Return the command: a client for each path, `size` MiB each; `most` commits in a second by all of a group.
+
+    All groups, of as many paths each, write at the same time, and are reported each by itself.
+    """
     again = () if pattern in _APPENDS else ("--time_based",)
     clients = [
-        word for number, path in enumerate(paths) for word in (f"--name=c{number}", f"--filename={path}")
+        word
+        for group, paths in enumerate(groups)
+        for number, path in enumerate(paths)
+        for word in (f"--name=g{group}c{number}", *(() if number else ("--new_group",)), f"--filename={path}")
     ]
     return [
         "fio",
@@ -55,7 +61,7 @@ def argv(pattern: str, paths: Sequence[str], size: int, seconds: int, most: int)
         f"--bs={BLOCK}",
         f"--size={size * MIB}",
         f"--runtime={seconds}",
-        f"--rate_iops={max(1, most // len(paths))}",
+        f"--rate_iops={max(1, most // len(groups[0]))}",
         # The files are there and written in full; fio is to make, lay out and remove none.
         "--fallocate=none",
         "--allow_file_create=0",
@@ -65,23 +71,34 @@ def argv(pattern: str, paths: Sequence[str], size: int, seconds: int, most: int)
     ]
 
 
-def parse(text: str, clients: int) -> Figures:
-    """Return the figures of fio's JSON output. Raises Unobservable."""
+def parse(text: str, groups: int, clients: int) -> list[Figures]:
+    """Return the figures of each group of fio's JSON output, `clients` each. Raises Unobservable."""
     try:
         # Warnings may stand before it.
-        (job,) = json_text.loads(text[text.index("{") :])["jobs"]
-        written, synced = job["write"], job["sync"]
-        commits, milliseconds = int(_number(written["total_ios"])), _number(written["runtime"])
-        waited = synced["lat_ns"] if _number(synced.get("total_ios", 0)) else written["clat_ns"]
-        p99 = _number(waited.get("percentile", {}).get("99.000000", 0.0)) / 1e6
-        error = int(_number(job.get("error", 0)))
+        jobs = json_text.loads(text[text.index("{") :])["jobs"]
+        if len(jobs) != groups:
+            raise ValueError(f"seen {len(jobs)} groups, wanted {groups}")
+        return [_group(job, clients) for job in jobs]
     except (AttributeError, KeyError, TypeError, ValueError) as wrong:
         raise Unobservable(f"fio: not its JSON: {wrong}: {text[:200]!r}") from wrong
-    if error or commits <= 0 or milliseconds <= 0:
-        raise Unobservable(f"fio: error {error}, {commits} commits in {milliseconds:g} ms")
-    rate = commits * 1000 / milliseconds
+
+
+def figures(commits: int, seconds: float, clients: int, p99: float) -> Figures:
+    """Return the figures of so many commits in so many seconds."""
+    rate = commits / seconds
     # A closed loop: each client has one commit under way at any time.
     return Figures(commits, round(rate, 1), round(clients * 1000 / rate, 3), round(p99, 3))
+
+
+def _group(job: Any, clients: int) -> Figures:
+    written, synced = job["write"], job["sync"]
+    commits, milliseconds = int(_number(written["total_ios"])), _number(written["runtime"])
+    waited = synced["lat_ns"] if _number(synced.get("total_ios", 0)) else written["clat_ns"]
+    p99 = _number(waited.get("percentile", {}).get("99.000000", 0.0)) / 1e6
+    error = int(_number(job.get("error", 0)))
+    if error or commits <= 0 or milliseconds <= 0:
+        raise Unobservable(f"fio: error {error}, {commits} commits in {milliseconds:g} ms")
+    return figures(commits, milliseconds / 1000, clients, p99)
 
 
 def _number(value: Any) -> float:

@@ -5,53 +5,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
 from ..host.printable import Lines, line, lines
 
-_BAR, _LINE, _LABEL, _WIDTH = 16, 22, 400, 420
+#: A panel and what is drawn in it, in pixels.
+_PANEL, _ACROSS = (460, 260), 2
+_LEFT, _TOP, _WIDTH, _HEIGHT = 70, 28, 370, 180
+#: A rate that is less is drawn as this one: a logarithmic axis has no 0.
+_LEAST = 0.1
+_COLOURS = 6
+_STYLE = """\
+text{fill:#222} .faint{fill:#666} .paper{fill:#fff} .grid{stroke:#ddd} path{fill:none;stroke-width:2}
+.s0{stroke:#0072b2} .s1{stroke:#d55e00;stroke-dasharray:6 3} .s2{stroke:#009e73;stroke-dasharray:2 3}
+.s3{stroke:#cc79a7;stroke-dasharray:9 3} .s4{stroke:#b8860b;stroke-dasharray:4 4} .s5{stroke:#777}
+.dot{fill:#888}
+@media (prefers-color-scheme:dark){text{fill:#eee} .faint{fill:#aaa} .paper{fill:#16181c} .grid{stroke:#444}
+.s0{stroke:#56b4e9} .s1{stroke:#ff8c42} .s2{stroke:#3ddc97} .s3{stroke:#f0a6ca} .s4{stroke:#f0e442} .s5{stroke:#bbb}}"""
 
 
-def label(row: dict[str, Any]) -> str:
+def way(row: Mapping[str, Any]) -> str:
+    """Return how the commits of a row were written."""
+    delay = row["commit_delay"]
+    return str(row["pattern"]) if delay is None else f"{row['pattern']} ({delay} ms)"
+
+
+def label(row: Mapping[str, Any]) -> str:
     """Return what one row measured."""
-    return f"{row['pattern']}, {row['clients']} client(s), {row['variant']}"
+    return f"{row['mount']}, {way(row)}, {row['clients']} client(s), {row['variant']}"
 
 
-def table(mount: str, rows: Sequence[dict[str, Any]], notes: Sequence[str]) -> Lines:
-    """Return the rows as text, and the notes below."""
+def as_lines(rows: Sequence[dict[str, Any]], notes: Sequence[str]) -> list[str]:
+    """Return the rows as lines of text, those of a mount below its name, and the notes below."""
     head = (
-        f"{'pattern':<17} {'clients':>7} {'setting':<24} {'commits/s':>10} {'mean ms':>9}"
+        f"{'pattern':<20} {'clients':>7} {'setting':<24} {'commits/s':>10} {'mean ms':>9}"
         f" {'p99 ms':>9} {'flushes':>8}"
     )
-    body = [
-        f"{row['pattern']:<17} {row['clients']:>7} {row['variant']:<24} {row['rate']:>10} {row['mean']:>9}"
-        f" {row['p99']:>9} {row['flushes_per_commit']:>8}"
-        for row in rows
-    ]
-    return lines([mount, head, *body, *(f"- {note}" for note in notes)])
-
-
-def svg(title: str, rows: Sequence[dict[str, Any]]) -> Lines:
-    """Return a bar chart of the mean commit latency, one bar for each row."""
-    longest = max((row["mean"] for row in rows), default=0.0) or 1.0
-    height = _LINE * (len(rows) + 2)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LABEL + _WIDTH + 100}" height="{height}"'
-        ' font-family="sans-serif" font-size="12">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="8" y="16" font-weight="bold">{_text(title)}</text>',
-    ]
-    for number, row in enumerate(rows, 1):
-        top = _LINE * number + 8
-        width = max(1, round(_WIDTH * row["mean"] / longest))
-        parts += [
-            f'<text x="8" y="{top + 12}">{_text(label(row))}</text>',
-            f'<rect x="{_LABEL}" y="{top}" width="{width}" height="{_BAR}" fill="#4477aa"/>',
-            f'<text x="{_LABEL + width + 6}" y="{top + 12}">{row["mean"]} ms</text>',
+    found = []
+    for mount in dict.fromkeys(row["mount"] for row in rows):
+        found += [mount, head]
+        found += [
+            f"{way(row):<20} {row['clients']:>7} {row['variant']:<24} {row['rate']:>10} {row['mean']:>9}"
+            f" {row['p99']:>9} {row['flushes_per_commit']:>8}"
+            for row in rows
+            if row["mount"] == mount
         ]
-    return lines([*parts, "</svg>"])
+    return [*found, *(f"- {note}" for note in notes)]
+
+
+class Frame:
+    """Where a number of clients and a rate lie in a panel; both axes are logarithmic."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """`rows`: all that any panel shows, so that panels can be compared."""
+        self.clients = sorted({row["clients"] for row in rows})
+        rates = [max(row["rate"], _LEAST) for row in rows]
+        low, high = (math.log10(rate) for rate in (min(rates), max(rates)))
+        self._low, self._high = math.floor(low), max(math.ceil(high), math.floor(low) + 1)
+
+    @property
+    def decades(self) -> list[int]:
+        """Return the rates that have a line of their own."""
+        return [10**power for power in range(self._low, self._high + 1) if power >= 0]
+
+    def x(self, clients: int) -> float:
+        """Return how far to the right so many clients are."""
+        first, last = math.log(self.clients[0]), math.log(self.clients[-1])
+        share = (math.log(clients) - first) / (last - first) if last > first else 0.5
+        return round(_LEFT + share * _WIDTH, 1)
+
+    def y(self, rate: float) -> float:
+        """Return how far down a rate is."""
+        share = (math.log10(max(rate, _LEAST)) - self._low) / (self._high - self._low)
+        return round(_TOP + (1 - share) * _HEIGHT, 1)
+
+
+def svg(
+    title: str, rows: Sequence[Mapping[str, Any]], profiles: Mapping[tuple[str, str], str], made_by: str
+) -> Lines:
+    """Return rates over clients as lines: a panel for each mount and way to write, in it one for each setting.
+
+    `profiles`: the names of those that a (mount, setting) is the price of; `made_by`: the command that makes it.
+    """
+    frame = Frame(rows)
+    variants = list(dict.fromkeys(row["variant"] for row in rows))
+    panels: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        panels.setdefault((row["mount"], way(row)), []).append(row)
+    down = -(-len(panels) // _ACROSS)
+    head = 30 + 18 * len(variants)
+    wide, high = _ACROSS * _PANEL[0], head + down * _PANEL[1] + 24
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" font-family="sans-serif" font-size="12">',
+        f"<title>{_text(title)}</title>",
+        f"<style>{' '.join(_STYLE.split())}</style>",
+        f'<rect class="paper" width="{wide}" height="{high}"/>',
+        f'<text x="8" y="20" font-size="14" font-weight="bold">{_text(title)}</text>',
+    ]
+    for number, variant in enumerate(variants):
+        own = ", ".join(dict.fromkeys(name for (_mount, of), name in profiles.items() if of == variant))
+        y = 40 + 18 * number
+        parts += [
+            f'<path class="s{number % _COLOURS}" d="M8 {y}h28"/>',
+            f'<text x="42" y="{y + 4}">{_text(variant + (f": {own}" if own else ""))}</text>',
+        ]
+    for number, ((mount, words), those) in enumerate(panels.items()):
+        across, below = number % _ACROSS, number // _ACROSS
+        parts.append(f'<g transform="translate({across * _PANEL[0]} {head + below * _PANEL[1]})">')
+        parts += [*_axes(frame, f"{mount}: {words}"), *_series(frame, those, variants), "</g>"]
+    return lines([*parts, f'<text x="8" y="{high - 8}" class="faint">{_text(made_by)}</text>', "</svg>"])
+
+
+def _axes(frame: Frame, title: str) -> Iterator[str]:
+    yield f'<text x="{_LEFT}" y="{_TOP - 8}">{_text(title)}</text>'
+    for rate in frame.decades:
+        y = frame.y(rate)
+        yield f'<path class="grid" d="M{_LEFT} {y}h{_WIDTH}"/>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{rate:,}</text>'
+    for clients in frame.clients:
+        yield f'<text x="{frame.x(clients)}" y="{_TOP + _HEIGHT + 16}" text-anchor="middle">{clients}</text>'
+    middle = _TOP + _HEIGHT / 2
+    yield f'<text x="{_LEFT + _WIDTH / 2}" y="{_TOP + _HEIGHT + 32}" text-anchor="middle" class="faint">clients</text>'
+    yield f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle" class="faint">commits/s</text>'
+
+
+def _series(frame: Frame, rows: Sequence[Mapping[str, Any]], variants: Sequence[str]) -> Iterator[str]:
+    for number, variant in enumerate(variants):
+        own = [row for row in rows if row["variant"] == variant]
+        points = [(frame.x(row["clients"]), frame.y(row["rate"])) for row in own]
+        style = f"s{number % _COLOURS}"
+        if points:
+            yield f'<path class="{style}" d="M{" L".join(f"{x} {y}" for x, y in points)}"/>'
+        for row, (x, y) in zip(own, points):
+            yield f'<circle class="dot" cx="{x}" cy="{y}" r="3"><title>{_text(_told(row))}</title></circle>'
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    return f"{label(row)}: {row['rate']} commits/s"
 
 
 def _text(text: str) -> str:

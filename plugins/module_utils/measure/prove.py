@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Sequence
-from typing import Any, Callable, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
 from ..host.printable import Lines, lines
 from ..host.seam import ChangeFailed, Host, Unobservable
-from ..storage.flush import flushes
+from ..storage.flush import counted
 from . import scratch
 from .limits import MIB, chosen, number
 from .patterns import BLOCK, PATTERNS, Log
@@ -133,9 +134,10 @@ def watch(host: Host, names: Sequence[str], seconds: int, act: Callable[[], int]
         reason = str(error)
     found = None
     try:
-        before, began = _flushes(host, names), time.monotonic()
-        commits = act()
-        took, after = time.monotonic() - began, _flushes(host, names)
+        with _counted(host, names) as count:
+            began = time.monotonic()
+            commits = act()
+            took, flushes = time.monotonic() - began, count()
         if trace:
             try:
                 found = trace.stop()
@@ -144,8 +146,7 @@ def watch(host: Host, names: Sequence[str], seconds: int, act: Callable[[], int]
     finally:
         if trace:
             trace.abandon()
-    counted = {name: after[name] - before[name] for name in names}
-    return Seen(commits, took, counted, found, reason)
+    return Seen(commits, took, flushes, found, reason)
 
 
 def judge(seen: Seen, quiet: Seen, leaves: Sequence[dict[str, Any]], redundant: bool) -> Verdict:
@@ -243,9 +244,13 @@ def _wait(seconds: float) -> int:
     return 0
 
 
-def _flushes(host: Host, names: Sequence[str]) -> dict[str, int]:
+@contextlib.contextmanager
+def _counted(host: Host, names: Sequence[str]) -> Iterator[Callable[[], dict[str, int]]]:
+    """Count the flushes of each disk, {name: since}. Raises Unobservable."""
     try:
-        return {name: flushes(host, name) for name in names}
+        with contextlib.ExitStack() as stack:
+            counts = {name: stack.enter_context(counted(host, name)) for name in names}
+            yield lambda: {name: count() for name, count in counts.items()}
     except ChangeFailed as error:
         raise Unobservable(str(error)) from error
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
+from ..storage import nfs
 from ..storage.blockstack import Blocks
 from ..storage.disks import Disks
 from ..storage.mounts import Mounts
@@ -37,12 +38,13 @@ def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
         if target not in by_target:
             raise Refused(f"{target}: {reader.absent(target)}; wanted one of {', '.join(sorted(by_target))}")
         facts = reader.collect(by_target[target])
-        if facts["disks"] == UNKNOWN or not facts["disks"]:
-            why = facts["evidence"]["disks"]["reason"] or "no disk lies below it"
+        if facts["disks"] == UNKNOWN or not facts["disks"] or nfs.is_nfs(facts["fstype"]):
+            why = facts["evidence"]["disks"]["reason"] or "no disk of this host lies below it"
             raise Refused(
                 f"{target}: its disks are not known ({why}); wanted layers that the facts understand"
             )
-        places.append({**facts, "target": target, "leaves": disks.collect_all(facts["disks"])})
+        leaves = [disks.with_power_on(leaf) for leaf in disks.collect_all(facts["disks"])]
+        places.append({**facts, "target": target, "leaves": leaves})
     return places
 
 

@@ -3,73 +3,191 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Settings that a benchmark tries on request and puts back: none of them makes a host less safe.
 
-The I/O scheduler of the disks, the atime option of the mount, and the mount option `sync`, which only
-tightens. Barriers, caches and journal modes are never touched.
+The I/O scheduler of the disks, the atime option of the mounts, the mount option `sync` and a write cache that is
+switched off, which only tighten. Barriers and journal modes are never touched, and no cache is switched on that was off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
+from ..enforce.change import verify
 from ..host.mountinfo import Mount, parse_mountinfo, visible
 from ..host.seam import ChangeFailed, Host, Unobservable
-from ..storage import mount_settings
+from ..storage import cache_rules, mount_settings, write_cache
+from ..storage.caches import DISABLED, ENABLED, NONE
 from .limits import Refused
 
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
 MOUNT_OPTIONS = ("noatime", "relatime", "strictatime", "sync")
+WRITE_CACHES = (ENABLED, DISABLED)
 AS_IT_IS = "as it is"
+CACHE_OFF = "write cache off"
 #: Superblock flags that a remount sets anew: what is not named again is taken away.
 _KEPT_FLAGS = ("ro", "dirsync", "lazytime", "mand")
 
 
 class Variant(NamedTuple):
-    """One setting to measure under: `setting` is scheduler, atime, sync, or empty for what is as it is."""
+    """One setting to measure under: `setting` is scheduler, atime, sync, write_cache, or empty for what is as it is."""
 
     words: str
     setting: str = ""
     value: str = ""
 
+    @property
+    def is_about_speed(self) -> bool:
+        """Tell whether it changes speed alone, and not what a profile promises."""
+        return self.setting not in ("", "write_cache")
 
-def plan(place: dict[str, Any], schedulers: list[str], options: list[str]) -> list[Variant]:
+
+def plan(
+    host: Host,
+    places: Sequence[dict[str, Any]],
+    schedulers: Sequence[str] = (),
+    options: Sequence[str] = (),
+    caches: Sequence[str] = (),
+) -> list[Variant]:
     """Return what to measure under, what is as it is first; a value that is in force already is that.
 
-    Raises Refused for one that the kernel has not loaded, or that a file system has no rule for.
+    Raises Refused for a scheduler that the kernel has not loaded, an option that a file system has no rule for, and a
+    cache that may not be switched, or could not be put back.
     """
-    found = [Variant(AS_IT_IS)]
-    for name in schedulers:
-        for leaf in place["leaves"]:
-            seen = leaf["scheduler"]
-            if seen["running"] not in seen["available"] or name not in seen["available"]:
-                loaded = ", ".join(seen["available"]) or "none that could be set"
-                raise Refused(
-                    f"scheduler {name}: seen {loaded} on {leaf['name']}, wanted one that is loaded there"
-                )
-        if any(leaf["scheduler"]["running"] != name for leaf in place["leaves"]):
-            found.append(Variant(f"scheduler {name}", "scheduler", name))
-    for option in options:
+    leaves = leaves_of(places)
+    return [
+        Variant(AS_IT_IS),
+        *_caches(host, leaves, caches),
+        *(found for name in schedulers for found in _scheduler(leaves, name)),
+        *(found for option in options for found in _option(places, option)),
+    ]
+
+
+def _caches(host: Host, leaves: Sequence[dict[str, Any]], states: Sequence[str]) -> Iterator[Variant]:
+    if ENABLED in states:
+        _expect_on(leaves)
+    if DISABLED in states and _to_switch(leaves):
+        _expect_back(host, leaves)
+        yield Variant(CACHE_OFF, "write_cache", DISABLED)
+
+
+def _scheduler(leaves: Sequence[dict[str, Any]], name: str) -> Iterator[Variant]:
+    for leaf in leaves:
+        seen = leaf["scheduler"]
+        if seen["running"] not in seen["available"] or name not in seen["available"]:
+            loaded = ", ".join(seen["available"]) or "none that could be set"
+            raise Refused(
+                f"scheduler {name}: seen {loaded} on {leaf['name']}, wanted one that is loaded there"
+            )
+    if any(leaf["scheduler"]["running"] != name for leaf in leaves):
+        yield Variant(f"scheduler {name}", "scheduler", name)
+
+
+def _option(places: Sequence[dict[str, Any]], option: str) -> Iterator[Variant]:
+    for place in places:
         if place["fstype"] not in ("ext4", "xfs"):
-            raise Refused(f"mount option {option}: seen {place['fstype']}, wanted ext4 or xfs")
-        if option == "sync" and place["sync"] != "yes":
-            found.append(Variant("mount option sync", "sync", "sync"))
-        elif option != "sync" and place["atime"] != option:
-            found.append(Variant(f"mount option {option}", "atime", option))
-    return found
+            raise Refused(
+                f"mount option {option}: {place['target']}: seen {place['fstype']}, wanted ext4 or xfs"
+            )
+    if option == "sync" and any(place["sync"] != "yes" for place in places):
+        yield Variant("mount option sync", "sync", "sync")
+    elif option != "sync" and any(place["atime"] != option for place in places):
+        yield Variant(f"mount option {option}", "atime", option)
+
+
+def leaves_of(places: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the disks below some mounts, each once."""
+    return list({leaf["name"]: leaf for place in places for leaf in place["leaves"]}.values())
 
 
 @contextmanager
-def in_force(host: Host, place: dict[str, Any], variant: Variant) -> Iterator[None]:
-    """Set a variant for a while. Raises ChangeFailed, also when what was there could not be put back."""
-    if variant.setting == "scheduler":
-        with _scheduled(host, place["leaves"], variant.value):
-            yield
-    elif variant.setting:
-        with _mounted(host, place, variant):
-            yield
-    else:
+def in_force(host: Host, places: Sequence[dict[str, Any]], variant: Variant) -> Iterator[None]:
+    """Set a variant for a while, on all mounts or the disks below them.
+
+    Raises ChangeFailed, also when what was there could not be put back.
+    """
+    with ExitStack() as tried:
+        if variant.setting == "write_cache":
+            tried.enter_context(_uncached(host, _to_switch(leaves_of(places))))
+        elif variant.setting == "scheduler":
+            tried.enter_context(_scheduled(host, leaves_of(places), variant.value))
+        elif variant.setting:
+            for place in places:
+                tried.enter_context(_mounted(host, place, variant))
         yield
+
+
+def _to_switch(leaves: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the disks that have a cache, and not one that is off already."""
+    return [leaf for leaf in leaves if leaf["write_cache"]["device"] not in (DISABLED, NONE)]
+
+
+def _expect_on(leaves: Sequence[dict[str, Any]]) -> None:
+    """Raise Refused unless each cache is on: to switch one on would be less safe than what was found."""
+    for leaf in leaves:
+        seen = leaf["write_cache"]["device"]
+        if seen not in (ENABLED, NONE):
+            raise Refused(
+                f"write_caches: {leaf['name']}: seen {seen}, wanted {ENABLED}: a benchmark makes no disk less safe than it"
+                " was; measure with the cache on before a profile switches it off"
+            )
+
+
+def _expect_back(host: Host, leaves: Sequence[dict[str, Any]]) -> None:
+    """Raise Refused for a cache that could not be put back as it was found, now and at the next boot."""
+    try:
+        rules = cache_rules.read_rules(host)
+    except Unobservable as error:
+        raise Refused(f"write_caches: {error}") from error
+    for leaf in _to_switch(leaves):
+        above, comes = leaf["flush_blocked_by"], leaf["write_cache"].get("power_on", ENABLED)
+        why = f"{', '.join(above)} above it passes no flush on" if above else None
+        if comes != ENABLED:
+            why = f"after a reset it is {comes}, and a switch may be saved"
+        if rules.get(leaf["id"], ("", ENABLED))[1] != ENABLED:
+            why = "its rule switches it off at the next boot: run harden-db first"
+        if leaf["id"] is None:
+            why = "it has no name that stays"
+        if why:
+            raise Refused(
+                f"write_caches: {leaf['name']}: seen {why}; wanted a cache that can be put back as it was:"
+                " measure other disks, or without it"
+            )
+    try:
+        write_cache.plan(host, _targets(_to_switch(leaves), DISABLED), lasting=False)
+    except ChangeFailed as error:
+        raise Refused(f"write_caches: {error}") from error
+
+
+def _targets(leaves: Sequence[dict[str, Any]], state: str) -> list[write_cache.Target]:
+    return [write_cache.Target(leaf["id"], state) for leaf in leaves]
+
+
+@contextmanager
+def _uncached(host: Host, leaves: Sequence[dict[str, Any]]) -> Iterator[None]:
+    """Switch caches off and on again, each in the order that is safe."""
+    off, on = _targets(leaves, DISABLED), _targets(leaves, ENABLED)
+    try:
+        _switch(host, off)
+        yield
+        # What was measured is of no use where something has switched one on meanwhile.
+        verify(write_cache.plan(host, off, lasting=False).changes)
+    finally:
+        try:
+            _switch(host, on)
+        except ChangeFailed as error:
+            raise ChangeFailed(
+                f"write cache: could not be put back to {ENABLED}: {error}; off is the safer of the two: run harden-db,"
+                " or switch it on by hand"
+            ) from error
+
+
+def _switch(host: Host, targets: list[write_cache.Target]) -> None:
+    work = write_cache.plan(host, targets, lasting=False)
+    write_cache.apply(host, work, targets, lasting=False)
+    waiting = [target.disk for target in targets if work.states[target.disk] != target.state]
+    if waiting:
+        raise ChangeFailed(f"{', '.join(waiting)}: a layer that passes no flush on has come above it")
 
 
 @contextmanager

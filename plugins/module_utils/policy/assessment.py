@@ -9,28 +9,37 @@ The policy of the collection. Pure: no clock, no files, no Ansible; runs on a ho
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .. import attestations
 from ..attestations import Attestation
 from ..catalog import LAYERS, NAMES, is_engine
 from ..engines.contract import judge_of
-from ..engines.placement import place
+from ..engines.placement import Placement, place
 from ..host.observation import UNKNOWN
 from ..profiles import BadInput, Profile, choose, known
-from ..rows import Setting, Unknown
-from ..storage import flush_passthrough, mount_settings
+from ..rows import MEND, Setting, Unknown
+from ..storage import disk_kinds, drbd, flush_passthrough, mount_settings, multipath
+from ..storage.disk_kinds import CONTAINERS
+from ..storage.raid_controllers import volume
 from . import (
     chosen_layers,
+    counted,
     engines,
     guard,
     managed,
     plan,
+    prices,
+    promises,
+    recommendation,
     requirements,
     scheduling,
     settings,
     shape,
+    stack,
+    unit_mounts,
     ups,
     ups_inputs,
 )
@@ -57,10 +66,13 @@ VERDICTS = (
 )
 #: Verdicts that fail a host unless the user chooses others.
 FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
+#: Seconds after which a host goes back by itself; the least that leaves time to boot, and the most.
+UNDO_AFTER, _LEAST_UNDO, _MOST_UNDO = 900, 60, 86400
 #: Permissions that durable_allow may give.
-PERMISSIONS = ("restart_engines", "reboot")
+PERMISSIONS = ("restart_engines", "reboot", "alter_system")
 #: Names of processes in one warning.
 _WRITERS = 5
+_UNPINNED = "no durable_profile is pinned: nothing is changed; pin one in the inventory's group_vars"
 _NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": [], "writers": []}
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
@@ -70,7 +82,8 @@ class Inputs(NamedTuple):
     """What the inventory says of one host, as written; read by `assess`.
 
     `ups` is `durable_ups` without the password of its monitor; `names` are those of all variables of the
-    host, to find one that is misspelt.
+    host, to find one that is misspelt. `benchmark` is the text of the one that was kept of it, '' for none and None for
+    one that cannot be read.
     """
 
     profile: Any = None
@@ -80,13 +93,17 @@ class Inputs(NamedTuple):
     attestations: Any = None
     mounts: Any = None
     databases: Any = None
+    mount_profiles: Any = None
+    ignore: Any = None
     allow: Any = ()
     layers: Any = None
     accept_data_loss: Any = False
+    undo_after: Any = UNDO_AFTER
     fail_on: Any = FAIL_ON
     ups: Any = None
     rate: bool = False
     names: Any = ()
+    benchmark: str | None = ""
 
 
 class Case(NamedTuple):
@@ -94,8 +111,10 @@ class Case(NamedTuple):
 
     `power` is `durable_power`, None where nobody asked for it; `asked` is what `durable_ups` says; `words`
     are the attestations in force, `expired` the others by where they are written; `today` an ISO 8601 date.
-    `engines` is `durable_engines` but for the `idle` ones: stopped, and to stay so. `layers`: those that a run may
-    touch.
+    `engines` is `durable_engines` but for those that are only listed: `standings` has them all, with
+    `durable_ignore` in `ignoring`. `temporary`: (mount point, why it is not judged) of those that hold only temporary
+    files. `entries`: `durable_mount_profiles` by path; `placed`: where each of `engines` keeps its files. `layers`: those that a
+    run may touch.
     """
 
     inputs: Inputs
@@ -107,7 +126,11 @@ class Case(NamedTuple):
     expired: dict[str, Attestation]
     mounts: list[dict[str, Any]]
     today: str
-    idle: tuple[dict[str, Any], ...] = ()
+    entries: Mapping[str, promises.Entry] = MappingProxyType({})
+    placed: tuple[tuple[dict[str, Any], Placement], ...] = ()
+    temporary: tuple[tuple[str, str], ...] = ()
+    standings: tuple[counted.Standing, ...] = ()
+    ignoring: counted.Ignoring = counted.Ignoring()
     layers: frozenset[str] = frozenset()
 
 
@@ -153,36 +176,56 @@ def _assess(
     words, expired = attestations.read(inputs.attestations or {}, today)
     _check_words(inputs)
     asked = ups_inputs.read(inputs.ups)
-    mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, found_engines)
-    told = [engines.told(instance, storage) for instance in found_engines["engines"]]
-    counted = managed.expected(found_engines, inputs.databases)
-    idle = [instance for instance in found_engines["engines"] if instance not in counted]
+    storage = {**storage, "mounts": requirements.vouched(storage["mounts"], words)}
+    ignoring = counted.read(inputs.ignore, inputs.databases, today)
+    standings = counted.standings(found_engines, inputs.databases, ignoring.entries)
+    judged = counted.judged(standings)
+    entries = promises.read(inputs.mount_profiles, inputs.shipped, inputs.own)
+    mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, judged, entries)
+    placed = tuple((each, place(each, storage)) for each in judged)
     case = Case(
         inputs,
         storage,
-        _without(found_engines, counted),
+        found_engines if found_engines is _NO_ENGINES else {**found_engines, "engines": judged},
         power,
         asked,
         words,
         expired,
         mounts,
         today,
-        tuple(idle),
+        entries,
+        placed,
+        _temporary(placed, mounts),
+        tuple(standings),
+        ignoring,
         chosen_layers.read(inputs.layers),
     )
+    listed = {
+        "engines": [engines.told(each, storage) for each in standings],
+        "ignored": [each.as_dict() for each in ignoring.entries],
+        "mounts": _mounts(case.mounts, case.temporary),
+    }
     ratings = {}
     if inputs.rate or inputs.profile is None:
         ratings = rate(case)
     if inputs.profile is None:
-        reasons = ["no durable_profile is pinned: nothing is changed"]
+        told, exposed = _now(case)
+        reasons = [*(why for _verdict, why in told), _UNPINNED]
         if not ratings:
             reasons.append("nothing to rate: no file system on a block device is mounted for writing")
         if storage["leased"] != "no":
             reasons.append(
-                "a guard may take barriers away here: durable.dbhost.release_db takes its lease back"
+                "a guard may take barriers away here; durable.dbhost.release_db takes its lease back"
             )
-        beside = {"ratings": ratings, "engines": told, "power": ups.section(power)}
-        return {**_empty(inputs, "not_managed", reasons), **beside}
+        beside = {
+            "ratings": ratings,
+            "recommendation": _recommended(case, ratings),
+            "exposed": exposed,
+            "power": ups.section(power),
+            "stack": stack.of(case.mounts, storage),
+            "warnings": list(_not_judged(case)),
+        }
+        return {**_empty(inputs, told[0][0] if told else "not_managed", reasons), **listed, **beside}
     profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])
@@ -192,140 +235,264 @@ def _assess(
             " databases' paths in durable_databases"
         )
         nothing = {
-            **_empty(inputs, "not_applicable", [why, *_idle(case)]),
+            **_empty(inputs, "not_applicable", [why, *_not_judged(case)]),
+            **listed,
             "ratings": ratings,
-            "engines": told,
         }
         return _withdrawn(nothing, storage, power, case.layers)
     found = _find(case, profile, pinned)
-    return {**_summary(case, found), "ratings": ratings, "engines": told}
+    listed["mounts"] = _mounts(found.mounts, case.temporary)
+    beside = {"ratings": ratings, "recommendation": _recommended(case, ratings)}
+    return {**_summary(case, found), **listed, **beside}
 
 
 def rate(case: Case) -> dict[str, Any]:
     """Return {profile: what it would take} for every known profile, pinned or not."""
     inputs = case.inputs
     every = chosen_layers.read(None)
-    case = case._replace(mounts=case.mounts or managed.everything(case.storage), layers=every)
-    ratings = {}
+    case = case._replace(
+        mounts=case.mounts or managed.everything(case.storage),
+        layers=every,
+        entries=promises.without_overrides(case.entries),
+    )
+    ratings: dict[str, dict[str, Any]] = {}
     for name in known(inputs.shipped, inputs.own) if case.mounts else ():
         profile, pinned = choose(name, inputs.shipped, inputs.own, None)
-        found = _find(case, profile, pinned)
-        steps = plan.build(found.rows, found.may_loosen)
+        try:
+            found = _find(case, profile, pinned)
+        except BadInput as error:
+            # Beside it a mount has a profile of its own that contradicts this one.
+            ratings[name] = {
+                "verdict": "blocked",
+                "after": "blocked",
+                "changes": [],
+                "unmet": [],
+                "why": [str(error)],
+            }
+            continue
+        steps = plan.build(found.planned, True)
         # What a run sets stands under changes; the reasons say what it would not.
         kept = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
         ratings[name] = {
             "verdict": _verdict(found),
-            "changes": plan.changes(steps, found.rows),
+            "after": _verdict(found._replace(rows=kept, risks=list(found.lasting))),
+            "changes": plan.changes(steps, found.planned),
             "unmet": [need._asdict() for need in found.needed if need.state in ("unmet", "unverified")],
             "why": _reasons(found._replace(rows=kept)),
         }
     return ratings
 
 
+def _now(case: Case) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return (verdict, reason) of what is at risk or unknown now on a host that nobody has pinned, worst first, and what
+    was exposed by it.
+
+    It is what any profile that promises durability finds. A host without a database has nothing to lose.
+    """
+    if not case.mounts and not any(case.engines[kind] for kind in ("engines", "unattributed")):
+        return [], []
+    profile, pinned = choose(next(iter(_promising(case.inputs))), case.inputs.shipped, case.inputs.own, None)
+    found = _find(case._replace(layers=chosen_layers.read(None)), profile, pinned)
+    told = [(verdict, why) for verdict, why in _told(found) if verdict in ("at_risk", UNKNOWN)]
+    return [(verdict, _pin_first(why)) for verdict, why in told], list(found.exposed)
+
+
+def _pin_first(why: str) -> str:
+    """Return a reason whose remedy is a run, which changes nothing here."""
+    return why.replace("; run harden-db", "; pin a profile, then run harden-db")
+
+
+def _promising(inputs: Inputs) -> dict[str, Profile]:
+    """Return the profiles that promise durability, by name."""
+    names = known(inputs.shipped, inputs.own)
+    chosen = {name: choose(name, inputs.shipped, inputs.own, None)[0] for name in names}
+    # The shipped ones first, in the order of their file.
+    ordered = [*(name for name in inputs.shipped or () if name in chosen), *chosen]
+    return {name: chosen[name] for name in ordered if chosen[name].promises_durability}
+
+
+def _recommended(case: Case, ratings: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the profile that fits best, None where nothing was rated or none fits."""
+    if not ratings:
+        return None
+    found = (
+        [] if case.inputs.mounts else [mount["target"] for mount in case.mounts if mount["fstype"] != "raw"]
+    )
+    promising = _promising(case.inputs)
+    costs = prices.of(promising.values(), case.inputs.benchmark, case.storage, case.today)
+    return recommendation.of(ratings, list(promising), found, *costs)
+
+
 class Findings(NamedTuple):
     """What holding facts against a profile found, before it is summed up.
 
-    `exposed`: the checks for damage that may be there already; `may_loosen`: every requirement is met,
-    so that something may become less strict. `lasting`: the servers that will lose commits, or may,
-    whatever this run sets. `lease`: what the guard is to be allowed, None for nothing. `left_out`: layers that
-    `durable_layers` leaves out, and that would make something safer.
+    `promises`: whether any mount or engine is to keep its commits; `mounts`: the managed ones, each with its profile.
+    `exposed`: the checks for damage that may be there already; `withheld`: names of profiles of which not every
+    requirement is met, so that nothing that is held to them may become less strict. `lasting`: the servers that will
+    lose commits, or may, whatever this run sets. `lease`: what the guard is to be allowed, None for nothing.
+    `left_out`: layers that `durable_layers` leaves out, and that would make something safer.
     """
 
-    profile: Profile
+    promises: bool
+    mounts: list[dict[str, Any]]
     rows: tuple[Setting, ...]
     needed: list[Requirement]
     risks: list[str]
     unknowns: list[Unknown]
     warnings: tuple[str, ...]
     exposed: tuple[str, ...]
-    may_loosen: bool
+    withheld: frozenset[str]
     lasting: tuple[str, ...] = ()
     lease: guard.Lease | None = None
     left_out: tuple[str, ...] = ()
 
     def withholds(self, row: Setting) -> bool:
         """Tell whether a row's loosening waits for a requirement."""
-        return row.phase == "loosen" and not self.may_loosen
+        return row.phase == "loosen" and row.profile in self.withheld
+
+    @property
+    def planned(self) -> list[Setting]:
+        """Return the rows without those whose loosening waits."""
+        return [row for row in self.rows if not self.withholds(row)]
 
 
 def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
-    inputs, storage, words, mounts = case.inputs, case.storage, case.words, case.mounts
+    """Return what holding a host against a profile finds; some of its mounts may have others. Raises BadInput."""
+    inputs, storage, words = case.inputs, case.storage, case.words
+    mounts = promises.of_mounts(case.mounts, case.entries, profile, pinned)
     disks, unknowns = _leaves(storage, mounts)
-    needed = requirements.of_host(profile, pinned, mounts, disks, words, inputs.accept_data_loss is True)
-    needed += requirements.of_expired(case.expired)
-    needed += requirements.of_neighbours(profile, storage["mounts"], mounts, disks)
-    guarded = guarded_by(
-        profile,
-        needed,
-        storage,
-        mounts,
-        disks,
-        ups_asked=case.asked,
-        power=case.power,
-        words=words,
-        units=[instance["unit"] for instance in case.engines["engines"] if instance["unit"]],
-        today=case.today,
-    )
-    of_guard: list[str] = []
-    of_storage: list[Risk] = []
-    if profile.promises_durability:
-        of_guard, of_storage = guard.risks(case.power), _risks(mounts, disks, words, guarded.held)
+    disks = promises.of_disks(disks, mounts)
+    scopes = promises.scopes(mounts, disks, profile, pinned)
+    torn = list(promises.torn(case.placed, mounts, profile))
+    needed, unmet, guarded = _needed(case, scopes, _common(case, mounts, disks, torn))
+    where = {id(instance): placed for instance, placed in case.placed}
+
+    def held_to(instance: dict[str, Any]) -> Profile:
+        return promises.of_engine(where[id(instance)], mounts, profile)
+
+    every = [*(scope.profile for scope in scopes), *map(held_to, case.engines["engines"])]
+    is_promised = any(each.promises_durability for each in every)
+    lasting = [*filter(_has_to_last, mounts), *(mount for mount, _need in torn)]
+    of_guard = guard.risks(case.power) if is_promised else []
+    of_storage = _risks(lasting, promises.below(lasting, disks), words, guarded.held)
     found = engines.assess(
         case.engines,
-        profile,
+        held_to,
         storage,
         lambda disk: requirements.fua_honoured(disk, words),
-        "restart_engines" in inputs.allow,
+        inputs.allow,
         lambda instance: bool(of_guard or of_storage) and _lies_on_loss(case, instance, guarded.held),
     )
-    unknowns += [*found.unknowns, *_unplaced(case), *_not_found(case)]
-    may_loosen = requirements.hold(guarded.needed) and not unknowns and not found.lasting
-    if not may_loosen:
-        guarded = guarded.withheld(storage["leased"])
-    every = [*_rows(case, profile, guarded, disks), *found.rows]
-    rows, left_out = chosen_layers.leave_out(every, case.layers)
-    if may_loosen and left_out:
-        may_loosen = False
-        guarded = guarded.withheld(storage["leased"])
-        every = [*_rows(case, profile, guarded, disks), *found.rows]
-        rows = chosen_layers.leave_out(every, case.layers)[0]
+    unknowns += [*found.unknowns, *_unplaced(case), *dict.fromkeys(_not_found(case))]
+    names = frozenset(each.name for each in every)
+    withheld = names if unknowns or found.lasting else unmet
+    guarded = guarded.within(withheld, storage["leased"])
+    rows, left_out = chosen_layers.leave_out([*_rows(case, mounts, guarded, disks), *found.rows], case.layers)
+    if left_out:
+        withheld = names
+        guarded = guarded.within(withheld, storage["leased"])
+        rows = chosen_layers.leave_out([*_rows(case, mounts, guarded, disks), *found.rows], case.layers)[0]
     return Findings(
-        profile,
+        is_promised,
+        mounts,
         tuple(rows),
-        guarded.needed,
+        requirements.with_attestations(needed, storage, case.today),
         [*of_guard, *(risk.told(rows) for risk in of_storage), *found.risks],
         unknowns,
         (
+            *_contained(case),
             *found.warnings,
             *_not_asked(case),
+            *unit_mounts.not_checked(case.engines["engines"], storage),
             *_unmatched(case),
-            *_idle(case),
+            *_not_judged(case),
+            *promises.shared(disks, mounts),
+            *(
+                f"{mount['target']}: {_lost(mount)}"
+                for mount in mounts
+                if is_promised and not _has_to_last(mount)
+            ),
             *_writers(case),
+            *_substitute_names(disks),
+            *_behind(case),
+            *_limited(case),
             *guarded.warnings,
             *_slow(rows),
         ),
         found.exposed,
-        may_loosen,
+        withheld,
         found.lasting,
         guarded.lease,
         left_out,
     )
 
 
-def _rows(case: Case, profile: Profile, guarded: Guarded, disks: list[dict[str, Any]]) -> Iterator[Setting]:
+def _has_to_last(mount: dict[str, Any]) -> bool:
+    return bool(mount["profile"].promises_durability)
+
+
+def _common(
+    case: Case,
+    mounts: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+    torn: Iterable[tuple[dict[str, Any], Requirement]],
+) -> list[Requirement]:
+    """Return what must be true before anything of the host loosens, whatever its profile."""
+    needed = requirements.of_expired(case.expired)
+    for profile in dict.fromkeys(disk["profile"] for disk in disks):
+        own = [disk for disk in disks if disk["profile"] == profile]
+        needed += requirements.of_neighbours(profile, case.storage["mounts"], mounts, own)
+    for mount in filter(_has_to_last, mounts):
+        rows = settings.of_mount(mount, mount["profile"], case.storage["kernel"])
+        needed += requirements.of_barriers(rows)
+    return [*needed, *(need for _mount, need in torn)]
+
+
+def _needed(
+    case: Case, scopes: list[promises.Scope], common: list[Requirement]
+) -> tuple[list[Requirement], frozenset[str], Guarded]:
+    """Return all requirements of a host, the names of the profiles of which not all are met, and what a guard changes."""
+    accepts = case.inputs.accept_data_loss is True
+    needs = [(scope, requirements.of_host(*scope, case.words, accepts)) for scope in scopes]
+    on_ups = [(scope, own) for scope, own in needs if scope.profile.rests_on == "ups"]
+    guarded = guarded_by(
+        (on_ups or needs)[0][0].profile,
+        [*(need for _scope, own in on_ups for need in own), *common],
+        case.storage,
+        [mount for scope, _own in on_ups for mount in scope.mounts],
+        [disk for scope, _own in on_ups for disk in scope.disks],
+        ups_asked=case.asked,
+        power=case.power,
+        words=case.words,
+        units=[instance["unit"] for instance in case.engines["engines"] if instance["unit"]],
+        today=case.today,
+    )
+    others = [(scope, own) for scope, own in needs if scope.profile.rests_on != "ups"]
+    unmet = [scope for scope, own in others if not requirements.hold([*own, *common])]
+    unmet += [scope for scope, _own in on_ups if not requirements.hold(guarded.needed)]
+    every = [*(need for _scope, own in others for need in own), *guarded.needed]
+    return list(dict.fromkeys(every)), frozenset(scope.profile.name for scope in unmet), guarded
+
+
+def _rows(
+    case: Case, mounts: list[dict[str, Any]], guarded: Guarded, disks: list[dict[str, Any]]
+) -> Iterator[Setting]:
     """Yield the rows of everything but the engines."""
-    storage, mounts, words = case.storage, case.mounts, case.words
-    yield from guarded.rows
+    storage, words = case.storage, case.words
+    yield from (row._replace(profile=guarded.profile) for row in guarded.rows)
     for mount in mounts:
-        for row in settings.of_mount(mount, profile, storage["kernel"]):
-            yield guarded.seen(row, mount)
-    yield from settings.of_fstab(storage["fstab_refused"], mounts, storage["kernel"])
+        for row in settings.of_mount(mount, mount["profile"], storage["kernel"]):
+            yield guarded.seen(row, mount)._replace(profile=mount["profile"].name)
+    yield from settings.of_boot(storage["boot_faults"], mounts, storage["mounts"], storage["kernel"])
+    yield from unit_mounts.rows(case.engines["engines"], storage)
     for disk in disks:
-        word = requirements.vouches(profile, disk, words)
-        yield from settings.of_disk(disk, profile, word.sentence if word else None)
+        word = requirements.vouches(disk["profile"], disk, words)
+        for row in settings.of_disk(disk, disk["profile"], word.sentence if word else None):
+            yield row._replace(profile=disk["profile"].name)
     lossy = [disk for disk in disks if not requirements.is_protected(disk, words)]
-    yield from settings.of_layers(mounts, lossy, profile, flush_passthrough.early(storage["mounts"]))
-    yield from scheduling.rows(mounts, disks, profile, storage["tuned"])
+    yield from settings.of_layers(mounts, lossy, flush_passthrough.early(storage["mounts"]))
+    yield from settings.of_multipath(mounts)
+    yield from scheduling.rows(mounts, disks, storage["tuned"])
 
 
 def _withdrawn(
@@ -339,7 +506,7 @@ def _withdrawn(
         **nothing,
         "settings": [row.as_dict() for row in rows],
         "plan": steps,
-        "steps": plan.steps(steps, (), None),
+        "steps": plan.steps(steps, rows, (), None),
         "changes": plan.changes(steps, rows),
         "files": plan.files(steps, rows, [], power),
         "why": [*nothing["why"], *(_reason(row) for row in rows)],
@@ -347,17 +514,46 @@ def _withdrawn(
     }
 
 
-def _without(found: dict[str, Any], counted: list[dict[str, Any]]) -> dict[str, Any]:
-    return found if found is _NO_ENGINES else {**found, "engines": counted}
+def _temporary(
+    placed: Iterable[tuple[dict[str, Any], Placement]], mounts: list[dict[str, Any]]
+) -> tuple[tuple[str, str], ...]:
+    found = managed.temporary(placed, mounts)
+    return tuple(
+        (target, f"it holds nothing but temporary files of {', '.join(who)}: not judged")
+        for target, who in found.items()
+    )
 
 
-def _idle(case: Case) -> Iterator[str]:
-    """Yield the servers that do not count, and how they would."""
-    for instance in case.idle:
-        yield (
-            f"{instance['engine']} {instance['name']}: it is stopped, and nothing starts it ({instance['unit']}): listed,"
-            " not judged; name it in durable_databases to have it judged"
+def _mounts(mounts: Iterable[dict[str, Any]], temporary: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return the mounts as the report has them: those that are managed, and those that need not last."""
+    found = []
+    for mount in mounts:
+        profile = mount.get("profile")
+        is_lost = profile is not None and not profile.promises_durability
+        found.append(
+            {
+                "target": mount["target"],
+                "profile": profile.name if profile else None,
+                "judged": "accepted_loss" if is_lost else "yes",
+                "reason": _lost(mount) if is_lost else "",
+            }
         )
+    scratch = [
+        {"target": target, "profile": None, "judged": "temporary", "reason": why} for target, why in temporary
+    ]
+    return [*found, *scratch]
+
+
+def _lost(mount: dict[str, Any]) -> str:
+    return f"profile {mount['profile'].name}: what lies there can be lost at a power cut, as asked"
+
+
+def _not_judged(case: Case) -> Iterator[str]:
+    """Yield the mounts and servers that are only listed, how they would count, and what is wrong with who ignores them."""
+    yield from (f"{target}: {why}" for target, why in case.temporary)
+    yield from counted.notes(
+        case.standings, case.ignoring if case.engines is not _NO_ENGINES else counted.Ignoring()
+    )
 
 
 def _writers(case: Case) -> Iterator[str]:
@@ -373,6 +569,41 @@ def _writers(case: Case) -> Iterator[str]:
             )
 
 
+def _substitute_names(disks: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the disks below managed mounts whose id is not their own, and in which way it can come to mean another."""
+    for disk in disks:
+        risk = disk["evidence"]["id"]["reason"]
+        if disk["id"] and risk:
+            yield f"{disk['name']} goes by {disk['id']}: {risk}; {disk_kinds.named_by(disk['place'])}"
+
+
+def _contained(case: Case) -> Iterator[str]:
+    """Yield that this is no host of its own."""
+    word = case.storage["virtualization"]
+    if word in CONTAINERS:
+        yield (
+            f"this is a container ({word}): its disks, mounts and next boot are its host's; run on that host, which finds"
+            " the engines in it"
+        )
+
+
+def _behind(case: Case) -> Iterator[str]:
+    """Yield that a peer would not have all commits if it took over now."""
+    for said in dict.fromkeys(said for mount in case.mounts for said in drbd.behind(mount)):
+        yield f"{said}: one that is not, and takes over, has not all commits; see drbdadm status"
+
+
+def _limited(case: Case) -> Iterator[str]:
+    """Yield that writes do not wait for ever for a path."""
+    every = dict.fromkeys(found for mount in case.mounts for found in multipath.queueing(mount))
+    for found in every:
+        if found.persisted == multipath.LIMITED:
+            yield (
+                f"{found.label}: when no path has come back within its no_path_retry, writes end in errors, and the servers on"
+                " it have to stop"
+            )
+
+
 def _not_asked(case: Case) -> Iterator[str]:
     """Yield that nobody looked for engines."""
     if case.engines is _NO_ENGINES:
@@ -380,35 +611,48 @@ def _not_asked(case: Case) -> Iterator[str]:
 
 
 def _not_found(case: Case) -> Iterator[Unknown]:
-    """Yield the engines that the inventory names, and that were looked for and not found."""
+    """Yield the engines and servers that the inventory names, and that were looked for and not found."""
     if case.engines is _NO_ENGINES:
         return
     here = {instance["engine"] for instance in case.engines["engines"]}
-    for name in dict.fromkeys(managed.engines_in(case.inputs.databases)):
-        if NAMES.get(name, name) not in here:
+    for entry in case.inputs.databases or ():
+        name = str(entry["engine"])
+        engine, paths = NAMES.get(name, name), ", ".join(entry["paths"])
+        of_engine = [where for instance, where in case.placed if instance["engine"] == engine]
+        if engine not in here:
             yield Unknown(
                 f"durable_databases names {name}, and none was found: nothing is known of how it commits",
                 "start or install it where it can be found, or take the entry out",
             )
+        elif not any(managed.is_on(where, entry, case.storage) for where in of_engine):
+            yield Unknown(
+                f"durable_databases names {name} on {paths}, and no {engine} that was found has anything there: nothing is"
+                " known of how it commits",
+                "start it where it can be found, or correct the paths; list what holds no server in durable_mounts",
+            )
 
 
 def _unmatched(case: Case) -> Iterator[str]:
-    """Yield the attestations that are about no disk of this host: nothing rests on them."""
-    ids = sorted(disk["id"] for disk in case.storage["disks"] if disk["id"])
+    """Yield the attestations that are about no disk or layer of this host: nothing rests on them."""
+    layers = (layer for mount in case.storage["mounts"] for layer in mount["stack"])
+    names = {
+        *(disk["id"] for disk in case.storage["disks"]),
+        *(layer["id"] for layer in layers if requirements.can_vouch(layer)),
+    }
+    ids = sorted(filter(None, names))
     for word in case.words:
         if word.target not in (attestations.HOST, *ids):
             yield (
-                f"an attestation of {word.claim} by {word.by} is about {word.target}, and no disk here has that id:"
-                f" it counts for nothing; wanted {', '.join((attestations.HOST, *ids))}"
+                f"an attestation of {word.claim} by {word.by} is about {word.target}, and no disk here has that id, nor a"
+                f" layer that is not understood: it counts for nothing; wanted {', '.join((attestations.HOST, *ids))}"
             )
 
 
 def _unplaced(case: Case) -> Iterator[Unknown]:
     """Yield what an engine keeps where nothing is promised for it."""
     managed_devices = {mount["device"] for mount in case.mounts}
-    for instance in case.engines["engines"]:
+    for instance, where in case.placed:
         label = f"{instance['engine']} {instance['name']}"
-        where = place(instance, case.storage)
         if not where.mounts and not where.unknown:
             yield Unknown(f"{label}: where it keeps its files is not known", judge_of(instance).how_to_find)
         yield from (Unknown(f"{label}: {reason}") for reason in where.unknown)
@@ -419,7 +663,7 @@ def _unplaced(case: Case) -> Iterator[Unknown]:
 
 
 def _summary(case: Case, found: Findings) -> dict[str, Any]:
-    steps = plan.build(found.rows, found.may_loosen)
+    steps = plan.build(found.planned, True)
     lease = found.lease.as_dict() if found.lease else None
     return {
         **_empty(case.inputs, _verdict(found), _reasons(found)),
@@ -428,13 +672,14 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "pending": [_pending(row) for row in found.rows if _will_wait(row, found)],
         "attestations": [word._asdict() for word in case.words],
         "plan": steps,
-        "changes": plan.changes(steps, found.rows),
-        "files": plan.files(steps, found.rows, case.engines["engines"], case.power),
+        "changes": plan.changes(steps, found.planned),
+        "files": plan.files(steps, found.planned, case.engines["engines"], case.power),
         "warnings": list(found.warnings),
         "exposed": list(found.exposed),
+        "stack": stack.of(case.mounts, case.storage),
         "power": ups.section(case.power),
         "lease": lease,
-        "steps": plan.steps(steps, case.inputs.allow, lease),
+        "steps": plan.steps(steps, found.planned, case.inputs.allow, lease),
     }
 
 
@@ -465,7 +710,9 @@ def _leaves(
     reasons = []
     for mount in mounts:
         if mount["disks"] == UNKNOWN:
-            reasons.append(Unknown(f"{mount['target']}: {mount['evidence']['disks']['reason']}"))
+            reasons.append(
+                Unknown(f"{mount['target']}: {mount['evidence']['disks']['reason']}", _how_to_vouch(mount))
+            )
         elif not mount["disks"] or not mount["disks_seen"]:
             reasons.append(Unknown(f"{mount['target']}: nothing is known of the disks below it"))
         # Also where a layer between is not understood: what is safer stays safer.
@@ -475,6 +722,15 @@ def _leaves(
             else:
                 reasons.append(Unknown(f"{mount['target']}: nothing is known of its disk {name}"))
     return [by_name[name] for name in names], reasons
+
+
+def _how_to_vouch(mount: dict[str, Any]) -> str:
+    """Return what to do where the layers below a mount are not understood."""
+    ids = dict.fromkeys(layer["id"] for layer in mount["stack"] if requirements.can_vouch(layer))
+    if not ids:
+        return MEND
+    about = " and ".join(ids)
+    return f"move the data; or, if you know that each flush passes through it, attest layer_passes_flushes of {about}"
 
 
 def _risks(
@@ -503,6 +759,7 @@ def _risks(
     flush_blocked_by = _labels(
         layer for mount in mounts for layer in flush_passthrough.layers(mount) if layer.belief != UNKNOWN
     )
+    unflushed = dict.fromkeys(found for mount in mounts for found in drbd.unflushed(mount))
     early_ack = _labels(layer for mount in mounts for layer in flush_passthrough.early_ack(mount))
     for disk in disks:
         cache = disk["write_cache"]
@@ -510,6 +767,10 @@ def _risks(
             continue
         lost = f"commits since the last flush on {disk['name']} can vanish"
         target = disk["id"] or disk["name"]
+        wrong = requirements.fault_of_volume(disk)
+        if wrong and volume.is_exposed(disk["raid"]):
+            why = f"commits on {disk['name']} can vanish: {wrong.why}"
+            found.append(Risk(why, target, "write_cache", f"{wrong.remedy} {disk['place']}"))
         if disk["flush"] == "owed":
             found.append(
                 Risk(f"{lost}: a run ended before it flushed that disk", target, "flush", "run harden-db")
@@ -529,6 +790,16 @@ def _risks(
                 "reboot, so that it is made anew",
             )
             for layer in flush_blocked_by.get(disk["name"], ())
+        ]
+        found += [
+            Risk(
+                f"{lost}: {layer.label} (DRBD) is set to {said}",
+                layer.label,
+                "flush",
+                requirements.DRBD_REMEDY,
+            )
+            for layer, said in unflushed
+            if disk["name"] in layer.disks
         ]
         found += [
             Risk(
@@ -564,7 +835,7 @@ def _verdict(found: Findings) -> str:
     told = _told(found)
     if told:
         return told[0][0]
-    if not found.profile.promises_durability:
+    if not found.promises:
         return "accepted_loss"
     return "attested" if any(need.state == "attested" for need in found.needed) else "durable"
 
@@ -582,7 +853,7 @@ def _told(found: Findings) -> list[tuple[str, str]]:
         *((UNKNOWN, reason.told()) for reason in found.unknowns),
         *((_verdict_of(row), _reason(row)) for row in rows if row.verdict != guard.TIGHTENED),
     ]
-    if found.profile.promises_durability:
+    if found.promises:
         told += [("unverified", reason) for reason in _missing(found.needed, "unverified")]
     return sorted(told, key=lambda each: VERDICTS.index(each[0]))
 
@@ -676,9 +947,13 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "plan": plan.build([], False),
         "changes": [],
         "ratings": {},
+        "recommendation": None,
         "warnings": [],
         "exposed": [],
         "engines": [],
+        "ignored": [],
+        "mounts": [],
+        "stack": {"mounts": [], "disks": []},
         "power": None,
         "lease": None,
         "steps": [],
@@ -733,6 +1008,20 @@ def _check_words(inputs: Inputs) -> None:
             raise BadInput(f"{name}: seen {words!r}; wanted a list of {', '.join(known_words)}")
     if not isinstance(inputs.accept_data_loss, bool):
         raise BadInput(f"durable_accept_data_loss: seen {inputs.accept_data_loss!r}; wanted true or false")
+    if not undo_is_valid(inputs.undo_after):
+        raise BadInput(
+            f"durable_undo_after: seen {inputs.undo_after!r}; wanted whole seconds from {_LEAST_UNDO} to {_MOST_UNDO}, or 0"
+            " for no dead man's switch"
+        )
+
+
+def undo_is_valid(seconds: Any) -> bool:
+    """Tell whether a value is one for `durable_undo_after`."""
+    return (
+        isinstance(seconds, int)
+        and not isinstance(seconds, bool)
+        and (seconds == 0 or _LEAST_UNDO <= seconds <= _MOST_UNDO)
+    )
 
 
 def _fails(inputs: Inputs, verdict: str) -> bool:

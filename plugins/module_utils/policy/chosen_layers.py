@@ -16,7 +16,7 @@ _ALL = tuple(dict.fromkeys(layer for _phase, layer in catalog.STEPS))
 #: Names for several layers.
 GROUPS = {
     "storage": ("write_cache", "mount_options", "io_scheduler"),
-    "engines": tuple(engine.name for engine in catalog.ENGINES),
+    "engines": (*(engine.name for engine in catalog.ENGINES), "unit_mounts"),
     "power": ("power", "power_guard"),
 }
 

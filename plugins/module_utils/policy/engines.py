@@ -8,7 +8,7 @@ Pure: `durable_engines` in, rows out, as policy/settings.py for disks and mounts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from .. import catalog
@@ -18,9 +18,13 @@ from ..host.observation import UNKNOWN
 from ..host.printable import command
 from ..profiles import Profile
 from ..rows import MEND, Setting, Unknown
+from .counted import Standing
+from .kept import left
 
 #: Nodes of these are restarted by their owner only: their settings are set, and wait.
 _CLUSTERS = ("galera", "group_replication")
+#: The permission to restart servers.
+_RESTART = "restart_engines"
 #: Fields of an instance without which nothing can be promised for it, and what each tells.
 _NEEDED = {
     "directories": "where it keeps its files",
@@ -42,7 +46,7 @@ class Engines(NamedTuple):
     `risks`: ways in which acknowledged commits can vanish now; `unknowns`: what is not understood;
     `warnings`: what is right as far as settings go, and should be known; `lasting`: the servers that
     will still lose commits, or may, when this run has set all that it may; `exposed`: the engines' own
-    checks for damage, of those that ran over or with something that loses commits.
+    checks for damage, of those that ran over or with something that loses commits, or tell of damage already.
     """
 
     rows: tuple[Setting, ...] = ()
@@ -55,17 +59,17 @@ class Engines(NamedTuple):
 
 def assess(
     found: dict[str, Any],
-    profile: Profile,
+    held_to: Callable[[dict[str, Any]], Profile],
     storage: dict[str, Any],
     honoured: Honoured,
-    may_restart: bool,
+    allow: Collection[str],
     lies_on_loss: Callable[[dict[str, Any]], bool],
 ) -> Engines:
     """Return what is to be said of all engines of a host.
 
-    `found`: durable_engines; `honoured` tells whether a disk's FUA may be relied on; `may_restart`:
-    whether this run may restart servers; `lies_on_loss`: whether disks or mounts below an instance lose
-    commits, so that it was not safe however it is set.
+    `found`: durable_engines; `held_to`: the profile that an instance is judged by; `honoured` tells whether a disk's FUA
+    may be relied on; `allow`: the permissions that this run has; `lies_on_loss`: whether disks or mounts below
+    an instance lose commits, so that it was not safe however it is set.
     """
     rows: list[Setting] = []
     risks: list[str] = []
@@ -74,17 +78,23 @@ def assess(
     checks: list[str] = []
     unknowns = [_unattributed(process) for process in found["unattributed"]]
     for instance in found["engines"]:
+        profile = held_to(instance)
         subject = Subject(instance, profile, storage, honoured)
-        own = list(_rows(subject, may_restart))
+        own = [left(row, profile)._replace(profile=profile.name) for row in _rows(subject, allow)]
         rows += own
         own_risks = list(_risks(subject, own)) if profile.promises_durability else []
         risks += own_risks
-        if profile.promises_durability and _is_lasting(subject, own, may_restart):
+        if profile.promises_durability and _is_lasting(subject, own, allow):
             lasting.append(subject.label)
         unknowns += _unknowns(subject)
         warnings += judge_of(instance).warnings(subject)
-        if own_risks or lies_on_loss(instance):
-            check = catalog.check(instance)
+        check, damage = catalog.check(instance), instance["evidence"].get("damage")
+        if damage:
+            seen = f"{damage['reason']} ({damage['source']})"
+            checks.append(
+                f"{subject.label} was damaged: {seen}; unless it was mended since, see with {check}"
+            )
+        if own_risks or (profile.promises_durability and lies_on_loss(instance)):
             checks.append(f"{subject.label} was exposed: when it is mended, look for damage with {check}")
     return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))
 
@@ -111,8 +121,7 @@ def _unknowns(subject: Subject) -> Iterator[Unknown]:
         # It has no process, and so no open files, libraries and namespace.
         lost &= {"directories"}
     for field in sorted(lost):
-        why = evidence.get(field, {}).get("reason") or "it was not told"
-        yield Unknown(f"{label}: {_NEEDED[field]} is not known: {why}")
+        yield Unknown(f"{label}: {_NEEDED[field]} is not known: {subject.reason(field)}")
     yield from own.unknowns(subject)
 
 
@@ -122,8 +131,9 @@ def nothing_known(now: str, why: str) -> dict[str, Any]:
     return {"time": now, "engines": [], "unattributed": [lost], "writers": []}
 
 
-def told(instance: dict[str, Any], storage: dict[str, Any]) -> dict[str, Any]:
-    """Return an instance as the report has it: which files, on which disks, opened how."""
+def told(standing: Standing, storage: dict[str, Any]) -> dict[str, Any]:
+    """Return an instance as the report has it: whether it is judged; which files, on which disks, opened how."""
+    instance = standing.instance
     fields = ("engine", "name", "state", "version", "unit", "managed_by", "namespace", "config")
     by_device = {mount["device"]: mount for mount in storage["mounts"]}
     files = [
@@ -134,30 +144,32 @@ def told(instance: dict[str, Any], storage: dict[str, Any]) -> dict[str, Any]:
         }
         for row in instance["files"]
     ]
-    return {**{name: instance[name] for name in fields}, "files": files}
+    judged = {"judged": standing.judged, "reason": standing.reason}
+    return {**{name: instance[name] for name in fields}, **judged, "files": files}
 
 
-def _rows(subject: Subject, may_restart: bool) -> Iterator[Setting]:
+def _rows(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:
     instance, own = subject.instance, judge_of(subject.instance)
     wanted = own.wanted(subject)
     if own.rows:
         yield from own.rows(subject, wanted)
         return
     for name, rule in wanted.items():
-        why = instance["evidence"].get(name, {}).get("reason") or "it was not told"
-        seen = instance["settings"].get(name, {**_NOT_TOLD, "reason": why})
+        seen = instance["settings"].get(name, {**_NOT_TOLD, "reason": subject.reason(name)})
         # Of one that tells nothing at all this is said once, elsewhere.
         if instance["settings"] and not _is_absent(instance, name) and not _is_moot(instance, rule):
-            yield _row(instance, name, rule, seen, may_restart)
+            yield _row(instance, name, rule, seen, allow)
     for override in instance["overrides"]:
         broken, full = (of.get(override["setting"]) for of in (wanted, own.strict(instance)))
         # Where loss is accepted, a role that keeps its commits may.
         is_strict = full is not None and full.allows(override["value"])
         if broken and not broken.allows(override["value"]) and not is_strict:
-            yield _override(instance, override, broken)
+            yield _override(instance, override, broken, allow)
 
 
-def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], may_restart: bool) -> Setting:
+def _row(
+    instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], allow: Collection[str]
+) -> Setting:
     stopped = instance["state"] == "stopped"
     running = "stopped" if stopped else seen["running"]
     persisted = seen["persisted"]
@@ -165,12 +177,12 @@ def _row(instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], 
     # What the command line fixed waits for a restart, also of a setting that a server takes otherwise.
     waits = name in instance["pending_restart"]
     verdict = judge(running, persisted, runs, kept, rule.live and not waits)
-    held = None if kept else seen.get("held")
+    held = None if kept else _held(seen.get("held"), seen.get("permission"), allow)
     ours = instance["managed_by"] not in OWNERS and persisted != UNKNOWN and not held
     phase = None
     if verdict.startswith("drift") and ours:
         phase = rule.phase
-    if verdict == "pending" and may_restart and instance["managed_by"] == "systemd":
+    if verdict == "pending" and _RESTART in allow and instance["managed_by"] == "systemd":
         phase = rule.phase
     # Of several words that will do, the one that is there is kept: it may be the stricter one.
     runs_as = running if runs and running not in (UNKNOWN, "stopped") else None
@@ -209,7 +221,7 @@ def _remedy(instance: dict[str, Any], verdict: str, phase: str | None, held: str
             )
         if manager != "systemd":
             return "restart the server: no unit of its own is known that could be restarted"
-        return "restart the server, or give durable_allow: [restart_engines]"
+        return f"restart the server{_or_give(_RESTART)}"
     if manager in OWNERS:
         return OWNERS[manager]
     if held:
@@ -217,10 +229,27 @@ def _remedy(instance: dict[str, Any], verdict: str, phase: str | None, held: str
     return MEND
 
 
-def _override(instance: dict[str, Any], override: dict[str, Any], rule: Rule) -> Setting:
+def _held(held: str | None, permission: str | None, allow: Collection[str]) -> str | None:
+    """Return how to take away what beats a run, None where nothing does, or where the run may take it away."""
+    if not held or not permission:
+        return held
+    return None if permission in allow else f"{held}{_or_give(permission)}"
+
+
+def _or_give(permission: str) -> str:
+    return f", or give durable_allow: [{permission}]"
+
+
+def _override(
+    instance: dict[str, Any], override: dict[str, Any], rule: Rule, allow: Collection[str]
+) -> Setting:
     """A setting of one role or database, which the server's own does not reach."""
     value = override["value"]
     said = {"value": value, "source": override["source"], "reason": None}
+    where = {"instance": instance["name"], "role": override["role"], "database": override["database"]}
+    manager = instance["managed_by"]
+    permission = override["permission"] if manager not in OWNERS else None
+    held = _held(override["remedy"], permission, allow)
     return Setting(
         layer=instance["engine"],
         target=f"{instance['name']} {override['scope']}",
@@ -231,10 +260,10 @@ def _override(instance: dict[str, Any], override: dict[str, Any], rule: Rule) ->
         running=value,
         persisted=value,
         verdict="drift_running",
-        phase=None,
-        evidence={"running": said, "persisted": said},
+        phase=None if held else rule.phase,
+        evidence={"running": said, "persisted": said, "override": where},
         why=f"{override['setting']} is {value} for {override['scope']}: {rule.meaning(value)}",
-        remedy=f"take it away where it was set: {override['remedy']}",
+        remedy=held or "run harden-db",
     )
 
 
@@ -283,7 +312,7 @@ def _defects(subject: Subject) -> Iterator[str]:
     yield from judge_of(subject.instance).defects(subject)
 
 
-def _is_lasting(subject: Subject, rows: list[Setting], may_restart: bool) -> bool:
+def _is_lasting(subject: Subject, rows: list[Setting], allow: Collection[str]) -> bool:
     """Tell whether an instance loses commits, or may, also after this run has set what it may.
 
     Then nothing below it becomes less strict: a cache that is off may be all that keeps its commits.
@@ -293,7 +322,7 @@ def _is_lasting(subject: Subject, rows: list[Setting], may_restart: bool) -> boo
         return False
     if any(_defects(subject)):
         return True
-    restarts = may_restart and instance["managed_by"] == "systemd"
+    restarts = _RESTART in allow and instance["managed_by"] == "systemd"
     wrong = [row for row in rows if row.verdict != "ok" and _loses(instance, row)]
     return any(_stays(instance, row, restarts) for row in wrong)
 
@@ -306,7 +335,8 @@ def _loses(instance: dict[str, Any], row: Setting) -> bool:
 
 def _stays(instance: dict[str, Any], row: Setting, restarts: bool) -> bool:
     """Tell whether a setting is wrong, or may be, also when this run has set it."""
-    if row.phase is None or row.running == UNKNOWN:
+    # Who is connected goes on with what his role or database had.
+    if row.phase is None or row.running == UNKNOWN or "override" in row.evidence:
         return True
     rule = _rule_of(instance, row)
     return row.running != row.wanted_running and not restarts and not (rule and rule.live)

@@ -58,6 +58,10 @@ def why_kept(mount: dict[str, Any]) -> str:
         return "what lies below it is not known"
     if any(flush_passthrough.layers(mount)):
         return "a layer below it passes no flush on"
+    if any(layer["reason"] for layer in mount["stack"]):
+        return "a layer below it is known by an attestation alone"
+    if any(layer["held_on"] for layer in mount["stack"]):
+        return "it lies in a file of another file system, whose barriers are not the guard's to watch"
     return only_database(mount).why
 
 

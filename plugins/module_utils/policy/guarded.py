@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 from ..attestations import Attestation
@@ -16,36 +17,36 @@ from .ups_inputs import Asked
 
 
 class Guarded(NamedTuple):
-    """What is found of a UPS and a guard.
+    """What is found of a UPS and a guard, for the profile of this name.
 
     `needed`: all requirements of the host, those on the UPS as well; `rows`: of lease and monitor; `lease`:
     what the guard is to be allowed, None for nothing; `held`: mount points whose barriers it has off by a
-    lease that holds; `on_ups`: whether the profile rests on a UPS at all.
+    lease that holds.
     """
 
+    profile: str
     power: dict[str, Any] | None
     needed: list[Requirement]
     rows: tuple[Setting, ...]
     lease: guard.Lease | None = None
     held: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
-    on_ups: bool = False
 
     def seen(self, row: Setting, mount: dict[str, Any]) -> Setting:
         """Return a row of a mount as it is where there may be a guard."""
-        if not self.on_ups or row.setting != "barrier":
+        if mount["profile"].rests_on != "ups" or row.setting != "barrier":
             return row
         target = mount["target"]
         may = self.lease is not None and target in self.lease.mounts
         return guard.barrier(row, mount, self.power, target in self.held, may)
 
-    def withheld(self, leased: str) -> Guarded:
-        """Return it for a host on which nothing may loosen now.
+    def within(self, withheld: Container[str], leased: str) -> Guarded:
+        """Return it for a host on which nothing may loosen now that is held to one of these profiles.
 
         Another lease cannot be written then: one that allows more than is wanted is taken back. `leased`:
         whether the lease's file is there.
         """
-        if self.lease is None or not guard.is_wider(self.lease, self.power):
+        if self.profile not in withheld or self.lease is None or not guard.is_wider(self.lease, self.power):
             return self
         rows = [row for row in self.rows if row.setting != "lease"]
         taken = guard.lease(None, self.power, leased)
@@ -69,7 +70,7 @@ def guarded_by(
     leased = storage["leased"]
     if profile.rests_on != "ups":
         row = guard.lease(None, power, leased)
-        return Guarded(power, needed, (*filter(None, [row]), *power_settings.released(power)))
+        return Guarded(profile.name, power, needed, (*filter(None, [row]), *power_settings.released(power)))
     needed = [*needed, *ups.requirements(power, storage["virtualization"], disks, words)]
     free = tuple(mount["target"] for mount in mounts if not guard.why_kept(mount))
     # The monitor need not tell a guard that will not be there.
@@ -92,11 +93,11 @@ def guarded_by(
     row = guard.lease(lease, power, leased)
     nothing_free = "no managed mount may lose its barriers: profile flush does the same without a UPS"
     return Guarded(
+        profile.name,
         power,
         needed,
         (*filter(None, [row]), *rows),
         lease,
         guard.held(power, mounts, today),
         () if free else (nothing_free,),
-        on_ups=True,
     )

@@ -5,26 +5,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..catalog import NAMES
-from ..engines.placement import at_and_below, holder, place
+from ..engines.placement import Placement, at_and_below, holder, place
 from ..host.mountinfo import why_absent
 from ..host.paths import normal
 from ..profiles import BadInput
+from . import promises
 
 
 def mounts_of(
-    mounts: Any, databases: Any, storage: dict[str, Any], engines: dict[str, Any] | None
+    mounts: Any,
+    databases: Any,
+    storage: dict[str, Any],
+    judged: Iterable[dict[str, Any]],
+    named: Iterable[str] = (),
 ) -> list[dict[str, Any]]:
     """Return the facts of the managed mounts, each with `listed`: whether it is named itself.
 
-    `mounts` and `databases` as the inventory says; where it names neither, what the engines have
-    open, and are configured to, decides. Raises BadInput for a path that is not there.
+    `mounts` and `databases` as the inventory says; where it names neither, what the engines that are judged have
+    open, and are configured to, decides. `named`: the paths of `durable_mount_profiles`, which are managed besides. Raises
+    BadInput for a path that is not there.
     """
     by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
     chosen: dict[str, dict[str, Any]] = {}
-    for target in paths_in("durable_mounts", [] if mounts is None else mounts):
+    wanted = paths_in("durable_mounts", [] if mounts is None else mounts)
+    for where, target in (
+        *(("durable_mounts", target) for target in wanted),
+        *((promises.VARIABLE, target) for target in named),
+    ):
         if target not in by_target:
             types = {
                 **storage["other_mounts"],
@@ -32,7 +43,7 @@ def mounts_of(
             }
             why = why_absent(target, storage["covered"], types)
             raise BadInput(
-                f"durable_mounts: seen {target}: {why}; wanted one of {', '.join(sorted(by_target))}; mount it, or"
+                f"{where}: seen {target}: {why}; wanted one of {', '.join(sorted(by_target))}; mount it, or"
                 " correct the path"
             )
         mount = by_target[target]
@@ -43,29 +54,51 @@ def mounts_of(
         listed = real in mount["targets"]
         before = chosen.setdefault(mount["target"], {**mount, "listed": listed})
         before["listed"] = before["listed"] or listed
-        for inner in (real, *storage["links"].get(path, ())):
-            for _path, mount in at_and_below(inner, storage):
-                if not isinstance(mount, str):
-                    chosen.setdefault(mount["target"], {**mount, "listed": False})
+        for mount in _below(path, storage):
+            chosen.setdefault(mount["target"], {**mount, "listed": False})
     if mounts is None and databases is None:
-        for instance in expected(engines, databases):
+        for instance in judged:
             for mount in place(instance, storage).mounts:
                 chosen.setdefault(mount["target"], {**mount, "listed": False})
-    return list(chosen.values())
+    return [*chosen.values(), *_holders(chosen, storage)]
 
 
-def expected(engines: dict[str, Any] | None, databases: Any) -> list[dict[str, Any]]:
-    """Return the engines that count: not those that are stopped, that the next boot leaves so, and that systemd and
-    nobody else would start. One that `durable_databases` names counts always."""
-    named = {NAMES.get(name, name) for name in engines_in(databases)}
+def is_on(where: Placement, entry: dict[str, Any], storage: dict[str, Any]) -> bool:
+    """Tell whether an instance has anything on the file systems of an entry of `durable_databases`, or may have."""
+    devices = {mount["device"] for path in entry["paths"] for mount in _below(normal(path), storage)}
+    return bool(where.unknown) or any(mount["device"] in devices for mount in where.mounts)
+
+
+def _below(path: str, storage: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the file systems that hold a database's path, that are mounted in it, and to which links in it lead."""
+    for inner in (_real(path, storage), *storage["links"].get(path, ())):
+        yield from (mount for _path, mount in at_and_below(inner, storage) if not isinstance(mount, str))
+
+
+def _holders(chosen: dict[str, dict[str, Any]], storage: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the file systems that hold the files of loop devices below the chosen ones: their barriers count too."""
+    numbers = {layer["held_on"] for mount in chosen.values() for layer in mount["stack"]}
     return [
-        each for each in (engines or {}).get("engines", ()) if each["engine"] in named or not _is_idle(each)
+        {**mount, "listed": False}
+        for mount in storage["mounts"]
+        if mount["device"] in numbers and mount["target"] not in chosen
     ]
 
 
-def _is_idle(instance: dict[str, Any]) -> bool:
-    seen = (instance["state"], instance["starts_at_boot"], instance["managed_by"])
-    return seen == ("stopped", "no", "systemd")
+def temporary(
+    placed: Iterable[tuple[dict[str, Any], Placement]], managed: Iterable[dict[str, Any]]
+) -> dict[str, list[str]]:
+    """Return {mount point: the engines whose temporary files it holds}, of mounts that hold nothing else of a database and
+    that are not managed for another reason. `placed`: the engines that are judged."""
+    here = list(placed)
+    others = {mount["device"] for mount in managed}
+    others |= {mount["device"] for _instance, where in here for mount in where.mounts}
+    found: dict[str, list[str]] = {}
+    for instance, where in here:
+        for mount in where.temporary:
+            if mount["device"] not in others:
+                found.setdefault(mount["target"], []).append(f"{instance['engine']} {instance['name']}")
+    return found
 
 
 def everything(storage: dict[str, Any]) -> list[dict[str, Any]]:
@@ -86,12 +119,6 @@ def paths_in(where: str, value: Any) -> list[str]:
         raise BadInput(f"{where}: seen {value!r}; wanted a list of absolute paths")
     # Else "/srv//data" and "/srv/x/../data" would be held to lie on another mount.
     return [normal(path) for path in value]
-
-
-def engines_in(databases: Any) -> list[str]:
-    """Return the engines that `durable_databases` names; what is malformed is refused elsewhere."""
-    entries = databases if isinstance(databases, (list, tuple)) else ()
-    return [str(entry["engine"]) for entry in entries if isinstance(entry, dict) and "engine" in entry]
 
 
 def _database_paths(databases: Any) -> list[str]:

@@ -10,9 +10,10 @@ from typing import Any
 
 from .. import catalog
 from ..attestations import HOST
+from ..engines import unit_mounts as unit_drop_ins
 from ..rows import Setting
 from ..storage import fstab, mount_units
-from . import power_settings
+from . import power_settings, unit_mounts
 from .settings import can_persist, is_by_kernel
 
 #: Safe order, as (phase, layer).
@@ -34,22 +35,36 @@ def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]
 
 
 def steps(
-    plan: dict[str, dict[str, Any]], allow: Collection[str], lease: dict[str, Any] | None
+    plan: dict[str, dict[str, Any]],
+    rows: Collection[Setting],
+    allow: Collection[str],
+    lease: dict[str, Any] | None,
 ) -> list[dict[str, Any]]:
-    """Return the steps of a plan in the order that is safe: of each its phase, layer, module and the module's arguments.
+    """Return the steps of a plan in the order that is safe: of each its phase, layer and arguments.
 
-    `allow`: the permissions that are given; `lease`: what the guard is to be allowed, as the assessment has it.
+    `rows`: those that it mends; what is about speed alone is a step of its own, of class performance, so that it can fail
+    by itself. `allow`: the permissions that are given; `lease`: what the guard is to be allowed, as the assessment has it.
     """
+    chosen = [
+        (
+            phase,
+            layer,
+            klass,
+            [row for row in rows if (row.phase, row.layer, row.klass) == (phase, layer, klass)],
+        )
+        for phase, layer in STEPS
+        if layer in plan[phase]
+        for klass in ("safety", "performance")
+    ]
     return [
         {
             "phase": phase,
             "layer": layer,
-            "module": f"durable.dbhost.{catalog.LAYERS[layer].module}",
-            "arguments": _arguments(layer, plan[phase][layer], allow, lease),
-            "options": list(catalog.LAYERS[layer].options),
+            "class": klass,
+            "arguments": _arguments(layer, _TARGETS[layer](own), allow, lease),
         }
-        for phase, layer in STEPS
-        if layer in plan[phase]
+        for phase, layer, klass, own in chosen
+        if own
     ]
 
 
@@ -59,6 +74,8 @@ def _arguments(
     found: dict[str, Any] = {"targets": targets}
     if catalog.LAYERS[layer].restarts:
         found["restart"] = "restart_engines" in allow
+    if catalog.LAYERS[layer].alters:
+        found["alter_system"] = "alter_system" in allow
     if layer in ("power", "power_guard"):
         # Without a target it is to be taken back.
         found["state"] = "present" if targets else "released"
@@ -102,7 +119,9 @@ def files(
         if row.layer == "mount_options":
             by_unit = "/systemd/" in row.evidence["persisted"]["source"]
             found.add(mount_units.drop_in(row.target) if by_unit else fstab.PATH)
-        elif catalog.is_engine(row.layer):
+        elif row.layer == unit_mounts.LAYER:
+            found.add(unit_drop_ins.drop_in(row.target))
+        elif catalog.is_engine(row.layer) and "override" not in row.evidence:
             # What is no instance is a database of one: its own header is written.
             found.update(writes.get((row.layer, row.target), [row.target]))
         elif row.layer == power_settings.LAYER and power is not None:
@@ -156,6 +175,10 @@ def _databases(rows: list[Setting]) -> list[dict[str, Any]]:
     return _merged("database", ((row, row.wanted_persisted) for row in rows))
 
 
+def _services(rows: list[Setting]) -> list[dict[str, Any]]:
+    return [{"unit": row.target, "mounts": row.evidence["mounts"]} for row in rows]
+
+
 def _lease(rows: list[Setting]) -> list[dict[str, Any]]:
     """Return the mounts of the guard's lease; none where it is taken back."""
     return [{"mount": target} for row in rows for target in row.evidence["mounts"]]
@@ -178,8 +201,14 @@ def _merged(key: str, words: Iterable[tuple[Setting, str]]) -> list[dict[str, An
 def _instances(rows: list[Setting]) -> list[dict[str, Any]]:
     targets: dict[str, dict[str, Any]] = {}
     for row in rows:
-        target = targets.setdefault(row.target, {"instance": row.target, "settings": {}})
-        target["settings"][row.setting] = row.wanted_persisted
+        override = row.evidence.get("override")
+        name = override["instance"] if override else row.target
+        target = targets.setdefault(name, {"instance": name, "settings": {}})
+        if override:
+            own = {field: override[field] for field in ("role", "database")}
+            target.setdefault("overrides", []).append({"setting": row.setting, **own})
+        else:
+            target["settings"][row.setting] = row.wanted_persisted
     return list(targets.values())
 
 
@@ -188,6 +217,7 @@ _TARGETS = {
     "mount_options": _mounts,
     "write_cache": _disks,
     "io_scheduler": _devices,
+    unit_mounts.LAYER: _services,
     "power": _monitor,
     "power_guard": _lease,
 }

@@ -1,25 +1,29 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The report of a run: what people read at its end, and what machines read from files. Pure."""
+"""The report of a host: what came of each change, and all of it in text. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
-from ..host.printable import Lines, line, lines
+from ..attestations import HEAD
+from ..catalog import LAYERS
+from ..host.printable import Lines, lines
 from . import plan
 from .assessment import VERDICTS
 
-_COLUMNS = ("HOST", "PROFILE", "VERDICT", "WAS", "CHANGES")
-
+#: Attestations that are written out for one host; its file has all.
+_WRITTEN = 5
 
 #: State of a change -> how its list is headed.
 _STATES = {
     "foreseen": "would change",
     "done": "changed",
     "failed": "could not change",
+    "undone": "put back by the dead man's switch",
     "not_begun": "did not come to change",
     "unknown": "may have changed: the host was not seen again",
 }
@@ -28,13 +32,14 @@ _STATES = {
 def with_outcomes(report: dict[str, Any]) -> dict[str, Any]:
     """Return a report of which each change says in `state` what came of it.
 
-    `begun` of the report: the steps that were begun, each its phase and layer. What came of them is what was
-    observed after the run, not what its steps said.
+    `begun` of the report: the steps that were begun, each its phase and layer; `undone`: whether the dead man's switch of this
+    run has put the host back. What came of them is what was observed after the run, not what its steps said.
     """
     begun = {tuple(step) for step in report.get("begun", ())}
     after = {(row["layer"], row["target"], row["setting"]): row for row in report["settings"]}
     changes = [{**change, "state": _state(change, report, begun, after)} for change in report["changes"]]
-    return {**{key: value for key, value in report.items() if key != "begun"}, "changes": changes}
+    kept = {key: value for key, value in report.items() if key not in ("begun", "undone")}
+    return {**kept, "changes": changes}
 
 
 def _state(
@@ -55,38 +60,34 @@ def _state(
     if row and change["persisted"] is None:
         # What the next boot does was not to be changed.
         held = row["running"] == change["wanted"]
-    return "done" if held else "failed"
+    if held:
+        return "done"
+    return "undone" if report.get("undone") and LAYERS[change["layer"]].undone else "failed"
+
+
+def natural(name: str) -> tuple[Any, ...]:
+    """Return what sorts names as people do: db2 before db10."""
+    return tuple(
+        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)
+    )
 
 
 def worst_first(reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the reports in the order in which they need attention."""
-    return sorted(reports, key=lambda report: (VERDICTS.index(report["verdict"]), report["host"]))
-
-
-def render(reports: Iterable[dict[str, Any]], missing: Iterable[str] = ()) -> Lines:
-    """Return the text table, one line a host, worst first, then each host's reasons.
-
-    `missing` are hosts of the play without a report: a later batch, or one that was given up.
-    """
-    ordered = worst_first(reports)
-    rows = [_COLUMNS, *(tuple(map(line, _row(report))) for report in ordered)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
-    found = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    away = ", ".join(missing)
-    found += [f"not looked at, or not yet: {away}"] if away else []
-    for report in ordered:
-        found += _details(report)
-    return lines(found)
-
-
-def _row(report: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        report["host"],
-        report["profile"] or "-",
-        report["verdict"],
-        report["was"],
-        str(sum(change["state"] in ("foreseen", "done") for change in report["changes"])),
+    return sorted(
+        reports,
+        key=lambda report: (VERDICTS.index(report["verdict"]), natural(report["host"]), report["host"]),
     )
+
+
+def takes_place(change: dict[str, Any]) -> bool:
+    """Tell whether a change is one that a run would make, or has made."""
+    return change["state"] in ("foreseen", "done")
+
+
+def details(reports: Iterable[dict[str, Any]]) -> Lines:
+    """Return each host's verdict with all its reasons, changes and notes, worst first."""
+    return lines(row for report in worst_first(reports) for row in _details(report))
 
 
 def _details(report: dict[str, Any]) -> list[str]:
@@ -99,14 +100,35 @@ def _details(report: dict[str, Any]) -> list[str]:
             found += [f"  {heading}:", *(f"  - {change_line(change)}" for change in chosen)]
     if report["why"]:
         found += ["  why:", *(f"  - {reason}" for reason in report["why"])]
+    found += _to_attest(report)
     if report["power"] and _shows_power(report):
         found += ["  power:", *(f"  - {each}" for each in power_lines(report["power"]))]
     notes = [*report["warnings"], *report["exposed"]]
     if notes:
         found += ["  note:", *(f"  - {note}" for note in notes)]
+    best = report["recommendation"]
+    if best:
+        found += [f"  fits best: {best['profile']}", *(f"  - {why}" for why in best["why"])]
+        found += [f"  - so does {name}" for name in best["also"]]
+        found += ["  group_vars beside the inventory:", *(f"    {row}" for row in best["group_vars"])]
     for name, rating in report["ratings"].items():
         found += [f"  {name}: {rating['verdict']}", *(f"    - {what}" for what in _takes(rating))]
-    return ["", f"{report['host']}: {report['verdict']}", *found] if found else []
+    was = f" (was {report['was']})" if report["was"] != report["verdict"] else ""
+    profile = f", profile {report['profile']}" if report["profile"] else ""
+    return [f"{report['host']}: {report['verdict']}{was}{profile}", *found, ""]
+
+
+def _to_attest(report: dict[str, Any]) -> list[str]:
+    """Return the attestations that a host waits for, each once, as YAML to copy."""
+    unmet = (need for rating in report["ratings"].values() for need in rating["unmet"])
+    every = dict.fromkeys(
+        tuple(need["attest"]) for need in (*report["requirements"], *unmet) if need["attest"]
+    )
+    if not every:
+        return []
+    shown = [f"    {row}" for block in list(every)[:_WRITTEN] for row in block]
+    more = [f"    # and {len(every) - _WRITTEN} more, in the report's file"] if len(every) > _WRITTEN else []
+    return ["  to attest, by whoever has looked (by, reason):", f"    {HEAD}", *shown, *more]
 
 
 def _shows_power(report: dict[str, Any]) -> bool:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -12,13 +13,25 @@ from typing import Any, NamedTuple
 from .. import attestations
 from ..attestations import Attestation
 from ..host.observation import UNKNOWN
+from ..host.printable import is_plain
 from ..profiles import Profile, loosened_by
-from ..storage import flush_passthrough, mount_settings
+from ..rows import Setting
+from ..storage import drbd, flush_passthrough, mapper_targets, mount_settings, nfs, platforms
+from ..storage.raid_controllers import volume
 
 #: Never without barriers: a host that cannot boot cannot be mended.
 _NEVER_LOOSENED = ("/", "/boot", "/usr", "/var", "/etc", "/home")
 #: Transports whose standard asks for FUA. The kernel leaves SATA's off unless told (libata.fua).
 _FUA_IN_STANDARD = ("scsi", "sas", "nvme")
+#: The claim about a layer that no rule understands, and the requirement that rests on it.
+_PASSES = "layer_passes_flushes"
+#: Where to look, of a disk of which no platform is known.
+_LOOK_ANYWHERE = "look at the hypervisor or controller"
+#: What to do where DRBD does not flush.
+DRBD_REMEDY = (
+    "take disk-flushes no and md-flushes no out of the disk section of the resource, and drbdadm adjust it; or turn the"
+    " caches off (profile strict)"
+)
 
 
 class Requirement(NamedTuple):
@@ -27,7 +40,7 @@ class Requirement(NamedTuple):
     `state` is met, attested, planned (unmet, and a step of this run makes it true before anything loosens),
     guarded (the power is away, and the guard has put the barriers back), unverified (this host cannot tell) or
     unmet. `expires` is the last day of the word that it stands on,
-    '' where it stands on none.
+    '' where it stands on none. `attest` has the lines of an attestation that would meet it, for people to fill in and copy.
     """
 
     name: str
@@ -37,6 +50,7 @@ class Requirement(NamedTuple):
     why: str
     remedy: str
     expires: str = ""
+    attest: tuple[str, ...] = ()
 
 
 def hold(needed: Iterable[Requirement]) -> bool:
@@ -60,6 +74,9 @@ def of_host(
     if profile.promises_durability:
         found += [_lasting(disk) for disk in disks if disk["kind"] in _NOT_LASTING]
         found += [_write_hole(mount, hole) for mount in mounts for hole in mount["write_hole"]]
+        found += [
+            need for mount in mounts for layer in mount["stack"] for need in _of_layer(mount, layer, words)
+        ]
         found += _flush_awaited(profile, mounts, disks, words)
     if not profile.promises_durability:
         found.append(_accepted(accept_data_loss))
@@ -95,14 +112,14 @@ def of_neighbours(
     """
     ours = {mount["device"] for mount in managed}
     off = {
-        _cache_of(disk["name"])
+        cache_of(disk["name"])
         for disk in disks
         if disk["write_cache"]["device"] != "enabled" and profile.write_cache == "enabled"
     }
     found = []
     for mount in every:
         below = [] if mount["device"] in ours else mount["disks_seen"]
-        shared = [name for name in below if _cache_of(name) in off]
+        shared = [name for name in below if cache_of(name) in off]
         # Of what only a container sees the next boot is never known.
         words = {mount["barrier"], mount["persisted"]["barrier"] if mount["hidden_in"] is None else ""}
         has_barriers = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ())
@@ -121,12 +138,55 @@ def of_neighbours(
     return found
 
 
+def of_barriers(rows: Iterable[Setting]) -> list[Requirement]:
+    """Return an unmet requirement for each mount whose barriers are off, or will be, and that no run turns on.
+
+    `rows`: those of mounts with a promise to keep. A cache is not turned on below them.
+    """
+    return [
+        Requirement(
+            "barriers_on",
+            row.target,
+            "unmet",
+            f"barriers are {row.running}, at boot {row.persisted}",
+            "without barriers a flush is not passed on, and no run turns them on here",
+            row.remedy,
+        )
+        for row in rows
+        if (row.layer, row.setting, row.phase) == ("mount_options", "barrier", None)
+        and row.verdict.startswith("drift")
+        and "off" in (row.running, row.persisted)
+    ]
+
+
+def vouched(mounts: list[dict[str, Any]], words: list[Attestation]) -> list[dict[str, Any]]:
+    """Return the mounts. Where somebody vouches for each layer below that is not understood, the disks that were
+    seen are its disks."""
+    return [{**mount, "disks": mount["disks_seen"]} if _all_pass(mount, words) else mount for mount in mounts]
+
+
+def can_vouch(layer: dict[str, Any]) -> bool:
+    """Tell whether somebody can say of a layer that it passes flushes on: no rule does, it has a name that stays, and
+    what lies below it is seen."""
+    return bool(layer["type"] == UNKNOWN and layer["id"] and layer["below"])
+
+
+def _all_pass(mount: dict[str, Any], words: list[Attestation]) -> bool:
+    strange = [layer for layer in mount["stack"] if layer["reason"]]
+    known = not mount["devices_missing"] and mount["disks_seen"] and strange
+    return bool(known) and all(
+        can_vouch(layer) and attestations.find(words, (_PASSES,), layer["id"]) for layer in strange
+    )
+
+
 def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) -> Attestation | None:
     """Return the attestation that makes up for a cache that cannot be seen or switched from here.
 
     One that survives a power cut is as good as none. Where the promise rests on flushes, whether
     there is a cache does not matter as long as they are honoured.
     """
+    if volume.is_exposed(disk["raid"]):
+        return None
     claims = ["power_loss_protection"]
     if profile.rests_on in ("flush", "ups") and disk["write_cache"]["kernel"] == "write back":
         claims.append("host_honours_flush")
@@ -140,7 +200,7 @@ def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
     disks of other standards take the bit and ignore it."""
     claims = ("host_honours_fua", "power_loss_protection")
     by_standard = disk["kind"] == "physical" and disk["transport"] in _FUA_IN_STANDARD
-    return by_standard or _word(words, claims, disk) is not None
+    return by_standard or bool(_controller_keeps(disk)) or _word(words, claims, disk) is not None
 
 
 def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:
@@ -149,11 +209,17 @@ def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:
 
 
 def is_protected(disk: dict[str, Any], words: list[Attestation]) -> bool:
-    """Tell whether somebody attests that a disk's cache survives a power cut."""
-    return attestations.find(words, ("power_loss_protection",), disk["id"]) is not None
+    """Tell whether a disk's cache survives a power cut: somebody attests it, or its RAID controller shows it.
+
+    Nobody's word holds against a controller that says that it loses writes now.
+    """
+    if volume.is_exposed(disk["raid"]):
+        return False
+    found = attestations.find(words, ("power_loss_protection",), disk["id"])
+    return found is not None or bool(_controller_keeps(disk))
 
 
-def _cache_of(name: str) -> str:
+def cache_of(name: str) -> str:
     """Return what holds the cache of a disk: of an NVMe namespace, its controller."""
     return re.sub(r"^(nvme\d+)n\d+$", r"\1", name)
 
@@ -161,8 +227,8 @@ def _cache_of(name: str) -> str:
 def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
     """Return what a promise that rests on a disk asks of it; `rests_on` as in a profile."""
     name, claims, offered = _OF_DISK[rests_on]
-    word = _word(words, claims, disk)
-    seen = offered(disk)
+    word = _word(words, claims, disk) if not volume.is_exposed(disk["raid"]) else None
+    seen = offered(disk) or _controller_keeps(disk)
     if seen:
         return Requirement(name, disk["name"], "met", seen, "", "")
     if word:
@@ -170,25 +236,126 @@ def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Re
     # A virtual disk may well keep its promise: only its host knows. Elsewhere it is not there. Nor does
     # anybody take barriers away for what nobody knows.
     hard = rests_on in ("non_volatile_cache", "ups")
+    wrong = fault_of_volume(disk)
+    if wrong:
+        seen = f"a RAID volume, {_said_of(disk)}"
+        attest = f"attest power_loss_protection for {disk['id'] or 'this disk, once it has an id'}"
+        remedy = f"{wrong.remedy} {disk['place']}; or, where that is known otherwise, {attest}"
+        return Requirement(name, disk["name"], "unmet" if hard else "unverified", seen, wrong.why, remedy)
     return Requirement(
         name,
         disk["name"],
         "unmet" if hard else "unverified",
         f"a {disk['kind']} disk, write cache {disk['write_cache']['device']}",
         "nothing on this host shows that it keeps what it was told to keep",
-        f"look at the {'disk' if hard else 'hypervisor or controller'}, then attest {' or '.join(claims)}"
-        + (f" for {disk['id'] or 'this disk, once it has an id'} itself" if disk["kind"] == UNKNOWN else ""),
+        f"{_look(disk, hard)}, then attest {' or '.join(claims)}"
+        + (f" for {disk['id'] or 'this disk, once it has an id'} itself" if _is_attested_alone(disk) else ""),
     )
+
+
+def fault_of_volume(disk: dict[str, Any]) -> volume.Fault | None:
+    """Return what keeps the caches of a RAID volume from surviving a power cut, None where nothing does, where its
+    controller was not asked, and for other disks."""
+    raid = disk["raid"]
+    return volume.fault(raid) if raid and raid["volume"] else None
+
+
+def _controller_keeps(disk: dict[str, Any]) -> str | None:
+    """Return that the controller of a RAID volume keeps what it has taken, in its own words, or None."""
+    raid = disk["raid"]
+    if not raid or not raid["volume"] or volume.fault(raid):
+        return None
+    return f"its RAID controller says so: {_said_of(disk)}"
+
+
+def _said_of(disk: dict[str, Any]) -> str:
+    raid = disk["raid"]
+    return (
+        f"{raid['volume']}: write policy {raid['write_policy']}, battery or capacitor {raid['backup']}, caches of its"
+        f" disks {raid['drive_caches']}"
+    )
+
+
+def _look(disk: dict[str, Any], hard: bool) -> str:
+    if nfs.is_export(disk):
+        return "look at the NFS server (whether it exports with sync, and what its disks cache)"
+    return "look at the disk" if hard else _LOOK_ANYWHERE
+
+
+#: Requirement -> the claim that is asked of people first.
+_ASKED = {
+    "device_obeys": platforms.FLUSH,
+    "flush_honoured": platforms.FLUSH,
+    "cache_non_volatile": "power_loss_protection",
+    "virtual_host_power": platforms.POWER,
+}
+
+
+def with_attestations(
+    needed: Iterable[Requirement], storage: dict[str, Any], today: str
+) -> list[Requirement]:
+    """Return requirements; those that wait for somebody's word with where to look on this platform, and what to write.
+
+    `storage` is `durable_storage`, `today` an ISO 8601 date.
+    """
+    by_name = {disk["name"]: disk for disk in storage["disks"]}
+    return [
+        _with_attestation(need, by_name.get(need.target), storage["platform"], today)
+        if need.state in ("unmet", "unverified") and need.name in _ASKED
+        else need
+        for need in needed
+    ]
+
+
+def _with_attestation(
+    need: Requirement, disk: dict[str, Any] | None, platform: str, today: str
+) -> Requirement:
+    claim = _ASKED[need.name]
+    if disk and need.name == "device_obeys" and not _may_be_off(disk):
+        claim = "power_loss_protection"
+    target = _about(disk, claim)
+    said = platforms.statement(platform, claim) if target == attestations.HOST else None
+    if said:
+        rest = need.remedy.removeprefix(f"{_LOOK_ANYWHERE}, then ")
+        remedy = f"on {platforms.title(platform)} look at {said.look}, then {rest}"
+        need = need._replace(remedy=remedy)
+    reason = f"{said.reason} ({said.source})" if said else ""
+    if target is None or not is_plain(target) or (disk and fault_of_volume(disk)):
+        return need  # Nobody is asked to vouch for what its controller says is broken.
+    begin = datetime.date.fromisoformat(today)
+    return need._replace(attest=tuple(attestations.written(claim, "", reason, begin, target)))
+
+
+def _may_be_off(disk: dict[str, Any]) -> bool:
+    """Tell whether a disk can come to what a promise without caches asks, or has."""
+    return disk["switchable"] == "yes" or disk["write_cache"]["device"] in ("none", "disabled")
+
+
+def _about(disk: dict[str, Any] | None, claim: str) -> str | None:
+    """Return what an attestation has to be about: the host, or a disk by its id (None where it has none).
+
+    Disks of one hypervisor or cloud are alike in what they promise.
+    """
+    if disk is None:
+        return attestations.HOST
+    if disk["kind"] in ("virtual", "network") and claim in (platforms.FLUSH, platforms.FUA):
+        return disk["id"] if _is_attested_alone(disk) else attestations.HOST
+    return None if disk["id"] is None else str(disk["id"])
 
 
 def _word(words: list[Attestation], claims: tuple[str, ...], disk: dict[str, Any]) -> Attestation | None:
     """Return what somebody attests of a disk, or of all disks of its host.
 
-    A disk of unknown kind may be one that does not last: who attests the host may not have meant it.
+    Of a disk of unknown kind, which may be one that does not last, and of an NFS server who attests the host may not
+    have thought.
     """
-    if disk["kind"] == UNKNOWN:
+    if _is_attested_alone(disk):
         words = [word for word in words if word.target == disk["id"]]
     return attestations.find(words, claims, disk["id"])
+
+
+def _is_attested_alone(disk: dict[str, Any]) -> bool:
+    return disk["kind"] == UNKNOWN or nfs.is_export(disk)
 
 
 def _device_obeys(disk: dict[str, Any]) -> str | None:
@@ -225,7 +392,7 @@ def _override(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
         disk["name"],
         "attested" if word else "unmet",
         f"{word.claim}, attested by {word.by} until {word.expires}" if word else "no attestation",
-        "" if word else "durable_overrides makes this host weaker than its profile promises",
+        "" if word else "overrides make this host weaker than its profile promises",
         "" if word else f"take the override out, or attest {' or '.join(claims)}",
         word.expires if word else "",
     )
@@ -257,17 +424,51 @@ def _write_hole(mount: dict[str, Any], hole: str) -> Requirement:
     )
 
 
+#: What a layer is doing -> the requirement that it breaks, why, and what to do.
+_BROKEN_BY = {
+    mapper_targets.TRANSIENT: (
+        "layer_lasts",
+        "a snapshot that keeps its exceptions in memory: what was written to it goes with the power",
+        "make the snapshot with a persistent store, or move the data",
+    ),
+    mapper_targets.TAGS_APART: (
+        "tags_whole",
+        "without journal and bitmap a crash between the writes of a block and of its tag makes the block unreadable",
+        "open it with a journal, or a bitmap (integritysetup open --integrity-bitmap-mode)",
+    ),
+    drbd.NO_COPY: (
+        "replica_awaited",
+        "DRBD acknowledges a write before a peer has it: when a peer takes over, acknowledged commits are lost",
+        "set protocol C in the net section of the resource, on each node, and drbdadm adjust it",
+    ),
+}
+
+
+def _of_layer(mount: dict[str, Any], layer: dict[str, Any], words: list[Attestation]) -> list[Requirement]:
+    """Return what a layer breaks by what it is doing, whatever the disks below it keep, or who vouches for it."""
+    word = attestations.find(words, (_PASSES,), layer["id"]) if can_vouch(layer) else None
+    if word:
+        seen = f"{layer['reason']}; {word.sentence}"
+        return [Requirement(_PASSES, mount["target"], "attested", seen, "", "", word.expires)]
+    broken = [_BROKEN_BY[word] for word in layer["state"].split(", ") if word in _BROKEN_BY]
+    seen = f"{layer['label'] or layer['name']} is {layer['detail'] or layer['type']}, {layer['state']}"
+    return [Requirement(name, mount["target"], "unmet", seen, why, remedy) for name, why, remedy in broken]
+
+
 def _flush_awaited(
     profile: Profile,
     mounts: list[dict[str, Any]],
     disks: list[dict[str, Any]],
     words: list[Attestation],
 ) -> list[Requirement]:
-    """Return a need for each array that acknowledges a flush too early, over disks that are to cache."""
+    """Return a need for each layer that acknowledges a flush too early or does none, over disks that are to cache."""
     lossy = {
         disk["name"]
         for disk in disks
-        if profile.write_cache != "disabled" and not outlives_power(disk, words)
+        # One that is off now comes on under such a profile.
+        if profile.write_cache != "disabled"
+        and disk["write_cache"]["device"] != "none"
+        and not is_protected(disk, words)
     }
     found = []
     for mount in mounts:
@@ -275,7 +476,22 @@ def _flush_awaited(
             cached = [name for name in layer.disks if name in lossy]
             if cached:
                 found.append(_hasty(mount, layer.label, cached))
+        for layer, said in drbd.unflushed(mount):
+            cached = [name for name in layer.disks if name in lossy]
+            if cached:
+                found.append(_never_flushed(mount, layer.label, said, cached))
     return found
+
+
+def _never_flushed(mount: dict[str, Any], label: str, said: str, cached: list[str]) -> Requirement:
+    return Requirement(
+        "flush_awaited",
+        mount["target"],
+        "unmet",
+        f"{label} is set to {said}, over the caches of {', '.join(cached)}",
+        "DRBD is set not to flush what it writes",
+        DRBD_REMEDY,
+    )
 
 
 def _hasty(mount: dict[str, Any], label: str, cached: list[str]) -> Requirement:

@@ -6,13 +6,28 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
+from ..host.printable import line
 from ..profiles import BadInput, choose
-from . import engines, ups
+from ..rows import MEND
+from ..undo.installed import WAITS
+from . import engines, promises, ups
 from .assessment import Inputs, assess, unobserved
 
+#: States of the dead man's switch, and what is to be said of each.
+SWITCHES = {
+    "none": "",
+    "armed": "the dead man's switch is armed: {said}; run again to keep what was changed",
+    "fired": "the dead man's switch of {whose} run has put this host back: {said}; look why that run lost the host",
+    "broken": "the dead man's switch of an earlier run cannot put this host back: {said}",
+    "unknown": "how far it came is not known, and {said}; run again once it answers",
+}
+UNSEEN = "unseen"
+#: Letters of a reason in the line with which a host fails.
+_ONE_LINE = 160
 _PYTHON = "install Python 3.9 or later there, or name one in ansible_python_interpreter"
 #: What a task's failure says, and what it means: Ansible itself tells of a symptom only.
 _CAUSES = (
@@ -24,6 +39,15 @@ _CAUSES = (
         # 3.6 knows no annotations, 3.7 no :=, and 3.8 no dict[...].
         re.compile(r"SyntaxError|object is not subscriptable|requires a minimum of Python", re.I),
         f"its Python is too old ({{said}}); {_PYTHON}",
+    ),
+    (
+        re.compile(r"password is required|missing \w+ password|incorrect \w+ password", re.I),
+        "a password is wanted for root's rights ({said}); give it with -K, or log in as root",
+    ),
+    (
+        # What a change of ours says goes on with what is there then.
+        re.compile(r"failed to create temporary directory|no space left on device(?![:;])", re.I),
+        "Ansible cannot write its own files there ({said}); make room, or name another directory in ansible_remote_tmp",
     ),
     (
         re.compile(
@@ -56,15 +80,46 @@ def cause(result: dict[str, Any]) -> str:
     return last if _SYMPTOMS.search(str(result.get("msg") or "")) else " ".join(lines)
 
 
+def why_missing(answer: dict[str, Any], name: str) -> str:
+    """Return why a sort of facts could not be collected, with what to do where that is known; '' without a reason."""
+    said = answer.get("failures")
+    return cause({"msg": said[name]}) if isinstance(said, dict) and said.get(name) else ""
+
+
+def facts_of(answer: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Return facts of an answer, None where there are none of that form: whoever is root there wrote it."""
+    told = answer.get("ansible_facts")
+    found = told.get(name) if isinstance(told, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def told_switch(answer: dict[str, Any]) -> dict[str, str]:
+    """Return the dead man's switch of an answer; `unseen` where it says nothing of that form: whoever is root there wrote it."""
+    told = answer.get("switch")
+    if not isinstance(told, dict) or str(told.get("state")) not in SWITCHES:
+        return {"state": UNSEEN, "said": ""}
+    return {"state": str(told["state"]), "said": line(str(told.get("said", "")))}
+
+
+def question(inputs: Inputs) -> dict[str, Any]:
+    """Return what host_facts is asked for an assessment: its databases, power and margin."""
+    margin = inputs.ups.get("margin") if isinstance(inputs.ups, dict) else None
+    found = {"databases": inputs.databases, "power": power_wanted(inputs)}
+    # Another one is refused by the policy.
+    return {**found, "margin": margin} if isinstance(margin, int) and margin >= 0 else found
+
+
 def power_wanted(inputs: Inputs) -> str:
     """Return when the host's power is looked at, as host_facts takes it: where it matters."""
     if inputs.rate or inputs.profile is None:
         return "always"
     try:
         profile, _pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
+        entries = promises.read(inputs.mount_profiles, inputs.shipped, inputs.own)
     except BadInput:
         return "guarded"
-    return "always" if profile.rests_on == "ups" else "guarded"
+    every = (profile, *(entry.named[0] for entry in entries.values() if entry.named))
+    return "always" if any(each.rests_on == "ups" for each in every) else "guarded"
 
 
 def unreadable(inputs: Inputs, why: str) -> dict[str, Any]:
@@ -83,10 +138,11 @@ def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str,
         return unobserved(
             inputs, "unreachable", f"unreachable: {' '.join(str(answer.get('msg', '')).split())}"
         )
-    storage = _facts(answer, "durable_storage")
+    storage = facts_of(answer, "durable_storage")
     if storage is None:
-        why = _failure(answer, "durable_storage") or cause(answer) or "none collected"
-        return unobserved(inputs, "unknown", f"no facts: {why}")
+        why = why_missing(answer, "durable_storage") or cause(answer) or "none collected"
+        remedy = "" if "; " in why else f"; {MEND}"
+        return unobserved(inputs, "unknown", f"no facts: {why}{remedy}")
     power = _or_nothing(answer, "durable_power", ups.nothing_known, storage)
     return assess(
         inputs,
@@ -105,10 +161,25 @@ def wants_reboot(
     `found`: the assessment after the changes; `before` and `applied`: the one before them, and what was done, None
     where nothing was. What one boot did not bring into effect another will not.
     """
-    if before is None or (applied or {}).get("error") or "reboot" not in inputs.allow:
+    if before is None or (applied or {}).get("error") or not _may_reboot(inputs):
         return False
     waiting = {after for row in found["pending"] if row["needs"] == "reboot" for after in row["after"]}
     return not waiting.isdisjoint(change["target"] for change in before["changes"])
+
+
+def disarms(inputs: Inputs, given: dict[str, Any]) -> bool:
+    """Tell whether a look takes the dead man's switch away; `given`: the arguments of assess.
+
+    One that is asked to, after steps that may have armed it; but not the second one, where a reboot may follow it.
+    """
+    may_be_armed = (given.get("applied") or {}).get("switch") != "none"
+    is_kept = given.get("before") is not None and _may_reboot(inputs)
+    return bool(given.get("disarm")) and may_be_armed and not is_kept
+
+
+def _may_reboot(inputs: Inputs) -> bool:
+    """Tell whether a reboot is permitted; not by what the assessment refuses."""
+    return isinstance(inputs.allow, list) and "reboot" in inputs.allow
 
 
 def conclude(
@@ -126,23 +197,59 @@ def conclude(
         errors.append(f"reboot: {cause(rebooted) or 'failed'}")
     assessments = [look["assessment"] for look in looks]
     before = assessments[0]
+    switch, said, is_error = _switch(looks, {} if looked_only else applied)
+    errors += [said] if is_error else []
+    slow = [f"{why}; this step is about speed alone" for why in applied.get("slow", ())]
     return {
         **assessments[-1],
+        "warnings": [*assessments[-1]["warnings"], *slow, *([said] if said and not is_error else [])],
         "was": before["verdict"],
         **{name: before[name] for name in ("plan", "changes", "files", "exposed")},
         "looked_only": looked_only,
         "begun": applied.get("begun", []),
+        "switch": switch,
+        "undone": is_error and switch == "fired",
         "error": "; ".join(errors) or None,
     }
 
 
-def failure(host: str, report: dict[str, Any]) -> str | None:
-    """Return the one line with which a host fails, None where it does not."""
+def _switch(looks: list[dict[str, Any]], applied: dict[str, Any]) -> tuple[str, str, bool]:
+    """Return the state of the dead man's switch at the end of a run, what is to be said of it, and whether as an error:
+    whatever is left of one by a run that has changed the host. `applied`: {} where nothing was to be changed."""
+    first, last = (look.get("switch") or {"state": UNSEEN} for look in (looks[0], looks[-1]))
+    done = applied.get("switch")
+    told = {"state": done, "said": _unseen(done, applied.get("undo_after") or 0)} if done else first
+    told = last if last["state"] != UNSEEN else told if told["state"] != UNSEEN else {"state": "none"}
+    is_error = done is not None and told["state"] != "none"
+    if told["state"] == "none" and first["state"] == "fired":
+        told = first
+    whose = "this" if is_error else "an earlier"
+    return told["state"], SWITCHES[told["state"]].format(**told, whose=whose), is_error
+
+
+def _unseen(state: str, seconds: int) -> str:
+    """Return what becomes of a host that was not seen again after its steps; `seconds`: until its switch acts, 0 without one."""
+    waits = WAITS.format(seconds=seconds)
+    if state == "armed":
+        return f"the host was not seen again, and {waits}"
+    return (
+        f"where the dead man's switch was armed by then, {waits}"
+        if seconds
+        else "nothing goes back by itself"
+    )
+
+
+def failure(report: dict[str, Any]) -> str | None:
+    """Return the one line with which a host fails, None where it does not.
+
+    It names no host: Ansible shows what several hosts say alike once.
+    """
     if not report["fails"] and report["error"] is None:
         return None
     reasons = [str(why) for why in (report["error"], *report["why"]) if why]
-    more = f" (and {len(reasons) - 1} more, in the report)" if len(reasons) > 1 else ""
-    return f"{host} is {report['verdict']}: {reasons[0]}{more}"
+    more = f", with {len(reasons) - 1} more," if len(reasons) > 1 else ""
+    first = textwrap.shorten(reasons[0].partition("; ")[0], _ONE_LINE, placeholder=" ...")
+    return f"{report['verdict']}: {first} (what to do{more} is in the report)"
 
 
 def _or_nothing(
@@ -150,24 +257,11 @@ def _or_nothing(
 ) -> dict[str, Any]:
     """Return facts of an answer; where they are not there, that nothing is known, as of the storage facts' moment."""
     moment = {field: storage.get(field) for field in ("boot_id", "time")}
-    why = _failure(answer, name) or f"no {name} was collected"
-    return _facts(answer, name) or {**nothing(str(moment["time"]), why), **moment}
+    why = why_missing(answer, name) or f"no {name} was collected"
+    return facts_of(answer, name) or {**nothing(str(moment["time"]), why), **moment}
 
 
 def _was_asked(answer: dict[str, Any], name: str) -> bool:
     return any(
         isinstance(answer.get(part), dict) and name in answer[part] for part in ("ansible_facts", "failures")
     )
-
-
-def _failure(answer: dict[str, Any], name: str) -> str:
-    """Return why a sort of facts could not be collected, with what to do where that is known; '' without a reason."""
-    said = answer.get("failures")
-    return cause({"msg": said[name]}) if isinstance(said, dict) and said.get(name) else ""
-
-
-def _facts(answer: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Return facts of an answer, None where there are none of that form: whoever is root there wrote it."""
-    told = answer.get("ansible_facts")
-    found = told.get(name) if isinstance(told, dict) else None
-    return found if isinstance(found, dict) else None

@@ -11,19 +11,21 @@ from typing import Any
 from ..host.observation import UNKNOWN
 from ..profiles import KEEP, Profile
 from ..rows import MEND, Setting
+from ..storage.tuned import makes_of
 from .settings import judge, reason
 
 #: Setting -> what TuneD calls it.
 _IN_TUNED = {"scheduler": "elevator", "readahead": "readahead"}
 
 
-def rows(
-    mounts: list[dict[str, Any]], disks: list[dict[str, Any]], profile: Profile, tuned: dict[str, Any]
-) -> list[Setting]:
+def rows(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], tuned: dict[str, Any]) -> list[Setting]:
     """Return a row for the scheduler of each disk, and one for the readahead of each device with a
-    file system on it: the readahead that counts is that of the topmost device."""
+    file system on it: the readahead that counts is that of the topmost device.
+
+    Disks and mounts have each the `profile` that they are held to.
+    """
     found: dict[tuple[str, str], Setting] = {}
-    for row in (*_schedulers(disks, profile, tuned), *_readaheads(mounts, profile, tuned)):
+    for row in (*_schedulers(disks, tuned), *_readaheads(mounts, tuned)):
         found[row.target, row.setting] = row
     return list(found.values())
 
@@ -41,9 +43,9 @@ def wanted_scheduler(disk: dict[str, Any], profile: Profile) -> str:
     return by_medium.get(disk["rotational"], KEEP)
 
 
-def _schedulers(disks: list[dict[str, Any]], profile: Profile, tuned: dict[str, Any]) -> Iterator[Setting]:
+def _schedulers(disks: list[dict[str, Any]], tuned: dict[str, Any]) -> Iterator[Setting]:
     for disk in disks:
-        wanted = wanted_scheduler(disk, profile)
+        wanted = wanted_scheduler(disk, disk["profile"])
         # A device that orders no queue of its own has no scheduler to set.
         if wanted != KEEP and (disk["scheduler"]["available"] or disk["scheduler"]["running"] == UNKNOWN):
             seen = (disk["scheduler"]["running"], disk["scheduler"]["persisted"])
@@ -53,12 +55,13 @@ def _schedulers(disks: list[dict[str, Any]], profile: Profile, tuned: dict[str, 
                 "persisted": disk["evidence"]["scheduler.persisted"],
             }
             own_id = disk["id"] if disk["multipath"] == "no" else None
-            yield _row(disk["name"], own_id, "scheduler", wanted, seen, evidence, tuned)
+            row = _row(disk["name"], own_id, "scheduler", wanted, seen, evidence, tuned)
+            yield row._replace(profile=disk["profile"].name)
 
 
-def _readaheads(mounts: list[dict[str, Any]], profile: Profile, tuned: dict[str, Any]) -> Iterator[Setting]:
-    wanted = str(profile.readahead)
+def _readaheads(mounts: list[dict[str, Any]], tuned: dict[str, Any]) -> Iterator[Setting]:
     for mount in mounts:
+        wanted = str(mount["profile"].readahead)
         if wanted != KEEP and mount["readahead"]:
             seen = (mount["readahead"]["running"], mount["readahead"]["persisted"])
             evidence = {
@@ -66,7 +69,8 @@ def _readaheads(mounts: list[dict[str, Any]], profile: Profile, tuned: dict[str,
                 "running": mount["evidence"]["readahead.running"],
                 "persisted": mount["evidence"]["readahead.persisted"],
             }
-            yield _row(mount["carrier"], mount["carrier_id"], "readahead", wanted, seen, evidence, tuned)
+            row = _row(mount["carrier"], mount["carrier_id"], "readahead", wanted, seen, evidence, tuned)
+            yield row._replace(profile=mount["profile"].name)
 
 
 def _row(
@@ -79,21 +83,30 @@ def _row(
     tuned: dict[str, Any],
 ) -> Setting:
     verdict = judge(setting, seen[0], seen[1], wanted, live=True)
-    theirs = tuned["sets"].get(_IN_TUNED[setting])
-    owner = f"TuneD's profile {tuned['profile']} sets {_IN_TUNED[setting]}={theirs}"
-    if verdict == "ok" and theirs not in (None, wanted):
+    option = _IN_TUNED[setting]
+    theirs = tuned["sets"].get(option)
+    contested = theirs is not None and makes_of(option, theirs, wanted) != wanted
+    owner = f"TuneD's profile {tuned['profile']} sets {option}={theirs}"
+    if verdict == "ok" and contested:
         verdict = "drift_persisted"  # until TuneD starts again
+    elif verdict == "ok" and tuned["profile"] == UNKNOWN:
+        verdict = UNKNOWN
     why = {
         "unset": f"no rule sets the {setting} of {name}, so its own default applies",
-        **({wanted: f"{owner}, when it starts next"} if theirs else {}),
+        **({wanted: f"{owner}, when it starts next"} if contested else {}),
     }
     phase: str | None = "tighten"
     remedy = "run harden-db"
     if verdict == "ok":
         phase, remedy = None, ""
+    elif tuned["profile"] == UNKNOWN:
+        phase, remedy = (
+            None,
+            f"TuneD's profile could not be read: {tuned['error']}; mend it, or turn TuneD off",
+        )
     elif verdict == UNKNOWN:
         phase, remedy = None, MEND
-    elif theirs not in (None, wanted):
+    elif contested:
         phase, remedy = None, f"{owner}: change it there, or turn TuneD off"
     elif device_id is None:
         phase, remedy = None, "give the device a name of its own: without one no setting can be kept for it"

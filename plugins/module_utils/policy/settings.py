@@ -10,7 +10,7 @@ Pure: facts in, rows out. A row that is not `ok` says in which phase its change 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..host.observation import UNKNOWN
@@ -24,7 +24,11 @@ from ..storage import (
     kernel_cache_mode,
     known_options,
     mount_settings,
+    multipath,
+    nfs,
 )
+from ..storage.raid_controllers import volume
+from .kept import left
 
 #: Persisted word for "nothing says what the next boot will do".
 UNSET = "unset"
@@ -33,6 +37,9 @@ UNSET = "unset"
 def of_mount(mount: dict[str, Any], profile: Profile, release: str) -> list[Setting]:
     """Return the rows of one managed file system; `release` is the kernel's."""
     rows = [_barrier(mount, profile, release)]
+    if nfs.is_nfs(mount["fstype"]):
+        # Access times are its server's.
+        return [*rows, _recovery(mount, release)]
     if mount["fstype"] not in mount_settings.NO_DATA_MODE:
         rows.append(_data_mode(mount, profile, release))
     if profile.atime != "keep" and mount["fstype"] != "raw":
@@ -46,57 +53,102 @@ def of_disk(disk: dict[str, Any], profile: Profile, vouched: str | None = None) 
     `vouched`: who attests that its cache does no harm.
     """
     owed = [_flush(disk)] if disk["flush"] == "owed" else []
+    if disk["raid"] and disk["raid"]["volume"]:
+        wrong = volume.fault(disk["raid"])
+        if not (wrong and vouched):
+            return [*owed, _of_volume(disk, wrong)]
     if vouched and (disk["switchable"] != "yes" or disk["write_cache"]["device"] == UNKNOWN):
         return [*owed, _vouched(disk, vouched)]
     cache = _write_cache(disk, profile)
     return [*owed, cache, _kernel_belief(disk, profile, cache.phase)]
 
 
-def of_fstab(lines: list[dict[str, Any]], mounts: list[dict[str, Any]], release: str) -> list[Setting]:
-    """Return a row for each line or unit whose options keep the boot or a managed mount from coming up.
+def of_boot(
+    faults: list[dict[str, Any]], mounts: list[dict[str, Any]], every: list[dict[str, Any]], release: str
+) -> list[Setting]:
+    """Return a row for each line or unit that keeps the boot or a managed mount from coming up.
 
-    `lines` are the facts of fstab's lines with options that no file system of their type knows; `mounts`
-    are the managed ones; `release` is the kernel's.
+    `faults` are the facts of what is wrong with the lines of fstab (storage/boot_faults.py); `mounts` are the managed
+    ones, of all that there are; `release` is the kernel's.
     """
     managed = {target: mount for mount in mounts for target in mount["targets"]}
     found = [
-        _refused(line["source"], line["target"], line["fstype"], line["options"], line["boot"] == "required")
-        for line in lines
-        if line["boot"] == "required" or line["target"] in managed
+        _fault(fault)
+        for fault in faults
+        if fault["boot"] != "optional" or fault["target"] in managed
         # A run takes out by itself what XFS refuses of the settings.
-        if line["target"] not in managed or not _is_mended(managed[line["target"]], line["options"])
+        if fault["target"] not in managed or not _is_mended(managed[fault["target"]], fault["options"])
     ]
+    told = {fault["source"] for fault in faults}
     for mount in mounts:
         source = _place(mount)
         words = known_options.unknown_to(mount["fstype"], mount["options_boot"] or (), release)
-        if "/systemd/" in source and words and not _is_mended(mount, words):
-            found.append(_refused(source, mount["target"], mount["fstype"], words, False))
-    return found
+        if "/systemd/" in source and source not in told and words and not _is_mended(mount, words):
+            said, target = ", ".join(words), mount["target"]
+            unit = {
+                "source": source,
+                "target": target,
+                "fault": "options",
+                "state": "refused",
+                "boot": "optional",
+            }
+            why = f"{mount['fstype']} does not know {said}, which {source} names for {target}"
+            found.append(_fault({**unit, "why": why, "remedy": f"correct or take out {said} in {source}"}))
+    # Of a managed one the row of its data= says so.
+    others = (mount for mount in every if mount["target"] not in managed)
+    return [*found, *(row for mount in others for row in _refused_at_boot(mount, release))]
+
+
+def _refused_at_boot(mount: dict[str, Any], release: str) -> Iterator[Setting]:
+    """Yield that the kernel refuses what a mount that the boot needs is given."""
+    kernel, options = _conflict(mount, mount["persisted"]["data_mode"], release)
+    if options and "required" in mount["boots"].values():
+        source, said = _place(mount), ", ".join(options)
+        yield _fault(
+            {
+                "source": source,
+                "target": mount["target"],
+                "fault": "options",
+                "state": "refused",
+                "boot": "read_only" if "/" in mount["targets"] else "required",
+                "why": f"the kernel {kernel} {said}, which {source} names for {mount['target']}",
+                "remedy": f"take {said} out of {source}",
+            }
+        )
 
 
 def _is_mended(mount: dict[str, Any], words: list[str]) -> bool:
     refused = mount_settings.REFUSED_BY.get(mount["fstype"], ())
-    return mount["persisted"]["barrier"] == "refused" and not mount_settings.others(words, refused)
+    is_refused = mount["persisted"]["barrier"] == "refused"
+    return is_refused and bool(words) and not mount_settings.others(words, refused)
 
 
-def _refused(source: str, target: str, fstype: str, words: list[str], stops: bool) -> Setting:
-    said = ", ".join(words)
-    why = f"{fstype} does not know {said}, which {source} names for {target}"
-    evidence = {"value": "refused", "source": source, "reason": why}
+def _fault(fault: dict[str, Any]) -> Setting:
+    """Return the row of one fault: drift at the next boot, or unknown where nobody can tell."""
+    state, target = fault["state"], fault["target"]
+    mounts = f"mount {target}" if fault["fault"] != "read_only" else f"mount {target} for writing"
+    effects = {"required": "stops", "read_only": "leaves / read-only", "without": "leaves a mount out"}
+    effect = effects.get(fault["boot"], f"does not {mounts}")
+    what = (
+        f"the next boot {effect}"
+        if state != UNKNOWN
+        else f"it is not known whether the next boot can {mounts}"
+    )
+    evidence = {"value": state, "source": fault["source"], "reason": fault["why"]}
     return Setting(
         layer="mount_options",
         target=target,
-        setting="options",
+        setting=fault["fault"],
         klass="safety",
         wanted_running="known",
         wanted_persisted="known",
         running="known",
-        persisted="refused",
-        verdict="drift_persisted",
+        persisted=state,
+        verdict=UNKNOWN if state == UNKNOWN else "drift_persisted",
         phase=None,
         evidence={"running": {**evidence, "value": "known"}, "persisted": evidence},
-        why=f"the next boot {'stops' if stops else f'does not mount {target}'}: {why}",
-        remedy=f"correct or take out {said} in {source}",
+        why=f"{what}: {fault['why']}",
+        remedy=fault["remedy"],
     )
 
 
@@ -114,15 +166,14 @@ def can_persist(setting: str, persisted: str, source: str) -> bool:
 def of_layers(
     mounts: list[dict[str, Any]],
     disks: list[dict[str, Any]],
-    profile: Profile,
     early: list[flush_passthrough.FlushLayer],
 ) -> list[Setting]:
     """Return a row for each layer between managed file systems and disks that should pass flushes
     on, and does not, or will not after the next boot: those over a disk that caches, or may after a reset.
 
-    `disks`: those whose caches do not survive a power cut; `early`: the layers that the initramfs makes.
+    `disks`: those whose caches do not survive a power cut, each with its `profile`; `early`: the layers that the initramfs makes.
     """
-    needing = {disk["name"]: disk for disk in disks if _may_cache(disk, profile)}
+    needing = {disk["name"]: disk for disk in disks if _may_cache(disk, disk["profile"])}
     first = {layer.name: layer for layer in early}
     rows = {}
     for layer in (layer for mount in mounts for layer in flush_passthrough.believing(mount)):
@@ -133,10 +184,53 @@ def of_layers(
     return list(rows.values())
 
 
+def of_multipath(mounts: list[dict[str, Any]]) -> list[Setting]:
+    """Return a row for each multipath device below managed file systems: whether writes wait when no path is left."""
+    found = dict.fromkeys(each for mount in mounts for each in multipath.queueing(mount))
+    return [_no_path_retry(each) for each in found]
+
+
+def _no_path_retry(found: multipath.Queueing) -> Setting:
+    # For how long it waits is its owner's to say: a cluster may have to go on.
+    kept = multipath.QUEUES if found.persisted == multipath.LIMITED else found.persisted
+    verdict = judge("no_path_retry", found.running, kept, multipath.QUEUES, live=True)
+    unread = f"what becomes of writes to {found.label} when no path is left could not be read"
+    why = {
+        multipath.FAILS: f"when the last path to {found.label} fails, writes and flushes end in errors: a server that goes on"
+        " may take for stored what is not",
+    }
+    seen = (
+        ("running", found.running, "dmsetup table"),
+        ("persisted", found.persisted, " ".join(multipath.ASK)),
+    )
+    evidence = {
+        when: {"value": value, "source": source, "reason": unread if value == UNKNOWN else None}
+        for when, value, source in seen
+    }
+    return Setting(
+        layer="write_cache",
+        target=found.label,
+        setting="no_path_retry",
+        klass="safety",
+        wanted_running=multipath.QUEUES,
+        wanted_persisted=multipath.QUEUES,
+        running=found.running,
+        persisted=found.persisted,
+        verdict=verdict,
+        phase=None,
+        evidence=evidence,
+        why=reason(verdict, "no_path_retry", (found.running, kept), why, evidence),
+        remedy=""
+        if verdict == "ok"
+        else "set no_path_retry queue (or a number of checks) for it in /etc/multipath.conf, have multipathd running, and"
+        " run multipathd reconfigure",
+    )
+
+
 def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
     device = str(disk["write_cache"]["device"])
     comes_back = kernel_cache_mode.is_pinned(disk) and disk["write_cache"].get("power_on") != "disabled"
-    may_come_on = comes_back or profile.write_cache == "enabled"
+    may_come_on = comes_back or profile.wanted("write_cache") != "disabled"
     return device != "none" and (device != "disabled" or may_come_on)
 
 
@@ -150,6 +244,8 @@ def _belief_at_boot(
     One that the initramfs makes believes what the disks power on with; others are made when our rules have
     pinned the disks, and pass no flush on only where no rule can, or where what they lie on does not.
     """
+    if layer.fixed:
+        return layer.belief
     if layer.name in early:
         if layer.belief != "write back":
             return layer.belief  # as this boot
@@ -224,31 +320,34 @@ def _layer_remedy(layer: flush_passthrough.FlushLayer, verdict: str, names: str,
 
 
 def _barrier(mount: dict[str, Any], profile: Profile, release: str) -> Setting:
-    can_be_off = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ())
-    wanted = profile.barrier if can_be_off else "on"
+    can_be_off = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ()) or mount["barrier"] == "off"
+    wanted = profile.wanted("barrier") if can_be_off else "on"
     why = {
         "off": f"{mount['target']} does not flush the disk: acknowledged commits can vanish",
         "on": f"{mount['target']} flushes the disk at each commit",
         "refused": f"the next boot cannot mount {mount['target']}: its options are not known to XFS",
     }
-    return _mount_row(mount, "barrier", wanted, why, release)
+    return left(_mount_row(mount, "barrier", wanted, why, release), profile)
 
 
 def _data_mode(mount: dict[str, Any], profile: Profile, release: str) -> Setting:
     why = {
         "writeback": f"after a crash, files on {mount['target']} may show old blocks' content",
         "none": f"{mount['target']} has no journal: nothing is known to bring it back after a crash",
+        "refused": f"{mount['target']} stays read-only",
     }
-    row = _mount_row(mount, "data_mode", profile.data_mode, why, release, live=False)
+    row = _mount_row(mount, "data_mode", profile.wanted("data_mode"), why, release, live=False)
+    is_refused = row.persisted == "refused"
+    row = row if is_refused else left(row, profile)
     named = mount_settings.fold(mount["options_boot"] or ()).get("data_mode")
-    if "/" in mount["targets"] and row.phase and named:
+    if "/" in mount["targets"] and row.phase and named and not is_refused:
         # Changed there, it would fail the remount at boot and leave the root read-only.
         remedy = (
             f"take data={named} out of rootflags= or of the line of / in /etc/fstab, run again, so that it is"
             " set in the superblock, and reboot"
         )
         return row._replace(phase=None, remedy=remedy)
-    mode = profile.data_mode if row.phase else row.persisted
+    mode = profile.data_mode if row.phase and not is_refused else row.persisted
     kernel, conflict = _conflict(mount, mode, release)
     if conflict:
         return _conflicting(row, mount, kernel, conflict)
@@ -261,6 +360,8 @@ def _data_mode(mount: dict[str, Any], profile: Profile, release: str) -> Setting
 def _conflict(mount: dict[str, Any], mode: str, release: str) -> tuple[str, list[str]]:
     """Return what the kernel does not do at the next boot, in words, and the options that ask for it."""
     options = mount["options_boot"] or []
+    if mode == "refused":
+        return "makes / writable only without", [f"data={mount_settings.fold(options)['data_mode']}"]
     refused = ext4.refused_with(mode, options)
     if refused:
         return f"refuses data={mode} together with", refused
@@ -283,6 +384,11 @@ def _conflicting(row: Setting, mount: dict[str, Any], kernel: str, options: list
         return row._replace(phase=None, why=f"{row.why}; {why}", remedy=remedy)
     why = f"the next boot cannot mount {mount['target']} for writing: {why}"
     return row._replace(verdict="drift_persisted", why=why, remedy=remedy)
+
+
+def _recovery(mount: dict[str, Any], release: str) -> Setting:
+    gives_up = f"{mount['target']} gives writes up when its server does not answer in time: data can be lost"
+    return _mount_row(mount, "recovery", nfs.HARD, {"soft": gives_up, "softerr": gives_up}, release)
 
 
 def _atime(mount: dict[str, Any], profile: Profile, release: str) -> Setting:
@@ -325,7 +431,7 @@ def _mount_row(
         phase=phase,
         evidence=evidence,
         why=reason(verdict, setting, (running, persisted), why, evidence),
-        remedy=_mount_remedy(mount, verdict, phase, persisted),
+        remedy=_mount_remedy(mount, setting, verdict, phase, persisted),
     )
     stuck = _refused_still(mount, setting, wanted, release) if phase and verdict == "drift_persisted" else []
     if stuck:
@@ -347,7 +453,17 @@ def _place(mount: dict[str, Any]) -> str:
     return str(mount["evidence"]["persisted.atime"]["source"])
 
 
-def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persisted: str) -> str:
+#: What to do about barriers where no mount option decides.
+_BY_HAND = {
+    "jfs": "move the data to ext4 or XFS: JFS flushes nothing, whatever it is told",
+    "zfs": "zfs set sync=standard {source}, take zfs_nocacheflush and zil_nocacheflush out of the module's parameters, and"
+    " let it mount by itself (canmount=on, mountpoint)",
+}
+
+
+def _mount_remedy(
+    mount: dict[str, Any], setting: str, verdict: str, phase: str | None, persisted: str
+) -> str:
     if verdict == "ok":
         return ""
     if verdict == "pending":
@@ -356,6 +472,13 @@ def _mount_remedy(mount: dict[str, Any], verdict: str, phase: str | None, persis
         return "run harden-db"
     if mount["hidden_in"] is not None:
         return f"change it where {mount['hidden_in']} has it mounted"
+    if setting == "barrier" and mount["fstype"] in _BY_HAND:
+        return MEND if verdict == UNKNOWN else _BY_HAND[mount["fstype"]].format(source=mount["source"])
+    if nfs.is_nfs(mount["fstype"]):
+        return (
+            f"have a line of /etc/fstab mount {mount['target']} with hard, and unmount and mount it when its database is"
+            " down"
+        )
     if mount["fstype"] not in mount_settings.SETTINGS_OF:
         return "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
     if persisted == UNSET or verdict == "drift_persisted":
@@ -389,7 +512,7 @@ def _flush(disk: dict[str, Any]) -> Setting:
 
 def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
     cache = disk["write_cache"]
-    wanted = "none" if cache["device"] == "none" else profile.write_cache
+    wanted = "none" if cache["device"] == "none" else profile.wanted("write_cache")
     running, persisted = cache["device"], cache["persisted"]
     # Below a layer that passes no flush on it comes on at the next boot, when that is made anew.
     live = not (disk["flush_blocked_by"] and (running, wanted) == ("disabled", "enabled"))
@@ -407,7 +530,7 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
         "disabled": f"{name} answers a write when it is on the medium",
         UNSET: f"no rule sets the cache of {name}, so its own default applies",
     }
-    row = _disk_row(disk, "write_cache", wanted, (running, persisted), verdict, phase, why)
+    row = left(_disk_row(disk, "write_cache", wanted, (running, persisted), verdict, phase, why), profile)
     if verdict == "pending" and cache.get("power_on") in ("disabled", UNKNOWN):
         # It powers on as off, the initramfs makes layers over that, and the rule lets it be: at each boot.
         layers = ", ".join(disk["flush_blocked_by"])
@@ -434,6 +557,28 @@ def _vouched(disk: dict[str, Any], vouched: str) -> Setting:
     return row._replace(evidence={**row.evidence, "attested": vouched}, why=vouched)
 
 
+def _of_volume(disk: dict[str, Any], wrong: volume.Fault | None) -> Setting:
+    """The caches of a RAID volume, as its controller tells: no run switches them."""
+    evidence = disk["evidence"]["write_cache.volatile"]
+    running = wrong.volatile if wrong else volume.NON_VOLATILE
+    verdict = judge("write_cache", running, running, volume.NON_VOLATILE, live=True)
+    return Setting(
+        layer="write_cache",
+        target=disk["id"] or disk["name"],
+        setting="write_cache",
+        klass="safety",
+        wanted_running=volume.NON_VOLATILE,
+        wanted_persisted=volume.NON_VOLATILE,
+        running=running,
+        persisted=running,
+        verdict=verdict,
+        phase=None,
+        evidence={"disk": disk["name"], "running": evidence, "persisted": evidence},
+        why=wrong.why if wrong else "as wanted",
+        remedy=f"{wrong.remedy} {disk['place']}" if wrong else "",
+    )
+
+
 def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | None) -> Setting:
     """The kernel flushes only what it believes to be cached: its belief must not be weaker."""
     cache = disk["write_cache"]
@@ -446,11 +591,11 @@ def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | No
     verdict = judge("kernel_belief", running, persisted, wanted, live=True)
     if verdict == "drift_running" and running == "write back":
         verdict = "ok"  # stronger than needed: flushes that do nothing
-    if (
-        verdict == "drift_persisted"
-        and cache["persisted"] == UNSET
-        and not kernel_cache_mode.needs_rule(disk)
-    ):
+    # A cache that is on and kept so comes back as it is.
+    needs_rule = kernel_cache_mode.needs_rule(disk) and not (
+        profile.keeps("write_cache") and cache["device"] == "enabled"
+    )
+    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not needs_rule:
         verdict = "ok"  # the kernel asks the device anew at each boot
     phase = None
     if verdict.startswith("drift") and _switchable(disk) and cache["device"] != UNKNOWN:
@@ -506,7 +651,7 @@ def wanted_belief(disk: dict[str, Any], profile: Profile) -> str:
     device = disk["write_cache"]["device"]
     if device == "none":
         return str(disk["write_cache"]["kernel"])
-    return kernel_cache_mode.for_state(disk, profile.write_cache)
+    return kernel_cache_mode.for_state(disk, device if profile.keeps("write_cache") else profile.write_cache)
 
 
 def _pinned(disk: dict[str, Any]) -> str:
@@ -527,7 +672,7 @@ def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
         return "run harden-db"
     if disk["id"] is None:
         why = disk["evidence"]["id"]["reason"]
-        how = disk_kinds.NAMED_BY.get(disk["place"], "give the disk a name of its own that stays")
+        how = disk_kinds.named_by(disk["place"])
         kept = "without a name of its own no setting can be kept for it"
         hidden = disk["write_cache"]["device"] == UNKNOWN
         return f"{how} ({why}): {kept}" + ("; then attest power_loss_protection" if hidden else "")
@@ -535,6 +680,11 @@ def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
         return "reboot"
     if disk["flush"] == "owed":
         return f"sync /dev/{disk['name']} and remove {flush.OWED}/{disk['name']}, or reboot"
+    if disk["multipath"] == "yes":
+        return (
+            f"set the cache {disk['place']}, and attest it: {disk['name']} is one path of several, and never switched"
+            " through it"
+        )
     if disk["switchable"] == "yes" and disk["write_cache"]["device"] == UNKNOWN:
         return "mend what kept it from being read (the tool may be missing), or attest power_loss_protection"
     return f"set the cache {disk['place'] or 'with the tools of this disk'}, and attest it"

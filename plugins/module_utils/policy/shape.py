@@ -20,9 +20,11 @@ from typing import Any, Union
 from .. import catalog
 from ..host import bounds
 from ..host.observation import UNKNOWN
-from ..storage import mount_settings
+from ..storage import mount_settings, nfs, platforms
+from ..storage.boot_faults import EFFECTS, FAULTS
 from ..storage.caches import CONTROLS
-from ..storage.disk_kinds import KINDS
+from ..storage.disk_kinds import KINDS, RAID_VOLUME
+from ..storage.raid_controllers import volume
 from . import budgets
 
 #: A shape: a test of one value and what it wants in words, a mapping of fields, or a list's one shape.
@@ -88,9 +90,19 @@ def _evidence(*fields: str) -> dict[str, Any]:
     return dict.fromkeys(fields, _EVIDENCE)
 
 
+_RAID = {
+    "volume": _or_none(_NAME),
+    "write_policy": _words(*volume.WRITE_POLICIES),
+    "backup": _words(*volume.BACKUPS),
+    "drive_caches": _words(*volume.DRIVE_CACHES),
+}
 _DISK = {
     "name": _NAME,
-    "id": _pattern(r"(wwn|nvme|serial):.+", "wwn:, nvme: or serial: and a name, or null", None),
+    "id": _pattern(
+        r"(wwn|nvme|serial|ptuuid|member|fsuuid|path|nfs):.+",
+        "wwn:, nvme:, serial:, ptuuid:, member:, fsuuid:, path: or nfs: and a name, or null",
+        None,
+    ),
     "kind": _words(*KINDS),
     "control": _words(*CONTROLS, "none"),
     "switchable": _YES_NO,
@@ -106,6 +118,7 @@ _DISK = {
         "persisted": _words("enabled", "disabled", "none", "unset", UNKNOWN),
         "volatile": _words("volatile", "non_volatile", UNKNOWN),
     },
+    "raid": _or_none(_MAPPING),
     "scheduler": {"running": _TEXT, "available": _each(_TEXT, "a list of text"), "persisted": _TEXT},
     "evidence": _evidence(
         "id",
@@ -113,19 +126,27 @@ _DISK = {
         "write_cache.device",
         "write_cache.kernel",
         "write_cache.persisted",
+        "write_cache.volatile",
         "scheduler.running",
         "scheduler.persisted",
     ),
 }
 _LAYER = {
     "name": _NAME,
-    "type": _words("disk", "partition", "md", "lvm", "crypt", "multipath", "dm", UNKNOWN),
+    "type": _words(
+        "disk", "partition", "md", "lvm", "crypt", "multipath", "dm", "drbd", "bcache", "loop", UNKNOWN
+    ),
+    "detail": _TEXT,
     "state": _TEXT,
     "label": _TEXT,
     "belief": _words("", "write back", "write through", UNKNOWN),
     "below": _NAMES,
+    "reason": _TEXT,
+    "id": _TEXT,
+    "held_on": _pattern(r"\d+:\d+", "a device number, or nothing", ""),
 }
 _MODES = ("ordered", "journal", "writeback", "none", UNKNOWN)
+_BOOTS = _words("required", "automount", "optional", UNKNOWN)
 _OPTIONS = _or_none(_each(_TEXT, "a list of text"))
 _MOUNT = {
     "target": _PATH,
@@ -143,9 +164,14 @@ _MOUNT = {
     "options_running": _each(_TEXT, "a list of text"),
     "options_boot": _OPTIONS,
     "options_fstab": _OPTIONS,
+    "boots": Leaf(
+        lambda value: isinstance(value, dict) and all(map(_BOOTS.fits, value.values())),
+        "a mapping to required, automount, optional or unknown",
+    ),
     "hidden_in": _or_none(_NAME),
     "disks": Leaf(lambda value: value == UNKNOWN or _NAMES.fits(value), f"a list of names, or {UNKNOWN}"),
     "disks_seen": _NAMES,
+    "devices_missing": _NAMES,
     "stack": [_LAYER],
     "write_hole": _NAMES,
     "fua_path": _YES_NO_UNKNOWN,
@@ -163,12 +189,19 @@ _MOUNT = {
         "fua_path",
     ),
 }
+#: What every NFS mount has besides.
+_NFS = {
+    "recovery": _words(*nfs.RECOVERIES, UNKNOWN),
+    "persisted": {"recovery": _words(*nfs.RECOVERIES, "unset", UNKNOWN)},
+    "evidence": _evidence("recovery", "persisted.recovery"),
+}
 _STORAGE = {
     "time": _TEXT,
     "kernel": _pattern(r"\d+\.\d+.*", "a release of the kernel"),
     "disks": [_DISK],
     "mounts": [_MOUNT],
     "virtualization": _WORD,
+    "platform": _words(*platforms.WORDS),
     "other_mounts": _MAPPING,
     "covered": _MAPPING,
     "resolved": _MAPPING,
@@ -178,17 +211,17 @@ _STORAGE = {
         "a mapping to lists of paths",
     ),
     "fstab_error": _or_none(_NAME),
-    "fstab_refused": [
+    "boot_faults": [
         {
-            "source": _NAME,
-            "target": _NAME,
-            "fstype": _NAME,
+            **dict.fromkeys(("source", "target", "fstype", "why", "remedy"), _NAME),
+            "boot": _words(*EFFECTS),
+            "fault": _words(*FAULTS),
+            "state": _words("refused", UNKNOWN),
             "options": _NAMES,
-            "boot": _words("required", "optional"),
         }
     ],
     "leased": _YES_NO,
-    "tuned": {"profile": _or_none(_TEXT), "sets": _MAPPING},
+    "tuned": {"profile": _or_none(_TEXT), "sets": _MAPPING, "error": _or_none(_TEXT)},
 }
 #: Of an engine's facts every value is text.
 _OBSERVED = Leaf(
@@ -208,10 +241,19 @@ _INSTANCE = {
     "starts_at_boot": _YES_NO_UNKNOWN,
     "namespace": _words("host", "private", "container", UNKNOWN),
     "directories": _each(_PATH, "a list of absolute paths"),
+    "temporary": _each(_PATH, "a list of absolute paths"),
     "writes": _each(_PATH, "a list of absolute paths"),
+    "requires_mounts": Leaf(
+        lambda value: value == UNKNOWN or _NAMES.fits(value), f"a list of mount units, or {UNKNOWN}"
+    ),
     "preloads": _each(_TEXT, "a list of paths"),
     "pending_restart": _each(_TEXT, "a list of settings"),
-    "overrides": [dict.fromkeys(("scope", "setting", "value", "source", "remedy"), _TEXT)],
+    "overrides": [
+        {
+            **dict.fromkeys(("scope", "setting", "value", "source", "remedy"), _TEXT),
+            **dict.fromkeys(("role", "database", "permission"), _or_none(_TEXT)),
+        }
+    ],
     "files": [
         {
             "directory": _PATH,
@@ -396,15 +438,25 @@ def _misfits(where: str, value: Any, shape: Shape) -> Iterator[str]:
             yield f"{where}: seen {_shown(value)}; wanted a list"
             return
         for number, item in enumerate(value):
-            yield from _misfits(f"{where}[{number}]", item, shape[0])
+            if not _is_fit(item, shape[0]):
+                yield from _misfits(f"{where}[{number}]", item, shape[0])
     elif not isinstance(value, dict):
         yield f"{where}: seen {_shown(value)}; wanted a mapping"
     else:
-        for name, inner in shape.items():
-            if name in value:
-                yield from _misfits(f"{where}.{name}", value[name], inner)
-            else:
-                yield f"{where}.{name}: seen nothing; wanted it"
+        yield from _misfit_fields(where, value, shape)
+
+
+def _misfit_fields(where: str, value: dict[str, Any], shape: dict[str, Any]) -> Iterator[str]:
+    for name, inner in shape.items():
+        if name not in value:
+            yield f"{where}.{name}: seen nothing; wanted it"
+        elif not _is_fit(value[name], inner):
+            yield from _misfits(f"{where}.{name}", value[name], inner)
+
+
+def _is_fit(value: Any, shape: Shape) -> bool:
+    """Tell of a single value that it fits: nearly all do, and then nobody needs to know where it lies."""
+    return isinstance(shape, Leaf) and shape.fits(value)
 
 
 def _shown(value: Any) -> str:
@@ -419,8 +471,27 @@ def _contradictions(storage: dict[str, Any]) -> Iterator[str]:
     names = Counter(disk["name"] for disk in storage["disks"])
     for name in sorted(name for name, count in names.items() if count > 1):
         yield f"disk {name}: seen twice"
+    for disk in storage["disks"]:
+        yield from (f"disk {disk['name']}: {fault}" for fault in _of_volume(disk))
+    devices = {mount["device"] for mount in storage["mounts"]}
     for mount in storage["mounts"]:
         yield from (f"{mount['target']}: {fault}" for fault in _contradicted(mount))
+        yield from _misfits(mount["target"], mount, _NFS if nfs.is_nfs(mount["fstype"]) else {})
+        for layer in mount["stack"]:
+            if layer["held_on"] not in devices and (layer["held_on"] or layer["type"] == "loop"):
+                yield f"{mount['target']}: the file system that holds the file of {layer['name']} is not there"
+
+
+def _of_volume(disk: dict[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with what a disk's RAID controller says, and where the facts make more of it."""
+    raid = disk["raid"]
+    if (raid is not None) != (disk["kind"] == RAID_VOLUME):
+        yield f"its kind is {disk['kind']}, and its facts {'lack' if raid is None else 'have'} those of a RAID volume"
+    if raid is not None:
+        wrong = list(_misfits("raid", raid, _RAID))
+        yield from wrong
+        if not wrong and disk["write_cache"]["volatile"] == volume.NON_VOLATILE and volume.fault(raid):
+            yield "its cache is non_volatile, and its RAID controller does not say so"
 
 
 def _contradicted(mount: dict[str, Any]) -> Iterator[str]:
@@ -430,7 +501,7 @@ def _contradicted(mount: dict[str, Any]) -> Iterator[str]:
         yield "it is none of its own targets"
     if hidden and mount["persisted"]["barrier"] != UNKNOWN:
         yield f"it is seen by {mount['hidden_in']} alone, and its next boot is known"
-    if mount["fstype"] not in mount_settings.SETTINGS_OF and mount["barrier"] == "on":
+    if mount["fstype"] not in (*mount_settings.HAVE_BARRIERS, *nfs.TYPES) and mount["barrier"] == "on":
         yield f"barriers are on, and no rule here says so of {mount['fstype']}"
     if mount["disks"] != UNKNOWN:
         yield from _torn(mount)
@@ -447,10 +518,11 @@ def _torn(mount: dict[str, Any]) -> Iterator[str]:
             f"its stack ends at {', '.join(sorted(leaves)) or 'nothing'}, its disks are"
             f" {', '.join(mount['disks']) or 'none'}, seen {', '.join(mount['disks_seen']) or 'none'}"
         )
+    yield from (f"its disks are known, and {why}" for why in mount["devices_missing"])
     for layer in mount["stack"]:
         if layer["type"] != "disk" and (not layer["below"] or set(layer["below"]) - known):
             yield f"what lies below {layer['name']} is not in its stack"
-        if layer["type"] == UNKNOWN:
+        if layer["type"] == UNKNOWN or layer["reason"]:
             yield f"{layer['name']} is not understood, and its disks are known"
         if (layer["type"] in ("disk", "partition")) != (layer["belief"] == ""):
             yield f"the kernel cache mode of {layer['name']} is {layer['belief'] or 'not read'}"

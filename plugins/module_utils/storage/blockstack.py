@@ -6,33 +6,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any, NamedTuple
 
+from ..host import kernel_version
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
+from . import disk_kinds, multipath
+from .drbd import Drbd
+from .mapper_targets import NO_RULE, PARITY, parse_tables, understand
 
-#: Device-mapper targets that pass flush and FUA down and hold nothing back (FACTS of the kernel's
-#: documentation). Any other holds data in a way that no rule here covers.
-_PLAIN_TARGETS = ("linear", "striped", "raid", "crypt", "multipath")
 #: What made a device-mapper device, by the first word of its uuid.
 _MAKERS = {"LVM": "lvm", "CRYPT": "crypt", "mpath": "multipath"}
-_TABLE = re.compile(r"^(?P<name>.*): \d+ \d+ (?P<target>\S+)(?: (?P<arguments>.*))?$")
-#: Levels that write data and parity apart: a crash between the two can cost older data.
-_PARITY = re.compile(r"raid[456]")
 _CLOSED = ("journal", "ppl")
+_LOOP = re.compile(r"^/dev/(loop\d+)\s+(\d+:\d+)[ \t]*$", re.M | re.A)
+#: The word in brackets of a list of words in sysfs.
+_CHOSEN = re.compile(r"\[(\w+)\]")
+_BCACHE_MODES = ("writethrough", "writeback", "writearound", "none")
+#: State of a bcache device -> how many devices lie below it at least. Of one that is inconsistent the cache is gone.
+_BCACHE_STATES = {"no cache": 1, "clean": 2, "dirty": 2}
 
 
 class Layer(NamedTuple):
     """One layer of a stack.
 
-    `type` is partition, lvm, dm, crypt, multipath, md, disk or unknown; `detail` says what sort
-    (linear, raid1, ...), `state` what it is doing, `below` the kernel names of what it lies on.
+    `type` is partition, lvm, dm, crypt, multipath, md, drbd, bcache, loop, disk or unknown; `detail` says what sort
+    (linear, raid1; of a loop device the file system that holds its file), `state` what it is doing, `below`
+    the kernel names of what it lies on.
     `label` is the name that an administrator gave it, where it has one;
     `belief` is what the kernel believes of the caches below ('' for partitions and disks): a
     device-mapper device takes it from below when its table is loaded, and keeps it. One that
     believes "write through" passes no flush on, whatever its disks believe since.
+    `reason` says why what it promises is not known, '' where it is; `id` is the name that stays of a
+    device-mapper device (`dm:...` its uuid, `dm-name:...` of one without) whose table was read; `held_on` the device number of
+    the file system that holds a loop device's file.
     """
 
     name: str
@@ -42,58 +50,82 @@ class Layer(NamedTuple):
     below: tuple[str, ...] = ()
     label: str = ""
     belief: str = ""
+    reason: str = ""
+    id: str = ""
+    held_on: str = ""
 
 
 class Stack(NamedTuple):
     """All layers below a file system, top first, and the kernel names of the disks at the bottom.
 
-    `reasons` name the layers whose promises are not understood; `write_hole` those that can lose
-    older data in a crash.
+    `missing` says why not all devices that it lies on are known; `write_hole` names the layers that can
+    lose older data in a crash.
     """
 
     layers: tuple[Layer, ...]
     disks: tuple[str, ...]
-    reasons: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     write_hole: tuple[str, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """All that is not known of it: devices that are missing, and layers whose promises are not understood."""
+        return (*self.missing, *(layer.reason for layer in self.layers if layer.reason))
 
     def as_list(self) -> list[dict[str, Any]]:
         """Return the layers as JSON takes them."""
         return [{**layer._asdict(), "below": list(layer.below)} for layer in self.layers]
 
 
+class Holder(NamedTuple):
+    """A file system that holds a file: its type, the numbers of all devices that it writes to, and why not all of
+    them are known."""
+
+    fstype: str
+    numbers: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+
 class _Finding(NamedTuple):
     layer: Layer
-    reason: str | None = None
     write_hole: str | None = None
 
 
 class Blocks:
-    """The block devices of one host; asks device-mapper once, and only where there is any."""
+    """The block devices of one host; asks device-mapper and losetup once, and only where there is any.
+
+    `holder_of` returns the mounted file system of a device number, None where there is none that keeps data.
+    """
 
     def __init__(self, host: Host) -> None:
         self.host = host
+        self.holder_of: Callable[[str], Holder | None] = lambda _number: None
+        self._files: dict[str, str] | None = None
+        self._files_error = ""
         self._tables: dict[str, list[tuple[str, str]]] | None = None
         self._tables_error = ""
+        self._drbd: Drbd | None = None
+        self._queueing: dict[str, str] | None = None
         self._lock = Lock()
         self._found: dict[str, _Finding] = {}
 
     def walk(self, devices: Iterable[str]) -> Stack:
         """Return the stack below devices (`major:minor`). Never raises: unknown has its reason."""
-        reasons: list[str] = []
+        missing: list[str] = []
         tops = []
         for device in devices:
             name = self.name_of(device)
             if name is None:
-                reasons.append(f"device {device} has no block device behind it")
+                missing.append(f"device {device} has no block device behind it")
             else:
                 tops.append(name)
         findings = self._below(tops)
-        if not findings and not reasons:
-            reasons.append("no device is named that it writes to")
+        if not findings and not missing:
+            missing.append("no device is named that it writes to")
         return Stack(
             tuple(finding.layer for finding in findings),
             tuple(finding.layer.name for finding in findings if finding.layer.type == "disk"),
-            (*reasons, *(finding.reason for finding in findings if finding.reason)),
+            tuple(missing),
             tuple(finding.write_hole for finding in findings if finding.write_hole),
         )
 
@@ -109,6 +141,11 @@ class Blocks:
             return self.host.read(f"/sys/class/block/{name}/dev").strip()
         except Unobservable:
             return None
+
+    def file_of(self, name: str) -> str | None:
+        """Return the path of the file that a loop device is made of, or None."""
+        path = f"/sys/class/block/{name}/loop/backing_file"
+        return self._text(path) or None if self.host.exists(path) else None
 
     def blocking_above(self, name: str) -> list[str]:
         """Return the layers above a disk that believe that nothing below them caches."""
@@ -146,13 +183,12 @@ class Blocks:
             if found.layer.type not in ("partition", "disk"):
                 belief = self._text(f"/sys/class/block/{name}/queue/write_cache") or UNKNOWN
                 label = self._text(f"/sys/class/block/{name}/dm/name")
-                found = found._replace(layer=found.layer._replace(belief=belief, label=label))
-                if not found.layer.below and not found.reason:
+                layer = found.layer._replace(belief=belief, label=label)
+                if not layer.below and not layer.reason:
                     # All paths gone, or failed: where its bytes lie cannot be told.
-                    reason = (
-                        f"{name} ({found.layer.detail}) names no device below it: its disks are not known"
-                    )
-                    found = found._replace(reason=reason)
+                    reason = f"{name} ({layer.detail}) names no device below it: its disks are not known"
+                    layer = layer._replace(reason=reason)
+                found = found._replace(layer=layer)
             self._found[name] = found
         return self._found[name]
 
@@ -164,36 +200,107 @@ class Blocks:
             return self._mapped(name, path)
         if self.host.exists(f"{path}/md"):
             return self._array(name, path)
+        if re.fullmatch(r"drbd\d+", name):
+            return self._replicated(name, path)
         below = self._slaves(path)
         if self.host.exists(f"{path}/device") and not below:
             return _Finding(Layer(name, "disk"))
-        kind = name.rstrip("0123456789") or name
+        if disk_kinds.is_memory(name):
+            return _Finding(Layer(name, "disk"))
         if self.host.exists(f"{path}/bcache"):
-            kind = "bcache"
-        return _not_understood(name, kind, below)
+            return self._bcache(name, path, below)
+        if self.host.exists(f"{path}/loop/backing_file"):
+            return self._loop(name, path)
+        return _not_understood(name, name.rstrip("0123456789") or name, below)
+
+    def _bcache(self, name: str, path: str, below: tuple[str, ...]) -> _Finding:
+        """In each mode a flush writes the cache's journal, and goes to the backing device too (drivers/md/bcache)."""
+        state = self._text(f"{path}/bcache/state")
+        mode = _CHOSEN.findall(self._text(f"{path}/bcache/cache_mode"))
+        if state not in _BCACHE_STATES or len(mode) != 1 or mode[0] not in _BCACHE_MODES:
+            seen = f"{state or 'no state'}, {' '.join(mode) or 'no mode'}"
+            return _not_understood(name, "bcache", below, f"seen {seen}, for which there is no rule")
+        if len(below) < _BCACHE_STATES[state]:
+            return _not_understood(
+                name, "bcache", below, f"it is {state}, and its cache is not named below it"
+            )
+        return _Finding(Layer(name, "bcache", mode[0], state, below))
+
+    def _loop(self, name: str, path: str) -> _Finding:
+        """A flush is an fsync of its file (drivers/block/loop.c): it goes as far as the file system that holds it."""
+        number = self._backing(name)
+        holder = self.holder_of(number) if number else None
+        if number is None or holder is None:
+            where = f"it lies on device {number}" if number else self._files_error
+            why = f"no mounted file system that keeps data is known to hold its file: {where}"
+            return _not_understood(name, "loop", (), why)
+        names = [self.name_of(each) for each in holder.numbers]
+        below = tuple(each for each in names if each)
+        missing = [
+            *holder.missing,
+            *(["a device without a name"] if len(below) < len(names) or not below else []),
+        ]
+        if missing:
+            why = (
+                f"the devices of the {holder.fstype} that holds its file are not known: {'; '.join(missing)}"
+            )
+            return _not_understood(name, "loop", below, why)
+        state = "direct" if self._text(f"{path}/loop/dio") == "1" else "buffered"
+        return _Finding(Layer(name, "loop", holder.fstype, state, below, held_on=number))
+
+    def _backing(self, name: str) -> str | None:
+        """Return the device number of the file system on which a loop device's file lies, None if not known."""
+        with self._lock:
+            if self._files is None:
+                self._files = self._read_files()
+        return self._files.get(name)
+
+    def _read_files(self) -> dict[str, str]:
+        # The kernel's own answer: a path may be of another namespace, or lead elsewhere by now.
+        argv = ["losetup", "--list", "--noheadings", "--output", "NAME,BACK-MAJ:MIN"]
+        try:
+            result = self.host.run(argv)
+            if result.rc != 0:
+                raise Unobservable(f"{' '.join(argv)}: exit {result.rc}: {result.stderr.strip()}")
+        except Unobservable as error:
+            self._files_error = str(error)
+            return {}
+        self._files_error = "losetup does not tell where it lies"
+        return parse_loops(result.stdout)
 
     def _mapped(self, name: str, path: str) -> _Finding:
-        below = self._slaves(path)
-        uuid = self._text(f"{path}/dm/uuid")
-        segments = self._segments(self._text(f"{path}/dm/name"))
+        uuid, mapped = self._text(f"{path}/dm/uuid"), self._text(f"{path}/dm/name")
+        found = self._by_table(name, uuid, mapped, self._slaves(path))
+        if self._segments(mapped) is None:
+            return found  # Nobody may vouch for what it is not known to be.
+        return found._replace(layer=found.layer._replace(id=f"dm:{uuid}" if uuid else f"dm-name:{mapped}"))
+
+    def _by_table(self, name: str, uuid: str, mapped: str, below: tuple[str, ...]) -> _Finding:
+        segments = self._segments(mapped)
         if segments is None:
             return _not_understood(
                 name, "device-mapper", below, f"its table is not known: {self._tables_error}"
             )
-        targets = list(dict.fromkeys(target for target, _arguments in segments))
-        strange = [target for target in targets if target not in _PLAIN_TARGETS]
-        if strange or not targets:
-            return _not_understood(name, f"device-mapper {', '.join(strange) or 'empty'}", below)
+        kernel = kernel_version.version(self._text("/proc/sys/kernel/osrelease"))
+        found = [understand(target, arguments, kernel) for target, arguments in segments]
+        strange = [segment for segment in found if segment.reason]
+        if strange or not found:
+            sorts = _each_once(segment.detail for segment in strange) or ["empty"]
+            why = "; ".join(_each_once(segment.reason for segment in strange)) or NO_RULE
+            return _not_understood(name, f"device-mapper {', '.join(sorts)}", below, why)
         kind = _MAKERS.get(re.split("[-0-9]", uuid)[0], "dm")
-        detail = "+".join(targets)
-        hole = None
-        for target, arguments in segments:
-            if target == "raid":
-                level = arguments.split(" ")[0]
-                detail = level
-                if _PARITY.match(level) and " journal_dev " not in f" {arguments} ":
-                    hole = _hole(name, level)
-        return _Finding(Layer(name, kind, detail, "", below), None, hole)
+        detail = "+".join(_each_once(segment.detail for segment in found))
+        state = ", ".join(_each_once(segment.state for segment in found))
+        if kind == "multipath":
+            state = self._without_path(uuid, segments)
+        holes = [_hole(name, segment.detail) for segment in found if segment.write_hole]
+        return _Finding(Layer(name, kind, detail, state, below), holes[0] if holes else None)
+
+    def _without_path(self, uuid: str, segments: list[tuple[str, str]]) -> str:
+        with self._lock:
+            if self._queueing is None:
+                self._queueing = multipath.read(self.host)
+        return multipath.state(segments[0][1], self._queueing.get(uuid.partition("-")[2]))
 
     def _array(self, name: str, path: str) -> _Finding:
         below = self._slaves(path)
@@ -207,9 +314,19 @@ class Blocks:
         words.append(f"degraded by {degraded}" if degraded not in ("", "0") else "")
         if policy == "journal" and not self._text(f"{path}/md/journal_mode"):
             policy = "journal failed"  # the policy's own file goes on to say journal
-        hole = _hole(name, level) if _PARITY.match(level) and policy not in _CLOSED else None
+        hole = _hole(name, level) if PARITY.match(level) and policy not in _CLOSED else None
         state = ", ".join(word for word in words if word and word != UNKNOWN)
-        return _Finding(Layer(name, "md", level, state, below), None, hole)
+        return _Finding(Layer(name, "md", level, state, below), hole)
+
+    def _replicated(self, name: str, path: str) -> _Finding:
+        with self._lock:
+            self._drbd = self._drbd or Drbd(self.host)
+        minor = self._text(f"{path}/dev").rpartition(":")[2]
+        volume = self._drbd.volume(int(minor) if minor.isdecimal() else -1)
+        below = tuple(self.host.resolve(file).rpartition("/")[2] for file in volume.below)
+        if volume.reason:
+            return _not_understood(name, "DRBD", below, volume.reason)
+        return _Finding(Layer(name, "drbd", "", ", ".join(volume.words), below))
 
     def _segments(self, mapped: str) -> list[tuple[str, str]] | None:
         """Return (target, arguments) of each segment of a device-mapper device, None if not known."""
@@ -247,19 +364,19 @@ class Blocks:
             return ""
 
 
-def parse_tables(text: str) -> dict[str, list[tuple[str, str]]]:
-    """Return {device: [(target, arguments), ...]} of `dmsetup table`."""
-    tables: dict[str, list[tuple[str, str]]] = {}
-    for line in text.split("\n"):
-        found = _TABLE.match(line)
-        if found:
-            tables.setdefault(found["name"], []).append((found["target"], found["arguments"] or ""))
-    return tables
+def parse_loops(text: str) -> dict[str, str]:
+    """Return {loop device: device number of the file system that holds its file} of `losetup --list`."""
+    return dict(_LOOP.findall(text))
+
+
+def _each_once(words: Iterable[str]) -> list[str]:
+    """Return the words, each once, without empty ones."""
+    return list(dict.fromkeys(filter(None, words)))
 
 
 def _not_understood(name: str, kind: str, below: tuple[str, ...], why: str = "") -> _Finding:
-    reason = f"{name} is a {kind} device: {why or 'no rule here says what it promises'}"
-    return _Finding(Layer(name, UNKNOWN, kind, "", below), reason)
+    reason = f"{name} is a {kind} device: {why or NO_RULE}"
+    return _Finding(Layer(name, UNKNOWN, kind, "", below, reason=reason))
 
 
 def _hole(name: str, level: str) -> str:

@@ -22,6 +22,7 @@ GRUB_VARIABLES = ("/boot/grub/grubenv", "/boot/grub2/grubenv")
 ENTRIES = ("/boot/loader/entries", "/efi/loader/entries", "/boot/efi/loader/entries")
 _ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
 _ROOT = re.compile(r"(?:^|\s)root=UUID=(\S+)")
+_NAMED_ROOT = re.compile(r"(?:^|\s)root=(\S+)")
 _SET = re.compile(r"""^\s*(?:set\s+)?(\w+)=(?:"([^"]*)"|'([^']*)'|(.*))$""", re.M)
 #: Where the kernel's command line stands: in grub.cfg, and in an entry of the specification.
 _GRUB_LINE = re.compile(r"^\s*(?:linux(?:16|efi)?|module2?)\s+(.*)$", re.M)
@@ -67,6 +68,19 @@ def of_the_next(host: Host) -> Rootflags:
                 " known: give all entries of the boot loader the same"
             )
     return Rootflags(options, "rootflags of the boot loader" if found else "rootflags of this boot")
+
+
+def roots(host: Host) -> list[tuple[str, str]]:
+    """Return where each entry of the boot loader stands that starts a system, and the root that it names ('' for none).
+
+    Raises Unobservable.
+    """
+    found = []
+    for source, line in _command_lines(host):
+        if not REPAIR & set(line.split()):
+            named = _NAMED_ROOT.findall(line)
+            found.append((source, named[-1] if named else ""))
+    return found
 
 
 def _flags(line: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..host import our_paths, udev
+from ..host import our_paths, systemd, udev
 from ..host.seam import Host
 from .caches import CONTROLS, DISABLED, ENABLED
 
@@ -63,7 +63,7 @@ def render(rules: dict[str, tuple[str, str]]) -> str:
 
 def is_woken(host: Host) -> bool:
     """Tell whether udev is told of each resume; always, where systemd is not."""
-    if not host.exists("/run/systemd/system"):
+    if not systemd.runs(host):
         return True
     if not host.exists(UNIT_PATH) or host.read(UNIT_PATH) != UNIT_TEXT:
         return False

@@ -20,6 +20,8 @@ _SDPARM = re.compile(r"^0x0([01])\s*$")
 #: `sdparm --quiet --get WCE -H`: current, changeable, default and saved value, each "-" where there is none.
 _SDPARM_VALUES = re.compile(r"^(?:0x[0-9a-f]+|-)\s+(?:0x[0-9a-f]+|-)\s+(?:0x0([01])|-)\s+(?:0x0([01])|-)\s*$")
 _SDPARM_ARGUMENTS = ("--quiet", "--readonly", "--get", "WCE=1", "-H")
+#: Its exit code where a page cannot be saved, and where there is none.
+_SDPARM_UNSAVED = 5
 _SDPARM_ALL = ("--quiet", "--readonly", "--get", "WCE", "-H")
 #: Turning a cache on below a device-mapper device that was made when it was off would lose commits:
 #: that device passes no flush on. So no rule does it where one lies above, or where that cannot be
@@ -104,22 +106,26 @@ class Scsi(Control):
         return f"sdparm --get WCE=1 /dev/{name}"
 
     def ask(self, host: Host, name: str) -> str:
-        return parse_sdparm(self._sdparm(host, [*_SDPARM_ARGUMENTS, f"/dev/{name}"]))
+        argv = ["sdparm", *_SDPARM_ARGUMENTS, f"/dev/{name}"]
+        return parse_sdparm(_said(argv, self._sdparm(host, argv)))
 
     def power_on(self, host: Host, name: str) -> str:
         """Return enabled or disabled: the state in which it comes out of a reset or a power cycle, because it is
         saved, or else its default. Raises Unobservable, ValueError."""
-        return parse_power_on(self._sdparm(host, [*_SDPARM_ALL, f"/dev/{name}"]))
+        argv = ["sdparm", *_SDPARM_ALL, f"/dev/{name}"]
+        result = self._sdparm(host, argv)
+        # It exits so with a right answer where the page cannot be saved; where there is no page it names no values.
+        unsaved = result.rc == _SDPARM_UNSAVED and result.stdout.rstrip().endswith("-")
+        return parse_power_on(result.stdout if unsaved else _said(argv, result))
 
-    def _sdparm(self, host: Host, arguments: list[str]) -> str:
+    def _sdparm(self, host: Host, argv: list[str]) -> Result:
         # Read-only, because closing a device that was open for writing is a udev event.
-        argv = ["sdparm", *arguments]
         result = host.run(argv)
         if result.rc != 0:
             # A disk that has something to report says that first, once (a unit attention). One that
             # hangs has said nothing: asked again, it would cost its time limit twice.
             result = host.run(argv)
-        return _said(argv, result)
+        return result
 
     def switch(self, host: Host, name: str, state: str) -> None:
         path = scsi_cache_type(host, name)

@@ -18,14 +18,15 @@ from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.our_paths import LEASE
 from ..host.seam import Host, Unobservable
-from . import flush_passthrough, fua, tuned
+from . import crypttab, flush_passthrough, fua, nfs, platforms, tuned
 from .blockstack import Blocks
+from .boot_faults import Devices
 from .disks import Disks
 from .mounts import Mounts, Superblock
 
 #: Kernel names that are layers, scratch devices or one path of several, and never the leaf below a
 #: managed mount.
-_NOT_DISKS = re.compile(r"(loop|dm-|md|sr|fd|zd|bcache)|nvme\d+c\d+n")
+_NOT_DISKS = re.compile(r"(loop|dm-|md|sr|fd|zd|bcache|drbd\d)|nvme\d+c\d+n")
 #: Paths, superblocks and disks that are asked at a time.
 _AT_A_TIME = 8
 
@@ -58,6 +59,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     read += map(mounts.collect, _raw(mounts, resolved.values()))
     early = {name for layer in flush_passthrough.early(read) for name in layer.disks}
     found = [disks.with_power_on(disk) if disk["name"] in early else disk for disk in found]
+    found += nfs.exports(read)
     by_name = {disk["name"]: disk for disk in found}
     distribution = os_release.read(host) if fua.asks_for_distribution(kernel) else ""
     return {
@@ -65,6 +67,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "time": now,
         "kernel": kernel,
         "virtualization": disks.virtualization.value,
+        "platform": platforms.read(host, disks.virtualization.value),
         "disks": found,
         "mounts": [_tied(mount, disks, by_name, kernel, distribution) for mount in read],
         "tuned": tuned.read(host),
@@ -74,7 +77,10 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "unresolved": {path: place.reason for path, place in placed.items() if place.reason},
         "links": {path: list(place.links) for path, place in placed.items() if place.links},
         "fstab_error": mounts.fstab_error,
-        "fstab_refused": mounts.refused(),
+        "boot_faults": [
+            *mounts.faults(disks.properties),
+            *crypttab.faults(host, read, Devices(host, disks.properties)),
+        ],
         # Where it is there, the UPS has to be asked whatever the profile is now.
         "leased": "yes" if host.exists(LEASE) else "no",
     }

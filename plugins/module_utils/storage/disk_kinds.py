@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..host.observation import UNKNOWN
 
-TRANSPORTS = ("sata", "scsi", "sas", "nvme", "virtio", "xen", "usb", "firewire", "mmc", UNKNOWN)
+TRANSPORTS = ("sata", "sat", "scsi", "sas", "nvme", "virtio", "xen", "usb", "firewire", "mmc", UNKNOWN)
 PHYSICAL = "physical"
 RAID_VOLUME = "raid_volume"
 SAN = "san"
@@ -41,7 +41,7 @@ _AZURE = "in Azure: the disk's host caching (None or ReadOnly)"
 _VMWARE = "on the hypervisor: the storage below the datastore"
 _QEMU = "on the hypervisor: the cache mode in QEMU or libvirt"
 #: Place -> how a disk without a name of its own is given one there.
-NAMED_BY = {
+_NAMED_BY = {
     _VMWARE: "set disk.EnableUUID = TRUE in the virtual machine's configuration",
     _QEMU: "give it a serial number in QEMU or libvirt",
 }
@@ -89,6 +89,16 @@ def classify(traits: Traits) -> Kind:
     return _bare_metal(traits, transport)
 
 
+def named_by(place: str) -> str:
+    """Return how a disk without a name of its own is given one, at the :attr:`Kind.place` of its cache."""
+    return _NAMED_BY.get(place, "give the disk a name of its own that stays")
+
+
+def is_memory(name: str) -> bool:
+    """Tell whether a kernel name is that of a disk made of memory."""
+    return re.fullmatch(_MEMORY_NAMES, name) is not None
+
+
 def nvme_paths(names: Iterable[str]) -> dict[str, list[str]]:
     """Return {NVMe disk with native multipath: the hidden devices behind it}, of the names in
     /sys/block: for nvme1n1, nvme1c1n1 and its like."""
@@ -117,9 +127,11 @@ _SIGNS = (
 def _transport(traits: Traits) -> str:
     for transport, sign in _SIGNS:
         if any(re.search(sign, text) for text in (traits.path, traits.name)):
+            is_ata = traits.vendor == "ATA" or traits.properties.get("ID_BUS") == "ata"
+            if transport in ("sas", "scsi") and is_ata:
+                return "sat"  # spoken to in SCSI, which its controller translates: SCSI / ATA Translation
             # A port of libata also takes what is no ATA disk and cannot be asked as one.
-            is_disk = traits.vendor == "ATA" or traits.properties.get("ID_BUS") == "ata"
-            return transport if transport != "sata" or is_disk else UNKNOWN
+            return transport if transport != "sata" or is_ata else UNKNOWN
     return UNKNOWN
 
 
@@ -135,14 +147,20 @@ def _calls_itself(traits: Traits, pattern: str) -> bool:
     return re.search(pattern, _names(traits), re.M) is not None
 
 
+_MEMORY_NAMES = r"(z?ram|nullb)\d+"
 #: Kernel name -> kind, reason, hidden, place: what is no disk, or none of this machine.
 _NAMED = (
-    (r"(z?ram|nullb)\d+", MEMORY, None, None, _MEMORY),
+    (_MEMORY_NAMES, MEMORY, None, None, _MEMORY),
     (r"nbd\d+", NETWORK, None, MACHINE_HIDES, "on the machine that exports it"),
     (r"rbd\d+", NETWORK, None, MACHINE_HIDES, "in the Ceph cluster, on the disks of its OSDs"),
-    (r"drbd\d+", NETWORK, None, MACHINE_HIDES, "on the disks below DRBD on each node, and disk-flushes"),
     (r"pmem\d+.*", UNKNOWN, "it may be persistent or plain memory: no rule tells which", None, ""),
-    (r"(dm-|md|loop|bcache|zd)\d.*", UNKNOWN, "it is a layer over other devices", None, "on the disks below"),
+    (
+        r"(dm-|md|drbd|loop|bcache|zd)\d.*",
+        UNKNOWN,
+        "it is a layer over other devices",
+        None,
+        "on the disks below",
+    ),
 )
 
 
@@ -311,9 +329,7 @@ def _is_of_a_maker(traits: Traits) -> bool:
 
 
 #: Words of systemd-detect-virt for containers: a hypervisor below them is not told.
-_CONTAINERS = (
-    "container-other docker lxc lxc-libvirt openvz podman pouch proot rkt systemd-nspawn wsl".split()
-)
+CONTAINERS = "container-other docker lxc lxc-libvirt openvz podman pouch proot rkt systemd-nspawn wsl".split()
 
 
 def _by_machine(traits: Traits, transport: str) -> Kind | None:
@@ -321,7 +337,7 @@ def _by_machine(traits: Traits, transport: str) -> Kind | None:
     if word in ("", UNKNOWN):
         reason = "it is not known whether this is a virtual machine"
         return Kind(transport, UNKNOWN, reason, None, "")
-    if word in _CONTAINERS:
+    if word in CONTAINERS:
         reason = f"inside a container ({word}) it is not told whether this is a virtual machine"
         return Kind(transport, UNKNOWN, reason, None, "")
     if word != "none":
@@ -349,7 +365,8 @@ def _doubt(traits: Traits, transport: str) -> str | None:
             return None
         return "its path leads to no PCI device; a multipath disk is told by the paths behind it"
     called = f"{traits.vendor} {traits.model}".strip() or "a disk without a name"
-    if transport == "sas" or (transport == "scsi" and traits.driver in _CONTROLLERS):
+    is_attached = re.search(_END_DEVICE, traits.path) is not None or traits.driver in _CONTROLLERS
+    if transport in ("sas", "scsi", "sat") and is_attached:
         # _raid has let it pass, as a single disk or because its driver offers no others.
         return None if _is_of_a_maker(traits) else f"no maker of disks is known in {called!r}"
     return f"no rule for {called} at {traits.driver or traits.name}"

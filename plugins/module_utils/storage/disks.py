@@ -18,6 +18,7 @@ from .blockstack import Blocks
 from .caches import CONTROLS, ENABLED, NONE, Control, Scsi
 from .disk_kinds import Kind, Traits
 from .flush import is_owed
+from .raid_controllers import controllers, volume
 
 _YES_NO = {"1": "yes", "0": "no"}
 _BELIEFS = {"write back": "write back", "write through": "write through"}
@@ -30,9 +31,11 @@ _UDEV_TIMEOUT = 60.0
 #: Disks that are asked at a time, so that one which hangs costs its limit once and not once each.
 _AT_A_TIME = 8
 #: Transport -> how its cache is asked and switched.
-_CONTROLS = {"sata": "sata", "scsi": "scsi", "sas": "scsi", "nvme": "nvme", "virtio": "virtio"}
+_CONTROLS = {"sata": "sata", "sat": "scsi", "scsi": "scsi", "sas": "scsi", "nvme": "nvme", "virtio": "virtio"}
 #: Kinds whose cache belongs to a machine that this host does not manage, or is none.
 _NOT_OURS = ("san", "network", "raid_volume", "memory")
+#: udev's properties that have what a RAID controller calls its volume: a WWN, or the serial number of older ones.
+_VOLUME_IDS = ("ID_WWN_WITH_EXTENSION", "ID_SERIAL_SHORT", "ID_SCSI_SERIAL")
 
 
 class Disks:
@@ -43,11 +46,12 @@ class Disks:
         self._blocks = blocks or Blocks(host)
         self.virtualization = observe("systemd-detect-virt", self._detect_virtualization)
         self._nvme_paths = disk_kinds.nvme_paths(self._list_devices())
-        self._udev_error: str | None = None
-        self._properties = self._read_udev()
+        self.udev_error: str | None = None
+        self.properties = self._read_udev()
         self._shared = self._share_paths()
         self._ids = self._name_devices()
         self._names = {known: name for name, known in self._ids.items()}
+        self._controllers = controllers.Controllers(host)
         self._cache_rules = _rules(lambda: cache_rules.read(host))
         self._scheduler_rules = _rules(lambda: scheduler_rules.read(host))
 
@@ -59,20 +63,22 @@ class Disks:
     def collect(self, name: str) -> dict[str, Any]:
         """Return the facts of one disk, by kernel name. Nothing here raises: what cannot be
         read is `unknown`, with its reason under `evidence`."""
-        properties = self._properties.get(name, {})
+        properties = self.properties.get(name, {})
         kind = self.kind(name)
         control = _control_of(kind)
         device = self._device_cache(name, kind, control)
         kernel = self._kernel_mode(name)
         fua = self._queue_word(name, "fua", _FUA)
         scheduler, available = self.scheduler(name)
+        found = self._volume(name) if kind.kind == disk_kinds.RAID_VOLUME else None
+        raid = controllers.facts(found) if found else None
         evidence = {
             "kind": Observation(kind.kind, "sysfs, udev", kind.reason),
             "rotational": self._queue_word(name, "rotational", _YES_NO),
             "write_cache.device": device,
             "write_cache.kernel": kernel,
             "write_cache.persisted": self._cache_persisted(name, control, device),
-            "write_cache.volatile": _volatility(device),
+            "write_cache.volatile": _volatility(device, found),
             "fua": fua,
             "fua_efficient": _fua_efficient(device, kernel, fua),
             "scheduler.running": scheduler,
@@ -97,9 +103,11 @@ class Disks:
             "write_cache": {},
             "scheduler": {"available": available},
             "readahead": {},
+            "raid": raid,
             "evidence": {
-                "id": {"value": known, "source": "udev", "reason": None if known else self._why_no_id(name)},
+                "id": {"value": known, "source": "udev", "reason": self._about_id(name, known)},
                 **{field: seen.as_dict() for field, seen in evidence.items()},
+                **({"raid": found.seen.as_dict()} if found else {}),
             },
         }
         for field, seen in evidence.items():
@@ -141,7 +149,7 @@ class Disks:
                 driver=self._driver(paths[0]),
                 vendor=self._attribute(name, "device/vendor"),
                 model=self._attribute(name, "device/model"),
-                properties=self._properties.get(name, {}),
+                properties=self.properties.get(name, {}),
                 virtualization=self.virtualization.value,
             )
         )
@@ -207,7 +215,7 @@ class Disks:
                 raise Unobservable(f"{' '.join(argv)}: exit {result.rc}: {result.stderr.strip()}")
             return udev.parse_database(result.stdout)
         except Unobservable as error:
-            self._udev_error = str(error)
+            self.udev_error = str(error)
             return {}
 
     def _name_devices(self) -> dict[str, str]:
@@ -226,26 +234,35 @@ class Disks:
         single = {
             known
             for name, known in named.items()
-            if self._properties[name].get("DM_MULTIPATH_DEVICE_PATH") != "1"
+            if self.properties[name].get("DM_MULTIPATH_DEVICE_PATH") != "1"
         }
         return {
             name: known
             for name, known in named.items()
-            if known and holders[known] > 1 and known not in single
+            if known and holders[known] > 1 and known not in single and not udev.risk_of(known)
         }
 
     def _claimed(self) -> dict[str, str | None]:
         return {
             name: udev.identify(properties)
-            for name, properties in self._properties.items()
+            for name, properties in self.properties.items()
             if properties.get("DEVTYPE") == "disk"
         }
 
-    def _why_no_id(self, name: str) -> str:
-        if self._udev_error:
-            return self._udev_error
-        named = udev.identify(self._properties.get(name, {}))
-        return f"another disk has the name {named} too" if named else "it has no WWN or serial number"
+    def _about_id(self, name: str, known: str | None) -> str | None:
+        """Return why a disk has no id, or in which way its id can come to mean another disk."""
+        if known:
+            return udev.risk_of(known)
+        if self.udev_error:
+            return self.udev_error
+        claimed = self._claimed()
+        named = claimed.get(name)
+        if not named:
+            return (
+                "it has no WWN or serial number, and nothing on it or in its path that could serve as a name"
+            )
+        others = ", ".join(other for other, its in sorted(claimed.items()) if its == named and other != name)
+        return f"{others} has the name {named} too"
 
     def _driver(self, path: str) -> str:
         """Return the name of the driver of a SCSI disk's host, '' for a disk of another sort."""
@@ -257,11 +274,21 @@ class Disks:
         except Unobservable:
             return ""
 
+    def _volume(self, name: str) -> controllers.Found:
+        """Return the volume that a disk is, as the tool of its controller has it."""
+        if self.virtualization.value != "none":
+            why = "only without a hypervisor is the word of a controller believed"
+            return controllers.Found(None, unknown("systemd-detect-virt", why))
+        properties = self.properties.get(name, {})
+        known = self.id_of(name) or self._shared.get(name)
+        ids = {volume.normal_id(properties.get(key, "")) for key in _VOLUME_IDS if known}
+        return self._controllers.find(self._driver(self.host.resolve(f"/sys/block/{name}")), ids - {""})
+
     def _device_cache(self, name: str, kind: Kind, control: str | None) -> Observation:
         if kind.hidden:
             return unknown(f"a {kind.transport} disk", kind.hidden)
         if control is None:
-            why = self._udev_error or f"there is no way to ask a {kind.transport} disk of kind {kind.kind}"
+            why = self.udev_error or f"there is no way to ask a {kind.transport} disk of kind {kind.kind}"
             return unknown("device", why)
         way: Control = CONTROLS[control]
         return observe(way.source(name), lambda: way.ask(self.host, name))
@@ -316,9 +343,13 @@ def _word(text: str, words: dict[str, str]) -> str:
         raise ValueError(f"seen {text.strip()!r}, wanted one of {wanted}") from None
 
 
-def _volatility(device: Observation) -> Observation:
+def _volatility(device: Observation, found: controllers.Found | None) -> Observation:
     if device.value == NONE:
-        return Observation("non_volatile", device.source)
+        return Observation(volume.NON_VOLATILE, device.source)
+    if found and found.volume:
+        wrong = volume.fault(controllers.facts(found))
+        word = wrong.volatile if wrong else volume.NON_VOLATILE
+        return Observation(word, found.seen.source, wrong.why if wrong else None)
     return unknown(device.source, "the device does not tell whether its cache survives a power cut")
 
 

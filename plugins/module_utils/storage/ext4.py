@@ -35,7 +35,7 @@ _JOURNAL_MODES = {0x20: "data=journal", 0x40: "data=ordered", 0x60: "data=writeb
 #: that makes the root writable.
 _REFUSED_WITH = {
     "ordered": ("journal_async_commit",),
-    "journal": ("delalloc", "dioread_nolock"),
+    "journal": ("delalloc", "dioread_nolock", "dax", "dax=always"),
 }
 
 

@@ -9,19 +9,17 @@ from ..host import kernel_version
 from ..host.mountinfo import Mount
 from ..host.observation import Observation, unknown
 from ..host.seam import Host, Unobservable
-from . import ext4, mount_settings
+from . import ext4, mount_settings, nfs, zfs
 from .blockstack import Blocks
 
 #: ext2, ext3 and ext4 are all the ext4 driver's in kernels of today.
 EXT = ("ext2", "ext3", "ext4")
 #: File systems without a block device of their own that can still hold a database.
-DEVICELESS = ("nfs", "nfs4", "cifs", "smb3", "overlay", "zfs", "ceph", "9p", "virtiofs", "glusterfs")
+DEVICELESS = (*nfs.TYPES, "cifs", "smb3", "overlay", "zfs", "ceph", "9p", "virtiofs", "glusterfs")
+#: fs/jfs issues no flush and no FUA write, for its journal as little as for an fsync (source; counted on 6.1).
+JFS_FLUSHES_NOTHING = "JFS never flushes a disk, and no option makes it"
 #: Why nothing can be said of them. Others: there is no rule.
 _NO_RULE = {
-    "jfs": "JFS has no barrier option, and no rule here says when it flushes",
-    "zfs": "ZFS flushes by itself unless a dataset has sync=disabled, which is not read here",
-    "nfs": "whether an NFS server has stored what it acknowledged cannot be seen from here",
-    "nfs4": "whether an NFS server has stored what it acknowledged cannot be seen from here",
     "cifs": "whether the server has stored what it acknowledged cannot be seen from here",
     "overlay": "overlay writes to another file system: put the data on a mount of its own",
     "raw": "no file system: it rests on how the database opens the device",
@@ -59,12 +57,21 @@ class FileSystems:
         """Return `barrier` and `data_mode` as they are in force."""
         if mount.fstype in EXT:
             return self._ext(mount)
+        if nfs.is_nfs(mount.fstype):
+            return nfs.running(mount)
         if mount.fstype == "xfs":
             return {"barrier": self._xfs_barrier(mount), "data_mode": no_data_mode("XFS")}
         if mount.fstype == "btrfs":
             said = mount_settings.fold(mount.super_options)
             barrier = mount_settings.observed(said, "barrier", "on", "/proc/self/mountinfo")
             return {"barrier": barrier, "data_mode": no_data_mode("btrfs")}
+        if mount.fstype == "jfs":
+            return {
+                "barrier": Observation("off", "file system", JFS_FLUSHES_NOTHING),
+                "data_mode": no_data_mode("JFS"),
+            }
+        if mount.fstype == "zfs":
+            return {"barrier": zfs.barrier(self.host, mount.source), "data_mode": no_data_mode("ZFS")}
         if mount.fstype == "overlay" and "volatile" in mount.super_options:
             why = "mounted with volatile: every sync is dropped"
             return {"barrier": Observation("off", "/proc/self/mountinfo", why), "data_mode": _no_rule(mount)}
@@ -82,6 +89,8 @@ class FileSystems:
                 return self._btrfs_members(mount), [], []
             except Unobservable as error:
                 return [], [], [f"the devices of {mount.source} are not known: {error}"]
+        if mount.fstype == "zfs":
+            return self._zfs_leaves(mount)
         numbers, beside, reasons = [mount.device], [], []
         for option in mount.super_options:
             name, _equals, path = option.partition("=")
@@ -150,6 +159,19 @@ class FileSystems:
         if kernel_version.version(release) >= (4, 19):
             return Observation("on", f"kernel {release}: XFS flushes always since 4.19")
         return Observation("on", "/proc/self/mountinfo names no nobarrier")
+
+    def _zfs_leaves(self, mount: Mount) -> tuple[list[str], list[str], list[str]]:
+        try:
+            paths, logs = zfs.leaves(self.host, mount.source)
+        except Unobservable as error:
+            return [], [], [f"the devices of {mount.source} are not known: {error}"]
+        numbers = {path: self.blocks.number_of(path) for path in paths}
+        missing = [
+            f"{mount.target} also writes to {path}, which is no block device here"
+            for path in numbers
+            if not numbers[path]
+        ]
+        return [number for number in numbers.values() if number], logs, missing
 
     def _btrfs_members(self, mount: Mount) -> list[str]:
         """Return the numbers of all devices of a btrfs. Raises Unobservable."""

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 
 from ..host import our_paths
 from ..host.mountinfo import Mount
 from ..host.seam import ChangeFailed, Host, Unobservable
-from . import disk_kinds
+from . import disk_kinds, flush_trace
 
 #: One file for each disk that is owed a flush. A run that is killed between making a disk
 #: flushable and flushing it leaves commits in the cache and settings that look right: this stays
 #: behind and says so. It goes with the boot, like the cache's content.
 OWED = our_paths.OWED
+#: Where a disk's stat file has them, counted from 0.
+_FLUSHES = 15
 
 
 def owe(host: Host, name: str) -> None:
@@ -47,16 +50,30 @@ def flush_disk(host: Host, name: str) -> None:
     """
     if not takes_flushes(host, name):
         return
-    before = flushes(host, name)
-    # fsync(2) of the block device itself: flushes even when no file system has anything to write.
-    host.change(["sync", f"/dev/{name}"])
-    after = flushes(host, name)
-    if after <= before:
-        raise ChangeFailed(
-            f"{name}: seen {after} flushes before and after a sync; wanted one more;"
-            " the disk's cache may still hold commits: look at the kernel log for this disk"
-        )
+    with counted(host, name) as count:
+        # fsync(2) of the block device itself: flushes even when no file system has anything to write.
+        host.change(["sync", f"/dev/{name}"])
+        if count() < 1:
+            raise ChangeFailed(
+                f"{name}: seen no flush counted during a sync; wanted one;"
+                " the disk's cache may still hold commits: look at the kernel log for this disk"
+            )
     settle(host, name)
+
+
+@contextlib.contextmanager
+def counted(host: Host, name: str) -> Iterator[Callable[[], int]]:
+    """Count the flushes of a disk; what is given tells how many there were since. Raises ChangeFailed.
+
+    By the kernel's counter, or where it has none by a trace.
+    """
+    paths = queues(host, name)
+    if all(len(_stat(host, path)) > _FLUSHES for path in paths):
+        before = flushes(host, name)
+        yield lambda: flushes(host, name) - before
+    else:
+        with flush_trace.traced(host, paths, f"{name}: {_without(host)}") as count:
+            yield count
 
 
 def settle(host: Host, name: str) -> None:
@@ -87,9 +104,9 @@ def unflushed(host: Host, name: str) -> list[str]:
 
 
 def flushes(host: Host, name: str) -> int:
-    """Return how many flushes the kernel has sent to a disk (field 16 of its stat file).
+    """Return how many flushes the kernel has sent to a disk: field 16 of its stat file, from Linux 5.5.
 
-    Of a disk with several paths: on all of them, because the kernel counts them there.
+    Of a disk with several paths: on all of them, because the kernel counts them there. Raises ChangeFailed.
     """
     return sum(_count(host, queue) for queue in queues(host, name))
 
@@ -102,10 +119,19 @@ def _is_flushed(host: Host, name: str) -> bool:
 
 
 def _count(host: Host, name: str) -> int:
-    fields = _read(host, f"/sys/block/{name}/stat").split()
-    if len(fields) < 16:
-        raise ChangeFailed(f"{name}: its stat file counts no flushes; wanted kernel 5.5 or later")
-    return int(fields[15])
+    fields = _stat(host, name)
+    if len(fields) <= _FLUSHES:
+        raise ChangeFailed(f"{name}: {_without(host)}")
+    return int(fields[_FLUSHES])
+
+
+def _stat(host: Host, name: str) -> list[str]:
+    return _read(host, f"/sys/block/{name}/stat").split()
+
+
+def _without(host: Host) -> str:
+    release = _read(host, "/proc/sys/kernel/osrelease").strip()
+    return f"kernel {release} counts no flushes of disks, as Linux 5.5 and later do"
 
 
 def _read(host: Host, path: str) -> str:

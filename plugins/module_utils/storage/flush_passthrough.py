@@ -17,17 +17,21 @@ from typing import Any, NamedTuple
 
 class FlushLayer(NamedTuple):
     """A layer that may not see each flush done: its kernel name, the name that stays (for people), its belief
-    ("write through", unknown, ...), the disks below it by kernel name, and `over`, what else lies below it."""
+    ("write through", unknown, ...), the disks below it by kernel name, `over`, what else lies below it, and whether
+    its belief is `fixed`: the kernel gives it one, whatever lies below."""
 
     name: str
     label: str
     belief: str
     disks: tuple[str, ...]
     over: tuple[str, ...] = ()
+    fixed: bool = False
 
 
 #: Mount points whose stacks an initramfs makes, before any rule of ours acts.
 _BY_INITRAMFS = ("/", "/usr")
+#: Layers that take each flush themselves, and so believe in a cache over any disk.
+_TAKING = {"bcache", "loop", "thin", "thin-pool", "cache", "writecache", "integrity"}
 
 
 def layers(mount: dict[str, Any]) -> list[FlushLayer]:
@@ -61,7 +65,8 @@ def _flush_layer(layer: dict[str, Any], mount: dict[str, Any]) -> FlushLayer:
     found = _closure(layer["name"], below)
     leaves = tuple(name for name in found if name in disks)
     over = tuple(name for name in found if name not in disks and name != layer["name"])
-    return FlushLayer(layer["name"], layer["label"] or layer["name"], layer["belief"], leaves, over)
+    fixed = bool(_TAKING & {layer["type"], *layer["detail"].split("+")})
+    return FlushLayer(layer["name"], layer["label"] or layer["name"], layer["belief"], leaves, over, fixed)
 
 
 def _closure(name: str, below: dict[str, list[str]]) -> list[str]:

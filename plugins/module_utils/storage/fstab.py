@@ -19,13 +19,25 @@ MARK = "# durable.dbhost"
 #: Tag of a device -> where udev keeps the links.
 TAGS = {"UUID": "by-uuid", "LABEL": "by-label", "PARTUUID": "by-partuuid", "PARTLABEL": "by-partlabel"}
 
+#: Pairs of options of which the last one counts: whether a boot goes on without the mount.
+_OPTIONAL = (("noauto", "auto"), ("nofail", "fail"))
+#: remote-fs.target waits for these, and a boot goes on without it (mount(8), systemd.mount(5)).
+NETWORK = frozenset(
+    "_netdev afs ceph cifs davfs gfs gfs2 glusterfs lustre ncp ncpfs nfs nfs4 ocfs2 pvfs2 smb3 smbfs sshfs".split()
+)
+
 _FIELD = re.compile(r"[^ \t]+")
 _MOST_FIELDS = 6
 #: What getmntent(3) expands.
 _EXPANDED = {"040": " ", "011": "\t", "012": "\n", "134": "\\", "\\": "\\"}
 _GETMNTENT = re.compile(r"\\(040|011|012|134|\\)")
 #: A file of another system, or a damaged one: readers of fstab differ over these.
-_STRANGE = re.compile("[\r\0]")
+_STRANGE = {
+    "a carriage return or a NUL": re.compile("[\r\0]"),
+    "a byte order mark": re.compile("\ufeff"),
+}
+#: Bytes of a line: getmntent(3), by which systemd reads it, drops what is above.
+_LONGEST = 4095
 
 
 class MalformedFstab(ValueError):
@@ -34,13 +46,32 @@ class MalformedFstab(ValueError):
 
 class Entry(NamedTuple):
     """One file system line: its row in the file's lines, and its fields, unescaped; of `options` the
-    words as they stand there. `spec` has no quotes around the value of a tag."""
+    words as they stand there. `spec` has no quotes around the value of a tag. `unit`: the file of systemd's that has the
+    last word instead of the line, or that stands alone ('' for none)."""
 
     row: int
     spec: str
     target: str
     fstype: str
     options: tuple[str, ...]
+    unit: str = ""
+
+    @property
+    def source(self) -> str:
+        """Where it stands, in words."""
+        return self.unit or f"{PATH} line {self.row + 1}"
+
+    @property
+    def boot(self) -> str:
+        """Required where the boot stops without it, automount where the first access waits for it, else optional."""
+        if "x-systemd.automount" in self.options:
+            return "automount"
+        goes_on = any(self.has(*pair) for pair in _OPTIONAL) or self.fstype == "swap"
+        return "optional" if goes_on or NETWORK & {self.fstype, *self.options} else "required"
+
+    def has(self, yes: str, no: str) -> bool:
+        """Tell whether the last of two options that contradict each other says yes."""
+        return next((word for word in reversed(self.options) if word in (yes, no)), no) == yes
 
 
 def parse(text: str) -> list[Entry]:
@@ -49,20 +80,23 @@ def parse(text: str) -> list[Entry]:
     Behind all six fields a comment may follow. Raises MalformedFstab for a line with fewer than three
     or more than six fields, or with a fifth or sixth field that is no number: libmount would skip it, so
     a boot may lack that mount. A comment before the sixth field is such a line: systemd takes it,
-    libmount does not. Raises it as well for a line with a carriage return or a NUL, and for a device, mount
-    point or type that mount(8) and systemd read differently.
+    libmount does not. Raises it as well for a line that is too long, or has a carriage return, a NUL or a
+    byte order mark, and for a device, mount point or type that mount(8) and systemd read differently.
     """
     entries = []
     for row, line in enumerate(text.split("\n")):
-        fields = _FIELD.findall(line)
-        if not fields or fields[0].startswith("#"):
+        if _is_comment(line):
             continue
+        strange = _what_is_strange(line)
+        if strange:
+            raise _refusal(row, strange, "none, over which readers of fstab differ")
+        fields = _FIELD.findall(line)
         if len(fields) > _MOST_FIELDS and fields[_MOST_FIELDS].startswith("#"):
             fields = fields[:_MOST_FIELDS]
         numbers_are_numbers = all(field.isascii() and field.isdigit() for field in fields[4:])
-        if not 3 <= len(fields) <= _MOST_FIELDS or not numbers_are_numbers or _STRANGE.search(line):
+        if not 3 <= len(fields) <= _MOST_FIELDS or not numbers_are_numbers:
             wanted = "'device target type options [dump] [pass]', and a comment behind all six only"
-            raise _refusal(row, _what_is_wrong(line, fields), wanted)
+            raise _refusal(row, _what_is_wrong(fields), wanted)
         if any(_as_libmount(field) != _as_systemd(field) for field in fields[:3]):
             seen = "an escape that mount(8) and systemd read differently"
             raise _refusal(row, seen, "none but \\040, \\011 and \\134")
@@ -82,9 +116,18 @@ def _refusal(row: int, seen: str, wanted: str) -> MalformedFstab:
     )
 
 
-def _what_is_wrong(line: str, fields: list[str]) -> str:
-    if _STRANGE.search(line):
-        return "a carriage return or a NUL"
+def _is_comment(line: str) -> bool:
+    return line.lstrip(" \t")[:1] in ("", "#")
+
+
+def _what_is_strange(line: str) -> str | None:
+    """Return what of a line its readers take in different ways, whatever its fields are."""
+    if len(line.encode("utf-8", "surrogateescape")) > _LONGEST:
+        return f"a line longer than {_LONGEST} bytes"
+    return next((what for what, letters in _STRANGE.items() if letters.search(line)), None)
+
+
+def _what_is_wrong(fields: list[str]) -> str:
     if 3 <= len(fields) <= _MOST_FIELDS:
         return "a fifth or sixth field that is no number"
     return f"{len(fields)} field{'' if len(fields) == 1 else 's'}"

@@ -22,6 +22,17 @@ _SINCE = {"xfs": (4, 18), "ext4": (5, 6)}
 #: (`ID VERSION_ID` of os-release(5), file system) -> first kernel of a vendor who has brought it to an
 #: older one. From SQL Server's documentation: it was not tried on such a host.
 _BACKPORTED = {("sles 12.5", "xfs"): (4, 12)}
+#: Layers that make more of a write than one: they keep a map, a journal or tags of their own.
+_WRITING_MORE = {
+    "bcache",
+    "loop",
+    "cache",
+    "writecache",
+    "snapshot",
+    "snapshot-origin",
+    "snapshot-merge",
+    "integrity",
+}
 
 
 def asks_for_distribution(kernel: str) -> bool:
@@ -53,6 +64,13 @@ def path(
     flush_blocked_by = [layer.name for layer in flush_passthrough.layers(mount)]
     if flush_blocked_by:
         return Observation("no", source, f"{', '.join(flush_blocked_by)} passes neither flush nor FUA on")
+    more = [
+        layer["name"]
+        for layer in mount["stack"]
+        if _WRITING_MORE & {layer["type"], *layer["detail"].split("+")}
+    ]
+    if more:
+        return Observation("no", source, f"{', '.join(more)} makes more of a write than one")
     return _of_disks(disks, source)
 
 

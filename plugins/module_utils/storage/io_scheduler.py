@@ -7,11 +7,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
 from ..host.observation import UNKNOWN
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import scheduler_rules
 from .disks import Disks
+
+_TARGET = {
+    "device": {"type": "str", "required": True},
+    "scheduler": {"type": "str", "choices": ["none", "mq-deadline", "kyber", "bfq"]},
+    "readahead": {"type": "int"},
+}
+ARGUMENTS = Arguments(_TARGET)
 
 
 class Target(NamedTuple):

@@ -9,6 +9,7 @@ fs/fat/inode.c, mm/shmem.c) and from mount(8). An option that any of those kerne
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
 
@@ -77,10 +78,16 @@ FOR_PROGRAMS = ("x-", "X-")
 _OPTION = re.compile(r'(?:"[^"]*"|[^,"])+|"')
 
 
+#: How alike two spellings are, from 0 to 1, where one is taken for a slip of the other.
+_ALIKE, _MUCH_ALIKE = 0.8, 0.85
+#: Words of so many letters are like too many others.
+_SHORT = 4
+
+
 def _forms(text: str) -> dict[str, re.Pattern[str]]:
     """Return {option: what may follow its name}."""
     found: dict[str, list[str]] = {}
-    for form in f"{_GENERIC} {text}".split():
+    for form in text.split():
         name, equals, value = form.partition("=")
         one_of = "|".join(map(re.escape, value.split("|")))
         pattern = {"N": f"={NUMBER}", "S": "=.*"}.get(value, f"=(?:{one_of})") if equals else ""
@@ -88,19 +95,28 @@ def _forms(text: str) -> dict[str, re.Pattern[str]]:
     return {name: re.compile("|".join(patterns)) for name, patterns in found.items()}
 
 
-#: The options that each file system knows. Of others nothing is said.
-KNOWN = {
-    name: _forms(text)
-    for name, text in {
-        "ext2": _EXT2,
-        "ext3": _EXT3,
-        "ext4": _EXT4,
-        "xfs": _XFS,
-        "btrfs": _BTRFS,
-        "vfat": _VFAT,
-        "tmpfs": _TMPFS,
-    }.items()
+def _spellings(text: str) -> list[str]:
+    """Return the options as they are written, without the values that are free."""
+    found = []
+    for form in text.split():
+        name, equals, value = form.partition("=")
+        words = [] if value in ("N", "S") else value.split("|")
+        found += [f"{name}={word}" for word in words] if equals and words else [name]
+    return found
+
+
+_TABLES = {
+    "ext2": _EXT2,
+    "ext3": _EXT3,
+    "ext4": _EXT4,
+    "xfs": _XFS,
+    "btrfs": _BTRFS,
+    "vfat": _VFAT,
+    "tmpfs": _TMPFS,
 }
+#: The options that each file system knows. Of others nothing is said.
+KNOWN = {name: _forms(f"{_GENERIC} {text}") for name, text in _TABLES.items()}
+_OF_ALL = _forms(_GENERIC)
 
 
 def split(text: str) -> list[str]:
@@ -120,6 +136,37 @@ def unknown_to(fstype: str, options: Iterable[str], release: str) -> list[str]:
     may_be_signed = version(release) >= _SIGNS
     found = split(",".join(options))
     return [option for option in found if not any(_knows(name, option, may_be_signed) for name in types)]
+
+
+def nearest(fstype: str, option: str) -> str | None:
+    """Return the option that was probably meant by one that a file system does not know, None where none is like it."""
+    types = _TABLES if fstype == "auto" else fstype.split(",")
+    spelled = _spellings(" ".join((_GENERIC, *(_TABLES.get(name, "") for name in types))))
+    name, equals, value = option.partition("=")
+    # With its value first: that may be what is misspelt.
+    whole = difflib.get_close_matches(option, spelled, 1, _ALIKE)
+    if whole and (not equals or "=" in whole[0]):
+        return whole[0]
+    names = difflib.get_close_matches(name, [word for word in spelled if "=" not in word], 1, _ALIKE)
+    return f"{names[0]}{equals}{value}" if names and names[0] != name else None
+
+
+def slips(options: Iterable[str], others: frozenset[str]) -> list[str]:
+    """Return the options that look like slips of those that mount(8) and systemd know for every file system.
+
+    For file systems without a table here, which may know them; `others` are such that are known to be theirs.
+    """
+    names = (option.partition("=")[0] for option in options)
+    known = others.union(*KNOWN.values())
+    generic = [name for name in _OF_ALL if len(name) > _SHORT]
+    return [
+        name
+        for name in names
+        if len(name) > _SHORT
+        and name not in known
+        and not name.startswith(FOR_PROGRAMS)
+        and difflib.get_close_matches(name, generic, 1, _MUCH_ALIKE)
+    ]
 
 
 def _knows(fstype: str, option: str, may_be_signed: bool) -> bool:

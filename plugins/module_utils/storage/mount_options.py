@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..enforce import originals
+from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
+from ..host import systemd
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.printable import line
@@ -30,6 +32,18 @@ _NOTE = f"the next line's options are managed; originals in {originals.PATH}"
 ALL_SETTINGS = ("barrier", "data_mode", "atime")
 #: Changed by a remount. data= is not: the kernel refuses, so it waits for the next mount.
 _LIVE = ("barrier", "atime")
+
+_SETTING_WORDS = {
+    "barrier": {"type": "str", "choices": ["on", "off"]},
+    "data_mode": {"type": "str", "choices": ["ordered", "journal", "writeback"]},
+    "atime": {"type": "str", "choices": ["noatime", "relatime", "strictatime"]},
+}
+_TARGET = {
+    "target": {"type": "str", "required": True},
+    "persist": {"type": "bool", "default": True},
+    **_SETTING_WORDS,
+}
+ARGUMENTS = Arguments(_TARGET)
 
 
 class Target(NamedTuple):
@@ -115,6 +129,23 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
     verify(plan(host, targets).changes)
 
 
+def as_now(host: Host, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return targets that bring the mounts of others back to what is in force now, live and never less safe.
+
+    `root_mode` of one is what the superblock of / says of data=, where its target changes that. Raises as `plan` does.
+    """
+    targets = [target_of({"persist": True, **row}) for row in rows]
+    work = plan(host, targets)
+    modes = {change.target: change.before for change in work.changes if change.setting == "data_mode"}
+    found = []
+    for name, facts in work.facts.items():
+        row = {setting: facts[setting] for setting in _LIVE if _comes_back(setting, facts[setting])}
+        if work.root_mode and "/" in facts["targets"]:
+            row["root_mode"] = modes[name]
+        found.append({"target": name, "persist": False, **row})
+    return found
+
+
 def plan_release(host: Host) -> Release:
     """Return what release changes; reads only.
 
@@ -155,7 +186,7 @@ def apply_release(host: Host, work: Release) -> None:
     for image, options in _release_trials(host, before, work):
         mount_trial.try_options(host, image, options)
     if work.root_mode:
-        _set_root_mode(host, work.root_mode)
+        set_root_mode(host, work.root_mode)
     if work.fstab != before:
         host.write_file(FSTAB, work.fstab.encode("utf-8", "surrogateescape"))
     for path in work.drop_ins:
@@ -270,8 +301,13 @@ def _plan_root(work: Work, facts: dict[str, Any], mode: str, image: Image) -> Wo
     return work._replace(changes=(*work.changes, change), root_mode=mode, images={**work.images, "/": image})
 
 
-def _set_root_mode(host: Host, mode: str) -> None:
-    """Set the root's default journal mode in its superblock; tune2fs does that while it is mounted."""
+def _comes_back(setting: str, seen: str) -> bool:
+    """Tell whether a setting is one to bring back: atime as it was, and barriers that were on."""
+    return (setting, seen) != ("barrier", "off") and seen in _SETTING_WORDS[setting]["choices"]
+
+
+def set_root_mode(host: Host, mode: str) -> None:
+    """Set the root's default journal mode in its superblock; tune2fs does that while it is mounted. Raises ChangeFailed."""
     word = {"journal": "journal_data", "none": "^journal_data_ordered"}.get(mode, f"journal_data_{mode}")
     host.change(["tune2fs", "-o", word, _root_device(host)])
 
@@ -328,7 +364,7 @@ def _persist(host: Host, work: Work) -> None:
         mount_trial.try_options(host, image, options)
     if work.root_mode:
         _keep_root_mode(host, work)
-        _set_root_mode(host, work.root_mode)
+        set_root_mode(host, work.root_mode)
     if work.fstab_after != work.fstab_before:
         _write_fstab(host, work)
     for target, options in work.drop_ins.items():
@@ -394,7 +430,7 @@ def _root_line(text: str) -> list[tuple[str, ...]]:
 
 
 def _tell_systemd(host: Host) -> None:
-    if host.exists("/run/systemd/system"):
+    if systemd.runs(host):
         # Else systemd would mount by the old words until the next boot.
         host.change(["systemctl", "daemon-reload"])
 

@@ -29,8 +29,10 @@ SETTINGS_OF = {
 }
 
 #: Those that have no data=, and those whose barriers a remount really takes away and brings back.
-NO_DATA_MODE = ("xfs", "btrfs")
+NO_DATA_MODE = ("xfs", "btrfs", "jfs", "zfs")
 SWITCHED = ("ext4", "ext3")
+#: Those whose barriers can be on by a rule here.
+HAVE_BARRIERS = (*SETTINGS_OF, "zfs")
 
 #: Options that a current kernel refuses for a file system: in fstab they stop the boot.
 #: XFS lost its barrier options in 4.19.

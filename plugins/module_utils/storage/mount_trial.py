@@ -23,6 +23,7 @@ _IMAGE = f"{DIRECTORY}/image"
 _POINT = f"{DIRECTORY}/mnt"
 #: Name things that the image does not have.
 _OF_OTHER_DEVICES = ("journal_path=", "journal_dev=", "logdev=", "rtdev=", "device=", "subvol=", "subvolid=")
+_STAY = "fstab, mount units and superblock stay as they are"
 _NAMESPACE = ("unshare", "--mount", "--propagation", "private")
 #: Image, type, options of the initramfs, mount point, options of the remount. mount(8) would make a
 #: loop device of its own read-only for a read-only mount, and the remount fail. Detached while it is
@@ -64,14 +65,27 @@ def try_options(host: Host, image: Image, options: tuple[str, ...]) -> None:
     Raises ChangeFailed when the kernel refuses them, or when no trial can be made: then neither the line
     nor the superblock must be written.
     """
-    names = [ext4.tune2fs_name(option) for option in image.defaults]
-    # What tune2fs keeps as a text comes before the options of the mount.
-    texts = [option for option, name in zip(image.defaults, names) if name is None]
-    host.change(["mkdir", "-p", _POINT])
     try:
+        _make(host, image)
+        _mount(host, image, options)
+    finally:
+        host.change(["rm", "-rf", DIRECTORY])
+
+
+def _make(host: Host, image: Image) -> None:
+    try:
+        host.change(["mkdir", "-p", _POINT])
         host.change(_mkfs(host, image.fstype, image.journal))
-        for name in filter(None, names):
+        for name in filter(None, map(ext4.tune2fs_name, image.defaults)):
             host.change(["tune2fs", "-o", name, _IMAGE])
+    except ChangeFailed as error:
+        raise ChangeFailed(f"no test image could be made, so {_STAY}: {error}") from error
+
+
+def _mount(host: Host, image: Image, options: tuple[str, ...]) -> None:
+    # What tune2fs keeps as a text comes before the options of the mount.
+    texts = [option for option in image.defaults if ext4.tune2fs_name(option) is None]
+    try:
         if image.rootflags is None:
             words = ["loop", *_of_image(texts), *_of_image(options)]
             host.change([*_NAMESPACE, "mount", "-t", image.fstype, "-o", ",".join(words), _IMAGE, _POINT])
@@ -84,11 +98,8 @@ def try_options(host: Host, image: Image, options: tuple[str, ...]) -> None:
         said = as_written(options)
         raise ChangeFailed(
             f"options {said} for {image.fstype}{_with_defaults(image)}: the running kernel did not"
-            " mount a test image with them, so fstab, mount units and superblock stay as they are; take out"
-            f" what it refuses: {_refusal(error, options)}"
+            f" mount a test image with them, so {_STAY}; take out what it refuses: {_refusal(error, options)}"
         ) from error
-    finally:
-        host.change(["rm", "-rf", DIRECTORY])
 
 
 def _of_image(options: Iterable[str]) -> list[str]:

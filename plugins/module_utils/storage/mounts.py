@@ -5,21 +5,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..host import bounds, namespaces
 from ..host.mountinfo import Mount, covered, parse_mountinfo, visible, why_absent
 from ..host.observation import UNKNOWN, Observation, observe, unknown
 from ..host.seam import Host, Unobservable
-from . import boot_loader, ext4, fstab, known_options, mount_settings, mount_units
-from .blockstack import Blocks
+from . import boot_faults, boot_loader, ext4, fstab, mount_settings, mount_units, nfs, zfs
+from .blockstack import Blocks, Holder
 from .boot_loader import Rootflags
-from .filesystems import DEVICELESS, EXT, FileSystems, no_data_mode
+from .filesystems import DEVICELESS, EXT, JFS_FLUSHES_NOTHING, FileSystems, no_data_mode
 from .mount_units import MountUnit
 from .shown_options import shown, without_login
 
-#: Options of lines that a boot goes on without.
-_MAY_FAIL = {"noauto", "nofail", "x-systemd.automount"}
 _PERSISTED = ("barrier", "data_mode", "atime")
 #: File systems whose bytes lie on one device with a readahead of its own (btrfs has one for all).
 _ONE_CARRIER = (*EXT, "xfs")
@@ -40,13 +39,14 @@ class Persisted(NamedTuple):
     """Where the next boot's options come from, and the options in the order they apply.
 
     `place` is fstab, unit (a systemd mount unit or its drop-in) or rootflags; `target` the mount
-    point that it is about.
+    point that it is about. `before`: how the initramfs mounts the root that a line of fstab remounts, None elsewhere.
     """
 
     place: str
     target: str
     source: str
     options: tuple[str, ...]
+    before: tuple[str, ...] | None = None
 
 
 class Mounts:
@@ -56,6 +56,8 @@ class Mounts:
         self.host = host
         self.blocks = blocks or Blocks(host)
         self.filesystems = FileSystems(host, self.blocks)
+        self.blocks.holder_of = self._holder
+        self._holders: dict[str, Holder | None] = {}
         self._nodev = self._read_nodev()
         self._resolved: dict[str, str] = {}
         self.fstab, self.fstab_error = self._read_fstab()
@@ -110,14 +112,18 @@ class Mounts:
         """Return the facts of one superblock. Nothing here raises."""
         group, first = superblock.mounts, superblock.mounts[0]
         ext, ext_reason = self.filesystems.superblock(first)
-        numbers, beside, reasons = self.filesystems.devices(first, ext, ext_reason)
-        stack = self.blocks.walk(numbers)
-        reasons += stack.reasons
+        numbers, beside, missing = self.filesystems.devices(first, ext, ext_reason)
+        stack = nfs.stack(first) if nfs.is_nfs(first.fstype) else self.blocks.walk(numbers)
+        reasons = [*missing, *stack.reasons]
         running = self.filesystems.running(first)
         running["atime"] = observe("/proc/self/mountinfo", lambda: _atime(first.options))
         entry = self.entry(group)
         ways, why = self._ways(superblock)
         persisted = _persisted(superblock, ways, why, ext, ext_reason)
+        if first.fstype == "zfs" and superblock.hidden_in is None:
+            # It keeps its settings itself, and mounts by itself.
+            persisted["barrier"] = zfs.persisted(self.host, first.source, first.target)
+            persisted["data_mode"] = no_data_mode("ZFS")
         seen = {**running, **{f"persisted.{name}": value for name, value in persisted.items()}}
         disks = Observation(
             UNKNOWN if reasons else " ".join(stack.disks), "/sys/dev/block", "; ".join(reasons) or None
@@ -138,43 +144,22 @@ class Mounts:
             "options_running": shown([*first.options, *first.super_options]),
             "options_fstab": shown(entry.options) if entry else None,
             "options_boot": shown(ways[0].options) if ways else None,
+            **({"recovery": running["recovery"].value} if "recovery" in running else {}),
             "persisted": {name: value.value for name, value in persisted.items()},
+            "boots": self._boots(superblock),
             "stack": stack.as_list(),
             "disks": UNKNOWN if reasons else list(stack.disks),
             "disks_seen": list(stack.disks),
+            "devices_missing": [*missing, *stack.missing],
             "external_log": ", ".join(beside) or None,
             "write_hole": [*stack.write_hole, *self.filesystems.write_hole(first)],
             "evidence": {name: value.as_dict() for name, value in {**seen, "disks": disks}.items()},
         }
 
-    def refused(self) -> list[dict[str, Any]]:
-        """Return the lines of fstab with options that their file system does not know: each mounts nothing.
-
-        `boot` is required where the boot stops without the mount, else optional (noauto, nofail, or on
-        the first access).
-        """
-        found = []
-        release = self.host.read("/proc/sys/kernel/osrelease").strip()
-        for entry in self.fstab:
-            readings = fstab.readings(entry.options)
-            words = list(
-                dict.fromkeys(
-                    word
-                    for said in readings
-                    for word in known_options.unknown_to(entry.fstype, said, release)
-                )
-            )
-            if words:
-                found.append(
-                    {
-                        "source": _source(entry),
-                        "target": entry.target,
-                        "fstype": entry.fstype,
-                        "options": shown(words),
-                        "boot": "optional" if _MAY_FAIL & set(entry.options) else "required",
-                    }
-                )
-        return found
+    def faults(self, properties: Mapping[str, dict[str, str]]) -> list[dict[str, Any]]:
+        """Return what keeps the next boot from mounting lines of fstab; `properties`: what udev knows of block devices."""
+        found = boot_faults.of_fstab(self.host, self.fstab, self._visible(), properties)
+        return [fault.as_dict() for fault in found]
 
     def entry(self, group: list[Mount]) -> fstab.Entry | None:
         """Return the fstab entry that mounts a superblock at the first of its targets.
@@ -218,6 +203,28 @@ class Mounts:
         # Without a line the root is still mounted: by the kernel's command line.
         return Persisted("rootflags", "/", flags.source, flags.options) if flags else None
 
+    def _boots(self, superblock: Superblock) -> dict[str, str]:
+        """Return {mount point: whether a boot needs what is mounted there}, of those that anything mounts at boot.
+
+        Required: it stops without; automount: the first access waits for it; optional: it goes on without.
+        """
+        targets = [mount.target for mount in superblock.mounts] if superblock.hidden_in is None else []
+        words = {target: self._boot_word(target) for target in targets}
+        return {target: word for target, word in words.items() if word}
+
+    def _boot_word(self, target: str) -> str:
+        if target in ("/", "/usr"):
+            return "required"
+        lines = fstab.find(self.fstab, target)
+        try:
+            unit = mount_units.find(self.host, target, bool(lines))
+        except Unobservable:
+            return UNKNOWN
+        if unit and unit.is_unit:
+            # One that only other units start, or that is masked, is not of the boot.
+            return "optional" if unit.what else ""
+        return lines[0].boot if lines else ""
+
     def _visible(self) -> list[Mount]:
         return visible(self._table())
 
@@ -226,6 +233,21 @@ class Mounts:
 
     def _may_hold_data(self, mount: Mount) -> bool:
         return mount.fstype not in self._nodev or mount.fstype in DEVICELESS
+
+    def _holder(self, number: str) -> Holder | None:
+        """Return the file system of a device number that could hold data, and that a path leads to."""
+        if number not in self._holders:
+            # One may hold the files of a hundred loop devices.
+            self._holders[number] = self._find_holder(number)
+        return self._holders[number]
+
+    def _find_holder(self, number: str) -> Holder | None:
+        found = (mount for mount in self._visible() if mount.device == number and self._may_hold_data(mount))
+        mount = next(found, None)
+        if mount is None:
+            return None
+        numbers, _beside, missing = self.filesystems.devices(mount, *self.filesystems.superblock(mount))
+        return Holder(mount.fstype, tuple(numbers), tuple(missing))
 
     def _carrier(self, mount: Mount) -> str | None:
         """Return the kernel name of the one whole device below a file system."""
@@ -251,6 +273,8 @@ class Mounts:
         return self._is_device(entry.spec, entry.fstype, mount)
 
     def _is_device(self, spec: str, fstype: str, mount: Mount) -> bool:
+        if nfs.is_nfs(mount.fstype):
+            return nfs.is_nfs(fstype) and nfs.is_same(spec, mount.source)
         if not (fstype in ("auto", mount.fstype) or {fstype, mount.fstype} <= set(EXT)):
             return False
         link = fstab.device_path(spec)
@@ -262,7 +286,10 @@ class Mounts:
             # Each line is held against each file system.
             self._resolved[link] = self.host.resolve(link)
         path = self._resolved[link]
-        return path.startswith("/dev/") and path[len("/dev/") :] in mounted
+        if not path.startswith("/dev/"):
+            # A file, and mount(8) has made a loop device of it.
+            return path in {self.blocks.file_of(name) for name in mounted if name}
+        return path[len("/dev/") :] in mounted
 
     def _read_nodev(self) -> set[str]:
         text = self.host.read("/proc/filesystems")
@@ -294,40 +321,33 @@ def _persisted(
 ) -> dict[str, Observation]:
     """Return what the ways of mounting a superblock make of each setting; `unseen` is why they are not known."""
     mount = superblock.mounts[0]
+    names = (*_PERSISTED, "recovery") if nfs.is_nfs(mount.fstype) else _PERSISTED
     if superblock.hidden_in is not None:
         why = f"it is mounted only in the namespace of {superblock.hidden_in}"
-        return {name: unknown("/proc", why) for name in _PERSISTED}
+        return {name: unknown("/proc", why) for name in names}
     if mount.fstype == "raw":
         why = "no file system: it rests on how the database opens the device"
         return {name: unknown(mount.target, why) for name in _PERSISTED}
     if unseen is not None:
-        return {name: unknown("fstab, mount units", unseen) for name in _PERSISTED}
+        return {name: unknown("fstab, mount units", unseen) for name in names}
     if not ways:
         why = "no fstab line and no mount unit mounts this device there at the next boot"
-        return {name: Observation("unset", "/etc/fstab", why) for name in _PERSISTED}
+        return {name: Observation("unset", "/etc/fstab", why) for name in names}
     seen = [_settings(mount.fstype, way, ext, ext_reason) for way in ways]
-    return {
-        "barrier": _agreed(ways, [found["barrier"] for found in seen]),
-        "data_mode": _agreed(ways, [found["data_mode"] for found in seen]),
-        # Of each mount its own.
-        "atime": seen[0]["atime"],
-    }
+    shared = {name: _agreed(ways, [found[name] for found in seen]) for name in names if name != "atime"}
+    # Of each mount its own.
+    return {**shared, "atime": seen[0]["atime"]}
 
 
 def _of_line(line: fstab.Entry, flags: Rootflags | None) -> Persisted:
     """Return what a line mounts. Raises Unobservable for one that readers of fstab read differently."""
     why = fstab.ambiguity(line)
     if why:
-        raise Unobservable(f"{_source(line)}: {why}")
-    if flags is None or not flags.options:
-        return Persisted("fstab", line.target, _source(line), line.options)
-    return Persisted(
-        "fstab", line.target, f"{_source(line)}, {flags.source}", (*flags.options, *line.options)
-    )
-
-
-def _source(line: fstab.Entry) -> str:
-    return f"/etc/fstab line {line.row + 1}"
+        raise Unobservable(f"{line.source}: {why}")
+    if flags is None:
+        return Persisted("fstab", line.target, line.source, line.options)
+    source = f"{line.source}, {flags.source}" if flags.options else line.source
+    return Persisted("fstab", line.target, source, (*flags.options, *line.options), flags.options)
 
 
 def _settings(
@@ -336,11 +356,16 @@ def _settings(
     """Return what one way of mounting a file system makes of each setting."""
     source, said = way.source, mount_settings.fold(way.options)
     atime = Observation(said.get("atime", "relatime"), source)
+    if nfs.is_nfs(fstype):
+        return {**nfs.persisted(way.options, source), "atime": atime}
     if fstype == "xfs":
         return {"barrier": _xfs_persisted(said, source), "data_mode": no_data_mode("XFS"), "atime": atime}
     if fstype == "btrfs":
         barrier = mount_settings.observed(said, "barrier", "on", source)
         return {"barrier": barrier, "data_mode": no_data_mode("btrfs"), "atime": atime}
+    if fstype == "jfs":
+        barrier = Observation("off", source, JFS_FLUSHES_NOTHING)
+        return {"barrier": barrier, "data_mode": no_data_mode("JFS"), "atime": atime}
     if ext is None:
         why = ext_reason or f"there is no rule for {fstype}"
         named = mount_settings.observed(said, "barrier", UNKNOWN, source)
@@ -349,9 +374,20 @@ def _settings(
     words = ext4.persisted(ext, way.options)
     return {
         "barrier": mount_settings.observed(words, "barrier", "on", f"{source}, superblock defaults"),
-        "data_mode": Observation(words.get("data_mode", "none"), f"{source}, superblock defaults"),
+        "data_mode": _journal_mode(way, ext),
         "atime": atime,
     }
+
+
+def _journal_mode(way: Persisted, ext: ext4.Superblock) -> Observation:
+    """Return what data= will be; `refused` where the line of the root names another than it is mounted with before."""
+    source = f"{way.source}, superblock defaults"
+    mode = ext4.persisted(ext, way.options).get("data_mode", "none")
+    first = mode if way.before is None else ext4.persisted(ext, way.before).get("data_mode", mode)
+    if mode != first:
+        why = f"the initramfs mounts the root with data={first}, and the kernel changes that in no remount"
+        return Observation("refused", source, why)
+    return Observation(mode, source)
 
 
 def _agreed(ways: list[Persisted], seen: list[Observation]) -> Observation:

@@ -27,7 +27,7 @@ FLAGS = frozenset(
     " ssd_spread compress compress-force space_cache nospace_cache clear_cache enospc_debug skip_balance"
     " user_subvol_rm_allowed hard soft intr nointr tcp udp bg fg lock nolock cto nocto ac noac sharecache"
     " nosharecache rdirplus nordirplus posix noposix seal nounix guest sw swap volatile x-systemd.automount"
-    " x-initrd.mount x-systemd.growfs x-systemd.makefs x-systemd.rw-only".split()
+    " softerr softreval nosoftreval x-initrd.mount x-systemd.growfs x-systemd.makefs x-systemd.rw-only".split()
 )
 #: Mount options whose value is a number or a word of the file system's own.
 KEYS = frozenset(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
 from ..host.observation import UNKNOWN
 from ..host.seam import ChangeFailed, Host, Unobservable
@@ -17,6 +18,12 @@ from .flush import flush_disk, owe, settle, takes_flushes, unflushed
 
 #: A state that leaves the cache as it is and only makes the kernel flush it.
 KEEP = "keep"
+
+_TARGET = {
+    "disk": {"type": "str", "required": True},
+    "state": {"type": "str", "required": True, "choices": ["enabled", "disabled", "keep"]},
+}
+ARGUMENTS = Arguments(_TARGET)
 
 
 class Target(NamedTuple):
@@ -47,8 +54,11 @@ class Release(NamedTuple):
     changes: tuple[Change, ...]
 
 
-def plan(host: Host, targets: list[Target]) -> Work:
+def plan(host: Host, targets: list[Target], lasting: bool = True) -> Work:
     """Return the work that brings the disks to their states; reads only.
+
+    `lasting`: whether each disk gets a rule. A state that is to be taken back soon goes only into the rules that are
+    there already, for udev applies those at any time.
 
     Raises ChangeFailed, before anything changes, when a disk is not there, cannot be asked, or is
     of a kind that this layer does not switch.
@@ -58,18 +68,19 @@ def plan(host: Host, targets: list[Target]) -> Work:
     work = Work((), {}, {}, "")
     for target, facts in zip(targets, _find_all(reader, targets)):
         now = KEEP if _waits(target, facts) else target.state
+        persists = target.state != KEEP and (lasting or target.disk in kept)
         work = work._replace(
-            changes=(*work.changes, *_changes(target, facts, now)),
+            changes=(*work.changes, *_changes(target, facts, now, persists)),
             disks={**work.disks, target.disk: facts},
             states={**work.states, target.disk: now},
         )
-        if target.state != KEEP and facts["write_cache"]["device"] != NONE:
+        if persists and facts["write_cache"]["device"] != NONE:
             kept[target.disk] = (facts["control"], target.state)
     return work._replace(rules=cache_rules.render(kept))
 
 
-def apply(host: Host, work: Work, targets: list[Target]) -> None:
-    """Do the work and read it back. Raises ChangeFailed."""
+def apply(host: Host, work: Work, targets: list[Target], lasting: bool = True) -> None:
+    """Do the work and read it back; `lasting` as it was planned. Raises ChangeFailed."""
     live = {change.target: None for change in work.changes if change.when == "running"}
     try:
         each(live, lambda disk: _switch(host, work.disks[disk], work.states[disk]))
@@ -77,7 +88,18 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
         # Also when one disk refused: the others keep their state at the next boot.
         if any(change.when == "persisted" for change in work.changes):
             cache_rules.write(host, work.rules)
-    verify(plan(host, targets).changes)
+    verify(plan(host, targets, lasting).changes)
+
+
+def as_now(host: Host, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return targets that switch those caches of others off again that are off now. Raises as `plan` does."""
+    targets = [target_of(row) for row in rows]
+    found = zip(targets, _find_all(Disks(host), targets))
+    return [
+        {"disk": target.disk, "state": DISABLED}
+        for target, facts in found
+        if facts["write_cache"]["device"] == DISABLED
+    ]
 
 
 def plan_release(host: Host) -> Release:
@@ -134,7 +156,7 @@ def _waits(target: Target, facts: dict[str, Any]) -> bool:
     return comes_on and bool(facts["flush_blocked_by"])
 
 
-def _changes(target: Target, facts: dict[str, Any], now: str) -> list[Change]:
+def _changes(target: Target, facts: dict[str, Any], now: str, persists: bool) -> list[Change]:
     cache = facts["write_cache"]
     device = cache["device"]
     if device == NONE:
@@ -148,7 +170,7 @@ def _changes(target: Target, facts: dict[str, Any], now: str) -> list[Change]:
         changes.append(Change(target.disk, "kernel_belief", "running", cache["kernel"], believed))
     if device != wanted:
         changes.append(Change(target.disk, "write_cache", "running", device, wanted))
-    if target.state != KEEP and cache["persisted"] != target.state:
+    if persists and cache["persisted"] != target.state:
         changes.append(Change(target.disk, "write_cache", "persisted", cache["persisted"], target.state))
     return changes
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..enforce import originals, ownership
+from ..enforce.arguments import Arguments
 from ..enforce.change import Change, verify
 from ..engines import start_files
 from ..host import bounded_read, our_paths, units
@@ -39,6 +40,24 @@ _CHAIN = "notify chain"
 _LOOKS, _STEADY = 30, 3
 
 Target = dict[str, Any]
+
+_MONITOR = {
+    "system": {"type": "str", "required": True},
+    "power_value": {"type": "int", "default": 1},
+    "user": {"type": "str", "required": True},
+    "type": {"type": "str", "choices": ["primary", "secondary"], "required": True},
+}
+_TARGET = {
+    "notify_command": {"type": "str"},
+    "notify_flags": {"type": "str", "choices": ["EXEC"]},
+    "shutdown_command": {"type": "str"},
+    "powerdown_flag": {"type": "str"},
+    "final_delay": {"type": "int"},
+    "host_sync": {"type": "int"},
+    "mode": {"type": "str", "choices": list(nut_mode.MODES)},
+    "monitor": {"type": "dict", "options": _MONITOR},
+}
+ARGUMENTS = Arguments(_TARGET, shared={"password": {"type": "str", "default": "", "no_log": True}})
 
 
 class Monitor(NamedTuple):

@@ -42,8 +42,9 @@ _UNCLEAN = re.compile(
     r"|BTRFS[^(]*\(device (?P<btrfs>[^)]+)\)[^:]*: start tree-log replay"
     r"|(?P<fsck>\S+): (?:recovering journal|.*not cleanly unmounted)"
 )
-#: What an engine says at its start: that it has to recover, and that it need not.
-_RECOVERS = {
+#: What an engine says in the journal at its start: that it has to recover, and that it need not. Of others their facts may
+#: tell, from logs of their own.
+RECOVERS = {
     "postgresql": ("was not properly shut down", "database system was interrupted"),
     "mariadb": ("Starting crash recovery", "Database was not shutdown normally"),
 }
@@ -128,11 +129,14 @@ def loads(text: str) -> Job:
     return job
 
 
-def judge(job: Job, ended: Sequence[Entry], now: Sequence[Entry], up: Mapping[str, str]) -> Seen:
+def judge(
+    job: Job, ended: Sequence[Entry], now: Sequence[Entry], up: Mapping[str, str], told: Mapping[str, str]
+) -> Seen:
     """Say what a rehearsal has shown.
 
     `ended`: entries of the boot that ended, from its beginning on; `now`: those of this boot, the kernel's and
-    the engines'; `up`: {unit: systemd's word on whether it is active}.
+    the engines'; `up`: {unit: systemd's word on whether it is active}; `told`: {engine's label: yes, no or unknown} of those
+    whose own logs say whether they had to recover.
     """
     speaks = [
         each for each in journal.said_by(ended, job.unit) if _MONITOR_SAYS[job.monitor].search(each.text)
@@ -147,7 +151,7 @@ def judge(job: Job, ended: Sequence[Entry], now: Sequence[Entry], up: Mapping[st
     rows += stops
     rows.append(_end(ended, stops, start))
     unclean = tuple(dict.fromkeys(name for each in now for name in _unclean(each)))
-    recovered = {engine.label: _recovered(engine, now) for engine in job.engines}
+    recovered = {engine.label: told.get(engine.label) or _recovered(engine, now) for engine in job.engines}
     faults = [f"{row.step}: {row.fault}" for row in rows if row.fault]
     faults += [f"{name}: a file system that was not unmounted in time" for name in unclean]
     faults += [f"{label}: had to recover at its start" for label, word in recovered.items() if word == "yes"]
@@ -267,7 +271,7 @@ def _unclean(entry: Entry) -> list[str]:
 
 def _recovered(engine: Engine, now: Sequence[Entry]) -> str:
     said = [each.text for each in journal.said_by(now, engine.unit)] if engine.unit else []
-    for word, phrases in (("yes", _RECOVERS), ("no", _NEED_NOT)):
+    for word, phrases in (("yes", RECOVERS), ("no", _NEED_NOT)):
         if any(phrase in text for text in said for phrase in phrases.get(engine.engine, ())):
             return word
     return "unknown"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import attestations
+from ..engines.collect import Engines
 from ..host import units
 from ..host.our_paths import SERVICE
 from ..host.seam import Host, Unobservable
@@ -104,7 +105,20 @@ def read(host: Host, job: Job) -> Seen:
     if why:
         raise Unobservable(why)
     up = {name: _word(unit.active) for name, unit in shown.items()}
-    return rehearsal.judge(job, ended, [*now, *_of_initramfs(host)], up)
+    return rehearsal.judge(job, ended, [*now, *_of_initramfs(host)], up, _told(host, job))
+
+
+def _told(host: Host, job: Job) -> dict[str, str]:
+    """Return {engine's label: whether it had to recover} of those that log it where no journal has it."""
+    names = tuple(
+        dict.fromkeys(engine.engine for engine in job.engines if engine.engine not in rehearsal.RECOVERS)
+    )
+    found = Engines(host, names).instances() if names else []
+    return {
+        _engine(facts).label: facts["evidence"]["recovery"]["value"]
+        for facts in found
+        if facts["state"] == "running" and "recovery" in facts["evidence"]
+    }
 
 
 def _engine(row: Mapping[str, Any]) -> Engine:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.keeping import DOCS, RESULTS
 from benchmarks.lines import document, fit, table
-from benchmarks.storage_facts import DOCS, RESULTS, hung, missing_disks, missing_mounts, tables, unknown
+from benchmarks.storage_facts import hung, missing_disks, missing_mounts, tables, unknown
 
 USUAL = {"write_cache.volatile"}
 SLOW = "dumpe2fs -h /dev/block/253:0: no answer within 10 s"
@@ -123,4 +124,7 @@ def test_a_table_is_one_in_markdown_and_in_plain_text() -> None:
 
 def test_the_page_shows_the_results_that_are_kept() -> None:
     page = DOCS.read_text(encoding="utf-8")
-    assert document(page, tables(json.loads(RESULTS.read_text(encoding="utf-8")))) == page
+    assert (
+        document(page, tables(json.loads((RESULTS / "storage_facts.json").read_text(encoding="utf-8"))))
+        == page
+    )

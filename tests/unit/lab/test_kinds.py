@@ -80,6 +80,18 @@ def test_why_the_quick_kind_does_not_run_is_found_out_and_said_once(
     """The probe boots a kernel: its answer is kept for this boot of the host."""
     probes = iter(["its kernel does not come up within 20 s"])
     monkeypatch.setattr("lab.uml.kind._probe", lambda _: next(probes))
+    monkeypatch.setattr("lab.uml.kind.TOOLS", ())
     answers = {Uml().refusal(Lab(tmp_path)) for _ in range(3)}
     assert answers == {"its kernel does not come up within 20 s"}
     assert capsys.readouterr().err.count("so QEMU runs everything, slower: its kernel") == 1
+
+
+def test_a_tool_that_is_missing_may_be_there_the_next_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a clean machine the packages are installed while other stages run already."""
+    monkeypatch.setattr("lab.uml.kind._probe", lambda _: "")
+    monkeypatch.setattr("lab.uml.kind.TOOLS", ("sh", "no-such-tool"))
+    assert Uml().refusal(Lab(tmp_path)) == "no-such-tool not found"
+    monkeypatch.setattr("lab.uml.kind.TOOLS", ("sh",))
+    assert Uml().refusal(Lab(tmp_path)) == ""

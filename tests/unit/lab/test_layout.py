@@ -26,11 +26,13 @@ def test_all_that_a_disk_may_have() -> None:
     disks:
       - {bus: sata, serial: S1, size: 256M, wwn: "0x5000000000000001"}
       - {bus: scsi, serial: S2, fua: true, partition: true, fstype: ext4, mount: /a, options: ro}
+      - {bus: virtio, serial: V1, unnamed: true}
     """
     assert parse(text) == Layout(
         disks=(
             Disk("sata", "S1", 256 * 2**20, wwn="0x5000000000000001"),
             Disk("scsi", "S2", fua=True, partition=True, fstype="ext4", mount="/a", options="ro"),
+            Disk("virtio", "V1", unnamed=True),
         ),
         memory=1024,
         packages=("postgresql",),
@@ -57,6 +59,8 @@ def test_the_default_layout_is_right() -> None:
         ("{bus: ide, serial: A}", r"disk 1 \(A\): unknown bus 'ide'"),
         ("{bus: sata, serial: A, sise: 1G}", r"disk 1 has unknown keys \['sise'\]"),
         ("{bus: sata, serial: A, size: big}", r"disk 1 \(A\): size is 'big'"),
+        ("{bus: scsi, serial: A, unnamed: true}", "only virtio disks can be unnamed"),
+        ("{bus: virtio, serial: A, unnamed: true, fstype: ext4}", "for the layout's script to make"),
         ("{bus: sata, serial: a b}", "1 to 20 letters and digits"),
         ("{bus: sata, serial: LABROOT}", "belongs to the root disk"),
         ("{bus: sata, serial: A, fua: true}", "scsi only"),

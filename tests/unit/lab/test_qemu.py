@@ -45,6 +45,13 @@ def test_write_caches_start_enabled_and_flushes_reach_the_host() -> None:
     assert all("write-cache=on" in model for model in models)
 
 
+def test_of_an_unnamed_disk_the_guest_is_told_no_serial() -> None:
+    found = devices(Disk("virtio", "V1", unnamed=True), Disk("virtio", "V2"))
+    models = [value for value in found if value.startswith("virtio-blk-pci")]
+    assert ["serial=" in model for model in models] == [False, True]
+    assert "id=disk-V1" in models[0]
+
+
 def test_sata_uses_six_ports_then_another_controller() -> None:
     """q35 has one AHCI controller of its own."""
     found = devices(*(Disk("sata", f"S{number}") for number in range(8)))

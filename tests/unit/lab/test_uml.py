@@ -58,6 +58,12 @@ def test_the_disk_server_understands_what_it_is_told() -> None:
     assert read[2].store == {"type": "file", "path": "/lab/machines/one/disks/V1.raw"}
 
 
+def test_of_an_unnamed_disk_the_guest_is_told_no_serial() -> None:
+    layout = Layout(disks=(Disk("virtio", "V1", unnamed=True), Disk("virtio", "V2")))
+    read = [disk_config(disk) for disk in disks.configuration(hardware(layout), FILES, ())["disks"]]
+    assert {disk.serial: disk.unnamed for disk in read} == {"LABROOT": False, "V1": True, "V2": False}
+
+
 def test_disks_of_one_boot_bring_a_store_of_their_own() -> None:
     """One takes the place of the layout's, one is new."""
     store = {"type": "python", "factory": "proof.vhost_store:disk", "arguments": {"directory": "/d"}}

@@ -25,7 +25,7 @@ OK, IOERR, UNSUPP = 0, 1, 2
 def bench(tmp_path: Path) -> Iterator[Bench]:
     """Serve two disks."""
     with Bench(
-        tmp_path, {"serial": "ONE", "bus": "virtio"}, {"serial": "TWO", "bus": "virtio"}
+        tmp_path, {"serial": "ONE", "bus": "virtio"}, {"serial": "TWO", "bus": "virtio", "unnamed": True}
     ).served() as bench:
         yield bench
 
@@ -67,6 +67,12 @@ def test_the_configuration_space_tells_the_size_and_the_cache(disk: Disk) -> Non
 def test_the_serial(disk: Disk) -> None:
     """Twenty bytes, with zeros behind."""
     assert disk.do(GET_ID, room=20) == (OK, b"ONE".ljust(20, b"\0"))
+
+
+def test_an_unnamed_disk_tells_no_serial(bench: Bench) -> None:
+    disk = Disk(bench.socket("TWO"))
+    assert disk.do(GET_ID, room=20) == (OK, bytes(20))
+    disk.close()
 
 
 def test_writeback_is_a_switch(bench: Bench, disk: Disk) -> None:

@@ -93,7 +93,7 @@ def test_each_workload_is_written_alone_and_then_by_all(workload: str) -> None:
     jobs = machine.jobs(workload, [1, 2], "/dev/vdb", "/dev/vdc")
     assert [(job.clients, job.seed) for job in jobs] == [(1, 0), (machine.CLIENTS, 1), (machine.CLIENTS, 2)]
     assert all(job.noise and job.ack == "/dev/vdc" and job.device == "/dev/vdb" for job in jobs)
-    assert len({job.directory for job in jobs}) == (3 if workload == "append_fsync" else 1)
+    assert len({job.directory for job in jobs}) == (1 if PATTERNS[workload].lies_in_place else 3)
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=list(ENGINES))

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import prices
 from proof import evidence, log, machine, price, run
 from proof.cells import NBD, Setting, matrix
 from proof.errors import ProofError
@@ -272,3 +273,10 @@ def test_the_journal_goes_as_slowly_as_the_disk() -> None:
     ((script, *words),) = asked
     assert words == ["vdb", machine.MOUNT, "50"]
     assert "remount,commit=$3" in script and 'grep -qx "commit=$3"' in script
+
+
+def test_an_audit_tells_the_published_rates_of_this_page() -> None:
+    words = {"disabled": "off", "enabled": "on", "on": "1", "off": "0"}
+    assert {
+        (words[cache], words[barrier]): rates for (cache, barrier), rates in prices.PUBLISHED.items()
+    } == {at: (rates[0], rates[-1]) for at, rates in PUBLISHED.items()}

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.archive import MODULE_UTILS
 from proof import verify, writer
 from proof.errors import ProofError
 from proof.log import Event, Kind
@@ -41,9 +42,12 @@ def test_a_run_writes_all_its_commits(tmp_path: Path, pattern: str) -> None:
         str(tmp_path / "data"), pattern, clients=3, commits=7, size=1024, seed=5, ack=str(tmp_path / "ack")
     )
     words = json.dumps(job.__dict__)
+    # What the collection's own writing of files needs lies beside the writer in a machine.
+    (tmp_path / "durable").symlink_to(MODULE_UTILS)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     for verb in ("prepare", "run"):
         command = [sys.executable, writer.__file__, verb, words]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     answer = json.loads(done.stdout)
     assert answer["commits"] == [7, 7, 7]
     assert answer["job"]["pattern"] == pattern
@@ -299,3 +303,30 @@ def test_a_log_that_grows_is_not_shared() -> None:
     """Each client has its own there."""
     with pytest.raises(ValueError, match="wanted one whose log does not grow"):
         writer.run(Job("/d", "append_fsync", delay=0.0))
+
+
+FILE = Job("/d", "replace_file", clients=1, commits=3, size=4000)
+
+
+@pytest.mark.parametrize(
+    ("content", "acknowledged", "missing", "torn"),
+    [
+        (b"", 0, [], []),
+        (None, 0, [], []),
+        (writer.record(FILE, 0, 0), 0, [], []),
+        (writer.record(FILE, 0, 1), 2, [], []),
+        (writer.record(FILE, 0, 2), 2, [], []),
+        (writer.record(FILE, 0, 0), 3, [(0, 1), (0, 2)], []),
+        (b"", 1, [(0, 0)], []),
+        (None, 1, [(0, 0)], []),
+        (writer.record(FILE, 0, 1)[:3999], 2, [], [(0, 1)]),
+        (writer.record(FILE, 0, 1)[:3584] + bytes(416), 2, [], [(0, 1)]),
+        (writer.record(FILE, 0, 0)[:512] + writer.record(FILE, 0, 1)[512:], 1, [], [(0, 0)]),
+        (bytes(4000), 0, [], [(0, 0)]),
+    ],
+)
+def test_a_boots_file_is_whole_and_no_older_than_what_was_acknowledged(
+    content: bytes | None, acknowledged: int, missing: list[tuple[int, int]], torn: list[tuple[int, int]]
+) -> None:
+    losses = Records(FILE).losses({"commits.0": content}, [acknowledged])
+    assert (losses.missing, losses.torn) == (missing, torn)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import observe as faircom
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import status as faircom_status
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import conf as mssql_conf
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import observe as mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.open_files import opened, parse_fdinfo
@@ -239,7 +239,7 @@ class TestFaircom:
         server = Server("faircom_stand_in.py", tmp_path, FCSRVR_CFG="ctsrvr.cfg", **environment)
         servers.append(server)
         path = tmp_path / "data/CTSTATUS.FCS"
-        said = faircom.parse_status(server.wait_for(path, "Server Is Operational"), str(path), running=True)
+        said = faircom_status.parse(server.wait_for(path, "Server Is Operational"), str(path), running=True)
         assert said.synchronous == logged
         assert said.version.value.startswith(version[1:13] or "12.0.1.214")
         files = server.files()

@@ -13,9 +13,13 @@ from typing import Any
 import pytest
 import yaml
 
+pytest.importorskip("ansible")
+
 from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import plan
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import Setting
+from ansible_collections.durable.dbhost.plugins.modules.apply import CODE
 
 ROOT = Path(__file__).resolve().parents[3]
 PLUGINS = ROOT / "plugins"
@@ -78,26 +82,44 @@ def test_each_layer_has_its_module_and_role(name: str) -> None:
 
 
 def test_every_role_is_a_layer_and_every_step_of_one() -> None:
-    roles = {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()} - {"harden"}
+    roles = {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()} - {"harden", "watch"}
     assert roles == set(catalog.LAYERS) == {layer for _phase, layer in catalog.STEPS}
 
 
 def test_release_takes_the_layers_in_the_order_of_the_catalogue() -> None:
-    calls = [task["ansible.builtin.include_role"] for task in tasks("playbooks/release_db.yml")[1:]]
-    assert [call["name"].rpartition(".")[2] for call in calls] == list(catalog.LAYERS)
+    calls = [task["ansible.builtin.include_role"] for task in tasks("playbooks/release_db.yml")[2:]]
+    assert [call["name"].rpartition(".")[2] for call in calls] == ["watch", *catalog.LAYERS]
 
 
 @pytest.mark.parametrize("layer", catalog.LAYERS.values(), ids=lambda layer: layer.name)
 def test_a_step_gives_a_layer_s_module_what_it_takes(layer: catalog.Layer) -> None:
     phase = next(phase for phase, name in catalog.STEPS if name == layer.name)
     lease = dict.fromkeys(("expires", "quiet", "needed", "test_ups", "units"), 1)
-    found = plan.steps({"believe": {}, "tighten": {}, "loosen": {}, phase: {layer.name: [{}]}}, [], lease)
+    row = Setting(
+        **dict.fromkeys(
+            ("target", "setting", "wanted_running", "wanted_persisted", "running", "persisted"), "a"
+        ),
+        **dict.fromkeys(("verdict", "why", "remedy"), ""),
+        layer=layer.name,
+        klass="safety",
+        phase=phase,
+        evidence={"persisted": {"source": "/etc/fstab"}, "mounts": ["/srv/a"], "asked": "a"},
+    )
+    found = plan.steps(plan.build([row], True), [row], [], lease)
     assert [(step["phase"], step["layer"]) for step in found] == [(phase, layer.name)]
-    assert found[0]["module"] == f"durable.dbhost.{layer.module}"
+    taken = CODE[layer.name].ARGUMENTS
+    assert set(found[0]["arguments"]) <= set(taken.spec)
+    for may, option in ((layer.restarts, "restart"), (layer.alters, "alter_system")):
+        assert may == (option in taken.permissions) == (option in found[0]["arguments"])
+    assert {*layer.options, *layer.secrets} <= set(taken.shared)
+    assert {name for name, spec in taken.shared.items() if spec.get("no_log")} == set(layer.secrets)
     text = (PLUGINS / f"modules/{layer.module}.py").read_text(encoding="utf-8")
-    options = set(yaml.safe_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"])
-    assert set(found[0]["arguments"]) <= options
-    assert layer.restarts == ("restart" in options) == ("restart" in found[0]["arguments"])
+    documented = yaml.safe_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]
+    assert set(documented) == set(taken.spec)
+
+
+def test_the_module_of_all_steps_knows_each_layer() -> None:
+    assert set(CODE) == set(catalog.LAYERS)
 
 
 def test_documents_name_every_engine() -> None:
@@ -117,7 +139,17 @@ def test_documents_name_every_engine() -> None:
 
 
 #: Headings of docs/extending.md.
-SUBJECTS = ("An engine", "A file system", "A kind of disk", "A key of a profile", "A verdict")
+SUBJECTS = (
+    *(
+        "An engine",
+        "A file system",
+        "A layer",
+        "A kind of disk",
+        "A tool of a RAID controller",
+        "A key of a profile",
+    ),
+    "A verdict",
+)
 
 
 def places(subject: str) -> list[str]:

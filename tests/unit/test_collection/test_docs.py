@@ -14,8 +14,11 @@ import yaml
 from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.attestations import CLAIMS
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import assessment, plan
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import render
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import platforms
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import captured
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Where the tarball's pages find what only the repository has.
@@ -23,7 +26,12 @@ FORGE = "https://github.com/durable-db/dbhost/blob/main/"
 #: Pages that people read.
 PAGES = (
     *ROOT.glob("*.md"),
-    *(path for room in ("docs", "roles", "tests", "lab") for path in (ROOT / room).rglob("*.md")),
+    *(
+        path
+        for room in ("docs", "roles", "tests", "lab")
+        for path in (ROOT / room).rglob("*.md")
+        if "output" not in path.relative_to(ROOT).parts  # A site that was made here.
+    ),
 )
 
 
@@ -55,7 +63,7 @@ def test_the_verdicts_are_listed_worst_first_with_those_that_fail() -> None:
 
 def test_the_file_has_the_keys_that_are_listed() -> None:
     rows = table("docs/report.md", "key | type | meaning")
-    of_run = {"host", "was", "looked_only", "error"}
+    of_run = {"host", "was", "looked_only", "error", "time", "collection", "since", "switch"}
     empty = assessment.unobserved(assessment.Inputs(), "unknown", "")
     assert {row[0] for row in rows} == {*empty, *of_run} - {"steps"}
 
@@ -94,12 +102,25 @@ def test_the_claims_and_their_lives_are_those_of_the_policy() -> None:
         assert (f'"{claim}"' in sources) == used.startswith("for "), claim
 
 
+def test_the_platforms_and_what_they_document_are_those_of_the_code() -> None:
+    rows = table("docs/platforms.md", "fact | platform | signs")
+    assert [tuple(row[:2]) for row in rows] == [(each.word, each.title) for each in platforms.PLATFORMS]
+    for row, platform in zip(rows, platforms.PLATFORMS):
+        patterns = [pattern for sign in platform.signs for pattern in sign.values()]
+        assert all(pattern in "|".join(row[2:]).replace("\\|", "|") for pattern in patterns), row
+    documented = [
+        (each.word, claim, *said) for each in platforms.PLATFORMS for claim, said in each.statements.items()
+    ]
+    assert [tuple(row) for row in table("docs/platforms.md", "fact | claim | look at")] == documented
+
+
 #: What each step of the documented order is, as (phase, layer).
 ORDER = {
     "Believe.": ("believe", "write_cache"),
     "Take the guard's lease back": ("tighten", "power_guard"),
     "Tighten mounts.": ("tighten", "mount_options"),
     "Tighten caches.": ("tighten", "write_cache"),
+    "Have servers wait for their mounts": ("tighten", "unit_mounts"),
     "Tighten the engines": ("tighten", "engines"),
     "The monitor of the UPS": ("tighten", "power"),
     "Schedulers and readahead": ("tighten", "io_scheduler"),
@@ -122,9 +143,18 @@ def test_the_order_of_steps_is_that_of_the_plan() -> None:
 def test_a_module_that_returns_differences_says_so(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     fragments = yaml.safe_load(re.search(r'DOCUMENTATION = r"""(.*?)"""', text, re.S)[1])  # type: ignore[index]
-    returns = "enforce.runner" in text
-    own = "durable.dbhost.attributes.layer" if returns else "durable.dbhost.attributes"
+    is_layer = path.stem in {layer.module for layer in catalog.LAYERS.values()}
+    own = "durable.dbhost.attributes.layer" if is_layer else "durable.dbhost.attributes"
     assert own in fragments["extends_documentation_fragment"]
+
+
+def test_the_documentation_of_each_plugin_is_yaml() -> None:
+    """The site would say so too, half an hour later."""
+    for path in sorted(ROOT.glob("plugins/*/*.py")):
+        for name, text in re.findall(
+            r'^(DOCUMENTATION|EXAMPLES|RETURN) = r?"""\n(.*?)^"""', path.read_text(), re.M | re.S
+        ):
+            assert yaml.safe_load(text) is not None, f"{path.name}: {name}"
 
 
 def test_every_name_of_an_example_is_documented() -> None:
@@ -144,6 +174,24 @@ def test_every_test_that_the_trust_page_names_is_there() -> None:
     }
     assert len(named) > 50
     assert named - there == set()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/report.md"])
+def test_the_picture_of_a_report_is_what_a_check_says(page: str) -> None:
+    """Lines in brackets stand for what is left out; nothing else is."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    (picture,) = re.findall(r"```text\n(4 hosts: .*?)```", text, re.S)
+    shown = [row for row in picture.splitlines() if row and "[...]" not in row]
+    said = iter(render(captured()).splitlines())
+    assert len(shown) >= 5
+    # In their order: each is looked for after the one before it.
+    assert [row for row in shown if row not in said] == []
+
+
+def test_images_are_small() -> None:
+    images = list((ROOT / "docs/images").iterdir())
+    assert images
+    assert all(image.stat().st_size < 200_000 for image in images)
 
 
 def test_the_readme_and_the_security_policy_lead_to_the_trust_page() -> None:

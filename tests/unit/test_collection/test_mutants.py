@@ -70,3 +70,28 @@ def test_the_environments_of_another_checkout_are_never_made_anew(
     with pytest.raises(venvs.Unavailable, match="make it there"):
         venvs.ensure("lint")
     assert (theirs / "run/stamp").read_text() == "of another place"
+
+
+def test_mutants_are_tried_side_by_side_and_told_in_their_order(
+    tools: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each copy has one mutant at a time, and is whole again after it."""
+    mutants, _venvs = tools
+    copies = [tmp_path / "one", tmp_path / "two"]
+    for copy in copies:
+        (copy / mutants.SOURCES).mkdir(parents=True)
+        (copy / mutants.SOURCES / "f.py").write_text("0 1 2 3 4 5")
+    found = [mutants.Mutant(f"m{number}", "f.py", str(number), "x", ("t",)) for number in range(6)]
+
+    def run_tests(checkout: Path, _tests: tuple[str, ...]) -> int:
+        text = (checkout / mutants.SOURCES / "f.py").read_text()
+        assert text.count("x") <= 1
+        return 1 if "x" in text and "3" in text else 0
+
+    monkeypatch.setattr(mutants, "run_tests", run_tests)
+    assert [mutant.name for mutant in mutants.survivors(found, copies)] == ["m3"]
+    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()] == [m.name for m in found]
+    assert {(copy / mutants.SOURCES / "f.py").read_text() for copy in copies} == {"0 1 2 3 4 5"}
+    monkeypatch.setattr(mutants, "run_tests", lambda *_given: 1)
+    with pytest.raises(mutants.Wrong, match="without any mutant"):
+        list(mutants.survivors(found, copies))

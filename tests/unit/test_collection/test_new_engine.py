@@ -62,7 +62,7 @@ engines["boot_id"] = storage["boot_id"]
 named = [{"engine": "toy", "paths": ["/srv/pgdata"]}]
 found = assess(inputs("strict", mounts=["/srv/pgdata"], databases=named), storage, NOW, engines)
 of_run = {"host": "db1", "was": found["verdict"], "looked_only": True, "begun": [], "error": None}
-table = str(report.render([report.with_outcomes({**found, **of_run})]))
+table = str(report.details([report.with_outcomes({**found, **of_run})]))
 print(json.dumps({"found": found, "unattributed": engines["unattributed"], "table": table}))
 """
 
@@ -89,7 +89,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
     insert(
         utils / "catalog.py",
-        '    Engine("postgresql"',
+        '    Engine(\n        "postgresql"',
         '    Engine("toy", "toy_config", checks={"toy": "toycheck"}),\n',
     )
     contract = utils / "engines/contract.py"
@@ -127,7 +127,7 @@ def test_it_is_found_assessed_planned_and_reported(collection: Path) -> None:
     assert found["exposed"] == ["toy toy was exposed: when it is mended, look for damage with toycheck"]
     assert found["plan"]["tighten"]["toy"] == [{"instance": "toy", "settings": {"sync": "always"}}]
     (step,) = [step for step in found["steps"] if step["layer"] == "toy"]
-    assert (step["phase"], step["module"]) == ("tighten", "durable.dbhost.toy_config")
+    assert (step["phase"], step["layer"]) == ("tighten", "toy")
     assert step["arguments"] == {"targets": found["plan"]["tighten"]["toy"], "restart": False}
     assert "/etc/toy.conf" in found["files"]
     assert "toy toy: a toy" in found["warnings"]

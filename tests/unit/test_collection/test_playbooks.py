@@ -34,7 +34,11 @@ def test_looking_costs_one_execution_however_many_engines_there_are() -> None:
     assert not any("loop" in task for task in block)
     assert [task.get("when") for task in block if "durable.dbhost.assess" in task] == [None]
     (change,) = [task for task in block if task.get("ansible.builtin.import_tasks") == "change.yml"]
-    assert change["when"] == "harden_before.assessment.steps | length > 0"
+    # What a killed run has left armed is the one other reason.
+    assert (
+        change["when"]
+        == "harden_before.assessment.steps | length > 0 or harden_before.switch.state == 'armed'"
+    )
     assert len(block) == 2
     for name in ("assess", "managed_mounts"):
         text = (ROOT / f"plugins/action/{name}.py").read_text(encoding="utf-8")
@@ -43,7 +47,9 @@ def test_looking_costs_one_execution_however_many_engines_there_are() -> None:
 
 def test_the_guard_is_released_first_of_all() -> None:
     release = [task["name"] for task in tasks("playbooks/release_db.yml")[0]["tasks"]]
-    assert release[1:3] == ["Release the guard", "Release the monitor of the UPS"]
+    # But for what would put all of it back.
+    assert release[1:3] == ["Disarm the dead man's switch", "Release the watch"]
+    assert release[3:5] == ["Release the guard", "Release the monitor of the UPS"]
 
 
 @pytest.mark.parametrize("role", ENGINES)
@@ -94,7 +100,20 @@ def test_each_limit_that_a_user_may_name_reaches_its_module(playbook: str, modul
         if f"durable.dbhost.{module}" in task
     ]
     options = given[0][f"durable.dbhost.{module}"]
-    assert set(play["vars"]["durable_known"]) == set(options) - {"mounts", "profile", "run", "state"}
+    own = {"mounts", "profiles", "known", "run", "state"}
+    assert set(play["vars"]["durable_known"]) - own == set(options) - own
+
+
+def test_a_benchmark_keeps_what_an_audit_reads_of_it() -> None:
+    (play,) = tasks("playbooks/benchmark.yml")
+    (kept,) = [
+        task["durable.dbhost.keep_report"] for task in play["tasks"] if "durable.dbhost.keep_report" in task
+    ]
+    assert kept["name"] == "benchmark"
+    read = (ROOT / "plugins/module_utils/policy/prices.py").read_text(encoding="utf-8")
+    names = set(re.findall(r'told\["(\w+)"\]', read))
+    assert {"time", "disks", "prices"} <= names
+    assert names <= set(re.findall(r"'(\w+)':", kept["files"]["json"]))
 
 
 def test_a_shutdown_wants_its_word_and_no_check_mode_and_is_of_one_host_at_a_time() -> None:
@@ -131,7 +150,7 @@ def test_every_name_that_begins_with_durable_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "role", sorted(path.name for path in (ROOT / "roles").iterdir() if path.name != "harden")
+    "role", sorted(path.name for path in (ROOT / "roles").iterdir() if path.name not in ("harden", "watch"))
 )
 def test_a_role_that_was_given_nothing_to_do_is_refused(role: str) -> None:
     """It would end well, and its host be taken for one that has been seen to."""
@@ -165,6 +184,14 @@ def test_a_host_is_in_the_report_whatever_fails_or_is_lost(entry: str) -> None:
     assert names == ["durable.dbhost.play_inputs", "durable.dbhost.conclude"]
     # What an earlier play has concluded is not taken for this one's.
     assert found[0]["register"] == found[-2]["register"] == "harden_concluded"
+
+
+def test_the_report_is_the_last_thing_whatever_fails() -> None:
+    (last,) = tasks("roles/harden/tasks/report.yml")
+    (verdict,), (report,) = last["block"], last["always"]
+    assert verdict["ansible.builtin.assert"]["that"] == "harden_concluded.failure is none"
+    assert report["durable.dbhost.report"] == {"hosts": "{{ ansible_play_hosts_all }}"}
+    assert report["run_once"] is True
 
 
 def test_a_part_of_the_role_cannot_be_chosen() -> None:

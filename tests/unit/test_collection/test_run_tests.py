@@ -243,13 +243,18 @@ def test_an_unknown_name_is_refused_with_those_that_are_known(
     assert {"check", "lab", "mounts", "ruff check"} <= {line.strip() for line in told.splitlines()}
 
 
-def test_a_scenario_that_keeps_its_machines_destroys_none(tools: dict[str, ModuleType]) -> None:
+@pytest.mark.parametrize(
+    ("name", "verbs"), [("mounts", ["create", "converge", "verify"]), ("measure", ["create", "verify"])]
+)
+def test_a_scenario_that_keeps_its_machines_destroys_none(
+    tools: dict[str, ModuleType], name: str, verbs: list[str]
+) -> None:
     stages, scenario = tools["stages"], tools["scenario"]
-    (each,) = [each for each in stages.lab_stages() if each.name == "mounts"]
-    assert scenario.commands(each, keep=False) == [("molecule", "test", "-s", "mounts")]
+    (each,) = [each for each in stages.lab_stages() if each.name == name]
+    assert scenario.commands(each, keep=False) == [("molecule", "test", "-s", name)]
     kept = scenario.commands(each, keep=True)
-    assert [words[1] for words in kept] == ["create", "converge", "verify"]
-    assert {words[2:] for words in kept} == {("-s", "mounts")}
+    assert [words[1] for words in kept] == verbs
+    assert {words[2:] for words in kept} == {("-s", name)}
 
 
 def test_some_tests_of_a_scenario_are_chosen_by_pytest_itself(

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from ...enforce import originals, ownership
+from ...enforce import originals
+from ...enforce.arguments import Arguments
 from ...enforce.change import Change, attempt, expect_some, verify
 from ...host import bounded_read, our_paths
 from ...host.seam import ChangeFailed, Host, Unobservable
@@ -26,6 +25,24 @@ ORIGINALS = our_paths.ORIGINALS_FAIRCOM
 _ABSENT = "absent"
 _NOTE = f"managed; originals in {ORIGINALS}"
 SETTINGS = (*observe.OPTIONS, *observe.KEYWORDS)
+
+_SETTING_WORDS = {
+    "LOG_WRITETHRU": {"type": "str", "choices": ["on", "off"]},
+    "TDATA_WRITETHRU": {"type": "str", "choices": ["on", "off"]},
+    "TINDEX_WRITETHRU": {"type": "str", "choices": ["on", "off"]},
+    "SYNC_LOG": {"type": "str", "choices": ["off"]},
+    "NO_SYS_FLUSH_ON_CLOSE": {"type": "str", "choices": ["off"]},
+    "NO_FLUSH_DIR": {"type": "str", "choices": ["off"]},
+    "DELAYED_DURABILITY": {"type": "str", "choices": ["0"]},
+    "SUPPRESS_LOG_FLUSH": {"type": "str", "choices": ["NO"]},
+    "SUPPRESS_LOG_SYNC": {"type": "str", "choices": ["NO"]},
+    "COMMIT_DELAY": {"type": "int"},
+}
+_TARGET = {
+    "instance": {"type": "str", "required": True},
+    "settings": {"type": "dict", "required": True, "options": _SETTING_WORDS},
+}
+ARGUMENTS = Arguments(_TARGET, permissions=("restart",))
 
 
 class Work(NamedTuple):
@@ -82,7 +99,7 @@ def _plan_one(host: Host, work: Work, facts: dict[str, Any], target: Target, res
     written = {change.setting: change.after for change in changes if change.when == "persisted"}
     if written:
         before = _read(host, facts)
-        work.owners[target.instance] = _writer(host, facts["config"], facts["pids"])
+        work.owners[target.instance] = observe.writer(host, facts["config"], facts["pids"])
         work.texts[target.instance] = (before, _edit(before, facts["config"], written))
     work.facts[target.instance] = facts
     return changes
@@ -134,7 +151,9 @@ def plan_release(host: Host) -> Release:
     facts = [facts for facts in servers.instances(host, observe).values() if facts["config"] in texts]
     pids = {one["config"]: one["pids"] for one in facts}
     owners = {
-        path: _writer(host, path, pids.get(path, ())) for path in texts if texts[path] != _text(host, path)
+        path: observe.writer(host, path, pids.get(path, ()))
+        for path in texts
+        if texts[path] != _text(host, path)
     }
     return Release(tuple(changes), texts, tuple(facts), owners)
 
@@ -178,22 +197,11 @@ def _write(host: Host, work: Work, name: str) -> None:
 
 def _read(host: Host, facts: dict[str, Any]) -> str:
     if not facts["config"]:
-        raise ChangeFailed(
-            f"faircom {facts['name']}: seen no ctsrvr.cfg: it runs with its defaults; wanted a file to write them"
-            " into; make one beside the server, then run again"
-        )
+        raise ChangeFailed(f"faircom {facts['name']}: {observe.NO_FILE}")
     text = _text(host, facts["config"])
     if text is None:
         raise ChangeFailed(f"{facts['config']}: not there any more; run again to collect the facts anew")
     return text
-
-
-def _writer(host: Host, path: str, pids: Collection[int]) -> int:
-    try:
-        user = ownership.user_of(host, pids, path)
-    except Unobservable as error:
-        raise ChangeFailed(str(error)) from error
-    return ownership.writer(host, path, user, [posixpath.dirname(path)], ("ctsrvr.cfg",))
 
 
 def _text(host: Host, path: str) -> str | None:

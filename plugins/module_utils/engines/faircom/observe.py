@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Sequence
 
-from ...host import bounded_read, bounds, units
+from ...enforce import ownership
+from ...host import bounded_read, units
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal
 from ...host.process_context import Place, Places, look
 from ...host.processes import Process, Processes, argv_of
-from ...host.seam import Host, Unobservable
+from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import Line, Malformed, line_ends, without_content
 from .. import start_files
 from ..instance import Instance, Observed, of_mains
@@ -26,11 +26,17 @@ from ..next_start import NextStart
 from ..open_files import Opened, write_through
 from ..start_files import Word
 from . import ctsrvr
+from . import status as status_log
+from .status import Status
 
 NAME = "faircom"
 PROGRAMS = ("faircom", "ctreesql", "ctsrvr", "ctreeace")
 UNITS = re.compile(r"(faircom|ctree|ctsrvr)[^/]*\.service")
 _CONFIG = "ctsrvr.cfg"
+NO_FILE = (
+    "seen no ctsrvr.cfg: it runs with its defaults; wanted a file to write them into; make one beside the server, then"
+    " run again"
+)
 #: The keyword on the command line, and the environment variable, that name another file.
 _KEYWORD, _VARIABLE = "CTSRVR_CFG", "FCSRVR_CFG"
 #: Environment variables that decide what it reads at its start.
@@ -57,16 +63,6 @@ KEYWORDS = {
 _SLIP, _MEANT = "INDEX_WRITETHRU", "TINDEX_WRITETHRU"
 #: Goes before ctsrvr.cfg, encrypted: "FairCom DB Configuration File", Settings File.
 _SETTINGS_FILE = "ctsrvr.set"
-_STATUS = "CTSTATUS.FCS"
-_OPERATIONAL = re.compile(r"Server Is Operational", re.I)
-#: The version stands before that on the line, no further away than this. Any user can write such a log, and
-#: a search that goes on to the end of each line for each version in it has no end.
-_VERSION_REACH = 200
-_VERSION = re.compile(r"V(?P<numbers>\d{1,9}(?:\.\d{1,9}){1,9})(?:\s{0,9}\(?Build-(?P<build>\d{6}))?", re.I)
-_OVER = re.compile(r"Server shutdown completed|Process ID:", re.I)
-#: What parts one start from what was said before it.
-_EARLIER = re.compile(r"Server Is Operational|Server shutdown completed|Process ID:", re.I)
-_SYNCHRONOUS = "Transaction logs using synchronous I/O."
 
 
 def find(host: Host, processes: Processes) -> list[Instance]:
@@ -147,15 +143,6 @@ def _from(cwd: str, path: str) -> str:
     return normal(posixpath.join(cwd, path))
 
 
-class Status(NamedTuple):
-    """What CTSTATUS.FCS says of the last start: the version, and whether the logs are opened for
-    synchronous writes (on, off, or unknown with the reason)."""
-
-    version: Observation
-    synchronous: str = UNKNOWN
-    reason: str | None = None
-
-
 def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     """Return the settings, the version and the directories of an instance. Never raises for what it says."""
     root = place.root if place else ""
@@ -171,7 +158,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     argv, lost = _argv(host, main, found.begins)
     cwd = found.directories[0] if found.directories else ""
     places = _places(lines or [], cwd, argv)
-    status = read_status(host, root, [cwd, places[0].directory], main)
+    status = status_log.read(host, root, [cwd, places[0].directory], main)
     beaten = _beaten(host, root, found, argv, lost)
     if seen:
         seen = _told(seen, status, beaten)
@@ -181,6 +168,9 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     }
     settings = start_files.settings(persisted, seen)
     evidence = _evidence(found, text, lines, places, why)
+    evidence.append(("recovery", status.recovered))
+    if status.damage:
+        evidence.append(("damage", status.damage))
     if main:
         evidence.append(
             ("write_through", write_through(_logs(found.opened, lines or []), "transaction logs"))
@@ -191,8 +181,29 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         directories=tuple(where.directory for where in places if where.directory),
         pending_restart=start_files.waiting(settings),
         writes=(found.config,) if found.config else (),
+        refused=_refused(host, found) if not root else None,
         evidence=tuple(evidence),
     )
+
+
+def writer(host: Host, path: str, pids: Collection[int]) -> int:
+    """Return the user as whom a configuration is written. Raises ChangeFailed."""
+    try:
+        user = ownership.user_of(host, pids, path)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    return ownership.writer(host, path, user, [posixpath.dirname(path)], (_CONFIG,))
+
+
+def _refused(host: Host, found: Instance) -> str | None:
+    """Return why a run would write nothing, None where it would."""
+    if not found.config:
+        return NO_FILE
+    try:
+        writer(host, found.config, [process.pid for process in found.processes])
+    except ChangeFailed as error:
+        return str(error)
+    return None
 
 
 def words(lines: list[Line] | None, file: str, why: str | None) -> dict[str, Word]:
@@ -215,56 +226,6 @@ def words(lines: list[Line] | None, file: str, why: str | None) -> dict[str, Wor
             Word((where.value or "")[:80].upper(), f"{file}:{where.line}") if where else Word(default)
         )
     return found
-
-
-def read_status(host: Host, root: str, directories: list[str], main: Process | None) -> Status:
-    """Return what CTSTATUS.FCS says of this start, or of a stopped server's last one.
-
-    `directories`: where it may lie, the server's working directory first.
-    """
-    try:
-        paths = [f"{directory}/{_STATUS}" for directory in dict.fromkeys(filter(None, directories))]
-        there = {path: status for path in paths if (status := host.locate(path, root).status)}
-        if not there:
-            why = f"there is no {' and no '.join(paths) or _STATUS}: it tells once the server has run"
-            return Status(unknown(_STATUS, why), reason=why)
-        path = max(there, key=lambda path: there[path].modified)
-        if main and there[path].modified < start_files.start_of(host, main).at:
-            why = f"{path} is older than the server that runs"
-            return Status(unknown(path, why), reason=why)
-        part = host.read_part(path, root, bounds.STATUS_LOG, at_end=True)
-        return parse_status(part.text if part else "", path, running=main is not None)
-    except Unobservable as error:
-        return Status(unknown(_STATUS, str(error)), reason=str(error))
-
-
-def parse_status(text: str, path: str, running: bool) -> Status:
-    """Return what a status log says of the last start in it; `running`: of a server that still runs."""
-    start = _last_start(text)
-    if start is None:
-        why = f"{path}: its end tells of no start"
-        return Status(unknown(path, why), reason=why)
-    said, last = start
-    build = f" build {said['build']}" if said["build"] else ""
-    version = Observation(said["numbers"] + build, path)
-    if running and _OVER.search(text, last.end()):
-        why = f"{path}: the server that runs is not yet operational"
-        return Status(unknown(path, why), reason=why)
-    begun = 0
-    for earlier in _EARLIER.finditer(text, 0, said.start()):
-        begun = earlier.end()
-    return Status(version, "on" if _SYNCHRONOUS in text[begun : last.end()] else "off")
-
-
-def _last_start(text: str) -> tuple[re.Match[str], re.Match[str]] | None:
-    """Return the version in the line that tells of the last start, and where it does; None without one."""
-    last = None
-    for found in _OPERATIONAL.finditer(text):
-        reach = max(0, found.start() - _VERSION_REACH)
-        line = max(reach, text.rfind("\n", reach, found.start()) + 1)
-        version = _VERSION.search(text, line, found.start())
-        last = (version, found) if version else last
-    return last
 
 
 def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | None, str | None]:

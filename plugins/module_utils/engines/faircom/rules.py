@@ -17,7 +17,7 @@ from ...host.observation import UNKNOWN
 from ...profiles import KEEP, SHORT
 from ...rows import Unknown
 from ..placement import place
-from ..rules import EARLY, Judge, Rule, Rules, Subject, rule
+from ..rules import EARLY, Build, Judge, Rule, Rules, Subject, rule
 
 _ARE = "under transactions are not opened for synchronous writes"
 #: It takes all of them at its start only.
@@ -55,6 +55,13 @@ _LONG_DELAY = 100
 #: large one slows down.
 _SHORT_DELAYS = tuple(map(str, range(1, 11)))
 _NUMBERS, _BUILD = (10, 3, 1, 21834), 140307
+_SINCE = Build(
+    first=_FIRST,
+    before="before it write-through does nothing on Linux",
+    see="start it once with this configuration, or see CTSTATUS.FCS",
+    opened="with LOG_WRITETHRU its logs have to be open with O_SYNC",
+    look="see grep -H flags /proc/PID/fdinfo/*",
+)
 #: A profile whose promise rests on these has caches that lose what was not flushed yet.
 _AWAITS_FLUSH = ("flush", "ups")
 
@@ -116,32 +123,12 @@ def _relies_on_flags(subject: Subject) -> bool:
 
 def _unknowns(subject: Subject) -> Iterator[Unknown]:
     """Yield what is not understood of an instance, and what to do."""
-    if not subject.profile.promises_durability:
-        return
-    instance, label = subject.instance, subject.label
-    known = writes_through(instance["version"])
-    if known == "no":
-        yield Unknown(
-            f"{label}: seen version {instance['version']}, wanted {_FIRST} or later: before it write-through does"
-            " nothing on Linux",
-            "update it, then run again",
-        )
-    if known == UNKNOWN:
-        why = instance["evidence"].get("version", {}).get("reason") or "it was not told"
-        yield Unknown(
-            f"{label}: its version is not known ({why}), and write-through does nothing before {_FIRST}",
-            "start it once with this configuration, or see CTSTATUS.FCS",
-        )
-    seen = instance["evidence"].get("write_through", {})
-    if _relies_on_flags(subject) and seen.get("value") not in ("yes", "no"):
-        why = seen.get("reason") or "it was not told"
-        yield Unknown(
-            f"{label}: with LOG_WRITETHRU its logs have to be open with O_SYNC, and whether they are is not known: {why}",
-            "see grep -H flags /proc/PID/fdinfo/*",
-        )
-    logs = instance["evidence"].get("log_directories")
-    if logs and logs["value"] == UNKNOWN:
-        yield Unknown(f"{label}: where its transaction logs lie is not known: {logs['reason']}")
+    yield from _SINCE.unknowns(
+        subject, writes_through(subject.instance["version"]), _relies_on_flags(subject)
+    )
+    logs = subject.instance["evidence"].get("log_directories")
+    if subject.profile.promises_durability and logs and logs["value"] == UNKNOWN:
+        yield Unknown(f"{subject.label}: where its transaction logs lie is not known: {logs['reason']}")
 
 
 def _warnings(subject: Subject) -> Iterator[str]:

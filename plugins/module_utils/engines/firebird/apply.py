@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
 from ...enforce import originals
+from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
 from ...host import our_paths, trusted_path
 from ...host.observation import UNKNOWN
@@ -40,6 +41,18 @@ _ROOTS = (
 )
 #: {user: the directories where servers of his keep their locks}, None for the usual one
 Locks = dict[str, set[Optional[str]]]
+
+_TARGET = {
+    "database": {"type": "str"},
+    "directory": {"type": "str"},
+    "forced_writes": {"type": "str", "choices": ["on", "off"], "required": True},
+}
+_ACCESS = {
+    "user": {"type": "str", "default": "SYSDBA"},
+    "password": {"type": "str", "no_log": True},
+    "server": {"type": "str", "default": "localhost"},
+}
+ARGUMENTS = Arguments(_TARGET, shared=_ACCESS)
 
 
 class Target(NamedTuple):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
 from ...host.observation import UNKNOWN
 from ...host.seam import ChangeFailed, Host, Unobservable
@@ -27,6 +28,12 @@ NAME = "mariadb"
 SETTINGS = (versions.LOG, versions.BINLOG, versions.DOUBLEWRITE, versions.METHOD, versions.REDO)
 #: Writes what is in the log's buffer, and flushes it only where a commit would: at 1.
 _FLUSH = (f"SET GLOBAL {versions.LOG} = 1", "FLUSH NO_WRITE_TO_BINLOG ENGINE LOGS")
+
+_TARGET = {
+    "instance": {"type": "str", "required": True},
+    "settings": {"type": "dict", "required": True},
+}
+ARGUMENTS = Arguments(_TARGET, permissions=("restart",))
 
 
 class Step(NamedTuple):

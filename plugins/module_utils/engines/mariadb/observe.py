@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
@@ -16,8 +17,10 @@ from ...host.paths import normal
 from ...host.process_context import Place, Places, look
 from ...host.processes import Process, Processes
 from ...host.seam import ChangeFailed, Host, Unobservable
-from ..instance import Instance, Observed, of_mains, setting
+from .. import temporary
+from ..instance import Instance, Observed, of_mains, override, setting
 from ..next_start import Wrapper
+from ..rules import Rule
 from . import drop_in, mysqld_safe, options, versions
 from .rules import of_flavour
 from .snapshot import BINARIES, DATA, Sight, examine
@@ -48,6 +51,9 @@ _DIRECTORIES = (
     "innodb_doublewrite_dir",
     "aria_log_dir_path",
 )
+#: Where it keeps temporary tables of InnoDB, and what temporary files are called.
+_TEMPORARY_SPACE = "ibtmp1:12M:autoextend"
+_SCRATCH = re.compile(r"#sql.*", re.S)
 #: Bytes of a path, as the kernel takes it.
 _LONGEST_PATH = 4096
 
@@ -109,6 +115,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     flavour = version.flavour if version else found.flavour or UNKNOWN
     names = versions.names(version) if version else _NAMES
     kept = _kept(seen, names)
+    rules, is_far = of_flavour(flavour), bool(place and place.root)
     running = {name: _running(host, seen, found, name) for name in names}
     settings = {
         name: setting(
@@ -117,17 +124,18 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
             running[name].source if found.processes else (kept[name].origin or "option files"),
             "; ".join(dict.fromkeys(filter(None, (running[name].reason, kept[name].reason)))) or None,
             kept[name].origin,
-            options.held(name, kept[name].origin),
+            options.held(name, kept[name].origin)
+            or (None if is_far else _refused(seen, rules.get(name), name, kept[name].word)),
         )
         for name in names
     }
-    rules = of_flavour(flavour)
     waiting = [
         name
         for name in names
         if name in rules and not rules[name].live and _differ(running[name].value, kept[name].word)
     ]
-    elsewhere, why = _tables_elsewhere(host, place.root if place else "", seen.data)
+    root = place.root if place else ""
+    elsewhere, why = _tables_elsewhere(host, root, seen.data)
     return Observed(
         version=_version(seen),
         settings=settings,
@@ -137,6 +145,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         flavour=flavour,
         writes=_writes(seen),
         passing=_passing(seen, found),
+        temporary=_temporary(host, root, seen),
         evidence=(*_evidence(seen, found), *([("directories", unknown(seen.data, why))] if why else [])),
     )
 
@@ -147,6 +156,19 @@ def _writes(seen: Sight) -> tuple[str, ...]:
         return tuple(f"{place.rstrip('/')}/{drop_in.NAME}" for place in drop_in.directories(seen)[-1:])
     except ChangeFailed:
         return ()  # Its options are not known, and none is written.
+
+
+def _refused(seen: Sight, rule: Rule | None, name: str, word: str) -> str | None:
+    """Return why a run would write nothing that sets what is wrong, None where it would, and where nothing is."""
+    if rule is None or name == versions.REDO or word == UNKNOWN or rule.allows(word):
+        return None
+    try:
+        drop_in.write(seen, {name: rule.value}, {})
+    except ChangeFailed as error:
+        return str(error)
+    finally:
+        seen.files.overlay = {}
+    return None
 
 
 def _kept(seen: Sight, names: Sequence[str]) -> dict[str, options.Kept]:
@@ -221,19 +243,52 @@ def _directories(seen: Sight) -> list[str]:
 
 
 def _passing(seen: Sight, found: Instance) -> tuple[str, ...]:
-    """Return the open files that the running server calls logs for people, or temporary tables."""
-    base = posixpath.join(seen.data, seen.answers.get("datadir") or "")
-
-    def paths(said: str | None) -> set[str]:
-        return {normal(posixpath.join(base, path)) for path in (said or "").split(":") if path}
-
-    logs = set().union(*(paths(seen.answers.get(name)) for name in _LOGS))
-    scratch = set().union(*(paths(seen.answers.get(name)) for name in ("tmpdir", "innodb_tmpdir")))
+    """Return the open files that the running server calls logs for people, or temporary ones."""
+    logs = {path for name in _LOGS for path in _paths(seen, seen.answers.get(name))}
+    scratch, spaces = _scratch(seen), _temporary_spaces(seen)
     return tuple(
         file.path
         for file in found.opened
-        if file.path in logs
-        or (posixpath.dirname(file.path) in scratch and posixpath.basename(file.path).startswith("#sql"))
+        if file.path in (*logs, *spaces)
+        or (posixpath.dirname(file.path) in scratch and _SCRATCH.fullmatch(posixpath.basename(file.path)))
+    )
+
+
+def _paths(seen: Sight, said: str | None) -> list[str]:
+    base = posixpath.join(seen.data, seen.answers.get("datadir") or "")
+    return [normal(posixpath.join(base, path)) for path in (said or "").split(":") if path]
+
+
+def _scratch(seen: Sight) -> list[str]:
+    """Return the directories of temporary files that the running server names."""
+    return [path for name in ("tmpdir", "innodb_tmpdir") for path in _paths(seen, seen.answers.get(name))]
+
+
+def _temporary_spaces(seen: Sight) -> list[str]:
+    """Return the files of InnoDB's table space for temporary tables that the options name, or its usual one.
+
+    Its undo logs are none: those are needed.
+    """
+    with contextlib.suppress(Unobservable):
+        reading = seen.reading()
+        home = options.said("innodb_data_home_dir", reading)
+        last = options.said("innodb_temp_data_file_path", reading)
+        said = (last and last[0]) or _TEMPORARY_SPACE
+        files = (part.partition(":")[0] for part in said.split(";"))
+        base = posixpath.join(seen.data, (home and home[0]) or "")
+        return [normal(posixpath.join(base, name)) for name in files if name]
+    return []
+
+
+def _temporary(host: Host, root: str, seen: Sight) -> tuple[str, ...]:
+    """Return the directories in which nothing but temporary files lies."""
+    spaces = _temporary_spaces(seen)
+    names = {posixpath.basename(path) for path in spaces}
+    places = dict.fromkeys((*_scratch(seen), *map(posixpath.dirname, spaces)))
+    return tuple(
+        path
+        for path in places
+        if temporary.holds_only(host, path, root, lambda name: _SCRATCH.fullmatch(name) or name in names)
     )
 
 
@@ -282,7 +337,7 @@ def _no_sync(seen: Sight) -> tuple[str | None, str] | None:
     return options.switched_on(versions.NO_SYNC, seen.reading())
 
 
-def _overrides(seen: Sight) -> list[dict[str, str]]:
+def _overrides(seen: Sight) -> list[dict[str, str | None]]:
     """Return an option that no variable shows, and that undoes every other."""
     try:
         last = _no_sync(seen) if seen.version and seen.version.is_mariadb else None
@@ -290,15 +345,8 @@ def _overrides(seen: Sight) -> list[dict[str, str]]:
         return []  # The evidence lacks it then.
     if not last:
         return []
-    return [
-        {
-            "scope": "as it is started",
-            "setting": versions.NO_SYNC,
-            "value": "ON",
-            "source": last[1],
-            "remedy": f"{last[1]}; then restart it",
-        }
-    ]
+    remedy = f"take it away where it was set: {last[1]}; then restart it"
+    return [override("as it is started", versions.NO_SYNC, "ON", last[1], remedy)]
 
 
 def _evidence(seen: Sight, found: Instance) -> list[tuple[str, Observation]]:

@@ -12,21 +12,33 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...enforce import originals
+from ...enforce.arguments import Arguments
 from ...enforce.change import Change, verify
-from ...host import our_paths, trusted_path
+from ...host import our_paths
 from ...host.seam import ChangeFailed, Host, Unobservable
 from .. import restart as servers
 from ..restart import Target
-from . import observe
+from . import observe, tool
 
 target_of = servers.target_of
 
-TOOL = "/opt/mssql/bin/mssql-conf"
 #: Setting -> what it was before us; a switch that was not set is `absent`.
 ORIGINALS = our_paths.ORIGINALS_MSSQL
 _ABSENT = "absent"
 #: In this order each state on the way is as safe as the start: write-through first.
 _ORDER = ("writethrough", "alternatewritethrough", "traceflag3982", "traceflag3979")
+
+_SETTING_WORDS = {
+    "traceflag3979": {"type": "str", "choices": ["on", "off"]},
+    "traceflag3982": {"type": "str", "choices": ["on", "off"]},
+    "writethrough": {"type": "str", "choices": ["1"]},
+    "alternatewritethrough": {"type": "str", "choices": ["0", "1"]},
+}
+_TARGET = {
+    "instance": {"type": "str", "required": True},
+    "settings": {"type": "dict", "required": True, "options": _SETTING_WORDS},
+}
+ARGUMENTS = Arguments(_TARGET, permissions=("restart",))
 
 
 class Work(NamedTuple):
@@ -61,7 +73,7 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
         before.update(_before(facts))
         _check(facts, target.wanted)
     if any(change.when == "persisted" for change in changes):
-        _expect_file(host)
+        tool.runner(host)
     return Work(tuple(changes), before, facts)
 
 
@@ -92,7 +104,7 @@ def plan_release(host: Host) -> Release:
         return Release(())
     found = servers.instances(host, observe)
     facts = found.get(observe.NAME)
-    if facts is None or not host.exists(TOOL):
+    if facts is None or not host.exists(tool.PATH):
         gone = (Change(observe.NAME, name, "persisted", word, "forgotten") for name, word in kept.items())
         return Release(tuple(gone))
     now = _before(facts)
@@ -128,7 +140,7 @@ def _before(facts: dict[str, Any]) -> dict[str, str]:
         failed = facts["evidence"].get("observation") or facts["evidence"].get("namespace") or {}
         why = failed.get("reason") or "they were not read"
         raise ChangeFailed(
-            f"mssql {facts['name']}: seen no settings ({why}), wanted those of {observe.CONFIG}; mend that, then run"
+            f"mssql {facts['name']}: seen no settings ({why}), wanted those of {tool.CONFIG}; mend that, then run"
             " again"
         )
     return {
@@ -165,22 +177,17 @@ def _check(facts: dict[str, Any], wanted: dict[str, str]) -> None:
 
 def _write(host: Host, wanted: dict[str, str]) -> None:
     """Set what is wanted by mssql-conf, see owner and mode kept, and bring the file to the disk."""
-    try:
-        trusted_path.expect_program(host, TOOL)
-    except Unobservable as error:
-        raise ChangeFailed(f"{error}; give it, and the directories above it, back to root") from error
-    _expect_file(host)
-    before, runner = _owner(host), _runner(host)
+    runner, before = tool.runner(host), _owner(host)
     for name in _sequence(wanted):
-        host.change([*runner, TOOL, *_arguments(name, wanted[name])])
+        host.change([*runner, tool.PATH, *_arguments(name, wanted[name])])
     after = _owner(host)
     if after is None:
-        raise ChangeFailed(f"{observe.CONFIG}: not there after {TOOL} has written it; look at what it says")
+        raise ChangeFailed(f"{tool.CONFIG}: not there after {tool.PATH} has written it; look at what it says")
     # mssql-conf does not: a power cut now would leave the file empty.
-    host.sync(observe.CONFIG)
+    host.sync(tool.CONFIG)
     if before not in (None, after):
         raise ChangeFailed(
-            f"{observe.CONFIG}: seen owner and mode {after}, wanted {before} as before; {TOOL} changed them: put"
+            f"{tool.CONFIG}: seen owner and mode {after}, wanted {before} as before; {tool.PATH} changed them: put"
             " them back with chown and chmod"
         )
 
@@ -194,49 +201,6 @@ def _sequence(wanted: dict[str, str]) -> list[str]:
     )
 
 
-def _expect_file(host: Host) -> None:
-    """Refuse a link: mssql-conf would write where it leads."""
-    try:
-        target = host.link(observe.CONFIG)
-    except Unobservable:
-        return
-    raise ChangeFailed(
-        f"{observe.CONFIG}: seen a link to {target}, wanted the file itself; put it there, then run again"
-    )
-
-
-def _runner(host: Host) -> list[str]:
-    """Return what has mssql-conf run as the owner of the directory of its file.
-
-    He may put a link there at any moment, so it writes with no more rights than his. Raises ChangeFailed.
-    """
-    try:
-        home = host.locate(observe.HOME)
-        if home.status is None:
-            raise Unobservable(f"{observe.HOME}: it is not there")
-        if home.status.user:
-            _expect_owner(host, home.status.user)
-            return trusted_path.as_user(host, home.status.user)
-        why = trusted_path.weakness(host, observe.HOME)
-    except Unobservable as error:
-        raise ChangeFailed(f"as whom {TOOL} is to run cannot be told: {error}") from error
-    if why:
-        raise ChangeFailed(
-            f"{observe.HOME}: seen root's directory that others may change ({why}), in which {TOOL} would write as root;"
-            " wanted one of the server's user (chown), then run again"
-        )
-    return []
-
-
-def _expect_owner(host: Host, user: int) -> None:
-    status = host.locate(observe.CONFIG).status
-    if status and status.user != user:
-        raise ChangeFailed(
-            f"{observe.CONFIG}: seen a file of user {status.user} in a directory of user {user}, as whom {TOOL} runs;"
-            f" wanted that user as its owner (chown), then run again"
-        )
-
-
 def _arguments(name: str, word: str) -> list[str]:
     if name in observe.FLAGS:
         return ["traceflag", str(observe.FLAGS[name]), word]
@@ -248,7 +212,7 @@ def _arguments(name: str, word: str) -> list[str]:
 def _owner(host: Host) -> str | None:
     """Return user, group and mode of the configuration file, None where there is none."""
     try:
-        status = host.locate(observe.CONFIG).status
+        status = host.locate(tool.CONFIG).status
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
     return f"{status.user}:{status.group} {status.mode & 0o7777:o}" if status else None

@@ -10,8 +10,9 @@ would take differently is refused, and so is a key that is set twice and differe
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...host.textfile import Line, Malformed, Setting, conflict, refusal, split
 
@@ -21,6 +22,13 @@ _PAIR = re.compile(r"(?P<name>[^=:\s]+)[ \t]*=[ \t]*(?P<value>(?:[^\r\n]*[^ \t\r
 _ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 #: traceflag0, traceflag12, and without a number: all count, whatever the numbers.
 _TRACE_FLAG = re.compile(r"traceflag\d*")
+
+#: The keys that decide how commits reach the disk, by their section. Their slips are looked for.
+_KEYS = {"control": ("writethrough", "alternatewritethrough"), "traceflag": ("traceflag",)}
+#: The vendor's article on FUA has this slip for 3982.
+_SLIPPED_FLAGS = {8932: 3982}
+#: How alike a slip is to what is meant, by difflib's measure; and how long one can be: a longer word is another one.
+_ALIKE, _LONGEST = 0.8, 40
 
 
 def parse(text: str, file: str = PATH) -> list[Line]:
@@ -75,7 +83,7 @@ def trace_flags(lines: Sequence[Line], file: str = PATH) -> dict[int, Setting]:
     """
     keys: dict[str, list[Line]] = {}
     for line in lines:
-        if line.section == "traceflag" and _TRACE_FLAG.fullmatch(line.name):
+        if _is_flag(line):
             keys.setdefault(line.name, []).append(line)
     flags: dict[int, Setting] = {}
     for key, found in keys.items():
@@ -84,10 +92,58 @@ def trace_flags(lines: Sequence[Line], file: str = PATH) -> dict[int, Setting]:
         if setting is None or not re.fullmatch(r"[0-9]{1,9}", said):
             raise Malformed(
                 f"{file} line {found[-1].number}: seen {said[:80]!r} for {key}; wanted the number of one trace"
-                " flag; mend that line, then run again"
+                f" flag{_meant_flag(said)}; mend that line, then run again"
             )
         flags[int(said)] = setting
     return flags
+
+
+def slips(lines: Sequence[Line], file: str = PATH) -> Iterator[str]:
+    """Yield the words that look like one of those that decide over a commit and are none: what they say counts nowhere."""
+    for line in lines:
+        if line.kind == "section":
+            meant = _nearest(line.section, tuple(_KEYS))
+            if meant:
+                yield f"{file} line {line.number}: unknown section [{line.section}] (did you mean [{meant}]?)"
+        elif line.kind == "setting" and line.section in _KEYS and not _is_key(line):
+            meant = _nearest(line.name.rstrip("0123456789"), _KEYS[line.section])
+            if meant:
+                yield f"{file} line {line.number}: unknown key {line.name} (did you mean {meant}?)"
+        elif line.kind == "setting" and _is_flag(line):
+            yield from (f"{file} line {line.number}: {slip}" for slip in slipped_flags([line.value or ""]))
+
+
+def slipped_flags(words: Iterable[str]) -> Iterator[str]:
+    """Yield those of trace flags, as they are written, that are a known slip."""
+    for word in words:
+        meant = _meant_flag(word)
+        if meant:
+            yield f"unknown trace flag {word[:80]}{meant}"
+
+
+def _meant_flag(word: str) -> str:
+    """Return the number that a word for a trace flag is meant for, where it is no such number or a known slip."""
+    found = re.fullmatch(r"-?(?P<letter>T?)(?P<number>[0-9]{1,9})", word, re.I)
+    number = int(found["number"]) if found else 0
+    if not found or not (found["letter"] or number in _SLIPPED_FLAGS):
+        return ""
+    return f" (did you mean {_SLIPPED_FLAGS.get(number, number)}?)"
+
+
+def _nearest(word: str, known: Sequence[str]) -> str | None:
+    """Return what a word that is not known is nearest to, or None."""
+    if word in known or len(word) > _LONGEST:
+        return None
+    near = difflib.get_close_matches(word, known, 1, _ALIKE)
+    return near[0] if near else None
+
+
+def _is_key(line: Line) -> bool:
+    return _is_flag(line) or line.name in _KEYS[line.section]
+
+
+def _is_flag(line: Line) -> bool:
+    return line.section == "traceflag" and bool(_TRACE_FLAG.fullmatch(line.name))
 
 
 def _is_setting(line: Line, section: str, key: str) -> bool:

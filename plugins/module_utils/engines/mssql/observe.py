@@ -20,19 +20,17 @@ from ...host.process_context import Place
 from ...host.processes import Process, Processes, argv_of, variables
 from ...host.seam import Host, Unobservable
 from ...host.textfile import LIMIT, Line, Malformed, without_content
-from .. import start_files
+from .. import start_files, temporary
 from ..instance import Instance, Observed, of_mains
 from ..next_start import NextStart
 from ..open_files import write_through
 from ..start_files import Word
-from . import conf
+from . import conf, tool
+from .tool import CONFIG, HOME
 
 NAME = "mssql"
 PROGRAMS = ("sqlservr",)
 UNITS = re.compile(r"mssql-server(@.+)?\.service")
-#: Configuration, system databases and logs of every instance; databases may lie elsewhere.
-HOME = "/var/opt/mssql"
-CONFIG = f"{HOME}/mssql.conf"
 _PROGRAM = "/opt/mssql/bin/sqlservr"
 #: Environment variables that go before mssql.conf: those that name directories, and files.
 _DIRECTORIES = ("MSSQL_BACKUP_DIR", "MSSQL_DATA_DIR", "MSSQL_DUMP_DIR", "MSSQL_LOG_DIR")
@@ -60,9 +58,13 @@ _LOCATED_FILES = {
     "masterlogfile": "MSSQL_MASTER_LOG_FILE",
 }
 _ERROR_LOG = f"{HOME}/log/errorlog"
-#: What its databases' files are called by custom, but for tempdb's: nothing in that is to outlive a start.
-_DATABASE = re.compile(r"(?!tempdb|templog).*\.[mnl]df", re.I | re.S)
+#: What setup calls tempdb's files: nothing in that is to outlive a start. Under any other name they count as data.
+_TEMPDB = re.compile(r"tempdb(_mssql_)?[0-9]{0,3}\.[mn]df|templog[0-9]{0,3}\.ldf", re.I)
+#: What its databases' files are called by custom.
+_DATABASE = re.compile(r".*\.[mnl]df", re.I | re.S)
 _LONGEST = 80
+#: Characters of what is told of slips: a file may hold thousands.
+_MOST_OF_SLIPS = 1000
 _VERSION = re.compile(r"Microsoft (?P<name>SQL Server .{0,80}?) - (?P<number>\d+\.\d+\.\d+\.\d+) ")
 _PARAMETERS = re.compile(r"(?:Registry|Command Line) startup parameters:", re.I)
 _PARAMETER = re.compile(r"(?:[\d-]{10} [\d:.]+ Server)?\s+-(?P<option>[A-Za-z])\s*(?P<value>.*)")
@@ -109,7 +111,8 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     main = found.processes[0] if found.processes else None
     lines, why = _lines(host, root)
     persisted = words(lines, why)
-    said, on_line = _started_with(host, main, found.begins)
+    said, on_line, slips = _started_with(host, main, found.begins)
+    slips = [*conf.slips(lines or []), *slips]
     for name in on_line & set(persisted):
         persisted[name] = Word("on", COMMAND_LINE, held=_HELD)
     log = read_log(host, root, _error_log(lines, said), main)
@@ -122,18 +125,24 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     evidence = [("delayed_durability", unknown("sys.databases", asked))]
     twice = _unclear_locations(lines, said)
     if main:
-        files = (file for file in found.opened if _DATABASE.fullmatch(posixpath.basename(file.path)))
+        files = (file for file in found.opened if _is_data(posixpath.basename(file.path)))
         evidence.append(("write_through", write_through(files, "databases' files")))
+    if slips:
+        evidence.append(("slips", Observation("seen", CONFIG, "; ".join(slips)[:_MOST_OF_SLIPS])))
     if twice:
         evidence.append(("directories", unknown(CONFIG, twice)))
     if why:
         evidence.append(("configuration", unknown(CONFIG, why)))
+    scratch = _temporary(host, root, found)
     return Observed(
         version=log.version,
         settings=settings,
+        temporary=scratch,
+        passing=tuple(file.path for file in found.opened if posixpath.dirname(file.path) in scratch),
         directories=(*_named(said), *_directories(lines, said)),
         pending_restart=start_files.waiting(settings),
         writes=(CONFIG,),
+        refused=tool.refusal(host) if not root else None,
         evidence=tuple(evidence),
     )
 
@@ -224,24 +233,26 @@ def _switch(lines: list[Line], name: str, default: str) -> Word:
 
 def _started_with(
     host: Host, main: Process | None, begins: NextStart | None
-) -> tuple[dict[str, str], set[str]]:
-    """Return the variables that go before mssql.conf, and the settings whose trace flag is on the
-    command line; of a stopped one, those that its unit gives it."""
+) -> tuple[dict[str, str], set[str], list[str]]:
+    """Return the variables that go before mssql.conf, the settings whose trace flag is on the command line, and the slips
+    there; of a stopped one, those that its unit gives it."""
     if main is None:
         coming = begins or NextStart(())
         said = {name: value for name, value in coming.variables.items() if value}
-        return said, _flags_in(" ".join(coming.words))
+        return said, *_flags_in(" ".join(coming.words))
     names = VARIABLES
     try:
         said, argv = variables(host, main.pid, names), argv_of(host, main.pid)
     except Unobservable:
-        return {}, set()  # Whoever found the instance read both, and says why this one cannot.
-    return said, _flags_in(" ".join(argv[1:]))
+        return {}, set(), []  # Whoever found the instance read both, and says why this one cannot.
+    return said, *_flags_in(" ".join(argv[1:]))
 
 
-def _flags_in(text: str) -> set[str]:
-    numbers = {int(number) for number in re.findall(r"(?:^|\s)-T\s?([0-9]{1,9})(?=\s|$)", text)}
-    return {name for name, number in FLAGS.items() if number in numbers}
+def _flags_in(text: str) -> tuple[set[str], list[str]]:
+    words = re.findall(r"(?:^|\s)-T\s?([0-9]{1,9})(?=\s|$)", text)
+    numbers = set(map(int, words))
+    slips = [f"{COMMAND_LINE}: {slip}" for slip in conf.slipped_flags(words)]
+    return {name for name, number in FLAGS.items() if number in numbers}, slips
 
 
 def _with_flags(
@@ -258,6 +269,27 @@ def _with_flags(
         elif name not in seen.words:
             found.setdefault(name, "off")
     return seen._replace(words={**seen.words, **found}) if found else seen
+
+
+def _is_data(name: str) -> bool:
+    return bool(_DATABASE.fullmatch(name)) and not _TEMPDB.fullmatch(name)
+
+
+def _temporary(host: Host, root: str, found: Instance) -> tuple[str, ...]:
+    """Return the directories in which nothing but tempdb's files lies: those that are open tell where that is."""
+    split = (posixpath.split(file.path) for file in found.opened)
+    places = dict.fromkeys(directory for directory, name in split if _TEMPDB.fullmatch(name))
+    # One whose file has come since it was listed may hold more.
+    others = {
+        posixpath.dirname(file.path)
+        for file in found.opened
+        if not _TEMPDB.fullmatch(posixpath.basename(file.path))
+    }
+    return tuple(
+        path
+        for path in places
+        if path not in others and temporary.holds_only(host, path, root, _TEMPDB.fullmatch)
+    )
 
 
 def _error_log(lines: list[Line] | None, said: dict[str, str]) -> str:

@@ -16,14 +16,22 @@ from typing import Any
 
 from ...host.observation import UNKNOWN
 from ...rows import Unknown
+from ...storage import platforms
 from ..placement import place
-from ..rules import Honoured, Judge, Rule, Rules, Subject
+from ..rules import Build, Honoured, Judge, Rule, Rules, Subject
 
 #: SQL Server 2017 CU6, the first that knows these settings. Those before it write with O_DIRECT alone, which
 #: the vendor's article calls exposed to loss whatever is set. 2022 CU18 is the first without a race that
 #: alternatewritethrough=1 has.
 _KNOWS_FUA, _FIRST = (14, 0, 3025, 34), "2017 CU6 (14.0.3025.34)"
 _RACES = ((16,), (16, 0, 4185, 3))
+_SINCE = Build(
+    first=_FIRST,
+    before="before it nothing is flushed, whatever is set",
+    see="start it once, or make its log of errors readable",
+    opened="with alternatewritethrough 0 its files have to be open with O_DSYNC",
+    look="set alternatewritethrough 1 and traceflag3979 off",
+)
 _FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
 _FLAGS = ("traceflag3979", "traceflag3982")
 _FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}
@@ -108,8 +116,11 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
             if by_name[name]["fua"] != "supported" and by_name[name]["write_cache"]["device"] != "none"
         ]
         claims = [name for name in mount["disks"] if not honoured(by_name[name])]
+        said = platforms.statement(storage["platform"], platforms.FUA)
+        hint = f" (look at {said.look})" if said else ""
         found += [
-            f"{name} ({mount['target']}) only claims to take FUA: attest host_honours_fua" for name in claims
+            f"{name} ({mount['target']}) only claims to take FUA: attest host_honours_fua{hint}"
+            for name in claims
         ]
     return found
 
@@ -156,29 +167,7 @@ def _risks(subject: Subject) -> Iterator[str]:
 
 def _unknowns(subject: Subject) -> Iterator[Unknown]:
     """Yield what of its version and open files speaks against any promise, and what to do."""
-    if not subject.profile.promises_durability:
-        return
-    instance, label = subject.instance, subject.label
-    flushes = _flushes(instance["version"])
-    if flushes == "no":
-        yield Unknown(
-            f"{label}: seen version {instance['version']}, wanted {_FIRST} or later: before it nothing is flushed,"
-            " whatever is set",
-            "update it, then run again",
-        )
-    if flushes == UNKNOWN:
-        why = instance["evidence"].get("version", {}).get("reason") or "it was not told"
-        yield Unknown(
-            f"{label}: its version is not known ({why}), and before {_FIRST} nothing is flushed",
-            "start it once, or make its log of errors readable",
-        )
-    seen = instance["evidence"].get("write_through", {})
-    if _relies_on_flags(subject) and seen.get("value") not in ("yes", "no"):
-        yield Unknown(
-            f"{label}: with alternatewritethrough 0 its files have to be open with O_DSYNC, and whether they are is not"
-            f" known: {seen.get('reason') or 'it was not told'}",
-            "set alternatewritethrough 1 and traceflag3979 off",
-        )
+    yield from _SINCE.unknowns(subject, _flushes(subject.instance["version"]), _relies_on_flags(subject))
 
 
 def _flushes(version: str) -> str:
@@ -202,6 +191,9 @@ def _warnings(subject: Subject) -> Iterator[str]:
         )
     if all("on" in seen for seen in flags):
         yield f"{label}: trace flags 3979 and 3982 contradict each other: only one of them can be meant"
+    slips = instance["evidence"].get("slips")
+    if slips:
+        yield f"{label}: {slips['reason']}; it counts nowhere: correct it, or take it out"
     asked = instance["evidence"].get("delayed_durability")
     if asked:
         yield f"{label}: DELAYED_DURABILITY is not known: {asked['reason']}"

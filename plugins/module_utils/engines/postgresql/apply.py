@@ -8,10 +8,11 @@ from __future__ import annotations
 import posixpath
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from ...enforce import ownership
+from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
 from ...host import trusted_path
 from ...host.observation import UNKNOWN
@@ -20,9 +21,11 @@ from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import without_content
 from .. import restart as servers
 from ..collect import Engines
+from ..instance import Override
 from ..restart import Target, restart_limit
+from . import alter, drop_in, putback, server
 from . import cluster as postgresql_cluster
-from . import drop_in, server
+from .alter import Original
 from .cluster import UNFLUSHED, Cluster, Files
 from .server import Login
 
@@ -44,11 +47,31 @@ _PAUSE = 0.5
 #: Seconds that a checkpoint, or a flush of a whole data directory, may take.
 FLUSH_TIMEOUT = 3600.0
 
+_SETTING_WORDS = {
+    "fsync": {"type": "str", "choices": ["on", "off"]},
+    "full_page_writes": {"type": "str", "choices": ["on", "off"]},
+    "synchronous_commit": {"type": "str", "choices": ["on", "off", "local", "remote_write", "remote_apply"]},
+    "wal_sync_method": {"type": "str", "choices": ["fdatasync", "fsync", "open_datasync", "open_sync"]},
+    "data_sync_retry": {"type": "str", "choices": ["on", "off"]},
+}
+_OVERRIDE = {
+    "setting": {"type": "str", "required": True, "choices": list(_SETTING_WORDS)},
+    "role": {"type": "str"},
+    "database": {"type": "str"},
+}
+_TARGET = {
+    "instance": {"type": "str", "required": True},
+    "settings": {"type": "dict", "required": True, "options": _SETTING_WORDS},
+    "overrides": {"type": "list", "elements": "dict", "default": [], "options": _OVERRIDE},
+}
+ARGUMENTS = Arguments(_TARGET, permissions=("restart", "alter_system"))
+
 
 class Step(NamedTuple):
     """What is done to one cluster.
 
     `writes`: {path: (text before or None, text after)}, in order, as the users of `owners`. `login` is None for a stopped one.
+    `taken`: what the server itself is told to take away, with its words.
     `shown`: the settings that the running server has to show. `flush`: those that were off until now.
     `restart`: the unit to restart, or None; `limit`: the seconds that this may take.
     """
@@ -59,6 +82,7 @@ class Step(NamedTuple):
     initdb: list[str]
     writes: dict[str, tuple[str | None, str]]
     owners: dict[str, int]
+    taken: dict[Original, str]
     shown: dict[str, str]
     reload: bool
     flush: tuple[str, ...]
@@ -67,7 +91,8 @@ class Step(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What there is to do, cluster by cluster, and whether servers may be restarted for it.
+    """What there is to do, cluster by cluster, whether servers may be restarted for it, and told to take back what ALTER
+    SYSTEM, ALTER ROLE and ALTER DATABASE have set.
 
     `failures`: {cluster: why it, or a setting of it, stays as it is}; `possible`: the clusters that do not
     stay, each with the settings that can be set.
@@ -76,6 +101,7 @@ class Work(NamedTuple):
     changes: tuple[Change, ...]
     steps: dict[str, Step]
     restart: bool
+    alter_system: bool
     failures: dict[str, str]
     possible: tuple[Target, ...]
 
@@ -92,15 +118,17 @@ class Release(NamedTuple):
     owners: dict[str, int]
     files: tuple[str, ...]
     failures: dict[str, str]
+    back: tuple[putback.Cluster, ...]
+    kept: dict[str, str]
 
 
-def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
+def plan(host: Host, targets: list[Target], restart: bool = False, alter_system: bool = False) -> Work:
     """Return the work that brings the clusters to their settings; reads only.
 
-    `restart`: whether a server may be restarted for a setting that waits for it. Raises ChangeFailed,
-    before anything changes, when a cluster is not there. One that cannot be asked, or belongs to somebody
-    else, is a failure of its own; and so is a setting that cannot be read, or where something would go on
-    beating what is written: the others of its cluster are set all the same.
+    `restart`: whether a server may be restarted for a setting that waits for it; `alter_system`: whether it may be told to
+    take away what ALTER SYSTEM has set, and the overrides of the targets. Raises ChangeFailed, before anything changes, when
+    a cluster is not there. One that cannot be asked, or belongs to somebody else, is a failure of its own; and so is a setting
+    that cannot be read, or where something would go on beating what is written: the others of its cluster are set all the same.
     """
     found = _clusters(host) if targets else {}
     changes: list[Change] = []
@@ -115,24 +143,25 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
             )
     for target in targets:
         try:
-            step, own, left = _step(host, found[target.instance], target, restart)
+            step, own, left = _step(host, found[target.instance], target, restart, alter_system)
         except (ChangeFailed, Unobservable, ValueError) as error:
             failures[target.instance] = f"{target.instance}: {without_content(error)}"
             continue
         if left:
             failures[target.instance] = f"{target.instance}: {'; '.join(left.values())}"
-        possible.append(Target(target.instance, _without(target.wanted, left)))
+        overrides = tuple(each for each in target.overrides if _whose(each) not in left)
+        possible.append(Target(target.instance, _without(target.wanted, left), overrides))
         changes += own
         if own:
             steps[target.instance] = step
     expect_some(changes, failures)
-    return Work(tuple(changes), steps, restart, failures, tuple(possible))
+    return Work(tuple(changes), steps, restart, alter_system, failures, tuple(possible))
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read back what of the targets can be set. Raises ChangeFailed."""
     each(work.steps, lambda name: _do(host, work.steps[name]))
-    verify(plan(host, list(work.possible), work.restart).changes)
+    verify(plan(host, list(work.possible), work.restart, work.alter_system).changes)
 
 
 def plan_release(host: Host) -> Release:
@@ -141,12 +170,12 @@ def plan_release(host: Host) -> Release:
     Our files and lines go; a server keeps its settings until it reads its files again. Raises
     ChangeFailed.
     """
-    changes: list[Change] = []
     writes: dict[str, str] = {}
     owners: dict[str, int] = {}
     gone: list[str] = []
-    failures: dict[str, str] = {}
-    for name, facts in _clusters(host).items():
+    found = _clusters(host)
+    back, changes, kept, failures = putback.plan(host, found)
+    for name, facts in found.items():
         if facts["root"] or not facts["config"]:
             continue
         try:
@@ -170,11 +199,13 @@ def plan_release(host: Host) -> Release:
             changes.append(Change(facts["config"], "include", "persisted", "present", "absent"))
             writes[facts["config"]] = text
     expect_some(changes, failures)
-    return Release(tuple(changes), writes, owners, tuple(gone), failures)
+    return Release(tuple(changes), writes, owners, tuple(gone), failures, back, kept)
 
 
 def apply_release(host: Host, work: Release) -> None:
     """Take our lines and files away. Raises ChangeFailed."""
+    # First what counts over our files.
+    putback.apply(host, work.back, work.kept)
     each([*work.writes, *work.files], lambda path: _release(host, work, path))
 
 
@@ -198,16 +229,18 @@ def _clusters(host: Host) -> dict[str, dict[str, Any]]:
 
 
 def _step(
-    host: Host, facts: dict[str, Any], target: Target, restart: bool
+    host: Host, facts: dict[str, Any], target: Target, restart: bool, alter_system: bool
 ) -> tuple[Step, list[Change], dict[str, str]]:
     """Return what is to be done to one cluster, its changes, and {setting: why it stays as it is}.
 
     Raises ChangeFailed, ValueError.
     """
     _refuse(facts)
-    left = _unread(facts, target.wanted)
+    rows, staying = alter.wanted_of(facts, target.overrides) if alter_system else ([], {})
+    # What a role's setting hides is seen once that is gone.
+    left = {**_unread(facts, target.wanted, {row["setting"] for row in rows}), **staying}
     wanted = _without(target.wanted, left)
-    if left and not wanted:
+    if left and not wanted and not target.overrides:
         raise ChangeFailed("; ".join(left.values()))
     settings, name = facts["settings"], target.instance
     running = facts["state"] == "running"
@@ -221,7 +254,14 @@ def _step(
         for setting, word in wanted.items()
         if settings[setting]["persisted"] not in (word, *([UNFLUSHED] if word == "on" else []))
     }
-    writes, beaten = drop_in.writes(files, cluster, stale) if stale else ({}, {})
+    resets = [s for s in stale if alter_system and settings[s]["permission"]]
+    if resets:
+        files, cluster = alter.without(files, cluster, resets)
+    # Where the files, or their absence, say what is wanted once that is gone, nothing is written.
+    needed = {
+        s: w for s, w in stale.items() if s not in resets or postgresql_cluster.won(cluster, s).word != w
+    }
+    writes, beaten = drop_in.writes(files, cluster, needed) if needed else ({}, {})
     left.update(beaten)
     stale, wanted = _without(stale, beaten), _without(wanted, beaten)
     wrong = {s: w for s, w in wanted.items() if running and settings[s]["running"] != w}
@@ -237,6 +277,9 @@ def _step(
     if flush and not running:
         kept["fsync"] = "on"
     changes += [Change(name, s, "persisted", settings[s]["persisted"], w) for s, w in kept.items()]
+    changes += [
+        Change(f"{name} {row['scope']}", row["setting"], "persisted", row["value"], "unset") for row in rows
+    ]
     login = server.login(host, pid, cluster.data) if pid else None
     user = ownership.user_of(host, facts["pids"], cluster.data) if writes else 0
     step = Step(
@@ -246,6 +289,7 @@ def _step(
         initdb=_initdb(host, cluster, login) if "fsync" in flush else [],
         writes=writes,
         owners={path: drop_in.writer(host, path, cluster.config, user) for path in writes},
+        taken=alter.taken(name, settings, [s for s in resets if s in stale], rows),
         shown=shown,
         reload=_reloads(settings, shown, waiting) or bool(running and waiting and stale and not unit),
         flush=flush,
@@ -265,15 +309,21 @@ def _refuse(facts: dict[str, Any]) -> None:
         raise ChangeFailed(str(facts["evidence"]["observation"]["reason"]))
 
 
-def _unread(facts: dict[str, Any], wanted: dict[str, str]) -> dict[str, str]:
-    """Return {setting: why it cannot be read} of those that are wanted."""
+def _unread(facts: dict[str, Any], wanted: dict[str, str], hidden: Collection[str]) -> dict[str, str]:
+    """Return {setting: why it cannot be read} of those that are wanted; of `hidden` ones what runs may be unknown."""
     found = {}
     for setting in wanted:
         seen = facts["settings"].get(setting)
+        if seen and setting in hidden and seen["persisted"] != UNKNOWN:
+            continue
         if seen is None or UNKNOWN in (seen["running"], seen["persisted"]):
             why = seen["reason"] if seen else "it was not read"
             found[setting] = f"{setting} cannot be read, so it is not set: {why}"
     return found
+
+
+def _whose(override: Override) -> str:
+    return f"{override.setting} of {alter.scope(override.role, override.database)}"
 
 
 def _without(settings: dict[str, str], left: dict[str, str]) -> dict[str, str]:
@@ -327,8 +377,10 @@ def _do(host: Host, step: Step) -> None:
         if Files(host, "").read(path) != before:
             raise ChangeFailed(f"{path}: somebody else changed it meanwhile; run again")
         host.write_file(path, _bytes(after), owner=step.owners[path])
+    if step.login and step.taken:
+        _take(host, step, step.login)
     if step.login and step.reload:
-        _tell(host, step.login, "SELECT pg_catalog.pg_reload_conf()")
+        server.tell(host, step.login, "SELECT pg_catalog.pg_reload_conf()")
     if step.restart:
         host.change(["systemctl", "restart", "--", step.restart], step.limit)
     if step.login and step.shown:
@@ -337,11 +389,21 @@ def _do(host: Host, step: Step) -> None:
         _flush(host, step)
 
 
+def _take(host: Host, step: Step, login: Login) -> None:
+    """Have the server take away what it keeps itself, once that is kept here; our file counts by then. Raises ChangeFailed."""
+    alter.keep(host, step.taken)
+    alter.note_sessions(host, step.data, _ask(host, step)["now"], step.taken)
+    each(
+        [original.statement(None) for original in step.taken],
+        lambda statement: server.tell(host, login, statement),
+    )
+
+
 def _flush(host: Host, step: Step) -> None:
     """Bring to the disk what was written while a setting was off, and take the note away."""
     if step.login:
         _await_statements(host, step)
-        _tell(host, step.login, "CHECKPOINT")
+        server.tell(host, step.login, "CHECKPOINT", FLUSH_TIMEOUT)
     if "fsync" in step.flush:
         host.change(step.initdb, FLUSH_TIMEOUT)
     for name in step.flush:
@@ -392,14 +454,6 @@ def _ask(host: Host, step: Step) -> dict[str, Any]:
         return server.ask(host, step.login)
     except Unobservable as error:
         raise ChangeFailed(f"{step.instance}: {error}") from error
-
-
-def _tell(host: Host, login: Login, statement: str) -> None:
-    try:
-        argv = [*server.command(host, login), "-c", statement]
-    except Unobservable as error:
-        raise ChangeFailed(str(error)) from error
-    host.change(argv, FLUSH_TIMEOUT)
 
 
 def _bytes(text: str) -> bytes:

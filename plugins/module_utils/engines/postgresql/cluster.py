@@ -58,11 +58,12 @@ OWED = our_paths.OWED_POSTGRESQL
 
 class Won(NamedTuple):
     """What a setting will be at the next start, and where that stands: a file and line, a command
-    line, or None for the default. `held` as in :class:`.instance.Observed`."""
+    line, or None for the default. `held` as in :class:`.instance.Observed`; `altered`: it is ALTER SYSTEM's."""
 
     word: str
     place: str | None
     held: str | None = None
+    altered: bool = False
 
 
 class Cluster(NamedTuple):
@@ -192,7 +193,7 @@ def won(cluster: Cluster, name: str) -> Won:
     try:
         held = f"ALTER SYSTEM has put it there: as the superuser run ALTER SYSTEM RESET {name}"
         is_auto = posixpath.basename(found.file) == AUTO
-        return Won(word(name, found.value or ""), place, held if is_auto else None)
+        return Won(word(name, found.value or ""), place, held if is_auto else None, is_auto)
     except ValueError as error:
         raise ValueError(f"{place}: {name}: {error}") from error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 
 from ...enforce import ownership
-from ...host.seam import Host, Unobservable
+from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import MARK, Line, insert, is_marked, remove
 from . import cluster as postgresql_cluster
 from . import conf
@@ -79,6 +79,21 @@ def writer(host: Host, path: str, config: str, uid: int) -> int:
     return ownership.writer(host, path, uid, [posixpath.dirname(config)], ("postgresql.conf", NAME))
 
 
+def refusal(files: Files, config: str, uid: int) -> str | None:
+    """Return why our file, or the line that includes it, would not be written for a server of this user; None where it would.
+
+    Raises Malformed, Unobservable.
+    """
+    try:
+        for path in place(files, config):
+            if path != config:
+                _expect_free(files, path, ours(files, config))
+            writer(files.host, path, config, uid)
+    except (ChangeFailed, ValueError) as error:
+        return str(error)
+    return None
+
+
 def _texts(
     files: Files, cluster: Cluster, path: str, settings: dict[str, str], wanted: dict[str, str]
 ) -> dict[str, str]:
@@ -139,7 +154,7 @@ def _beaten(
     files: Files, cluster: Cluster, wanted: dict[str, str], changed: dict[str, str]
 ) -> dict[str, Won]:
     """Return {setting: what beats our file} if the files said so."""
-    then = Files(files.host, files.root, changed)
+    then = Files(files.host, files.root, {**files.written, **changed})
     after = cluster._replace(files=then.effective(cluster.config, cluster.data))
     found = {name: postgresql_cluster.won(after, name) for name in WORDS if name in wanted}
     return {name: won for name, won in found.items() if won.word != wanted[name]}

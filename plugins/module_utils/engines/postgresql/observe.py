@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ...enforce import ownership
 from ...host import bounded_read
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal
@@ -17,10 +18,10 @@ from ...host.process_context import Place, look, resolve
 from ...host.processes import Process, Processes, argv_of
 from ...host.seam import Host, Unobservable
 from ...host.textfile import Malformed, without_content
-from ..instance import Instance, Observed, of_mains, setting
+from ..instance import Instance, Observed, of_mains, override, setting
 from ..next_start import Wrapper
+from . import alter, drop_in, pg_ctl, scratch, server
 from . import cluster as postgresql_cluster
-from . import drop_in, pg_ctl, server
 from .cluster import DEBIAN, WORDS, Cluster, Files, Won
 
 NAME = "postgresql"
@@ -34,6 +35,9 @@ WRAPPERS = {
     "pg_ctlcluster": Wrapper(pg_ctl.start_of_debian, lambda _words, _coming: True),
 }
 _CONFIG = "postgresql.conf"
+#: In the data directory: a link to each tablespace, of which so many are looked into.
+_TABLESPACES = "pg_tblspc"
+_SPACES = 64
 _ETC = "/etc/postgresql"
 _DEBIAN_TOOL = "/usr/bin/pg_ctlcluster"
 _NO_WORDS = {UNKNOWN, postgresql_cluster.UNFLUSHED}
@@ -109,21 +113,28 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         evidence.append(("settings", unknown("psql", no_answer)))
     data = cluster.data if cluster else next(iter(found.directories), None)
     directories, no_directories = _directories(host, files.root, data)
+    temporary = _temporary(host, files.root, cluster, directories)
+    directories = tuple(path for path in directories if path not in temporary)
     if no_directories:
         evidence.append(("directories", unknown(data or "none", no_directories)))
+    overrides, no_overrides = _all_overrides(host, data, answer)
+    if no_overrides:
+        evidence.append(("settings", unknown("sessions", no_overrides)))
     settings = {}
     for name in WORDS:
         running = _running(answer, name, no_answer) if main else Observation("stopped", "no process")
         persisted, won = _persisted(cluster, name, no_files)
-        settings[name] = _setting(host, data, name, running, persisted, won)
+        settings[name] = _setting(host, data, name, running, persisted, won, answer)
     return Observed(
         writes=_writes(files, cluster) if cluster else (),
-        passing=_logs(files, data) if main else (),
+        passing=(*(_logs(files, data) if main else ()), *_passing(host, files.root, found, temporary)),
+        temporary=temporary,
+        refused=_refused(host, files, cluster, main, answer) if cluster else None,
         version=_version(host, files, answer, data),
         settings=settings,
         directories=directories,
         pending_restart=tuple(_pending(answer, settings)) if answer else (),
-        overrides=tuple(_overrides(answer)) if answer else (),
+        overrides=overrides,
         evidence=tuple(evidence),
     )
 
@@ -133,6 +144,23 @@ def _writes(files: Files, cluster: Cluster) -> tuple[str, ...]:
         return drop_in.place(files, cluster.config)
     except (Malformed, Unobservable):
         return ()  # Then its settings are not known either, and none is written.
+
+
+def _refused(
+    host: Host, files: Files, cluster: Cluster, main: Process | None, answer: dict[str, Any] | None
+) -> str | None:
+    """Return why a run would set nothing of a cluster, None where it would, and where it is somebody else's to set."""
+    if files.root:
+        return None
+    if answer and not answer["superuser"]:
+        return "its operating system user is no superuser in it, as which it is set: make it one (ALTER ROLE ... SUPERUSER)"
+    try:
+        user = ownership.user_of(host, [main.pid] if main else [], cluster.data)
+        return drop_in.refusal(files, cluster.config, user)
+    except Malformed as error:
+        return without_content(error)
+    except Unobservable as error:
+        return str(error)
 
 
 def _cluster(
@@ -206,6 +234,7 @@ def _setting(
     running: Observation,
     persisted: Observation,
     won: Won | None,
+    answer: dict[str, Any] | None,
 ) -> dict[str, str | None]:
     word, kept = running.value, persisted.value
     reasons = dict.fromkeys(filter(None, (running.reason, persisted.reason)))
@@ -215,8 +244,34 @@ def _setting(
             kept = postgresql_cluster.with_owed(host, data, name, kept)
     if postgresql_cluster.UNFLUSHED in (word, kept):
         reasons["what was written while it was off has not been brought to the disk: run again"] = None
-    origin, held = (won.place, won.held) if won else (None, None)
-    return setting(word, kept, running.source, "; ".join(reasons) or None, origin, held)
+    origin = won.place if won else None
+    held, permission = _held(name, running, won, answer)
+    return setting(word, kept, running.source, "; ".join(reasons) or None, origin, held, permission)
+
+
+def _held(
+    name: str, running: Observation, won: Won | None, answer: dict[str, Any] | None
+) -> tuple[str | None, str | None]:
+    """Return what keeps a run from setting it as the profile wants, and the permission with which it may all the same."""
+    if won is None:
+        return None, None
+    may = bool(answer and answer["superuser"])
+    if running.value == UNKNOWN:
+        # Nobody would see whether the server follows. An override that hides its word is taken away before.
+        said = answer["settings"].get(name, {}) if answer else {}
+        may = may and said.get("value") == "off" and _may_alter_roles(answer)
+        held = f"{name} cannot be read, so it is not set: {running.reason}"
+    elif won.altered and answer and answer["alter_system"] != "on":
+        return f"allow_alter_system is off: whoever keeps its files takes {name} out of {won.place}", None
+    elif won.held is None:
+        return None, None
+    else:
+        held, may = won.held, may and won.altered
+    return held, alter.PERMISSION if may and (won.altered or won.held is None) else None
+
+
+def _may_alter_roles(answer: dict[str, Any] | None) -> bool:
+    return bool(answer and answer["superuser"] and not answer["replica"])
 
 
 def _pending(answer: dict[str, Any], settings: dict[str, dict[str, str | None]]) -> Iterator[str]:
@@ -235,11 +290,39 @@ def _directories(host: Host, root: str, data: str | None) -> tuple[tuple[str, ..
         return (), None
     try:
         places = [f"{data}/pg_wal"]
-        spaces = f"{data}/pg_tblspc"
+        spaces = f"{data}/{_TABLESPACES}"
         places += [f"{spaces}/{name}" for name in host.list_names(spaces, root) or ()]
         return (data, *(path for path in places if resolve(host, root, path) != path)), None
     except Unobservable as error:
         return (data,), str(error)
+
+
+def _temporary(
+    host: Host, root: str, cluster: Cluster | None, directories: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the directories out of the data directory that hold only what nobody needs after a power cut."""
+    spaces = [path for path in directories[:_SPACES] if f"/{_TABLESPACES}/" in path]
+    found = [path for path in spaces if scratch.is_space(host, root, path)]
+    said = cluster.files.settings.get("stats_temp_directory") if cluster else None
+    if (
+        cluster
+        and said
+        and (said.value or "").startswith("/")
+        and scratch.is_statistics(host, root, said.value or "")
+    ):
+        found.append(normal(said.value or ""))
+    return tuple(found)
+
+
+def _passing(host: Host, root: str, found: Instance, temporary: tuple[str, ...]) -> Iterator[str]:
+    """Yield the open files that are temporary ones."""
+    try:
+        places = tuple(f"{resolve(host, root, path)}/" for path in temporary)
+    except Unobservable:
+        return
+    for file in found.opened:
+        if file.path.startswith(places) and scratch.is_file(file.path):
+            yield file.path
 
 
 def _logs(files: Files, data: str | None) -> tuple[str, ...]:
@@ -266,29 +349,46 @@ def _version(host: Host, files: Files, answer: dict[str, Any] | None, data: str 
     return Observation(text.strip(), source)
 
 
-def _overrides(answer: dict[str, Any]) -> Iterator[dict[str, str]]:
-    """Yield the settings of roles and databases that go their own way."""
+def _all_overrides(
+    host: Host, data: str | None, answer: dict[str, Any] | None
+) -> tuple[tuple[dict[str, str | None], ...], str | None]:
+    """Return the settings of roles and databases that go their own way, and why they are not all known."""
+    if answer is None or data is None:
+        return (), None
+    found = list(_overrides(answer))
+    try:
+        for row in alter.old_sessions(host, data, answer["sessions"]):
+            whose = f"sessions of {alter.scope(row['role'], row['database'])} that were there before"
+            remedy = "have them connect again: a session keeps what its role or database had when it began"
+            found.append(override(whose, row["setting"], row["value"], "pg_stat_activity", remedy))
+    except Unobservable as error:
+        return tuple(found), str(error)
+    return tuple(found), None
+
+
+def _overrides(answer: dict[str, Any]) -> Iterator[dict[str, str | None]]:
+    """Yield the settings of roles and databases."""
     for row in answer["overrides"]:
         for entry in row["config"]:
             name, _equals, value = entry.partition("=")
             if name not in WORDS:
                 continue
+            permission = alter.PERMISSION if _may_alter_roles(answer) else None
             try:
                 value = postgresql_cluster.word(name, value)
             except ValueError:
-                pass  # As it stands: what it means is for its reader to say.
-            yield {
-                "scope": _scope(row["role"], row["database"]),
-                "setting": name,
-                "value": value,
-                "source": "pg_db_role_setting",
-                "remedy": _reset(name, row["role"], row["database"]),
-            }
-
-
-def _scope(role: str | None, database: str | None) -> str:
-    who = [f"role {role}"] if role is not None else [] if database is not None else ["all roles"]
-    return " in ".join([*who, *([f"database {database}"] if database is not None else [])])
+                permission = None  # As it stands: what it means is for its reader to say.
+            where = "take it away where it was set" + (", on its primary" if answer["replica"] else "")
+            yield override(
+                alter.scope(row["role"], row["database"]),
+                name,
+                value,
+                alter.SOURCE,
+                f"{where}: {_reset(name, row['role'], row['database'])}",
+                row["role"],
+                row["database"],
+                permission,
+            )
 
 
 def _reset(name: str, role: str | None, database: str | None) -> str:

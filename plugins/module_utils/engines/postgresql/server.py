@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ...host import bounded_read, bounds, json_text, trusted_path
 from ...host.processes import DELETED
-from ...host.seam import Host, Unobservable
+from ...host.seam import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
 from .cluster import WORDS
 
 _PID_FILE = "postmaster.pid"
@@ -34,6 +34,14 @@ SELECT json_build_object(
   'settings', (SELECT json_object_agg(name, json_build_object(
       'value', setting, 'source', source, 'file', sourcefile, 'line', sourceline))
     FROM pg_settings WHERE name IN ({_NAMES})),
+  'superuser', (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
+  'replica', pg_is_in_recovery(),
+  'alter_system', coalesce(current_setting('allow_alter_system', true), 'on'),
+  'now', extract(epoch FROM clock_timestamp())::float8,
+  'sessions', (SELECT coalesce(json_agg(one), '[]') FROM (
+    SELECT usename AS role, datname AS database, extract(epoch FROM min(backend_start))::float8 AS begun
+    FROM pg_stat_activity WHERE usename IS NOT NULL AND datname IS NOT NULL AND pid <> pg_backend_pid()
+    GROUP BY usename, datname) AS one),
   'pending', (SELECT coalesce(json_agg(name ORDER BY name), '[]') FROM pg_settings WHERE pending_restart),
   'overrides', (SELECT coalesce(json_agg(json_build_object(
       'role', CASE WHEN setrole <> 0 THEN coalesce(rolname, setrole::text) END,
@@ -43,6 +51,10 @@ SELECT json_build_object(
       LEFT JOIN pg_database ON pg_database.oid = setdatabase),
   'busy', (SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid()
     AND backend_type <> 'walsender' AND query_start < pg_conf_load_time() + interval '1 second'))
+"""
+_NAMES_SQL = """
+SELECT json_build_object('roles', (SELECT json_agg(rolname) FROM pg_roles),
+  'databases', (SELECT json_agg(datname) FROM pg_database))
 """
 
 
@@ -87,8 +99,23 @@ def ask(host: Host, login: Login, pid: int | None = None) -> dict[str, Any]:
 
     Raises Unobservable, with the server's own reason where it refuses.
     """
-    argv = [*command(host, login, pid), "-c", _PATH, "-c", _SQL]
-    result = host.run(argv)
+    found = _json(host, login, _SQL, pid)
+    # The client is the server's user's, who has it say what he likes.
+    if not _is_answer(found):
+        raise Unobservable(f"psql as {login.user}: its answer is not what was asked for")
+    return found
+
+
+def names(host: Host, login: Login) -> tuple[set[str], set[str]]:
+    """Return the names of a server's roles and databases. Raises Unobservable."""
+    found = _json(host, login, _NAMES_SQL)
+    if not (_are_texts(found.get("roles")) and _are_texts(found.get("databases"))):
+        raise Unobservable(f"psql as {login.user}: its answer is not what was asked for")
+    return set(found["roles"]), set(found["databases"])
+
+
+def _json(host: Host, login: Login, question: str, pid: int | None = None) -> dict[str, Any]:
+    result = host.run([*command(host, login, pid), "-c", _PATH, "-c", question])
     if result.rc != 0:
         said = " ".join(result.stderr.split())[:300] or f"exit {result.rc}"
         raise Unobservable(f"psql as {login.user}: {said}")
@@ -100,8 +127,7 @@ def ask(host: Host, login: Login, pid: int | None = None) -> dict[str, Any]:
         found = json_text.loads(result.stdout)
     except ValueError:
         found = None
-    # The client is the server's user's, who has it say what he likes.
-    if not isinstance(found, dict) or not _is_answer(found):
+    if not isinstance(found, dict):
         raise Unobservable(f"psql as {login.user}: its answer is not what was asked for")
     return found
 
@@ -113,6 +139,10 @@ def _is_answer(found: dict[str, Any]) -> bool:
         isinstance(found.get("version"), str)
         and isinstance(found.get("config"), (str, type(None)))
         and isinstance(found.get("busy"), int)
+        and all(isinstance(found.get(name), bool) for name in ("superuser", "replica"))
+        and isinstance(found.get("alter_system"), str)
+        and isinstance(found.get("now"), (int, float))
+        and _are_rows(found.get("sessions"), {"role": str, "database": str, "begun": (int, float)})
         and isinstance(settings, dict)
         and all(
             isinstance(row, dict) and {"value", "source", "file", "line"} <= set(row)
@@ -129,8 +159,24 @@ def _is_answer(found: dict[str, Any]) -> bool:
     )
 
 
+def _are_rows(found: Any, fields: dict[str, Any]) -> bool:
+    return isinstance(found, list) and all(
+        isinstance(row, dict) and all(isinstance(row.get(name), kind) for name, kind in fields.items())
+        for row in found
+    )
+
+
 def _are_texts(found: Any) -> bool:
     return isinstance(found, list) and all(isinstance(text, str) for text in found)
+
+
+def tell(host: Host, login: Login, statement: str, timeout: float = CHANGE_TIMEOUT) -> None:
+    """Have a server execute one statement, whatever its login's own transactions may. Raises ChangeFailed."""
+    try:
+        argv = [*command(host, login), "-c", "SET default_transaction_read_only = off", "-c", statement]
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    host.change(argv, timeout)
 
 
 def command(host: Host, login: Login, pid: int | None = None) -> list[str]:

@@ -9,16 +9,18 @@ import json
 import posixpath
 from typing import Any, NamedTuple
 
-from ...enforce import ownership
+from ...enforce import our_files
+from ...enforce.arguments import Arguments
 from ...enforce.change import Change, verify
-from ...host import our_paths, trusted_path
+from ...enforce.our_files import ABSENT, CURRENT
+from ...host import our_paths, systemd
 from ...host.observation import UNKNOWN
 from ...host.seam import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
 from ...storage.blockstack import Blocks
 from ...storage.filesystems import FileSystems
-from . import lease, mount_keeper, program, service, state, unit
+from . import lease, mount_keeper, service, state, unit
 from .health import Clock
-from .installed import ABSENT, CURRENT, MODES, files, seen
+from .installed import MODES, files
 from .lease import Lease
 from .parallel import together
 
@@ -27,13 +29,29 @@ _RUNS = (state.WAITING, state.LOOSE, state.TIGHT)
 #: Seconds for systemctl: a disk that hangs holds up the guard, its end, and what tightens after that.
 _STOP_TIMEOUT = 2 * CHANGE_TIMEOUT
 #: Directories that the monitor's user comes through.
-_WAY = (our_paths.LIBRARY, posixpath.dirname(our_paths.LEASE))
+_WAY = (posixpath.dirname(our_paths.HOOK), our_paths.LIBRARY, posixpath.dirname(our_paths.LEASE))
 #: Files of the monitors that may name the hook, which then stays.
 _NAMING = (
     "/etc/nut/upsmon.conf",
     "/etc/ups/upsmon.conf",
     *(f"/etc/apcupsd/{event}" for event in ("onbattery", "offbattery", "commfailure", "commok", "changeme")),
 )
+
+_TARGET = {"mount": {"type": "str", "required": True}}
+_TERMS = {
+    "expires": {"type": "str", "default": ""},
+    "quiet": {"type": "int", "default": 300},
+    "needed": {
+        "type": "dict",
+        "options": {
+            "durability": {"type": "float", "required": True},
+            "clean_stop": {"type": "float", "required": True},
+        },
+    },
+    "test_ups": {"type": "bool", "default": False},
+    "units": {"type": "list", "elements": "str", "default": []},
+}
+ARGUMENTS = Arguments(_TARGET, shared=_TERMS)
 
 
 class Work(NamedTuple):
@@ -63,9 +81,9 @@ def plan(host: Host, targets: list[str], **terms: Any) -> Work:
     `terms`: expires, quiet, needed, test_ups and units, as a lease has them. Raises ChangeFailed, before
     anything changes, for a mount that cannot be loosened, or terms that are none.
     """
-    if not host.exists("/run/systemd/system"):
+    if not systemd.runs(host):
         raise ChangeFailed("the guard is a service of systemd, which does not run here: leave barriers on")
-    _expect_roots(host)
+    our_files.expect_roots(host, _WAY)
     before, reason = _lease(host)
     wanted = _wanted(host, targets, terms, before)
     content_of = files(wanted)
@@ -90,14 +108,9 @@ def plan(host: Host, targets: list[str], **terms: Any) -> Work:
 def apply(host: Host, work: Work, targets: list[str]) -> None:
     """Do the work, with barriers on meanwhile, and read it back. Raises ChangeFailed."""
     _stop(host, ["stop"])
-    for directory in _WAY:
-        # Whatever umask this runs under.
-        host.change(["install", "-d", "-m", "0755", directory])
-    for path, content in work.files.items():
-        mode = MODES.get(path, 0o644)
-        host.write_file(path, content, mode)
-        if host.mode(path) != mode:
-            host.change(["chmod", f"{mode:04o}", path])  # One that was there has kept its own.
+    for directory in _closed(host):
+        host.change(["chmod", "0755", directory])
+    our_files.write(host, work.files, MODES)
     host.change(["systemctl", "daemon-reload"])
     host.change(["systemctl", "--quiet", "enable", our_paths.SERVICE])
     host.change(["systemctl", "start", our_paths.SERVICE], _STOP_TIMEOUT)
@@ -139,25 +152,10 @@ def apply_release(host: Host, work: Release) -> None:
             host.change(["rm", "-rf", our_paths.RUNTIME])
         elif host.exists(path):
             host.remove_file(path)
-    for directory in _WAY:
-        if host.exists(directory):
-            host.change(["rmdir", "--ignore-fail-on-non-empty", directory])
-    if host.exists("/run/systemd/system"):
+    our_files.remove_directories(host, _WAY)
+    if systemd.runs(host):
         host.change(["systemctl", "daemon-reload"])
     verify(plan_release(host).changes)
-
-
-def _expect_roots(host: Host) -> None:
-    """Raise ChangeFailed where others than root may change what systemd, or a monitor, then runs as root."""
-    try:
-        trusted_path.expect_program(host, program.interpreter())
-    except Unobservable as error:
-        raise ChangeFailed(
-            f"the guard's interpreter: {error}; set ansible_python_interpreter to one that root alone may change, as"
-            " /usr/bin/python3 is"
-        ) from error
-    for path in _WAY:
-        ownership.expect_roots(host, path)
 
 
 def _lease(host: Host) -> tuple[Lease | None, str]:
@@ -196,7 +194,7 @@ def _wanted(host: Host, targets: list[str], terms: dict[str, Any], before: Lease
 
 def _seen(host: Host, path: str, content: bytes) -> str:
     try:
-        return seen(host, path, content)
+        return our_files.seen(host, path, content, MODES)
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
 
@@ -221,7 +219,7 @@ def _stop(host: Host, words: list[str]) -> None:
 
     Raises ChangeFailed: then everything is left in place, and the guard's own end tries again.
     """
-    if host.exists(our_paths.UNIT) and host.exists("/run/systemd/system"):
+    if host.exists(our_paths.UNIT) and systemd.runs(host):
         host.change(["systemctl", "--quiet", *words, our_paths.SERVICE], _STOP_TIMEOUT)
     kept = service.inherited(host, _nobody)
     left = state.read(host)["state"] in (state.FAILED, UNKNOWN)

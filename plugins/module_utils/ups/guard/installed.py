@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+from ...enforce.our_files import ABSENT, CURRENT, DIFFERS, seen
 from ...host.observation import UNKNOWN
 from ...host.our_paths import HOOK, LEASE, PROGRAM, UNIT
+from ...host.program import interpreter
 from ...host.seam import Host, Unobservable
 from .. import hook
 from . import lease, program, unit
 from .lease import Lease
 
-CURRENT, ABSENT, DIFFERS = "current", "absent", "differs"
 #: Modes of files, where they are not 0644.
 MODES = {LEASE: 0o600, HOOK: hook.MODE}
 
@@ -22,17 +23,9 @@ def files(allowed: Lease) -> dict[str, bytes]:
     return {
         PROGRAM: program.build(),
         HOOK: hook.TEXT.encode("ascii"),
-        UNIT: unit.render(allowed, program.interpreter()).encode("utf-8", "surrogateescape"),
+        UNIT: unit.render(allowed, interpreter()).encode("utf-8", "surrogateescape"),
         LEASE: allowed.render().encode("ascii"),
     }
-
-
-def seen(host: Host, path: str, content: bytes) -> str:
-    """Return whether a file is current, differs or is absent. Raises Unobservable."""
-    if not host.exists(path):
-        return ABSENT
-    found = host.read(path).encode("utf-8", "surrogateescape")
-    return CURRENT if found == content and host.mode(path) == MODES.get(path, 0o644) else DIFFERS
 
 
 def read(host: Host) -> str:
@@ -44,7 +37,7 @@ def read(host: Host) -> str:
         allowed = lease.read(host)
         if allowed is None:
             return ABSENT
-        states = {seen(host, path, text) for path, text in files(allowed).items() if path != LEASE}
+        states = {seen(host, path, text, MODES) for path, text in files(allowed).items() if path != LEASE}
     except Unobservable:
         return UNKNOWN
     if states == {ABSENT}:

@@ -1,107 +1,16 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guard's program as one file, made of the modules that it imports: the same modules, the same bytes."""
+"""The guard's program as one file."""
 
 from __future__ import annotations
 
-import ast
-import functools
-import importlib.machinery
-import importlib.util
-import io
-import os
-import sys
-import zipfile
-from collections.abc import Iterator
-
+from ...host import program
 from . import main as _main
 
-#: The package that holds all of them, here and in the program.
-_ROOT = __name__.rpartition(".ups.")[0]
-_NAME = "durable_dbhost"
-_MAIN = f"import os\nimport sys\n\nfrom {_NAME}.ups.guard.main import main\n\n" + (
-    "code = main()\nsys.stdout.flush()\n# A thread that waits for a disk must not keep it.\nos._exit(code)\n"
-)
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)
-_FILE_MODE = 0o100644 << 16
+_END = "sys.stdout.flush()\n# A thread that waits for a disk must not keep it.\nos._exit(code)\n"
 
 
-@functools.lru_cache(maxsize=1)
 def build() -> bytes:
     """Return the program. Raises ImportError where the source of a module cannot be had."""
-    files = {"__main__.py": _MAIN}
-    for name in sorted(_closure(_main.__name__)):
-        is_package = bool(_spec(name).submodule_search_locations is not None)
-        path = (_NAME + name[len(_ROOT) :]).replace(".", "/")
-        files[f"{path}/__init__.py" if is_package else f"{path}.py"] = _source(name)
-    target = io.BytesIO()
-    # Not compressed: what compresses differs from host to host.
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
-        for path in sorted(files):
-            entry = zipfile.ZipInfo(path, _LONG_AGO)
-            entry.create_system, entry.external_attr = 3, _FILE_MODE
-            archive.writestr(entry, files[path])
-    return target.getvalue()
-
-
-def interpreter() -> str:
-    """Return the Python that runs the program: the one that runs this, by the name that stays the longest."""
-    usual = "/usr/bin/python3"
-    same = os.path.realpath(usual) == os.path.realpath(sys.executable)
-    return usual if same else sys.executable
-
-
-def _closure(first: str) -> set[str]:
-    """Return the names of a module, of all that it imports of ours, and of the packages that they are in."""
-    found: set[str] = set()
-    waiting = [first]
-    while waiting:
-        name = waiting.pop()
-        if name in found or not (name + ".").startswith(_ROOT + "."):
-            continue
-        found.add(name)
-        if name != _ROOT:
-            waiting.append(name.rpartition(".")[0])
-        waiting += _imported(name)
-    return found
-
-
-def _imported(name: str) -> Iterator[str]:
-    is_package = _spec(name).submodule_search_locations is not None
-    package = name if is_package else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(_source(name))):
-        if not isinstance(node, ast.ImportFrom) or not node.level:
-            continue
-        base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-        yield base
-        for alias in node.names:
-            if _is_module(f"{base}.{alias.name}"):
-                yield f"{base}.{alias.name}"
-
-
-def _is_module(name: str) -> bool:
-    if name in sys.modules:
-        return True
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ImportError:
-        return False  # What it is said to be in is a module, and no package.
-
-
-def _spec(name: str) -> importlib.machinery.ModuleSpec:
-    spec = importlib.util.find_spec(name)
-    if spec is None:
-        raise ImportError(f"{name}: no such module")
-    return spec
-
-
-def _source(name: str) -> str:
-    loader = _spec(name).loader
-    source = loader.get_source(name) if hasattr(loader, "get_source") else None  # type: ignore[union-attr]
-    if source is None:
-        # An empty package has an empty source, and a namespace none.
-        if _spec(name).submodule_search_locations is not None:
-            return ""
-        raise ImportError(f"{name}: its source cannot be had")
-    return str(source)
+    return program.build(_main.__name__, _END)

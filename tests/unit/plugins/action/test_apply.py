@@ -1,10 +1,11 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The apply action: one module for each step, the safest first, and what failed is for the report."""
+"""The apply action: all steps in one execution, passwords for it alone, and what failed is for the report."""
 
 from __future__ import annotations
 
+import getpass
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -16,97 +17,154 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.durable.dbhost.plugins.action import apply as action
 
-
-def step(phase: str, layer: str, **arguments: Any) -> dict[str, Any]:
-    """Return a step of a plan."""
-    return {
-        "phase": phase,
-        "layer": layer,
-        "module": f"durable.dbhost.{layer}",
-        "arguments": arguments,
-        "options": [],
-    }
-
-
 STEPS = [
-    step("tighten", "mount_options", targets=[1]),
-    step("tighten", "write_cache", targets=[2]),
-    step("loosen", "mount_options", targets=[3]),
+    {"phase": "tighten", "layer": "mount_options", "class": "safety", "arguments": {"targets": [1]}},
+    {"phase": "tighten", "layer": "firebird", "class": "safety", "arguments": {"targets": [2]}},
+    {"phase": "loosen", "layer": "mount_options", "class": "safety", "arguments": {"targets": [3]}},
 ]
+BEGUN = [[step["phase"], step["layer"]] for step in STEPS]
 
 
-def run(steps: list[dict[str, Any]], answers: list[Any], **variables: Any) -> tuple[dict[str, Any], Any]:
-    """Return the action's result, and the mock of what runs modules; an answer may be an error that is raised."""
-    task = MagicMock(args={"steps": steps}, async_val=0, diff=False, check_mode=False)
-    connection = MagicMock(_shell=MagicMock(tmpdir=None))
+def taken(number: int, *failures: str, before: str = "", after: str = "") -> dict[str, Any]:
+    """Return what a host says of a step."""
+    diff = {"before": before, "after": after}
+    return {"step": BEGUN[number], "class": "safety", "failures": list(failures), "diff": diff}
+
+
+def run(
+    answer: Any,
+    steps: list[dict[str, Any]] | None = None,
+    looked_at: Any = 4,
+    transport: str = "ssh",
+    **variables: Any,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the action's result, and what the module was given; an answer may be an error that is raised."""
+    task = MagicMock(
+        args={"steps": steps or STEPS, "looked_at": looked_at}, async_val=0, diff=False, check_mode=False
+    )
+    connection = MagicMock(_shell=MagicMock(tmpdir=None), transport=transport)
     templar = MagicMock(template=lambda value: value)
     plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), templar, None)
-    executed = MagicMock(side_effect=answers)
+    executed = MagicMock(side_effect=[answer])
     plugin._execute_module = executed  # type: ignore[method-assign]
     result = plugin.run(task_vars=variables)
     assert "failed" not in result
-    return result, executed
+    assert executed.call_args.kwargs["module_name"] == "durable.dbhost.apply"
+    return result, executed.call_args.kwargs["module_args"]
 
 
-def test_each_step_is_one_execution_in_the_order_of_the_plan() -> None:
-    diff = {"before": "a\n", "after": "b\n"}
-    result, executed = run(STEPS, [{"changed": False}, {"changed": True, "diff": diff}, {"changed": False}])
-    calls = [(call.kwargs["module_name"], call.kwargs["module_args"]) for call in executed.call_args_list]
-    assert calls == [(each["module"], each["arguments"]) for each in STEPS]
-    assert (result["changed"], result["error"]) == (True, None)
-    assert result["begun"] == [[each["phase"], each["layer"]] for each in STEPS]
-    header = "tighten write_cache"
-    assert result["diff"] == [{"before_header": header, "after_header": header, **diff}]
-
-
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        ({"failed": True, "msg": "the disk refused"}, "tighten mount_options: the disk refused"),
-        (AnsibleError("sudo: a password is required"), "tighten mount_options: root's rights were not given"),
-        (AnsibleConnectionFailure("no route"), "tighten mount_options: lost the host: no route"),
-        ({"failed": True}, "tighten mount_options: failed, and said nothing"),
-    ],
-)
-def test_after_a_failure_what_makes_safer_is_done_and_nothing_is_made_less_strict(
-    answer: Any, why: str
-) -> None:
-    result, executed = run(STEPS, [answer, {"changed": True}])
-    assert [call.kwargs["module_name"] for call in executed.call_args_list] == [
-        "durable.dbhost.mount_options",
-        "durable.dbhost.write_cache",
+def test_all_steps_are_one_execution() -> None:
+    answer = {"changed": True, "taken": [taken(0), taken(1, before="a\n", after="b\n"), taken(2)]}
+    result, given = run(answer)
+    assert given["steps"] == STEPS
+    assert (given["looked_at"], given["by"].partition(" on ")[0]) == (4, getpass.getuser())
+    assert (result["changed"], result["error"], result["begun"]) == (True, None, BEGUN)
+    header = "tighten firebird"
+    assert result["diff"] == [
+        {"before_header": header, "after_header": header, "before": "a\n", "after": "b\n"}
     ]
-    assert result["begun"] == [["tighten", "mount_options"], ["tighten", "write_cache"]]
-    assert result["changed"] is True
-    assert result["error"].startswith(why)
 
 
 def test_what_was_changed_before_a_step_failed_counts() -> None:
-    result, _executed = run(STEPS[:1], [{"failed": True, "changed": True, "msg": "half"}])
-    assert (result["changed"], result["error"]) == (True, "tighten mount_options: half")
+    result, _given = run({"changed": True, "taken": [taken(0, "the disk refused", "another too"), taken(1)]})
+    assert (result["changed"], result["begun"]) == (True, BEGUN[:2])
+    assert result["error"] == "tighten mount_options: the disk refused; tighten mount_options: another too"
 
 
-def test_the_password_goes_to_the_step_that_writes_it_alone() -> None:
+def test_what_a_step_says_of_a_full_disk_is_handed_on_as_it_is() -> None:
+    why = "/etc/fstab: No space left on device: not changed; make room on / (df -h, df -i), then run again"
+    assert run({"taken": [taken(0, why)]})[0]["error"] == f"tighten mount_options: {why}"
+    assert run({"taken": [taken(0, "No space left on device")]})[0]["error"].endswith(
+        ": No space left on device"
+    )
+
+
+def test_a_step_about_speed_that_failed_is_no_error() -> None:
+    slow = {**taken(0, "no bfq"), "class": "performance"}
+    result, _given = run({"changed": True, "taken": [slow, taken(1), taken(2)]})
+    assert (result["error"], result["slow"]) == (None, ["tighten mount_options: no bfq"])
+    result, _given = run({"changed": True, "taken": [slow, taken(1, "it refused"), taken(2)]})
+    assert (result["error"], len(result["slow"])) == ("tighten firebird: it refused", 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why", "begun"),
+    [
+        ({"failed": True, "msg": "another run changes this host"}, "another run changes this host", []),
+        (AnsibleError("sudo: a password is required"), "a password is wanted for root's rights", []),
+        # How far it came nobody knows.
+        (AnsibleConnectionFailure("no route"), "lost the host: no route", BEGUN),
+        ({"failed": True}, "the module failed, and said nothing", []),
+        ({"taken": [{"step": 1}]}, "its answer is none of the module's: TypeError", []),
+        ({"taken": [{"step": []}]}, "its answer is none of the module's: KeyError", []),
+        ({"taken": 3}, "its answer is none of the module's: TypeError", []),
+    ],
+)
+def test_a_module_that_could_not_do_its_work_is_told(answer: Any, why: str, begun: list[Any]) -> None:
+    result, _given = run(answer)
+    assert result["error"].startswith(why)
+    assert result["begun"] == begun
+    assert result["changed"] is bool(begun)
+
+
+@pytest.mark.parametrize("looked_at", [None, "", "4"])
+def test_without_the_number_of_a_look_nothing_can_be_changed(looked_at: Any) -> None:
+    _result, given = run({"taken": []}, looked_at=looked_at)
+    assert given["looked_at"] == -1
+
+
+def test_passwords_go_to_their_steps_alone() -> None:
     ups = {"monitor": {"user": "upsmon", "password": "hunter2"}}
-    steps = [*STEPS[:1], step("tighten", "power", targets=[{"x": "y"}], state="present")]
-    _result, executed = run(steps, [{}, {}], durable_ups=ups)
-    other, power = (call.kwargs["module_args"] for call in executed.call_args_list)
-    assert "hunter2" not in str(other)
-    assert power["password"] == "hunter2"
-    assert "hunter2" not in str(steps)
+    power = {"phase": "tighten", "layer": "power", "arguments": {"targets": [{"x": "y"}], "state": "present"}}
+    steps = [*STEPS, power]
+    variables = {"firebird_password": "masterkey", "firebird_server": "db1", "firebird_state": "released"}
+    _result, given = run({"taken": []}, steps, durable_ups=ups, **variables)
+    assert given["secrets"] == {
+        "mount_options": {},
+        "firebird": {"password": "masterkey"},
+        "power": {"password": "hunter2"},
+    }
+    assert given["steps"][1]["arguments"] == {"targets": [2], "server": "db1"}
+    assert not {"hunter2", "masterkey"} & set(str((given["steps"], steps)).split("'"))
 
 
-def test_warnings_of_the_modules_are_shown() -> None:
-    result, _executed = run(STEPS[:2], [{"warnings": ["a"]}, {"warnings": ["b"]}])
-    assert result["warnings"] == ["a", "b"]
+@pytest.mark.parametrize(
+    ("transport", "variables", "seconds"),
+    [
+        ("ssh", {}, 900),
+        ("ansible.netcommon.libssh", {}, 900),
+        ("ssh", {"durable_undo_after": 120}, 120),
+        ("ssh", {"durable_undo_after": 0}, 0),
+        ("local", {"durable_undo_after": 120}, 0),
+        ("chroot", {}, 0),
+        ("community.general.chroot", {}, 0),
+        ("community.docker.docker", {}, 0),
+    ],
+)
+def test_the_switch_is_for_connections_that_can_be_lost(
+    transport: str, variables: dict[str, Any], seconds: int
+) -> None:
+    result, given = run({"taken": []}, transport=transport, **variables)
+    assert result["undo_after"] == given["undo_after"] == seconds
+    engine = [step for step in STEPS if step["layer"] == "firebird"]
+    assert run({"taken": []}, engine, transport=transport, **variables)[0]["undo_after"] == 0
 
 
-def test_a_step_has_the_options_that_the_inventory_gives_its_layer() -> None:
-    steps = [{**step("tighten", "firebird", targets=[1]), "options": ["user", "password", "server"]}]
-    given = {"firebird_password": "hunter2", "firebird_server": None, "firebird_state": "released"}
-    _result, executed = run(steps, [{}], **given)
-    assert executed.call_args.kwargs["module_args"] == {"targets": [1], "password": "hunter2"}
-    assert "hunter2" not in str(steps)
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [
+        ({"taken": [], "switch": "armed"}, "armed"),
+        ({"taken": [], "switch": "none"}, "none"),
+        ({"taken": [], "switch": ["armed"]}, "none"),
+        (AnsibleConnectionFailure("no route"), "unknown"),
+    ],
+)
+def test_whether_the_switch_waits_is_handed_on(answer: Any, state: str) -> None:
+    assert run(answer)[0]["switch"] == state
+
+
+def test_warnings_of_the_module_are_shown() -> None:
+    assert run({"taken": [], "warnings": ["a", "b"]})[0]["warnings"] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +175,8 @@ def test_a_step_has_the_options_that_the_inventory_gives_its_layer() -> None:
         "it has become read-only",
     ],
 )
-def test_a_module_s_own_words_are_not_taken_for_missing_rights(said: str) -> None:
-    result, _executed = run(STEPS[:1], [{"failed": True, "msg": said}])
-    assert result["error"] == f"tighten mount_options: {said}"
+def test_a_layer_s_own_words_are_not_taken_for_missing_rights(said: str) -> None:
+    assert run({"taken": [taken(0, said)]})[0]["error"] == f"tighten mount_options: {said}"
 
 
 def test_a_host_that_is_lost_is_no_error_of_the_cleaning_up(monkeypatch: pytest.MonkeyPatch) -> None:

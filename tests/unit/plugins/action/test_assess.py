@@ -103,6 +103,32 @@ def test_the_power_is_looked_at_where_it_matters(variables: dict[str, Any], rate
     assert plugin._execute_module.call_args.kwargs["module_args"]["power"] == "always"
 
 
+@pytest.mark.parametrize(
+    ("kept", "said"), [(False, "no benchmark of this host"), (True, "it cannot be read")]
+)
+def test_the_benchmark_that_was_kept_of_a_host_is_read(kept: bool, said: str, tmp_path: Path) -> None:
+    given = {
+        "durable_mounts": ["/srv/pgdata"],
+        "durable_report_dir": str(tmp_path),
+        "inventory_hostname": "a/b",
+    }
+    if kept:
+        (tmp_path / "benchmark-a%2Fb.json").write_text("{}")
+    found = started(given, answered(), rate=True).run(task_vars=given)["assessment"]
+    assert said in found["recommendation"]["why"][-1]
+
+
+def test_a_directory_that_cannot_be_read_costs_no_host(tmp_path: Path) -> None:
+    given = {
+        "durable_mounts": ["/srv/pgdata"],
+        "durable_report_dir": str(tmp_path),
+        "inventory_hostname": "db1",
+    }
+    (tmp_path / "benchmark-db1.json").mkdir()
+    found = started(given, answered(), rate=True).run(task_vars=given)["assessment"]
+    assert "it cannot be read" in found["recommendation"]["why"][-1]
+
+
 @pytest.mark.parametrize("margin", [0, 90])
 def test_the_margin_of_the_ups_reaches_the_host(margin: int) -> None:
     given = {**PINNED, "durable_ups": {"margin": margin}}
@@ -133,7 +159,8 @@ def test_the_margin_of_the_ups_reaches_the_host(margin: int) -> None:
 )
 def test_a_host_without_facts_is_not_lost(answer: Any, verdict: str, why: str) -> None:
     found = run(answer=answer)
-    assert (found["verdict"], found["why"], found["changes"]) == (verdict, [why], [])
+    remedy = "; mend what could not be read, then run again" if why.startswith("no facts") else ""
+    assert (found["verdict"], found["why"], found["changes"]) == (verdict, [f"{why}{remedy}"], [])
 
 
 def test_without_facts_of_engines_the_host_is_unknown_and_made_safer_all_the_same() -> None:
@@ -165,15 +192,26 @@ def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer
         (
             "Task failed: Premature end of stream waiting for become success.\n>>> Standard Error\n"
             "sudo: a password is required",
-            "no facts: root's rights were not given (sudo: a password is required); log in as root, or",
+            "no facts: a password is wanted for root's rights (sudo: a password is required); give it with -K, or",
         ),
-        ("Missing sudo password", "no facts: root's rights were not given (Missing sudo password)"),
+        (
+            "Missing sudo password",
+            "no facts: a password is wanted for root's rights (Missing sudo password); give it",
+        ),
+        (
+            "sudo: a terminal is needed",
+            "no facts: root's rights were not given (sudo: a terminal is needed); log in",
+        ),
+        (
+            "Failed to create temporary directory. In some cases",
+            "no facts: Ansible cannot write its own files there (Failed to create temporary directory. In some cases);",
+        ),
         (
             "This machine cannot be observed: seen user 1000, wanted root (become)",
             "no facts: root's rights were not given (This machine cannot be observed: seen user 1000, wanted root (become));"
             " log in as root, or add -b (become: true)",
         ),
-        ("No more room", "no facts: No more room"),
+        ("No more room", "no facts: No more room; mend what could not be read, then run again"),
     ],
 )
 @pytest.mark.parametrize("raised", [True, False])
@@ -207,7 +245,7 @@ def test_why_the_host_could_not_be_asked_is_told_in_one_line(failed: str, why: s
                 "msg": "MODULE FAILURE: No start of json char found\nSee stdout/stderr for the exact error",
                 "module_stderr": "Traceback\nOSError: [Errno 28] No space left on device",
             },
-            "no facts: OSError: [Errno 28] No space left on device",
+            "no facts: Ansible cannot write its own files there (OSError: [Errno 28] No space left on device); make room",
         ),
     ],
 )
@@ -309,7 +347,7 @@ def test_the_password_of_the_ups_is_no_input_of_the_policy(
     found = variables.inputs()
     assert found.ups == inputs
     assert "hunter2" not in str(found)
-    assert variables.ups_password() == password
+    assert variables.secrets("power", ("password",)) == {"password": password}
 
 
 def test_every_variable_of_a_host_reaches_the_policy() -> None:
@@ -331,10 +369,60 @@ def test_every_variable_of_a_host_reaches_the_policy() -> None:
 
 
 def test_it_stays_a_shell() -> None:
-    assert len(Path(action.__file__).read_text(encoding="utf-8").splitlines()) < 65
+    assert len(Path(action.__file__).read_text(encoding="utf-8").splitlines()) < 70
 
 
 def test_each_field_is_documented_and_each_documented_one_is_there() -> None:
     text = (Path(action.__file__).parents[1] / "modules/assess.py").read_text(encoding="utf-8")
     documented = yaml.safe_load(text.split('RETURN = r"""')[1].split('"""')[0])["assessment"]["contains"]
     assert set(documented) == set(run(answer={}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "disarms"),
+    [
+        ({}, {}, False),
+        ({"disarm": True}, {}, True),
+        ({"disarm": True, "before": {"changes": []}}, {}, True),
+        ({"disarm": True, "before": {"changes": []}, "applied": {"switch": "armed"}}, {}, True),
+        ({"disarm": True, "before": {"changes": []}, "applied": {"unreachable": True}}, {}, True),
+        # Other connections cannot be made anew, and have none.
+        ({"disarm": True, "before": {"changes": []}, "applied": {"switch": "none"}}, {}, False),
+        # The reboot is still to come, and what a boot reads is tried by no other.
+        ({"disarm": True, "before": {"changes": []}}, {"durable_allow": ["reboot"]}, False),
+        ({"disarm": True}, {"durable_allow": ["reboot"]}, True),
+    ],
+)
+def test_the_switch_is_disarmed_over_a_connection_that_is_made_anew(
+    arguments: dict[str, Any], variables: dict[str, Any], disarms: bool
+) -> None:
+    given = {**PINNED, **variables}
+    told = {"state": "none", "said": ""}
+    plugin = started(given, {**answered(), "switch": told}, **arguments)
+    order: list[str] = []
+    plugin._connection.reset.side_effect = lambda: order.append("reset")
+    plugin._execute_module.side_effect = lambda **_given: (
+        order.append("asked") or {**answered(), "switch": told}
+    )
+    assert plugin.run(task_vars=given)["switch"] == told
+    assert order == (["reset", "asked"] if disarms else ["asked"])
+    assert plugin._execute_module.call_args.kwargs["module_args"].get("disarm", False) is disarms
+
+
+def test_a_connection_that_cannot_be_ended_keeps_nothing_from_being_looked_at() -> None:
+    plugin = started(PINNED, answered(), disarm=True)
+    plugin._connection.reset.side_effect = AnsibleError("cannot reset")
+    assert plugin.run(task_vars=PINNED)["assessment"]["verdict"] == "drifted"
+
+
+def test_in_a_check_no_switch_is_disarmed() -> None:
+    plugin = started(PINNED, answered(), check=True, disarm=True, before={"changes": [], "pending": []})
+    assert plugin.run(task_vars=PINNED)["switch"]["state"] == "unseen"
+    plugin._execute_module.assert_not_called()
+    plugin._connection.reset.assert_not_called()
+
+
+@pytest.mark.parametrize("told", [None, 1, [], {}, {"state": "fine"}, {"state": ["armed"]}])
+def test_what_is_no_switch_is_none(told: Any) -> None:
+    plugin = started(PINNED, {**answered(), "switch": told})
+    assert plugin.run(task_vars=PINNED)["switch"]["state"] == "unseen"

@@ -18,6 +18,7 @@ pytest.importorskip("ansible")
 
 from ansible_collections.durable.dbhost.plugins.action import report as action
 from ansible_collections.durable.dbhost.plugins.module_utils import attestations
+from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import line
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import plug_job, plug_verdict
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import rehearsal
@@ -101,7 +102,17 @@ def hostile(value: Any) -> Any:
 def test_no_name_forges_a_line_of_the_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shown = MagicMock()
     monkeypatch.setattr(output, "Display", lambda: shown)
-    found = hostile({**look(SmallHost()), "begun": [], "looked_only": True, "was": "drifted", "error": "e"})
+    found = hostile(
+        {
+            **look(SmallHost()),
+            "begun": [],
+            "looked_only": True,
+            "was": "drifted",
+            "error": "e",
+            "time": "now",
+            "collection": "0",
+        }
+    )
     templar = MagicMock(template=lambda value: value)
     task = MagicMock(args={"hosts": ["db1"]}, async_val=0, diff=False, check_mode=False)
     plugin = action.ActionModule(
@@ -111,7 +122,15 @@ def test_no_name_forges_a_line_of_the_report(monkeypatch: pytest.MonkeyPatch, tm
     plugin.run(task_vars={"hostvars": hostvars, "durable_report_dir": str(tmp_path)})
     (text,) = shown.display.call_args.args
     assert all(line.isprintable() for line in text.split("\n"))
-    assert [line for line in text.split("\n") if line.startswith("db1: ")] == [f"db1: {found['verdict']}"]
+    assert [row for row in text.split("\n") if row.startswith(found["verdict"])] == [
+        f"{found['verdict']:<12}   1  db1  ({line(found['profile'])})"
+    ]
+    written = (tmp_path / "report.txt").read_text()
+    assert [row for row in written.split("\n") if row.startswith("db1: ")] == [
+        f"db1: {found['verdict']}, profile {line(found['profile'])}"
+    ]
+    page = (tmp_path / "report.html").read_text()
+    assert not set(page) & {"\x1b", "\r", "\u202e", "\u2028"}
     written = (tmp_path / "db1.json").read_text()
     assert written.isascii()
     assert not set(written) & {"\x1b", "\r"}

@@ -36,6 +36,17 @@ FACTS = {
 }
 
 
+#: A profile of a user's own.
+OURS = {
+    "summary": "As we like it.",
+    "write_cache": "enabled",
+    "barrier": "on",
+    "data_mode": "ordered",
+    "atime": "noatime",
+    "rests_on": "flush",
+}
+
+
 def choose(answer: Any = None, **variables: Any) -> dict[str, Any]:
     """Return the managed mounts of a small host; `variables` are its own, without their prefix."""
     executed = MagicMock(return_value={"ansible_facts": FACTS} if answer is None else answer)
@@ -46,8 +57,23 @@ def choose(answer: Any = None, **variables: Any) -> dict[str, Any]:
 def test_the_mounts_and_the_profile_are_the_policy_s() -> None:
     found = choose(mounts=["/srv/pgdata"], profile="strict", overrides={"atime": "relatime"})
     assert found["mounts"] == ["/srv/pgdata"]
-    assert found["profile"]["atime"] == "relatime"
-    assert choose(mounts=["/srv/pgdata"])["profile"] is None
+    assert found["profiles"]["/srv/pgdata"]["atime"] == "relatime"
+    assert choose(mounts=["/srv/pgdata"])["profiles"] == {}
+    own = choose(mounts=["/srv/pgdata"], profiles={"ours": OURS})
+    assert own["known"]["ours"]["write_cache"] == "enabled"
+    assert list(own["known"])[:2] == ["strict", "flush"]
+
+
+def test_a_mount_with_a_profile_of_its_own_is_one_of_them() -> None:
+    found = choose(mounts=["/srv/pgdata"], profile="strict", mount_profiles={"/srv/maria": "disposable"})
+    assert (found["mounts"], found["lasting"]) == (["/srv/pgdata", "/srv/maria"], ["/srv/pgdata"])
+    assert {target: each["name"] for target, each in found["profiles"].items()} == {
+        "/srv/pgdata": "strict",
+        "/srv/maria": "disposable",
+    }
+    assert choose(mounts=["/srv/pgdata"], profile="disposable")["lasting"] == ["/srv/pgdata"]
+    with pytest.raises(AnsibleActionFail, match="durable_mount_profiles: seen /srv/none"):
+        choose(mounts=["/srv/pgdata"], mount_profiles={"/srv/none": "strict"})
 
 
 @pytest.mark.parametrize(

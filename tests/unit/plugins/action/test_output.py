@@ -39,19 +39,19 @@ def a_file_of_others(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-@pytest.mark.parametrize("mode", [REPORT, PRIVATE])
-def test_others_read_no_report(umask: int, mode: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mode", "promised"), [((), 0o640), ((REPORT,), 0o640), ((PRIVATE,), 0o600)])
+def test_others_read_no_report(umask: int, mode: tuple[int, ...], promised: int, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there/a.json").write_text("old")
     (tmp_path / "there/a.json").chmod(0o666)
     before = os.umask(umask)
     try:
-        paths = [keep(str(tmp_path / name), "a.json", "text", mode) for name in ("there", "made/below")]
+        paths = [keep(str(tmp_path / name), "a.json", "text", *mode) for name in ("there", "made/below")]
     finally:
         os.umask(before)
     for path in map(Path, paths):
         assert path.read_text() == "text"
-        assert stat.S_IMODE(path.stat().st_mode) == mode
+        assert stat.S_IMODE(path.stat().st_mode) == promised
         assert os.listdir(path.parent) == ["a.json"]
     assert (tmp_path / "made").stat().st_mode & 0o027 == 0
 

@@ -27,11 +27,11 @@ def run(
 ) -> dict[str, Any]:
     """Return what the action returns for these hosts' own variables and these extra ones."""
     monkeypatch.setattr(action, "load_extra_vars", lambda _loader: extra)
-    arguments = {"names": ["durable_hosts", "durable_serial"], "hosts": list(hosts), "pinned": pinned}
-    task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False, tags=[tag])
+    task = MagicMock(args={"pinned": pinned}, async_val=0, diff=False, check_mode=False, tags=[tag])
     connection = MagicMock(_shell=MagicMock(tmpdir=None))
-    plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
-    found = plugin.run(task_vars={"hostvars": hosts, **told})
+    templar = MagicMock(template=lambda value: value)
+    plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), templar, None)
+    found = plugin.run(task_vars={"hostvars": hosts, "ansible_play_hosts_all": list(hosts), **told})
     assert isinstance(found, dict)
     return found
 
@@ -79,6 +79,17 @@ def test_a_run_without_a_pinned_host_is_refused(monkeypatch: pytest.MonkeyPatch)
     assert run(monkeypatch, {"a": {}, "b": pinned}, {}, pinned=True)["changed"] is False
     # Of a play's own variables hostvars knows nothing.
     assert run(monkeypatch, {"a": {}}, {}, pinned=True, **pinned)["changed"] is False
+
+
+@pytest.mark.parametrize("formats", ["json", ["jsn"], {"json": 1}, 7])
+def test_files_of_no_known_form_are_refused_before_a_host_is_asked(
+    monkeypatch: pytest.MonkeyPatch, formats: Any
+) -> None:
+    with pytest.raises(
+        AnsibleActionFail, match=r"durable_report_formats: seen .*wanted a list of json, text, html, junit"
+    ):
+        run(monkeypatch, {"a": {}}, {}, durable_report_formats=formats)
+    assert run(monkeypatch, {"a": {}}, {}, durable_report_formats=["junit"])["changed"] is False
 
 
 def test_a_tag_that_no_step_has_skips_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,22 +18,34 @@ pytest.importorskip("ansible")
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.durable.dbhost.plugins.action import report as action
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import look
+from ansible_collections.durable.dbhost.plugins.plugin_utils import output
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import NOW, look
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
+
+#: What is written of all hosts together.
+OF_RUN = ["report.html", "report.txt"]
 
 
 def result(**changes: Any) -> dict[str, Any]:
-    return {**look(SmallHost()), "looked_only": False, "was": "drifted", "error": "", **changes}
+    return {
+        **look(SmallHost()),
+        "looked_only": False,
+        "was": "drifted",
+        "error": "",
+        "time": NOW,
+        "collection": "0.1.0",
+        **changes,
+    }
 
 
-def run(hosts: dict[str, Any], directory: str) -> dict[str, Any]:
+def run(hosts: dict[str, Any], directory: str, **variables: Any) -> dict[str, Any]:
     """Return what the action returns for these hosts' variables."""
     task = MagicMock(args={"hosts": list(hosts)}, async_val=0, diff=False, check_mode=False)
     connection = MagicMock(_shell=MagicMock(tmpdir=None))
     plugin = action.ActionModule(
         task, connection, MagicMock(), MagicMock(), MagicMock(template=lambda value: value), None
     )
-    found = plugin.run(task_vars={"hostvars": hosts, "durable_report_dir": directory})
+    found = plugin.run(task_vars={"hostvars": hosts, "durable_report_dir": directory, **variables})
     assert isinstance(found, dict)
     return found
 
@@ -46,7 +58,7 @@ def test_each_host_gets_a_file_that_says_all(tmp_path: Path) -> None:
     found = run(hosts, str(tmp_path / "reports/today"))
     assert found["changed"] is False
     assert list(found["verdicts"].items()) == [("b", "at_risk"), ("a", "durable")]
-    assert sorted(os.listdir(tmp_path / "reports/today")) == ["a.json", "b.json"]
+    assert sorted(os.listdir(tmp_path / "reports/today")) == ["a.json", "b.json", *OF_RUN]
     written = json.loads((tmp_path / "reports/today/b.json").read_text())
     assert (written["host"], written["schema"], written["verdict"]) == ("b", 1, "at_risk")
     assert written["settings"] == json.loads(json.dumps(result()["settings"]))
@@ -72,7 +84,7 @@ def test_each_host_gets_a_file_that_says_all(tmp_path: Path) -> None:
 def test_a_hostile_name_stays_in_the_directory(name: str, tmp_path: Path) -> None:
     directory = tmp_path / "inner/reports"
     run({name: {"harden_concluded": {"report": result()}}}, str(directory))
-    (file,) = [path for path in tmp_path.rglob("*") if path.is_file()]
+    (file,) = [path for path in tmp_path.rglob("*") if path.is_file() and path.name not in OF_RUN]
     assert file.parent == directory
     assert json.loads(file.read_text())["host"] == name
     assert file.name.isascii()
@@ -90,14 +102,14 @@ def test_a_relative_directory_is_below_the_current_one(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run({"a": {"harden_concluded": {"report": result()}}}, "reports")
-    assert os.listdir(tmp_path / "reports") == ["a.json"]
+    assert sorted(os.listdir(tmp_path / "reports")) == ["a.json", *OF_RUN]
 
 
 def test_an_old_report_is_replaced_whole(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("x" * 100000)
     run({"a": {"harden_concluded": {"report": result()}}}, str(tmp_path))
     assert json.loads((tmp_path / "a.json").read_text())["host"] == "a"
-    assert os.listdir(tmp_path) == ["a.json"]
+    assert sorted(os.listdir(tmp_path)) == ["a.json", *OF_RUN]
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -112,3 +124,63 @@ def test_a_host_without_a_result_is_passed_over(tmp_path: Path) -> None:
     assert run({"a": {}, "b": {"harden_concluded": {"report": result()}}}, str(tmp_path))["verdicts"] == {
         "b": "drifted"
     }
+
+
+def test_the_page_is_shown_where_no_file_can_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(AnsibleActionFail):
+        run({"a": {"harden_concluded": {"report": result()}}}, str(tmp_path / "file/x"))
+    said = capsys.readouterr().out
+    assert "1 host: 1 drifted" in said
+    assert "note: durable_report_dir:" in said
+
+
+@pytest.mark.parametrize("callback", ["json", "ansible.posix.jsonl", "community.general.null"])
+def test_nothing_is_shown_where_programs_read(
+    callback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output.constants, "DEFAULT_STDOUT_CALLBACK", callback)
+    found = run({"a": {"harden_concluded": {"report": result()}}}, str(tmp_path))
+    assert capsys.readouterr().out == ""
+    assert found["page"][0] == "1 host: 1 drifted"
+
+
+@pytest.mark.parametrize(
+    ("formats", "files"),
+    [
+        (["json"], ["a.json"]),
+        (["html", "text"], ["report.html", "report.txt"]),
+        (["junit"], ["report.xml"]),
+        ([], None),
+    ],
+)
+def test_the_files_are_those_that_were_asked_for(
+    formats: list[str], files: list[str] | None, tmp_path: Path
+) -> None:
+    hosts = {"a": {"harden_concluded": {"report": result()}}}
+    found = run(hosts, str(tmp_path / "there"), durable_report_formats=formats)
+    assert (sorted(os.listdir(tmp_path / "there")) if files else None) == files
+    assert any(row.startswith("Details: ") for row in found["page"]) is bool(files)
+
+
+def test_the_last_report_is_compared_with(tmp_path: Path) -> None:
+    for time, verdict in (("2026-01-30T12:00:00Z", "durable"), (NOW, "at_risk")):
+        found = run(
+            {"a": {"harden_concluded": {"report": result(time=time, verdict=verdict)}}}, str(tmp_path)
+        )
+    assert "since the last report worse: a" in found["page"]
+    written = json.loads((tmp_path / "a.json").read_text())
+    assert written["since"] == {"time": "2026-01-30T12:00:00Z", "verdict": "durable", "settings": []}
+
+
+def test_a_host_without_a_pin_in_a_group_of_pinned_ones_is_named(tmp_path: Path) -> None:
+    concluded = {"harden_concluded": {"report": result()}}
+    hosts = {"db1": {**concluded, "durable_profile": "strict"}, "db10": concluded, "db2": concluded}
+    groups = {"all": list(hosts), "databases": list(hosts), "web": ["db2"], "ungrouped": []}
+    found = run(hosts, str(tmp_path), groups=groups)
+    notes = [row for row in found["page"] if "a slip?" in row]
+    assert notes == [
+        "    note: db2, db10: no durable_profile, and others of the group databases have one: a slip?"
+    ]

@@ -16,13 +16,14 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LEASE
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     cache_rules,
+    ext4,
     flush,
     scheduler_rules,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from .fakes.runs import NOW
-from .fakes.small_host import UNITS, BigHost
+from .fakes.small_host import UNITS, BigHost, loop
 
 Arrange = Callable[[BigHost], Any]
 #: Facts that nothing underneath can change, and why.
@@ -33,7 +34,7 @@ UNCHANGING = {
 }
 SDA, SDC, NVME = "serial:QEMU_HARDDISK_SATA0001", "wwn:0x5000c500a1b2c3d4", "nvme:eui.0025385"
 PG, FAIRCOM, MYSQL, BTRFS = "/srv/pgdata", "/srv/faircom", "/srv/mysql", "/srv/btrfs"
-FLAT = ("other_mounts", "links", "resolved", "sets", "unresolved")
+FLAT = ("boots", "other_mounts", "links", "resolved", "sets", "unresolved")
 
 
 def leaves(value: Any, path: str = "") -> Iterator[str]:
@@ -120,6 +121,8 @@ def moved(name: str, path: str, driver: str = "") -> Arrange:
     return arrange
 
 
+VOLUME = "/sys/devices/pci0000:00/0000:03:00.0/host9/target9:2:0/9:2:0:0/block/sda"
+NOT_ASKED = {"volume": None, **dict.fromkeys(("write_policy", "backup", "drive_caches"), "unknown")}
 USB = "/sys/devices/pci0000:00/usb1/1-1/host9/target9:0:0/9:0:0:0/block/sda"
 BOGUS = "/etc/tuned/mssql/tuned.conf"
 TUNED = content("/run/tuned/tuned.pid", "7\n"), content("/etc/tuned/active_profile", "mssql\n")
@@ -127,6 +130,17 @@ TUNED = content("/run/tuned/tuned.pid", "7\n"), content("/etc/tuned/active_profi
 
 def tuned(text: str) -> Arrange:
     return lambda host: [arrange(host) for arrange in (*TUNED, content(BOGUS, text))]
+
+
+def in_a_file(target: str) -> Arrange:
+    """Let a file system lie in a file on that of SQL Server."""
+
+    def arrange(host: BigHost) -> None:
+        host.add_layer(loop("loop0", "7:0"))
+        host.loops["loop0"] = "8:17"
+        vars(host.mounts[target]).update(device="7:0", source="/dev/loop0", disk="loop0")
+
+    return arrange
 
 
 def journal_on(name: str) -> Arrange:
@@ -150,6 +164,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
     ),
     ("disks", "sda", "kind", disk("sda", model="VBOX HARDDISK"), "physical", "virtual"),
     ("disks", "sdc", "kind", disk("sdc", vendor="DGC", model="VRAID"), "physical", "san"),
+    ("disks", "sda", "raid", moved("sda", VOLUME, "megaraid_sas"), None, NOT_ASKED),
     ("disks", "sda", "transport", moved("sda", USB), "sata", "usb"),
     ("disks", "sda", "control", moved("sda", USB), "sata", "none"),
     ("disks", "sda", "switchable", moved("sda", USB), "yes", "no"),
@@ -340,7 +355,34 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         ["write through", "write back", "", "", "", ""],
     ),
     ("mounts", PG, "disks", mount(PG, device="254:16"), ["sda"], ["vdb"]),
-    ("mounts", FAIRCOM, "disks", layer("dm-0", tables=("thin 253:9 1",)), ["sdc", "sdd"], "unknown"),
+    (
+        "mounts",
+        FAIRCOM,
+        "stack[].reason",
+        layer("dm-0", tables=("vdo x",)),
+        [""] * 6,
+        ["dm-0 is a device-mapper vdo device: no rule here says what it promises", *[""] * 5],
+    ),
+    (
+        "mounts",
+        FAIRCOM,
+        "stack[].id",
+        layer("dm-0", uuid="LVM-x"),
+        ["dm:LVM-dm-0-uuid", *[""] * 5],
+        ["dm:LVM-x", *[""] * 5],
+    ),
+    ("mounts", PG, "stack[].held_on", in_a_file(PG), ["", ""], ["8:17", "", ""]),
+    ("mounts", FAIRCOM, "disks", layer("dm-0", tables=("vdo x",)), ["sdc", "sdd"], "unknown"),
+    (
+        "mounts",
+        PG,
+        "devices_missing",
+        lambda host: host.commands.pop((*ext4.SHOW, "/dev/block/8:1")),
+        [],
+        [
+            "whether /srv/pgdata has its journal elsewhere could not be read: superblock: od: No such file or directory"
+        ],
+    ),
     ("mounts", MYSQL, "disks", journal_on("sdb1"), ["sde", "nvme0n1"], ["sde", "sdb"]),
     ("mounts", PG, "disks_seen", mount(PG, device="254:16"), ["sda"], ["vdb"]),
     ("mounts", MYSQL, "external_log", journal_on("sdb1"), "/dev/nvme0n1p2", "/dev/sdb1"),
@@ -388,6 +430,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         "none",
         "kvm",
     ),
+    ("", "", "platform", content("/sys/class/dmi/id/sys_vendor", "Hetzner\n"), "none", "hetzner"),
     ("disks", "sdc", "flush_blocked_by", layer("dm-0", belief="write through"), [], ["dm-0"]),
     (
         "disks",
@@ -402,6 +445,16 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
     ("", "", "tuned.profile", tuned("[disk]\n"), None, "mssql"),
     ("", "", "tuned.sets", tuned("[disk]\nelevator=bfq\n"), {}, {"elevator": "bfq"}),
     ("", "", "tuned.error", tuned("[main]\ninclude=gone\n"), None, "TuneD's profile 'gone' is not there"),
+    (
+        "mounts",
+        PG,
+        "boots",
+        lambda h: h.files.update(
+            {"/etc/fstab": h.files["/etc/fstab"].replace("ext4\tdefaults", "ext4\tnofail")}
+        ),
+        {PG: "required"},
+        {PG: "optional"},
+    ),
     (
         "",
         "",
@@ -444,7 +497,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
     (
         "",
         "",
-        "fstab_refused",
+        "boot_faults",
         content("/etc/fstab", "UUID=root / ext4 noatmie,nofail 0 1\n"),
         [],
         [
@@ -452,8 +505,12 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
                 "source": "/etc/fstab line 1",
                 "target": "/",
                 "fstype": "ext4",
-                "options": ["noatmie"],
                 "boot": "optional",
+                "fault": "options",
+                "state": "refused",
+                "why": "ext4 does not know noatmie, which /etc/fstab line 1 names for /",
+                "remedy": "correct or take out noatmie in /etc/fstab line 1 (did you mean noatime?)",
+                "options": ["noatmie"],
             }
         ],
     ),

@@ -48,6 +48,6 @@ def test_a_hostile_host_costs_less_than_200_mb_and_is_named(attack: str) -> None
     print(attack, found["peaks"], found["bytes"], f"{found['seconds']} s")
     assert max(found["peaks"].values()) < MOST
     assert max(found["bytes"].values()) <= bounds.ANSWER
-    verdict = found["report"].split("\n")[1].split()[2]
+    verdict = found["report"].split("\n")[0].split()[1].rstrip(",")
     assert verdict == "unknown"
     assert not [words for words in SAID[attack] if words not in found["report"]]

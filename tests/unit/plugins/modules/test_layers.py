@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("ansible")
 
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import originals, runner
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.arguments import Arguments
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.change import Change
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, scheduler_rules
@@ -178,8 +179,9 @@ def test_what_was_changed_before_a_failure_counts(
     def apply(_host: Any, _work: Any, _targets: Any) -> None:
         raise ChangeFailed("/b: did not follow")
 
-    layer = SimpleNamespace(target_of=dict, plan=plan, plan_release=None, apply=apply)
+    arguments = Arguments({"target": {"type": "str"}})
+    layer = SimpleNamespace(ARGUMENTS=arguments, target_of=dict, plan=plan, plan_release=None, apply=apply)
     module = ModuleType("module")
-    vars(module)["main"] = lambda: runner.run(layer, {"target": {"type": "str"}})
+    vars(module)["main"] = lambda: runner.run(layer)
     found = run_module(module, FakeHost(), monkeypatch, capsys, check, targets=[{"target": "/a"}])
     assert (found.get("failed", False), found["changed"]) == (not check, changed or check)

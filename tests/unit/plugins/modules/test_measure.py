@@ -87,17 +87,23 @@ def test_a_full_disk_fails_with_words(monkeypatch: pytest.MonkeyPatch, capsys: A
 def test_benchmark_writes_nothing_in_check_mode(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(core, "run", never)
     host = FioHost()
-    result = run_module(benchmark, host, monkeypatch, capsys, True, mount="/srv/pgdata", schedulers=["none"])
+    result = run_module(
+        benchmark, host, monkeypatch, capsys, True, mounts=["/srv/pgdata"], schedulers=["none"]
+    )
     assert (result["changed"], result["rows"], host.mutations) == (False, [], [])
 
 
 def test_benchmark_warns_of_a_lying_cache(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(core, "run", lambda *_: [row("as it is", 30000, clients) for clients in (1, 4, 16)])
+    monkeypatch.setattr(
+        core,
+        "run",
+        lambda *_: [{**row("as it is", 30000, clients), "mount": "/srv/pgdata"} for clients in (1, 4, 16)],
+    )
     warned: list[str] = []
     monkeypatch.setattr(benchmark.AnsibleModule, "warn", lambda _self, text: warned.append(text))
     host = FioHost()
     host.disks["sda"].rotational = "1"
-    result = run_module(benchmark, host, monkeypatch, capsys, mount="/srv/pgdata")
+    result = run_module(benchmark, host, monkeypatch, capsys, mounts=["/srv/pgdata"])
     assert result["doubts"]
     assert warned == result["doubts"]
 

@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("ansible")
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import apply as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import WORDS
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.rules import JUDGE
 from ansible_collections.durable.dbhost.plugins.modules import postgresql_config as module
@@ -115,7 +116,8 @@ def test_a_wrong_argument_is_refused(
 
 
 def test_it_takes_what_the_policy_sets() -> None:
-    assert set(module.SETTINGS) == set(WORDS) == set(JUDGE.full["postgresql"])
+    taken = layer.ARGUMENTS.target["settings"]["options"]
+    assert set(taken) == set(WORDS) == set(JUDGE.full["postgresql"])
     for rules in (JUDGE.full, JUDGE.relaxed):
         for name, rule in rules["postgresql"].items():
-            assert {rule.value, *rule.accepts} <= set(module.SETTINGS[name]["choices"])
+            assert {rule.value, *rule.accepts} <= set(taken[name]["choices"])

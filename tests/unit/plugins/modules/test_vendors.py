@@ -15,6 +15,7 @@ pytest.importorskip("ansible")
 import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom_layer
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import apply as mssql_layer
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import observe as mssql
 from ansible_collections.durable.dbhost.plugins.modules import faircom_config, mssql_conf
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.captured import COLLECTION
@@ -158,25 +159,22 @@ def test_a_wrong_argument_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("module", "role", "names"),
+    ("module", "layer", "role", "names"),
     [
-        (mssql_conf, "mssql", {*mssql.FLAGS, *mssql.SWITCHES}),
-        (faircom_config, "faircom", set(faircom_layer.SETTINGS)),
+        (mssql_conf, mssql_layer, "mssql", {*mssql.FLAGS, *mssql.SWITCHES}),
+        (faircom_config, faircom_layer, "faircom", set(faircom_layer.SETTINGS)),
     ],
 )
 def test_documentation_role_and_code_know_the_same_settings(
-    module: ModuleType, role: str, names: set[str]
+    module: ModuleType, layer: ModuleType, role: str, names: set[str]
 ) -> None:
+    taken = layer.ARGUMENTS.target["settings"]["options"]
     documented = yaml.safe_load(module.DOCUMENTATION)["options"]["targets"]["suboptions"]["settings"][
         "suboptions"
     ]
     specs = yaml.safe_load((COLLECTION / f"roles/{role}/meta/argument_specs.yml").read_text(encoding="utf-8"))
     of_role = specs["argument_specs"]["main"]["options"][f"{role}_targets"]["options"]["settings"]["options"]
-    assert set(documented) == set(of_role) == set(module.SETTINGS) == names
+    assert set(documented) == set(of_role) == set(taken) == names
     for name in names:
-        assert (
-            documented[name].get("choices")
-            == of_role[name].get("choices")
-            == module.SETTINGS[name].get("choices")
-        )
-        assert documented[name]["type"] == of_role[name]["type"] == module.SETTINGS[name]["type"]
+        assert documented[name].get("choices") == of_role[name].get("choices") == taken[name].get("choices")
+        assert documented[name]["type"] == of_role[name]["type"] == taken[name]["type"]

@@ -26,12 +26,13 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     Host,
     Located,
     Result,
+    Status,
     Unobservable,
 )
 
 from ..fakes.fake_host import FakeHost
 
-CHANGES = {"change", "sync", "sync_mount", "write_attribute", "write_file", "remove_file"}
+CHANGES = {"change", "hold", "sync", "sync_mount", "write_attribute", "write_file", "remove_file"}
 #: What no recording has a place for: daemons, and files for which a user's rights count.
 NOT_RECORDED: dict[str, Callable[[Host], Any]] = {
     "ask": lambda host: host.ask("localhost", 3493, [b"LIST UPS\n"], lambda said: True),
@@ -39,8 +40,12 @@ NOT_RECORDED: dict[str, Callable[[Host], Any]] = {
     "list_names": lambda host: host.list_names("/etc"),
     "read_part": lambda host: host.read_part("/etc/fstab"),
     "user": lambda host: host.user(),
-    "way": lambda host: host.way("/etc"),
 }
+
+
+def passed(found: dict[str, Status]) -> dict[str, tuple[int, int]]:
+    """Return what a recording keeps of the way to a path: whose each part is, and who may change it."""
+    return {path: (status.user, status.mode) for path, status in found.items()}
 
 
 def odd() -> FakeHost:
@@ -78,6 +83,8 @@ QUESTIONS: dict[str, Callable[[Host], Any]] = {
     "locate on a disk that hangs": lambda host: kind(host.locate("/slow/x")),
     "linked directories": lambda host: host.linked_directories("/srv"),
     "linked directories of nothing": lambda host: host.linked_directories("/none"),
+    "way": lambda host: passed(host.way("/dev/link")),
+    "way to nothing": lambda host: passed(host.way("/none")),
     "mode of nothing": lambda host: host.mode("/none"),
     "resolve": lambda host: host.resolve("/dev/link"),
     "resolve nothing": lambda host: host.resolve("/none"),

@@ -14,8 +14,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.capture import reda
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.identities import Identities
 from ansible_collections.durable.dbhost.plugins.module_utils.host import udev
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, ext4, scheduler_rules
-from ansible_collections.durable.dbhost.plugins.module_utils.storage.blockstack import parse_tables
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import has_volatile_cache
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.mapper_targets import parse_tables
 
 from ..fakes.captured import captured
 
@@ -65,6 +65,24 @@ def test_the_captured_database_keeps_the_block_devices_and_loses_their_names() -
 def test_properties_without_a_rule_go(line: str) -> None:
     text = f"P: /hunter2\nN: hunter2\nE: SUBSYSTEM=block\nE: DEVNAME=/dev/sda\nE: {line}\n"
     assert redact.database(text, knowing()) == "E: SUBSYSTEM=block\nE: DEVNAME=/dev/sda\n"
+
+
+@pytest.mark.parametrize("key", ["ID_PART_TABLE_UUID", "ID_FS_UUID_SUB", "ID_FS_UUID", "ID_PATH"])
+def test_a_disk_without_a_name_goes_by_the_same_substitute_in_its_rules(key: str) -> None:
+    value = "pci-0000:00:05.0" if key == "ID_PATH" else "7ed69443-2c72-a847-9f56-c518d43066cd"
+    disk = {
+        "SUBSYSTEM": "block",
+        "DEVNAME": "/dev/vdb",
+        "DEVPATH": "/devices/pci0000:00/0000:00:05.0/virtio3/block/vdb",
+        key: value,
+    }
+    names = knowing(disk)
+    database = redact.database("".join(f"E: {k}={v}\n" for k, v in disk.items()), names)
+    kept = udev.identify(udev.parse_database(database)["vdb"])
+    rules = {str(udev.identify(disk)): ("virtio", "disabled")}
+    found = redact.rules(cache_rules.render(rules), names)
+    assert found == cache_rules.render({str(kept): ("virtio", "disabled")})
+    assert (value in database + found) == (key == "ID_PATH")
 
 
 def test_other_subsystems_go() -> None:
@@ -255,6 +273,10 @@ vg-r5: 0 4096 raid raid5_ls 3 128 region_size 2048 3 254:0 254:1 254:2 254:3 254
 luks: 0 4096 crypt aes-xts-plain64 00112233445566778899aabbccddeeff 0 8:3 32768
 ring: 0 4096 crypt aes-xts-plain64 :64:logon:cryptsetup:hunter2-d0 0 8:3 32768
 odd: 0 4096 hunterd hunter2
+pool: 0 4096 thin-pool 253:1 253:2 128 0 1 skip_block_zeroing
+cached: 0 4096 cache 253:1 253:2 253:3 128 2 metadata2 writeback smq 0
+snap: 0 4096 snapshot 253:1 253:2 P 8
+tags: 0 4096 integrity 253:1 0 4 J 2 internal_hash:hmac(sha256):hunter2 journal_mac:hunter2
 mp: 0 4096 multipath 0 0 1 1 service-time 0 2 2 8:16 1 1 8:32 1 1
 hunter2
 """
@@ -270,6 +292,10 @@ def test_tables_without_keys() -> None:
     }
     assert after["vg-r5"] == before["vg-r5"]
     assert after["vg-lv"] == before["vg-lv"]
+    assert [after[name] for name in ("pool", "cached", "snap")] == [
+        before[name] for name in ("pool", "cached", "snap")
+    ]
+    assert after["tags"] == [("integrity", "253:1 0 4 J")]
 
 
 @pytest.mark.parametrize("vwc", [0, 1, 7])

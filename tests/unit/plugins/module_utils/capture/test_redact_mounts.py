@@ -24,6 +24,13 @@ def names() -> Identities:
     return Identities("/dev/disk/by-id /etc/systemd/system")
 
 
+def test_of_crypttab_only_names_and_devices_are_kept() -> None:
+    kept = redact.crypttab(f"# my key\ndata UUID={UUID} /root/my.key luks,discard\nalone\n", names())
+    name, device, key = kept.split()
+    assert kept.count("\n") == 1 and key == "none" and name != ""
+    assert device.startswith("UUID=") and UUID not in device and "my" not in kept
+
+
 def test_a_captured_mount_table_loses_nothing() -> None:
     text = captured("mountinfo_bookworm.txt")
     assert redact.mountinfo(text, names()) == text

@@ -35,6 +35,15 @@ def udev(**properties: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    ("tag", "kept"),
+    [("OracleCloud.com\n", "OracleCloud.com\n"), ("DB-HALL-7/112\n", "\n"), ("\n", "\n")],
+)
+def test_an_asset_tag_is_kept_only_where_a_whole_platform_has_it(tag: str, kept: str) -> None:
+    path = "/sys/class/dmi/id/chassis_asset_tag"
+    assert redact(recording(read={path: tag}))["calls"]["read"] == {path: kept}
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "/etc/shadow",

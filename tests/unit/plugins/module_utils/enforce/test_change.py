@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.change import (
     Change,
+    account,
     as_diff,
     each,
     verify,
@@ -37,6 +38,20 @@ def test_what_is_left_after_a_change_is_a_failure() -> None:
         ChangeFailed, match=r"serial:x: write_cache \(running\): seen enabled, wanted disabled"
     ):
         verify([CHANGE])
+
+
+def test_an_account_says_of_each_change_whether_it_was_made_and_what_is_seen_instead() -> None:
+    kept = CHANGE._replace(when="persisted")
+    # What is seen may be another value than before.
+    left = [CHANGE._replace(before="unknown")]
+    assert account([CHANGE, kept], left) == (
+        "done: serial:x write_cache (persisted);"
+        " not done: serial:x write_cache (running): seen unknown, wanted disabled"
+    )
+    assert account([CHANGE], []) == "done: serial:x write_cache (running)"
+    assert account([CHANGE], None) == "done or not, it cannot be seen: serial:x write_cache (running)"
+    many = [CHANGE._replace(target=str(number)) for number in range(9)]
+    assert account(many, []).endswith(", 5 write_cache (running) and 3 more")
 
 
 def test_the_diff_has_one_line_a_setting() -> None:

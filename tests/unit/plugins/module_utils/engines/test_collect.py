@@ -116,11 +116,13 @@ def test_what_runs() -> None:
         "starts_at_boot": "unknown",
         "stop_timeout": "3600",
         "preloads": [],
+        "requires_mounts": [],
         "writes": [
             "/etc/postgresql/15/main/zz-durable-dbhost.conf",
             "/etc/postgresql/15/main/postgresql.conf",
         ],
         "directories": ["/data/pg"],
+        "temporary": [],
         "files": [
             {
                 "directory": "/data/pg/base",

@@ -271,6 +271,7 @@ def test_what_mysqld_safe_gives_to_the_server(
         ("--skip-innodb-doublewrite", {}, False),
         ("$MORE", {"EnvironmentFiles": "/etc/default/m (ignore_errors=yes)"}, False),
         ("", {"Environment": "LD_PRELOAD=libeatmydata.so"}, False),
+        ("", {"Environment": "LD_PRELOAD=/usr/lib64/nosync/nosync.so"}, False),
         ("", {"EnvironmentFiles": "/etc/default/m (ignore_errors=yes)"}, True),
     ],
 )

@@ -129,5 +129,6 @@ def test_of_a_stopped_server_nothing_runs_and_nothing_waits() -> None:
         "reason": "torn",
         "from": None,
         "held": None,
+        "permission": None,
     }
     assert start_files.waiting(found) == ()

@@ -38,7 +38,8 @@ class FakeDisk:
     that switches it an error, `obeys` False makes it succeed and do nothing. `forced`: a belief that somebody
     wrote to its queue, which kernel 6.12 keeps until the same file undoes it, or a boot. `attention` is what a
     SCSI disk has to say before it answers, once. `fua` is what the kernel shows while it believes
-    in a cache. `multipath` is "1" for what multipathd has claimed.
+    in a cache. `multipath` is "1" for what multipathd has claimed; `shown` is what udev knows of what is written to the
+    disk, and of its place.
     """
 
     name: str
@@ -67,6 +68,7 @@ class FakeDisk:
     driver: str = ""
     port: str = ""
     multipath: str = ""
+    shown: dict[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -90,6 +92,8 @@ class FakeDisk:
             wwn: self.wwn,
             "ID_SERIAL": self.serial,
             "DM_MULTIPATH_DEVICE_PATH": self.multipath,
+            "DEVPATH": self.sysfs.removeprefix("/sys"),
+            **self.shown,
         }
         return {name: value for name, value in found.items() if value}
 
@@ -223,7 +227,8 @@ class FakeLayer:
     def properties(self) -> dict[str, str]:
         """What udev knows of it."""
         key = {"dm": "DM_UUID", "md": "MD_UUID"}.get(self.kind)
-        return {key: self.uuid} if key and self.uuid else {}
+        named = {key: self.uuid} if key and self.uuid else {}
+        return {"DEVPATH": self.sysfs.removeprefix("/sys"), **named}
 
     def attributes(self) -> dict[str, str]:
         """What its directory in sysfs holds."""
@@ -241,6 +246,20 @@ def md(name: str, level: str, below: tuple[str, ...], number: str, **more: str) 
 def dm(name: str, maker: str, below: tuple[str, ...], number: str, *tables: str) -> FakeLayer:
     """Return a device-mapper device; `tables` are its segments, without the offsets."""
     return FakeLayer(name, "dm", below, number, f"{maker.lower()}-{name}", f"{maker}-{name}-uuid", tables)
+
+
+def loop(name: str, number: str, file: str = "/srv/images/db.img", dio: str = "0") -> FakeLayer:
+    """Return a loop device; on which file system its file lies the host's `loops` say."""
+    return FakeLayer(name, "loop", (), number, files={"loop/backing_file": file, "loop/dio": dio})
+
+
+def bcache(
+    name: str, below: tuple[str, ...], number: str, mode: str = "writeback", state: str = "dirty"
+) -> FakeLayer:
+    """Return a bcache device over its backing device and its cache."""
+    modes = ("writethrough", "writeback", "writearound", "none")
+    words = " ".join(f"[{word}]" if word == mode else word for word in modes)
+    return FakeLayer(name, "bcache", below, number, files={"bcache/cache_mode": words, "bcache/state": state})
 
 
 #: The id of the root's mount.

@@ -10,6 +10,7 @@ import posixpath
 import stat
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Union
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
@@ -20,6 +21,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     CHANGE_TIMEOUT,
     READ_TIMEOUT,
     ChangeFailed,
+    Held,
     Host,
     Located,
     NoAnswer,
@@ -139,6 +141,8 @@ class FakeHost(Host):
         self.owned: dict[str, Status] = {}
         self.daemons: dict[tuple[str, int], Callable[[bytes], bytes]] = {}
         self.mutations: list[Mutation] = []
+        #: Locks that a process holds.
+        self.held: set[str] = set()
         self.environment: dict[str, str] = {}
         self.asked: list[tuple[str, ...]] = []
         self.questions: list[tuple[str, ...]] = []
@@ -377,6 +381,18 @@ class FakeHost(Host):
     def remove_file(self, path: str, owner: int = 0) -> None:
         self.written_as[path] = owner
         self._mutate(("remove", path), lambda: (self.links if path in self.links else self.files).pop(path))
+
+    @contextmanager
+    def hold(self, path: str, tell: Callable[[str], str]) -> Iterator[None]:
+        before = self.files.get(path, "")
+        if path in self.held:
+            raise Held(path, before)
+        self.files[path] = tell(before)
+        self.held.add(path)
+        try:
+            yield
+        finally:
+            self.held.remove(path)
 
     def on_change(self, argv: list[str]) -> None:
         """Do what a changing command does. Raises ChangeFailed."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import (
@@ -75,6 +76,8 @@ class FakePostgresql(ProcHost):
         self.refused = ""
         self.deaf = False
         self.overrides: list[dict[str, Any]] = []
+        self.roles = ["postgres"]
+        self.sessions: list[dict[str, Any]] = []
         self.source = "configuration file"
         self.pending: list[str] = []
         self.says: dict[str, Any] = {}
@@ -132,7 +135,10 @@ class FakePostgresql(ProcHost):
         self.asked.append(tuple(argv))
         user = argv[: argv.index("--") + 1]
         assert user == ["runuser", "-u", "postgres", "--"]
-        assert argv[4:] == [*PSQL, "-c", postgresql_server._PATH, "-c", postgresql_server._SQL]
+        assert argv[4:-1] == [*PSQL, "-c", postgresql_server._PATH, "-c"]
+        if argv[-1] == postgresql_server._NAMES_SQL:
+            return Result(0, json.dumps({"roles": self.roles, "databases": ["postgres", "d"]}), self.refused)
+        assert argv[-1] == postgresql_server._SQL
         return self._answer()
 
     def change(self, argv: list[str], timeout: float = CHANGE_TIMEOUT) -> None:
@@ -149,7 +155,7 @@ class FakePostgresql(ProcHost):
             if self.state.get("fsync", "on") == "on" and (not self.state or "checkpoint" in self.done):
                 self.dirty.discard("fsync")
             return
-        assert argv[4:-2] == PSQL, argv
+        assert argv[4:-2] == [*PSQL, "-c", "SET default_transaction_read_only = off"], argv
         self._tell(argv[-1])
 
     def _tell(self, statement: str) -> None:
@@ -158,11 +164,38 @@ class FakePostgresql(ProcHost):
         if statement == "SELECT pg_catalog.pg_reload_conf()":
             self.done.append("reload")
             self.load()
+        elif statement.startswith("ALTER "):
+            self.done.append(statement)
+            self._alter(statement)
         else:
             assert statement == "CHECKPOINT"
             self.done.append("checkpoint")
             if self.state["full_page_writes"] == "on":
                 self.dirty.discard("full_page_writes")
+
+    def _alter(self, statement: str) -> None:
+        """Do as the server does: it writes its file anew, or its catalogue; a reload is somebody else's."""
+        of_system = re.fullmatch(r"ALTER SYSTEM (?:RESET (\w+)|SET (\w+) = '(\w+)')", statement)
+        if of_system:
+            name, lines = of_system[1] or of_system[2], str(self.files[AUTO]).splitlines()
+            left = [line for line in lines if not line.startswith(f"{name} ")]
+            left += [f"{name} = '{of_system[3]}'"] if of_system[3] else []
+            self.files[AUTO] = "".join(f"{line}\n" for line in left)
+            return
+        identifier = r'"((?:[^"]|"")+)"'
+        own = re.fullmatch(
+            rf"ALTER ROLE (?:ALL|{identifier})(?: IN DATABASE {identifier})? (?:RESET (\w+)|SET (\w+) = '(\w+)')",
+            statement,
+        )
+        assert own, statement
+        role, database = (each and each.replace('""', '"') for each in own.groups()[:2])
+        name = own[3] or own[4]
+        for row in self.overrides:
+            if (row["role"], row["database"]) == (role, database):
+                row["config"] = [each for each in row["config"] if not each.startswith(f"{name}=")]
+        if own[5]:
+            self.overrides.append({"role": role, "database": database, "config": [f"{name}={own[5]}"]})
+        self.overrides = [row for row in self.overrides if row["config"]]
 
     def _answer(self) -> Result:
         if self.refused:
@@ -180,6 +213,11 @@ class FakePostgresql(ProcHost):
             "version": "15.18 (Debian 15.18-0+deb12u1)",
             "config": self.config,
             "settings": settings,
+            "superuser": True,
+            "replica": False,
+            "alter_system": "on",
+            "now": 1795201100.5,
+            "sessions": self.sessions,
             "pending": self.pending,
             "overrides": self.overrides,
             "busy": self.busy.pop(0) if len(self.busy) > 1 else self.busy[0],

@@ -204,10 +204,10 @@ class ProcHost(FakeHost):
 
 
 def _grep(argv: list[str], text: str) -> Result:
-    """As `grep -zaE` with a pattern, or `grep -aF` with a word."""
+    """As `grep -zaE` with a pattern, or `grep -aF` with words, one in a line."""
     if argv[1] == "-zaE":
         found = [entry for entry in text.split("\0") if re.search(argv[2], entry)]
         return Result(0 if found else 1, "".join(f"{entry}\0" for entry in found), "")
     assert argv[1] == "-aF"
-    found = [line for line in text.split("\n") if argv[2] in line]
+    found = [line for line in text.split("\n") if any(word in line for word in argv[2].split("\n"))]
     return Result(0 if found else 1, "".join(f"{line}\n" for line in found), "")

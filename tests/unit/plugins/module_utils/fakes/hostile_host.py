@@ -27,7 +27,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import render, with_outcomes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import HEIGHT, render
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import details, with_outcomes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect as storage
 
@@ -261,7 +262,8 @@ def judged(_what: str) -> None:
     found = assess_answer(inputs, NOW, {"ansible_facts": facts})
     outcome = {"host": "bad", "was": found["verdict"], "error": "", "looked_only": True, "begun": []}
     report = with_outcomes({**found, **outcome})
-    FILES["engines"].with_name("report").write_text(render([report]))
+    assert len(render([report]).splitlines()) <= HEIGHT
+    FILES["engines"].with_name("report").write_text(details([report]))
     FILES["engines"].with_name("report.json").write_text(json.dumps(report))
 
 

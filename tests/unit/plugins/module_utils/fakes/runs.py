@@ -85,8 +85,12 @@ def look(host: SmallHost, profile: Any = "strict", **given: Any) -> dict[str, An
 
 
 def attested(claim: str = "power_loss_protection", target: str | None = None) -> dict[str, str]:
-    """Return one valid attestation: about the first SATA disk where it must be about a disk."""
-    about = "serial:QEMU_HARDDISK_SATA0001" if claim == "power_loss_protection" else "host"
+    """Return one valid attestation: about the first SATA disk where it must be about a disk, else a layer's id."""
+    one = {
+        "power_loss_protection": "serial:QEMU_HARDDISK_SATA0001",
+        "layer_passes_flushes": "dm:LVM-dm-0-uuid",
+    }
+    about = one.get(claim, "host")
     return {
         "claim": claim,
         "target": target or about,

@@ -9,6 +9,7 @@ disk; vda: virtio, the root file system on a partition. `BigHost` has more.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -19,11 +20,35 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, ext4, scheduler_rules
 
-from .fake_devices import MAKES, PORTS, ROOT_MOUNT, FakeDisk, FakeLayer, FakeMount, dm, md
+from .fake_devices import (
+    MAKES,
+    PORTS,
+    ROOT_MOUNT,
+    FakeDisk,
+    FakeLayer,
+    FakeMount,
+    bcache,
+    dm,
+    loop,
+    md,
+)
 from .fake_host import FakeHost
 from .fake_udev import play
 
-__all__ = ["BOOT_ID", "BigHost", "FakeDisk", "FakeLayer", "FakeMount", "Multipath", "SmallHost", "dm", "md"]
+__all__ = [
+    "BOOT_ID",
+    "BigHost",
+    "FakeDisk",
+    "FakeLayer",
+    "FakeMount",
+    "Multipath",
+    "SmallHost",
+    "Traced",
+    "bcache",
+    "dm",
+    "loop",
+    "md",
+]
 
 BOOT_ID = "11111111-2222-3333-4444-555555555555"
 FLAGS = ("ro", "rw", "nosuid", "nodev", "noexec")
@@ -38,6 +63,7 @@ _HARMLESS = (
     "truncate",
 )
 _SDPARM_VALUES = ("sdparm", "--quiet", "--readonly", "--get", "WCE", "-H")
+_LOSETUP = ("losetup", "--list", "--noheadings", "--output", "NAME,BACK-MAJ:MIN")
 _SDPARM = ("sdparm", "--quiet", "--readonly", "--get", "WCE=1", "-H")
 
 
@@ -46,7 +72,8 @@ class SmallHost(FakeHost):
 
     `trial_refuses` is an option that the throw-away image of a mount trial does not take, and
     `image_defaults` is what its superblock sets;
-    `initramfs` names the layers that an initramfs makes, before any rule of ours.
+    `initramfs` names the layers that an initramfs makes, before any rule of ours; `loops` is {loop device: device
+    number of the file system that holds its file}.
     """
 
     def __init__(self) -> None:
@@ -56,6 +83,7 @@ class SmallHost(FakeHost):
         self.mounts: dict[str, FakeMount] = {}
         self.trial_refuses = "bogus"
         self.initramfs: tuple[str, ...] = ()
+        self.loops: dict[str, str] = {}
         self.image_defaults: list[str] = []
         self.files.update(
             {
@@ -72,6 +100,7 @@ class SmallHost(FakeHost):
         self.commands[("systemd-detect-virt",)] = "none\n"
         self.commands[("udevadm", "info", "--export-db")] = self._udev_database
         self.commands[("dmsetup", "table")] = self._tables
+        self.commands[_LOSETUP] = lambda: "".join(f"/dev/{n}   {at} \n" for n, at in self.loops.items())
         for number, disk in (
             ("8:0", FakeDisk("sda", "sata", "QEMU_HARDDISK_SATA0001")),
             ("8:16", FakeDisk("sdb", "sata", "QEMU_HARDDISK_SATA0002")),
@@ -336,7 +365,8 @@ class SmallHost(FakeHost):
 
     def _assemble(self, layer: FakeLayer) -> None:
         below = [self.layers.get(name) or self.disks[self._whole(name)] for name in layer.below]
-        believes = layer.kind == "md" or any(part.belief == "write back" for part in below)
+        takes = layer.kind in ("md", "loop", "bcache", "drbd") or layer.tables[0].startswith(_TAKING)
+        believes = takes or any(part.belief == "write back" for part in below)
         layer.belief, layer.made = "write back" if believes else "write through", True
 
     def _ways_down(self, mount: FakeMount) -> list[tuple[FakeDisk, bool]]:
@@ -544,6 +574,7 @@ class BigHost(SmallHost):
     def __init__(self) -> None:
         super().__init__()
         self.files["/proc/filesystems"] += "\tbtrfs\n"
+        self.files["/etc/crypttab"] = "crypt-dm-1 /dev/nvme0n1p1 none luks\n"
         for number, name, wwn in (
             ("8:32", "sdc", "0x5000c500a1b2c3d4"),
             ("8:48", "sdd", "0x5000c500a1b2c3d5"),
@@ -620,6 +651,76 @@ class Multipath(BigHost):
             super().on_change(argv)
 
 
+class Traced(SmallHost):
+    """Its kernel is older than 5.5: it counts no flushes in a disk's stat file, and can trace them.
+
+    `tracefs` is where that is mounted, '' nowhere; `error` is how a disk answers a flush; `beside` is what the
+    trace has besides. Events are as block_rq_complete of Linux 4.18 prints them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files["/proc/sys/kernel/osrelease"] = "4.18.0-553.el8_10.x86_64\n"
+        self.files[f"/proc/{os.getpid()}/comm"] = "python3\n"
+        for disk in self.disks.values():
+            self.files[f"{disk.sysfs}/stat"] = " ".join(["7"] * 15) + "\n"
+        self.error = 0
+        self.beside = ""
+        self.filters: list[str] = []
+        self.mount_tracefs("/sys/kernel/debug/tracing")
+
+    def mount_tracefs(self, place: str) -> None:
+        """Mount it there, and nowhere else."""
+        for path in [path for path in self.files if "/tracing/" in path]:
+            del self.files[path]
+        self.tracefs = place
+        if place:
+            self.files[f"{place}/instances/somebodys/trace"] = ""
+
+    def traces(self) -> list[str]:
+        """Return the names of the traces of ours that are there."""
+        found = self.files.children(f"{self.tracefs}/instances") - {"somebodys"}
+        return sorted(found)
+
+    def on_attribute(self, path: str, value: str) -> None:
+        if not path.startswith(f"{self.tracefs}/instances/durable-dbhost-"):
+            super().on_attribute(path, value)
+            return
+        assert self.exists(path), path
+        if path.endswith("/filter"):
+            self.filters.append(value)
+        else:
+            assert path.endswith("events/block/block_rq_complete/enable")
+            assert self.filters
+        self.files[path] = value
+
+    def on_change(self, argv: list[str]) -> None:
+        before = {name: disk.flushes for name, disk in self.disks.items()}
+        super().on_change(argv)
+        if argv[0] == "mkdir" and argv[-1].startswith(f"{self.tracefs}/"):
+            event = f"{argv[-1]}/events/block/block_rq_complete"
+            self.files.update(
+                {f"{event}/filter": "none", f"{event}/enable": "0", f"{argv[-1]}/trace": "# tracer: nop\n"}
+            )
+        elif argv[0] == "rmdir" and argv[-1].startswith(f"{self.tracefs}/"):
+            for path in [path for path in self.files if path.startswith(f"{argv[-1]}/")]:
+                del self.files[path]
+        for name, count in before.items():
+            for _flush in range(self.disks[name].flushes - count):
+                self._trace(self.read(f"/sys/block/{name}/dev").strip())
+
+    def _trace(self, number: str) -> None:
+        major, minor = map(int, number.split(":"))
+        line = f"    kworker/0:1H-171   [000] d.h. 1.5: block_rq_complete: {major},{minor} FF () 0 + 0 [{self.error}]\n"
+        for name in self.traces():
+            event = f"{self.tracefs}/instances/{name}/events/block/block_rq_complete"
+            wanted = f"dev == {major << 20 | minor}" in str(self.files[f"{event}/filter"])
+            if self.files[f"{event}/enable"] == "1" and wanted:
+                self.files[f"{self.tracefs}/instances/{name}/trace"] += self.beside + line
+
+
+#: Targets of device-mapper that take each flush themselves.
+_TAKING = ("thin", "cache ", "writecache ", "integrity ")
 _BTRFS = ("barrier", "nobarrier")
 _NOT_XFS = ("barrier", "nobarrier", "data=")
 

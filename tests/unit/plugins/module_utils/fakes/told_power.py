@@ -12,7 +12,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import C
 from .runs import NOW, attested
 from .small_host import BOOT_ID
 
-HOOK = "/usr/local/lib/durable-dbhost/ups-notify"
+HOOK = "/usr/local/lib/durable-dbhost/bin/ups-notify"
 #: The words that profile ups stands on, on bare metal.
 WORDS = (attested("ups_rehearsed"), attested("plug_pulled"))
 #: A lease as it is issued for /srv/pgdata on the word of WORDS, and as the facts tell it.

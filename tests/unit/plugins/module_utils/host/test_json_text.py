@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.capture import reco
 from ansible_collections.durable.dbhost.plugins.module_utils.host import json_text
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import fio, plug_job, plug_log
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import prices
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import has_volatile_cache
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import journal, rehearsal
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import lease, state
@@ -53,7 +54,8 @@ def test_json_is_read_as_it_is() -> None:
         plug_job.loads,
         plug_log.parse,
         recording.loads,
-        lambda text: fio.parse(text, 1),
+        lambda text: fio.parse(text, 1, 1),
+        prices.parse,
     ],
 )
 def test_who_reads_it_raises_what_is_documented(read: Callable[[str], object], text: str) -> None:
@@ -74,7 +76,7 @@ def test_who_reads_it_raises_what_is_documented(read: Callable[[str], object], t
 )
 def test_figures_of_fio_that_are_none(figures: str) -> None:
     with pytest.raises(Unobservable):
-        fio.parse(f'{{"jobs": [{{{figures}}}]}}', 1)
+        fio.parse(f'{{"jobs": [{{{figures}}}]}}', 1, 1)
 
 
 def test_nobody_else_reads_json() -> None:

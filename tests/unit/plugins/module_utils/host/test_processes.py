@@ -142,6 +142,8 @@ def test_of_an_environment_only_what_is_asked_for_is_read() -> None:
     [
         ("/usr/lib/x86_64-linux-gnu/libeatmydata.so.1.3.0", True),
         ("/opt/my lib/libeatmydata.so (deleted)", True),
+        ("/usr/lib64/nosync/nosync.so", True),
+        ("/data/nosync.ibd", False),
         ("/usr/lib/libc.so.6", False),
         ("/data/libeatmydata/table.ibd", False),
     ],

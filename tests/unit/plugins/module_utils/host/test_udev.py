@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.udev import (
+    PROPERTIES,
     identify,
     parse_database,
     parse_rules,
     render_rules,
+    risk_of,
     written_rules,
 )
 
+from ..fakes import fake_udev
 from ..fakes.captured import captured
 
 HEADER = "# Ours.\n# Hands off.\n"
@@ -42,7 +45,7 @@ def assign(words: str) -> list[list[str]]:
 
 names = st.text("ABCabc019#+.:=@_-", min_size=1, max_size=20)
 rules = st.dictionaries(
-    st.builds("{}:{}".format, st.sampled_from(["wwn", "nvme", "serial", "dm", "md"]), names),
+    st.builds("{}:{}".format, st.sampled_from(sorted(PROPERTIES)), names),
     st.sampled_from(["on", "off"]),
 )
 
@@ -92,6 +95,67 @@ def test_only_a_name_that_is_safe_in_a_rule_identifies(
     assert identify(properties) == expected
 
 
+#: A virtio disk without a serial number, and what udev knows of it, best first.
+NAMELESS = {"DEVNAME": "/dev/vdb", "DEVPATH": "/devices/pci0000:00/0000:00:05.0/virtio3/block/vdb"}
+SUBSTITUTES = {
+    "ptuuid": ("ID_PART_TABLE_UUID", "7ed69443-2c72"),
+    "member": ("ID_FS_UUID_SUB", "a-b"),
+    "fsuuid": ("ID_FS_UUID", "mX1a-pv"),
+    "path": ("ID_PATH", "pci-0000:00:05.0"),
+}
+
+
+@pytest.mark.parametrize("kind", SUBSTITUTES)
+def test_the_substitute_for_a_name_is_the_best_that_is_there(kind: str) -> None:
+    kinds = list(SUBSTITUTES)
+    there = dict(SUBSTITUTES[each] for each in kinds[kinds.index(kind) :])
+    assert identify({**NAMELESS, **there}) == f"{kind}:{SUBSTITUTES[kind][1]}"
+    assert risk_of(f"{kind}:x")
+    # What cannot be written into a rule is no substitute, and nothing worse takes its place.
+    assert identify({**NAMELESS, **there, SUBSTITUTES[kind][0]: 'x"*'}) is None
+
+
+@pytest.mark.parametrize("kind", SUBSTITUTES)
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"ID_SERIAL": "not safe*"},
+        {"ID_WWN": "0x5000"},
+        {"DEVPATH": "/devices/virtual/block/dm-0"},
+        {"DEVPATH": "/devices/virtual/block/loop0"},
+        {"DEVPATH": ""},
+    ],
+)
+def test_there_is_no_substitute_for_the_name_of_a_layer_or_of_a_disk_that_has_some_name(
+    kind: str, other: dict[str, str]
+) -> None:
+    assert identify({**NAMELESS, SUBSTITUTES[kind][0]: "x"}) == f"{kind}:x"
+    properties = {key: value for key, value in {**NAMELESS, **other}.items() if value}
+    assert identify({**properties, SUBSTITUTES[kind][0]: "x"}) is None
+
+
+@pytest.mark.parametrize("known", ["wwn:x", "nvme:x", "serial:x", "dm:x", "md:x"])
+def test_a_name_of_its_own_is_no_risk(known: str) -> None:
+    assert risk_of(known) is None
+
+
+@given(
+    st.sampled_from(sorted(SUBSTITUTES)),
+    st.fixed_dictionaries(
+        {"DEVPATH": st.sampled_from(["/devices/pci0000:00/vdb", "/devices/virtual/block/md0"])},
+        optional={key: st.sampled_from(["x", "y"]) for key in PROPERTIES.values()},
+    ),
+)
+def test_a_rule_by_a_substitute_acts_on_what_goes_by_that_name_and_on_nothing_else(
+    kind: str, properties: dict[str, str]
+) -> None:
+    acted = []
+    event = {"KERNEL": "sdb", "ACTION": "add", "SUBSYSTEM": "block", "DEVTYPE": "disk", **properties}
+    text = render_rules({f"{kind}:x": "on"}, HEADER, assign)
+    fake_udev.play(text, event, lambda command: None, lambda name, value: acted.append(name))
+    assert bool(acted) == (identify(properties) == f"{kind}:x")
+
+
 def test_rendered_bytes() -> None:
     assert render_rules(RULES, HEADER, assign) == RENDERED
     assert render_rules({}, HEADER, assign) == ""
@@ -105,6 +169,10 @@ def test_rendered_bytes() -> None:
         ("serial:S", 'ENV{ID_SERIAL}=="S"'),
         ("dm:LVM-x", 'ENV{DM_UUID}=="LVM-x"'),
         ("md:a:b", 'ENV{MD_UUID}=="a:b"'),
+        ("ptuuid:a-b", 'ENV{ID_PART_TABLE_UUID}=="a-b"'),
+        ("member:a-b", 'ENV{ID_FS_UUID_SUB}=="a-b"'),
+        ("fsuuid:a-b", 'ENV{ID_FS_UUID}=="a-b"'),
+        ("path:pci-0000:00:05.0", 'ENV{ID_PATH}=="pci-0000:00:05.0"'),
     ],
 )
 def test_a_rule_matches_its_device_by_the_name_that_stays(known: str, key: str) -> None:

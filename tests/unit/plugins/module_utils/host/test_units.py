@@ -108,6 +108,7 @@ def test_what_show_prints() -> None:
         ({"UnitFileState": "disabled", "ActiveState": "inactive", "WantedBy": "app.service"}, "yes"),
         ({"UnitFileState": "disabled", "ActiveState": "inactive", "RequiredBy": "app.service"}, "yes"),
         ({"UnitFileState": "disabled", "ActiveState": "inactive", "TriggeredBy": "fb.socket"}, "yes"),
+        ({"UnitFileState": "disabled", "ActiveState": "inactive", "BoundBy": "app.service"}, "yes"),
         ({"UnitFileState": "disabled", "ActiveState": "inactive", "UpheldBy": "app.target"}, "yes"),
     ],
 )
@@ -135,6 +136,16 @@ def test_one_call_for_all_units_and_none_for_none() -> None:
     [
         (Unobservable("systemctl: No such file or directory"), "systemctl: No such file or directory"),
         (Result(1, "", "Failed to connect\nto bus\n"), "systemctl: Failed to connect to bus"),
+        (
+            # Of systemd 252 in a container.
+            Result(
+                1,
+                "",
+                "System has not been booted with systemd as init system (PID 1). Can't operate.\n"
+                "Failed to connect to bus: Host is down\n",
+            ),
+            "this host has not been booted with systemd, and nothing else says what starts and stops its services",
+        ),
     ],
 )
 def test_where_systemd_does_not_answer_that_is_the_reason(said: Exception | Result, why: str) -> None:

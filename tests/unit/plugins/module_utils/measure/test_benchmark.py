@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,13 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     Result,
     Unobservable,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.measure import benchmark, fio, plot, variants
+from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
+    advice,
+    benchmark,
+    fio,
+    planned,
+    variants,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.plausible import doubt
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.variants import AS_IT_IS, Variant
@@ -28,11 +34,13 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.sm
 from .test_scratch import device_of
 
 ROW = {
-    "mount": "/srv/pgdata",
+    "mounts": ["/srv/pgdata"],
     "patterns": ["direct_dsync", "append_fsync"],
+    "commit_delays": [1],
     "clients": [1, 4],
     "schedulers": [],
     "mount_options": [],
+    "write_caches": [],
     "seconds": 5,
     "minutes": 15,
     "size": 1,
@@ -45,6 +53,7 @@ def disk(**changes: Any) -> dict[str, Any]:
     cache = {"device": "enabled", "kernel": "write back", "volatile": "unknown"}
     return {
         "name": "sda",
+        "id": "serial:SATA0001",
         "kind": "physical",
         "rotational": "yes",
         "fua": "unsupported",
@@ -58,6 +67,7 @@ def place(**changes: Any) -> dict[str, Any]:
     """Return a mount on that disk."""
     return {
         "target": "/srv",
+        "barrier": "on",
         "device": "8:1",
         "fstype": "ext4",
         "atime": "relatime",
@@ -67,8 +77,10 @@ def place(**changes: Any) -> dict[str, Any]:
     }
 
 
-def said(commits: int = 1000, milliseconds: int = 2000, sync: bool = False, **job: Any) -> str:
-    """Return what fio says."""
+def said(
+    commits: int = 1000, milliseconds: int = 2000, sync: bool = False, groups: int = 1, **job: Any
+) -> str:
+    """Return what fio says of groups that are all alike."""
     waits = {"percentile": {"99.000000": 3_000_000}}
     return "fio: a note\n" + json.dumps(
         {
@@ -83,6 +95,7 @@ def said(commits: int = 1000, milliseconds: int = 2000, sync: bool = False, **jo
                     **job,
                 }
             ]
+            * groups
         }
     )
 
@@ -123,7 +136,7 @@ class FioHost(SmallHost):
 class TestFio:
     @pytest.mark.parametrize("pattern", sorted(fio.WORDS))
     def test_it_writes_to_files_that_are_there_and_makes_none(self, pattern: str) -> None:
-        words = fio.argv(pattern, ["/proc/1/fd/3", "/proc/1/fd/4"], 8, 5, 1000)
+        words = fio.argv(pattern, [["/proc/1/fd/3", "/proc/1/fd/4"]], 8, 5, 1000)
         assert {"--allow_file_create=0", "--fallocate=none", "--runtime=5", "--rate_iops=500"} <= set(words)
         assert [word for word in words if word.startswith("--filename")] == [
             "--filename=/proc/1/fd/3",
@@ -132,16 +145,28 @@ class TestFio:
         assert set(fio.WORDS[pattern]) <= set(words)
         assert ("--time_based" in words) == (pattern != "append_fsync")
 
+    def test_each_mount_is_a_group_of_its_own(self) -> None:
+        words = fio.argv("dsync", [["a", "b"], ["c", "d"]], 8, 5, 1000)
+        clients = words[words.index("--name=g0c0") :]
+        assert clients == [
+            *("--name=g0c0", "--new_group", "--filename=a", "--name=g0c1", "--filename=b"),
+            *("--name=g1c0", "--new_group", "--filename=c", "--name=g1c1", "--filename=d"),
+        ]
+        assert "--rate_iops=500" in words
+
     def test_figures(self) -> None:
-        assert fio.parse(said(), 2) == fio.Figures(1000, 500.0, 4.0, 3.0)
-        assert fio.parse(said(sync=True), 1).p99 == 9.0
+        assert fio.parse(said(), 1, 2) == [fio.Figures(1000, 500.0, 4.0, 3.0)]
+        assert fio.parse(said(sync=True), 1, 1)[0].p99 == 9.0
+        assert len(fio.parse(said(groups=2), 2, 1)) == 2
+        with pytest.raises(Unobservable, match="seen 2 groups, wanted 1"):
+            fio.parse(said(groups=2), 1, 1)
 
     @pytest.mark.parametrize(
         "text", ["", "{}", "fio: broken", said(commits=0), said(milliseconds=0), said(error=5)]
     )
     def test_what_is_no_measurement_is_unobservable(self, text: str) -> None:
         with pytest.raises(Unobservable, match="fio"):
-            fio.parse(text, 1)
+            fio.parse(text, 1, 1)
 
 
 class TestPlausible:
@@ -174,15 +199,18 @@ class TestPlausible:
 
 class TestPlan:
     def test_what_is_as_it_is_alone_by_default(self) -> None:
-        made = benchmark.plan(FioHost(), ROW)
+        made = planned.plan(FioHost(), ROW)
         assert (made.variants, made.runs) == ([Variant(AS_IT_IS)], 4)
 
     @pytest.mark.parametrize(
         ("changes", "why"),
         [
-            ({"mount": "/nowhere"}, "nothing is mounted"),
+            ({"mounts": ["/nowhere"]}, "nothing is mounted"),
             ({"clients": []}, "clients"),
-            ({"clients": [65]}, "clients"),
+            ({"mounts": []}, "mounts: seen none"),
+            ({"clients": [81]}, "clients"),
+            ({"patterns": ["group_osync"], "commit_delays": []}, "commit_delays"),
+            ({"patterns": ["group_osync"], "commit_delays": [1001]}, "commit_delays"),
             ({"seconds": 1}, "seconds"),
             ({"size": 0}, "size"),
             ({"rate": 1}, "rate"),
@@ -196,27 +224,47 @@ class TestPlan:
     def test_wrong_input_is_refused_before_anything_starts(self, changes: Any, why: str) -> None:
         host = FioHost()
         with pytest.raises(Refused, match=why):
-            benchmark.plan(host, {**ROW, **changes})
+            planned.plan(host, {**ROW, **changes})
         assert host.mutations == []
         assert all(argv[1] in host.questions for argv in host.ran)
 
     def test_without_fio_it_is_refused(self) -> None:
         with pytest.raises(Refused, match="install it"):
-            benchmark.plan(SmallHost(), ROW)
+            planned.plan(SmallHost(), ROW)
+        alone = planned.plan(SmallHost(), {**ROW, "patterns": ["group_osync"]})
+        assert alone.ways == [planned.Way("group_osync", 1)]
 
     def test_a_fio_that_knows_no_dsync_is_told_before_it_fails(self) -> None:
         host = FioHost(sync=OLD_SYNC)
         with pytest.raises(Refused, match=r"knows no O_DSYNC.* without direct_dsync"):
-            benchmark.plan(host, {**ROW, "patterns": ["osync", "direct_dsync"]})
-        assert benchmark.plan(host, {**ROW, "patterns": ["osync"]}).patterns == ["osync"]
+            planned.plan(host, {**ROW, "patterns": ["osync", "direct_dsync"]})
+        assert planned.plan(host, {**ROW, "patterns": ["osync"]}).ways == [planned.Way("osync")]
+
+    def test_the_published_table_can_be_asked_for(self) -> None:
+        asked = {
+            "patterns": ["group_osync", "osync"],
+            "commit_delays": [-1, 1],
+            "clients": [80, 1, 10, 20, 40],
+        }
+        made = planned.plan(FioHost(), {**ROW, **asked})
+        assert made.clients == [1, 10, 20, 40, 80]
+        ways = [("group_osync", -1), ("group_osync", 1), ("osync", None)]
+        assert made.ways == [planned.Way(*way) for way in ways]
+
+    def test_two_mount_points_of_one_file_system_are_refused(self) -> None:
+        host = FioHost()
+        other = replace(host.mounts["/srv/pgdata"], target="/srv/again")
+        host.add_mount(other, "")
+        with pytest.raises(Refused, match="/srv/pgdata and /srv/again of one file system"):
+            planned.plan(host, {**ROW, "mounts": ["/srv/pgdata", "/srv/again"]})
 
     def test_a_busy_disk_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(benchmark.time, "sleep", lambda _seconds: None)
         host, ticks = FakeHost(), iter([100, 450, 100, 700])
         host.files["/sys/block/sda/stat"] = lambda: " ".join(["0"] * 9 + [str(next(ticks))] + ["0"] * 7)
-        benchmark.expect_quiet(host, place())
+        benchmark.expect_quiet(host, ["sda"])
         with pytest.raises(Refused, match="busy 30%"):
-            benchmark.expect_quiet(host, place())
+            benchmark.expect_quiet(host, ["sda"])
 
 
 class Kernel(FakeHost):
@@ -265,10 +313,10 @@ class TestVariants:
     def test_each_is_in_force_and_put_back_after_a_failure_too(self, tried: Variant) -> None:
         host = Kernel()
         before = self.state(host)
-        with variants.in_force(host, place(), tried):
+        with variants.in_force(host, [place()], tried):
             assert self.state(host) != before
         assert self.state(host) == before
-        with pytest.raises(KeyError), variants.in_force(host, place(), tried):
+        with pytest.raises(KeyError), variants.in_force(host, [place()], tried):
             raise KeyError
         assert self.state(host) == before
 
@@ -277,23 +325,25 @@ class TestVariants:
         host = Kernel()
         with (
             pytest.raises(ChangeFailed, match=r"could not be put back to .*by hand"),
-            variants.in_force(host, place(), tried),
+            variants.in_force(host, [place()], tried),
         ):
             host.deaf = True
 
     def test_as_it_is_changes_nothing(self) -> None:
         host = Kernel()
-        with variants.in_force(host, place(), Variant(AS_IT_IS)):
+        with variants.in_force(host, [place()], Variant(AS_IT_IS)):
             pass
         assert host.mutations == []
 
     def test_what_is_in_force_already_is_not_tried_again(self) -> None:
-        found = variants.plan(place(sync="yes"), ["mq-deadline", "bfq"], ["relatime", "sync", "noatime"])
+        found = variants.plan(
+            FakeHost(), [place(sync="yes")], ["mq-deadline", "bfq"], ["relatime", "sync", "noatime"]
+        )
         assert [one.value for one in found] == ["", "bfq", "noatime"]
 
     def test_another_file_system_is_refused(self) -> None:
         with pytest.raises(Refused, match="wanted ext4 or xfs"):
-            variants.plan(place(fstype="btrfs"), [], ["sync"])
+            variants.plan(FakeHost(), [place(fstype="btrfs")], [], ["sync"])
 
     def test_nothing_that_loosens_can_be_asked_for(self) -> None:
         assert not [word for word in variants.MOUNT_OPTIONS if "barrier" in word or "data=" in word]
@@ -303,7 +353,9 @@ def row(variant: str, rate: float, clients: int = 1, pattern: str = "dsync") -> 
     """Return one measured row."""
     return {
         "variant": variant,
+        "mount": "/srv",
         "pattern": pattern,
+        "commit_delay": None,
         "clients": clients,
         "commits": 100,
         "rate": rate,
@@ -315,9 +367,9 @@ def row(variant: str, rate: float, clients: int = 1, pattern: str = "dsync") -> 
 
 
 class TestAdvice:
-    def made(self, **changes: Any) -> benchmark.Plan:
+    def made(self, **changes: Any) -> planned.Plan:
         tried = [Variant(AS_IT_IS), Variant("scheduler bfq", "scheduler", "bfq")]
-        return benchmark.Plan(place(**changes), ["dsync"], [1], tried, 5, 1, 50000)
+        return planned.Plan([place(**changes)], [planned.Way("dsync")], [1], tried, 5, 1, 50000)
 
     @pytest.mark.parametrize(
         ("rate", "profile", "words"),
@@ -327,49 +379,70 @@ class TestAdvice:
             (150, {"scheduler_rotational": "mq-deadline"}, "durable_overrides: {scheduler_rotational: bfq}"),
             (150, {"scheduler_rotational": "bfq"}, "run harden-db"),
             (150, None, "pin a profile"),
+            (150, "of another mount", "pin a profile"),
         ],
     )
     def test_by_measurement_within_the_profile(self, rate: float, profile: Any, words: str) -> None:
         rows = [row(AS_IT_IS, 100), row("scheduler bfq", rate)]
-        assert words in benchmark.recommend(self.made(), rows, profile)[-1]
+        profiles = {"/srv": profile} if isinstance(profile, dict) else {"/other": {}} if profile else {}
+        assert words in advice.recommend(self.made(), rows, profiles)[-1]
 
     def test_the_fastest_way_to_commit_is_named(self) -> None:
         rows = [row(AS_IT_IS, 100), row(AS_IT_IS, 200, pattern="osync")]
         made = self.made()._replace(variants=[Variant(AS_IT_IS)])
-        assert benchmark.recommend(made, rows, None) == [
-            "1 client(s): osync is the fastest way to commit, 5.0 ms"
+        assert advice.recommend(made, rows, {}) == [
+            "/srv, 1 client(s): osync is the fastest way to commit, 5.0 ms"
         ]
 
     def test_a_lying_cache_comes_before_all_advice(self) -> None:
-        result = benchmark.result_of(self.made(), [row(AS_IT_IS, 9000)], None)
+        result = benchmark.result_of(self.made(), [row(AS_IT_IS, 9000)], {}, {})
         assert len(result["doubts"]) == 1
         assert result["advice"][0].startswith("do not choose by these figures")
         assert "WARNING: sda" in result["table"]
 
     def test_without_rows_there_is_nothing_to_say(self) -> None:
-        result = benchmark.result_of(self.made(), [], None)
-        assert (result["table"], result["svg"], result["advice"]) == ("", "", [])
+        result = benchmark.result_of(self.made(), [], {}, {})
+        assert [result[name] for name in ("table", "svg", "advice", "prices")] == ["", "", [], []]
 
 
-def test_the_plot_is_svg_whatever_the_mount_is_called() -> None:
-    picture = ET.fromstring(plot.svg("on /srv/<a>&\x01\udce9", [row(AS_IT_IS, 100), row("b", 50)]))
-    bars = [one for one in picture if one.tag.endswith("rect")][1:]
-    assert [one.get("width") for one in bars] == ["210", "420"]
-
-
-def test_a_run_measures_each_combination_and_leaves_nothing(tmp_path: Path) -> None:
-    host = FioHost()
-    here = place(target=str(tmp_path), device=device_of(tmp_path))
-    made = benchmark.Plan(here, ["direct_dsync", "append_fsync"], [1, 2], [Variant(AS_IT_IS)], 2, 1, 50000)
+def test_a_run_measures_each_combination_on_all_mounts_and_leaves_nothing(tmp_path: Path) -> None:
+    host = FioHost(said(groups=2))
+    here = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        here.append(place(target=str(tmp_path / name), device=device_of(tmp_path)))
+    ways = [planned.Way("direct_dsync"), planned.Way("append_fsync")]
+    made = planned.Plan(here, ways, [1, 2], [Variant(AS_IT_IS)], 2, 1, 50000)
     rows = benchmark.run(host, made, busy_allowed=True)
-    assert [(one["pattern"], one["clients"]) for one in rows] == [
-        (pattern, count) for pattern in ("direct_dsync", "append_fsync") for count in (1, 2)
+    assert [(one["pattern"], one["clients"], one["mount"]) for one in rows] == [
+        (way.pattern, count, mount) for way in ways for count in (1, 2) for mount in made.targets
     ]
     assert all(
         word.startswith("--filename=/proc/") for argv in host.ran for word in argv if "filename" in word
     )
-    assert os.listdir(tmp_path) == []
+    assert [argv.count("--new_group") for argv in host.ran] == [2] * 4
+    assert {one["flushes_per_commit"] for one in rows} == {"unknown"}, "both mounts are on one disk"
+    assert [os.listdir(one) for one in made.targets] == [[], []]
     host.said = "broken"
     with pytest.raises(Unobservable):
         benchmark.run(host, made, busy_allowed=True)
-    assert os.listdir(tmp_path) == []
+    assert [os.listdir(one) for one in made.targets] == [[], []]
+
+
+def test_clients_that_share_a_log_take_the_room_of_one(tmp_path: Path) -> None:
+    here = place(target=str(tmp_path), device=device_of(tmp_path))
+    made = planned.Plan([here], [planned.Way("group_osync", 1)], [3], [Variant(AS_IT_IS)], 2, 1, 64)
+    seen: list[int] = []
+
+    class Watched(FioHost):
+        """It counts the scratch files when the flushes are counted."""
+
+        def read(self, path: str, limit: int = 2**20) -> str:
+            if path.endswith("/stat"):
+                seen.append(len(os.listdir(tmp_path)))
+            return super().read(path)
+
+    (row,) = benchmark.run(Watched(), made, busy_allowed=True)
+    assert set(seen) == {1}
+    assert (row["clients"], row["commit_delay"]) == (3, 1)
+    assert row["commits"] >= 3

@@ -17,7 +17,10 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits impo
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.patterns import BLOCK, PATTERNS, Log
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.prove import Limits, Seen
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_host import FakeHost
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import (
+    SmallHost,
+    Traced,
+)
 
 from .test_scratch import device_of
 
@@ -179,11 +182,23 @@ def test_a_run_writes_counts_and_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     assert os.listdir(tmp_path) == []
 
 
-def test_a_disk_that_counts_no_flushes_is_unobservable(tmp_path: Path) -> None:
-    host = FakeHost()
-    host.files["/sys/block/sda/stat"] = "1 2 3"
+def test_a_disk_that_counts_no_flushes_is_unobservable() -> None:
+    host = Traced()
+    host.mount_tracefs("")
     with pytest.raises(Unobservable, match="counts no flushes"):
         prove.watch(host, ["sda"], 1, lambda: 0)
+
+
+def test_where_flushes_are_not_counted_each_disk_is_traced() -> None:
+    host = Traced()
+
+    def write() -> int:
+        for disk in ("sda", "sda", "sdb"):
+            host.change(["sync", f"/dev/{disk}"])
+        return 3
+
+    assert prove.watch(host, ["sda", "sdb"], 1, write).flushes == {"sda": 2, "sdb": 1}
+    assert host.traces() == []
 
 
 def test_a_trace_that_cannot_begin_says_why() -> None:

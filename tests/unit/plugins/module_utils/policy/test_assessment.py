@@ -674,6 +674,8 @@ def test_nothing_that_a_user_writes_raises(value: Any) -> None:
         "attestations",
         "mounts",
         "databases",
+        "mount_profiles",
+        "ignore",
         "allow",
         "accept_data_loss",
     ):
@@ -696,6 +698,7 @@ def test_every_row_says_what_the_report_promises() -> None:
         "evidence",
         "why",
         "remedy",
+        "profile",
     }
     found = look(SmallHost())
     assert {frozenset(row) for row in found["settings"]} == {frozenset(fields)}
@@ -717,7 +720,11 @@ class TestFstabThatStopsTheBoot:
                 "ext4\tnoatime,defaultz,nofail",
                 "boot does not mount /srv/pgdata",
             ),
-            ("/ ext4 errors=remount-ro", "/ ext4 noatmie", "the next boot stops: ext4 does not know noatmie"),
+            (
+                "/ ext4 errors=remount-ro",
+                "/ ext4 noatmie",
+                "the next boot leaves / read-only: ext4 does not know noatmie",
+            ),
             ("xfs defaults", "xfs nobarrier", "the next boot stops: xfs does not know nobarrier"),
             ("^", "/dev/sdz /mnt ext4 noatmie 0 0\n", "/etc/fstab line 1 names for /mnt"),
         ],
@@ -744,7 +751,10 @@ class TestFstabThatStopsTheBoot:
         host.files[unit] = "[Mount]\nWhat=/dev/sda1\nOptions=barrier=1,noatmie,noatime\n"
         found = look(host, "strict", mounts=PG)
         (row,) = [row for row in found["settings"] if row["setting"] == "options"]
-        assert (found["verdict"], row["remedy"]) == ("drifted", f"correct or take out noatmie in {unit}")
+        assert (found["verdict"], row["remedy"]) == (
+            "drifted",
+            f"correct or take out noatmie in {unit} (did you mean noatime?)",
+        )
 
     def test_what_a_run_takes_out_of_a_line_of_xfs_is_named_once(self) -> None:
         host = settled("strict", mounts=("/srv/mssql",))
@@ -818,6 +828,65 @@ class TestFstabThatStopsTheBoot:
             )
             assert row["remedy"].startswith("take nodelalloc out of /etc/fstab line 3")
             assert (row["phase"], found["pending"]) == (None, [])
+
+    @pytest.mark.fact(5)
+    @pytest.mark.parametrize("keeps", [True, False])
+    @pytest.mark.parametrize(
+        ("superblock", "flags", "named", "refused"),
+        [
+            ((), "", "journal", True),
+            (("data=journal",), "", "ordered", True),
+            (("data=journal",), "rootflags=data=ordered", "journal", True),
+            ((), "", "ordered", False),
+            (("data=journal",), "", "journal", False),
+            ((), "rootflags=data=journal", "journal", False),
+        ],
+    )
+    def test_a_mode_of_the_roots_line_that_its_remount_would_have_to_change_is_not_green(
+        self, superblock: tuple[str, ...], flags: str, named: str, refused: bool, keeps: bool
+    ) -> None:
+        host = settled("strict", mounts=("/",))
+        host.mounts["/"].sb_options = superblock
+        host.files["/proc/cmdline"] = f"root=/dev/vda1 ro {flags}\n"
+        host.files["/etc/fstab"] = re.sub(
+            r"(?m)(\s/\s+ext4\s+)", rf"\1data={named},", host.read("/etc/fstab")
+        )
+        overrides = {"data_mode": "keep"} if keeps else None
+        found = look(host, "strict", mounts=("/",), overrides=overrides)
+        (row,) = [row for row in found["settings"] if row["setting"] == "data_mode"]
+        assert (row["verdict"], row["phase"]) == ("drift_persisted" if refused else "ok", None)
+        if refused:
+            assert row["persisted"] == "refused"
+            assert f"the kernel makes / writable only without data={named}" in row["why"]
+            assert row["remedy"].startswith(f"take data={named} out of /etc/fstab line 3")
+
+    @pytest.mark.fact(5)
+    @pytest.mark.fact(54)
+    @pytest.mark.parametrize(
+        ("target", "option", "effect"),
+        [
+            ("/", "data=journal", "leaves / read-only"),
+            ("/", "journal_async_commit", "leaves / read-only"),
+            ("/", "nodelalloc", "leaves / read-only"),
+            ("/", "data=ordered", ""),
+            ("/srv/pgdata", "journal_async_commit", "stops"),
+            ("/srv/pgdata", "journal_async_commit,nofail", ""),
+            ("/srv/pgdata", "data=journal", ""),
+        ],
+    )
+    def test_what_the_kernel_refuses_where_no_database_lies_is_not_green_either(
+        self, target: str, option: str, effect: str
+    ) -> None:
+        host = settled("strict", mounts=("/srv/mssql",))
+        host.files["/proc/sys/kernel/osrelease"] = "6.18.4\n"
+        host.files["/etc/fstab"] = re.sub(
+            rf"(?m)(\s{target}\s+ext4\s+)", rf"\1{option},", host.read("/etc/fstab")
+        )
+        found = look(host, "strict", mounts=("/srv/mssql",))
+        rows = [row for row in found["settings"] if row["target"] == target]
+        assert [row["verdict"] for row in rows] == (["drift_persisted"] if effect else [])
+        assert all(f"the next boot {effect}: the kernel " in row["why"] for row in rows)
+        assert all(f"take {option} out of /etc/fstab line" in row["remedy"] for row in rows)
 
     @pytest.mark.fact(54)
     def test_a_mode_that_would_be_refused_is_not_planned(self) -> None:

@@ -90,7 +90,9 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         "version": "12.0.1.214" if engine == "faircom" else "15",
         "managed_by": "systemd",
         "directories": ["/srv/pgdata"],
+        "temporary": [],
         "writes": [f"/etc/{engine}.d/ours.conf"],
+        "requires_mounts": [],
         "files": [],
         "preloads": [],
         "settings": settings,
@@ -132,7 +134,7 @@ def judged(*instances: dict[str, Any], profile: str | None = "strict", **given: 
         "writers": [],
     }
     given.setdefault("mounts", ["/srv/pgdata"])
-    storage = collect(SmallHost(), NOW)
+    storage = collect(given.pop("host", None) or SmallHost(), NOW)
     return expect_cures(assess(inputs(profile, **given), storage, NOW, engines))
 
 
@@ -307,25 +309,67 @@ def test_a_flush_method_that_does_not_flush_is_refused(word: str) -> None:
     assert found["verdict"] == "at_risk"
 
 
+OF_BOB = {
+    "scope": "role bob",
+    "setting": "synchronous_commit",
+    "value": "off",
+    "source": "pg_db_role_setting",
+    "remedy": "take it away where it was set: ALTER ROLE bob RESET synchronous_commit",
+    "role": "bob",
+    "database": None,
+    "permission": "alter_system",
+}
+
+
 def test_a_role_that_goes_its_own_way_is_named_and_not_touched() -> None:
-    own = {
-        "scope": "role bob",
-        "setting": "synchronous_commit",
-        "value": "off",
-        "source": "pg_db_role_setting",
-        "remedy": "ALTER ROLE bob RESET synchronous_commit",
-    }
-    found = judged(instance(overrides=[own]))
+    found = judged(instance(overrides=[OF_BOB]))
     (named,) = [row for row in found["settings"] if row["target"] == "main role bob"]
     assert (named["verdict"], found["verdict"]) == ("drift_running", "at_risk")
-    assert "ALTER ROLE bob" in named["remedy"]
+    assert named["remedy"] == f"{OF_BOB['remedy']}, or give durable_allow: [alter_system]"
     assert "postgresql" not in found["plan"]["tighten"]
+
+
+@pytest.mark.fact(62)
+def test_with_the_permission_a_role_s_own_setting_is_taken_away() -> None:
+    found = judged(instance(overrides=[OF_BOB]), allow=["alter_system"])
+    assert found["plan"]["tighten"]["postgresql"] == [
+        {
+            "instance": "main",
+            "settings": {},
+            "overrides": [{"setting": "synchronous_commit", "role": "bob", "database": None}],
+        }
+    ]
+    (change,) = [change for change in found["changes"] if change["layer"] == "postgresql"]
+    assert (change["target"], change["running"], change["wanted"]) == ("main role bob", "off", "on")
+    assert "main role bob" not in found["files"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"managed_by": "patroni"}, {"managed_by": "unknown"}, {"overrides": [{**OF_BOB, "permission": None}]}],
+)
+def test_what_a_run_may_not_take_away_names_no_permission(given: dict[str, Any]) -> None:
+    found = judged(instance(**{"overrides": [OF_BOB], **given}), allow=["alter_system"])
+    (named,) = [row for row in found["settings"] if row["target"] == "main role bob"]
+    assert (named["remedy"], named["phase"]) == (OF_BOB["remedy"], None)
+
+
+@pytest.mark.fact(62)
+@pytest.mark.parametrize("allow", [[], ["alter_system"]])
+def test_what_alter_system_holds_is_promised_with_the_permission_alone(allow: list[str]) -> None:
+    given = instance(running={"fsync": "off"}, persisted={"fsync": "off"})
+    given["settings"]["fsync"].update(held="ALTER SYSTEM RESET fsync", permission="alter_system")
+    found = judged(given, allow=allow)
+    assert ("postgresql" in found["plan"]["tighten"]) == bool(allow)
+    without = "ALTER SYSTEM RESET fsync, or give durable_allow: [alter_system]"
+    assert row(found, "fsync")["remedy"] == ("run harden-db" if allow else without)
 
 
 @pytest.mark.parametrize("value", ["on", "remote_apply", "off"])
 def test_where_loss_is_accepted_a_role_may_keep_its_commits(value: str) -> None:
-    own = {"scope": "role bob", "setting": "synchronous_commit", "value": value, "source": "x", "remedy": "y"}
-    found = judged(instance(overrides=[own]), profile="disposable", accept_data_loss=True)
+    found = judged(
+        instance(overrides=[{**OF_BOB, "value": value}]), profile="disposable", accept_data_loss=True
+    )
     assert all(row["target"] != "main role bob" for row in found["settings"])
 
 
@@ -541,7 +585,8 @@ def test_the_report_has_the_files_that_a_step_of_an_engine_may_write(engine: str
     setting = {"postgresql": "fsync", "faircom": "SYNC_LOG"}.get(engine, "sync_binlog")
     wrong = "off" if engine == "postgresql" else "on" if engine == "faircom" else "0"
     found = judged(instance(engine, persisted={setting: wrong}))
-    originals = {"/var/lib/durable-dbhost/originals-faircom.json"} if engine == "faircom" else set()
+    keeps = engine in ("faircom", "postgresql")
+    originals = {f"/var/lib/durable-dbhost/originals-{engine}.json"} if keeps else set()
     of_engine = {path for path in found["files"] if engine in path}
     assert of_engine == {f"/etc/{engine}.d/ours.conf", *originals}
     assert not any(engine in path for path in judged(instance(engine))["files"])
@@ -1090,6 +1135,21 @@ class TestMounts:
         assert "faircom, and none was found" in told
         assert found["verdict"] == "unknown"
         assert "unknown" not in judged(instance("mariadb"), databases=named[:1])["verdict"]
+
+    def test_a_server_that_is_named_by_its_paths_and_not_found_is_not_safe(self) -> None:
+        """Another one of its engine was found, elsewhere."""
+        named = [
+            {"engine": "mariadb", "paths": ["/srv/pgdata"]},
+            {"engine": "mariadb", "paths": ["/srv/maria"]},
+        ]
+        found = judged(instance("mariadb"), databases=named)
+        (told,) = [why for why in found["why"] if "durable_databases" in why]
+        assert "names mariadb on /srv/maria, and no mariadb that was found has anything there" in told
+        assert found["verdict"] == "unknown"
+        together = [{"engine": "mariadb", "paths": ["/srv/maria", "/srv/pgdata"]}]
+        assert not [
+            why for why in judged(instance("mariadb"), databases=together)["why"] if "durable_d" in why
+        ]
 
     def test_where_nobody_looked_for_engines_the_verdict_is_not_about_them(self) -> None:
         found = assess(inputs(mounts=["/srv/pgdata"]), collect(SmallHost(), NOW), NOW)

@@ -160,6 +160,20 @@ def test_an_exposed_time_names_its_check() -> None:
 
 
 @pytest.mark.fact(32)
+@pytest.mark.fact(53)
+def test_damage_that_it_tells_of_names_its_check_and_no_verdict() -> None:
+    seen = {"value": "seen", "source": "/data/CTSTATUS.FCS", "reason": "its recovery met error 96"}
+    given, well = instance("faircom"), judged(instance("faircom"))
+    given["evidence"]["damage"] = seen
+    found = judged(given)
+    assert [note for note in found["exposed"] if note not in well["exposed"]] == [
+        "faircom main was damaged: its recovery met error 96 (/data/CTSTATUS.FCS); unless it was mended since, see with"
+        " ctvfyfil and ctvfyidx"
+    ]
+    assert found["verdict"] == well["verdict"]
+
+
+@pytest.mark.fact(32)
 @pytest.mark.fact(51)
 @pytest.mark.parametrize(
     ("word", "warned"),

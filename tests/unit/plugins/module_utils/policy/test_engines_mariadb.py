@@ -55,7 +55,10 @@ def test_a_server_that_never_syncs_puts_commits_at_risk() -> None:
         "setting": "debug_no_sync",
         "value": "ON",
         "source": "/etc/my.cnf line 2",
-        "remedy": "/etc/my.cnf line 2; then restart it",
+        "remedy": "take it away where it was set: /etc/my.cnf line 2; then restart it",
+        "role": None,
+        "database": None,
+        "permission": None,
     }
     found = judged(instance("mariadb", flavour="mariadb", overrides=[override]))
     assert found["verdict"] == "at_risk"

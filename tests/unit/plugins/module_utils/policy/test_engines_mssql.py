@@ -349,6 +349,10 @@ def test_a_disk_that_only_claims_to_take_fua_has_to_be_attested() -> None:
     storage = collect(host, NOW)
     (why,) = mssql.against_fua(server(), storage, lambda disk: False)
     assert "attest host_honours_fua" in why
+    assert "look at" not in why
+    storage["platform"] = "hyperv"
+    (why,) = mssql.against_fua(server(), storage, lambda disk: False)
+    assert "WriteCacheAndFUAEnabled" in why
     assert mssql.against_fua(server(), storage, lambda disk: True) == []
 
 
@@ -398,6 +402,15 @@ def test_a_cache_that_is_only_switched_off_is_no_fua(profile: str, belief: str) 
         enforce(host, found)
     fua = server(words("on", "off", "1", "0"))
     assert "sdb" in row(judged(fua, host, profile=profile), "traceflag3979")["why"]
+
+
+@pytest.mark.fact(28)
+def test_slips_are_warnings() -> None:
+    given = server()
+    assert not any("did you mean" in warning for warning in judged(given)["warnings"])
+    given["evidence"]["slips"] = {"value": "seen", "source": "x", "reason": "unknown key a (did you mean b?)"}
+    (warning,) = [text for text in judged(given)["warnings"] if "did you mean" in text]
+    assert warning.startswith("mssql main: unknown key a (did you mean b?); it counts nowhere")
 
 
 @pytest.mark.fact(26)

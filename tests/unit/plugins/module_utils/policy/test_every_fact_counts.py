@@ -51,6 +51,7 @@ NO_BEARING = {
     "*.evidence.*": "for people; where a change goes, never whether a value is safe",
     "boot_id": "not compared by the policy yet",
     "virtualization": "only a UPS rests on it; what it says of disks is in their kind",
+    "platform": "where a remedy says to look",
     "tuned.*": "scheduler and readahead, performance",
     "other_mounts.*": "names the kind of a file system that holds no managed mount, for a message",
     "disks.*.id": "null: no name that stays; what was persisted by it is judged as write_cache.persisted",
@@ -75,10 +76,12 @@ NO_BEARING = {
     "mounts.*.readahead*": "performance",
     "mounts.*.carrier*": "where readahead is set, performance",
     "mounts.*.views*": "what other processes see of it: atime, performance",
+    "mounts.*.boots*": "which servers have to wait for it, and no engine is here",
     "mounts.*.device": "what engines' files are placed by, and no engine is here",
     "mounts.*.stack.*.detail": "for people; the levels with a write hole are in write_hole",
     "mounts.*.stack.*.label": "for people",
-    "mounts.*.stack.*.state": "only ppl counts, and only over a cache: then the host was not well",
+    "mounts.*.stack.*.id": "what somebody vouches for goes by it, where a layer is not understood: then it was not well",
+    "mounts.*.stack.*.state": "ppl counts, and what a layer loses by itself: then the host was not well",
 }
 #: Facts that one stand-in alone leaves well: (pattern of the path, stand-in) -> why.
 HARMLESS = {
@@ -248,13 +251,16 @@ ENGINES_NO_BEARING = {
     "paths*": "for storage_facts, which looks where they lie",
     "stop_timeouts*": "for power_facts, which adds them up",
     "*.pids*": "for people",
+    "*.requires_mounts*": "for servers on mounts that the boot goes on without",
     "*.root": "for roles, which write there",
     "*.stop_timeout": "for power_facts",
     "*.evidence.stop_timeout*": "for power_facts",
     "*.evidence.delayed_durability*": "never known: a note that it was not asked",
+    "*.evidence.recovery*": "for the rehearsed shutdown",
     "*.files.*.example": "for people",
     "*.settings.*.from": "for people",
     "*.settings.*.held": "for the remedy of one that is not right",
+    "*.settings.*.permission": "whether a run mends one that is not right",
 }
 #: Facts that are right as they are, and may be any other text.
 ENGINES_TEXT = {

@@ -14,6 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect imp
 
 from ..fakes.runs import NOW, inputs, look
 from ..fakes.small_host import SmallHost
+from .test_engines import instance, judged
 
 PG = "/srv/pgdata"
 
@@ -49,3 +50,32 @@ def test_a_database_that_is_not_there_is_not_attributed_to_what_would_hold_it() 
 @pytest.mark.parametrize("mounts", ["", {}, 0, False])
 def test_what_is_no_list_is_not_taken_for_none(mounts: Any) -> None:
     assert look(SmallHost(), "strict", mounts=mounts)["verdict"] == "blocked"
+
+
+SCRATCH = {"directories": [PG], "temporary": ["/srv/maria/tempdb"]}
+
+
+def mounts_in(found: dict[str, Any]) -> dict[str, str]:
+    """Return {mount point: how it is judged} of a report."""
+    return {each["target"]: each["judged"] for each in found["mounts"]}
+
+
+def test_a_mount_with_temporary_files_alone_is_listed_and_judged_by_nothing() -> None:
+    found = judged(instance(**SCRATCH), mounts=None)
+    assert mounts_in(found) == {PG: "yes", "/srv/maria": "temporary"}
+    assert not any(row["target"] in ("/srv/maria", "serial:VIRT0001") for row in found["settings"])
+    assert (
+        "/srv/maria: it holds nothing but temporary files of postgresql main: not judged" in found["warnings"]
+    )
+    assert "keeps files on" not in "\n".join(found["why"])
+
+
+def test_it_counts_with_one_data_file_of_any_engine_or_on_a_list() -> None:
+    maria = instance("mariadb", name="other", directories=["/srv/maria/db"])
+    for found in (
+        judged(instance(**SCRATCH), maria, mounts=None),
+        judged(instance(**SCRATCH), mounts=[PG, "/srv/maria"]),
+        judged(instance(**{**SCRATCH, "directories": [PG, "/srv/maria/db"]}), mounts=None),
+    ):
+        assert mounts_in(found) == {PG: "yes", "/srv/maria": "yes"}
+        assert any(row["target"] == "/srv/maria" for row in found["settings"])

@@ -25,7 +25,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
 
 from ..fakes.fake_host import Killed
 from ..fakes.runs import PROFILES, attested, enforce, look, settled
-from ..fakes.small_host import UNITS, BigHost, FakeDisk, FakeMount, SmallHost
+from ..fakes.small_host import UNITS, BigHost, FakeDisk, FakeMount, SmallHost, Traced
 
 SDB = "serial:QEMU_HARDDISK_SATA0002"
 BIG = ("/srv/faircom", "/srv/firebird", "/srv/mysql", "/srv/btrfs")
@@ -270,12 +270,39 @@ def test_a_virtio_disk_that_comes_back_caching_is_seen_and_mended_by_the_next_ru
     assert (host.disk("vdb").cache, host.disk("vdb").dirty) == ("disabled", False)
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_kernel_that_traces_flushes_comes_to_the_verdict_of_one_that_counts_them(profile: str) -> None:
+    verdicts = []
+    for host in (SmallHost(), Traced()):
+        host.mounts["/srv/pgdata"].barrier = "off"
+        enforce(host, look(host, profile, **given_to(host, profile)))
+        found = look(host, profile, **given_to(host, profile))
+        assert not any(found["plan"].values())
+        verdicts.append(found["verdict"])
+    assert verdicts[0] == verdicts[1]
+
+
+def test_without_counter_and_trace_a_host_is_at_risk_until_its_owner_mounts_one() -> None:
+    host = Traced()
+    host.mount_tracefs("")
+    host.mounts["/srv/pgdata"].barrier = "off"
+    given = {**given_to(host, "strict"), "attestations": [attested("host_honours_flush")]}
+    with pytest.raises(ChangeFailed, match=r"sda: kernel 4\.18.* counts no flushes .* mount -t tracefs"):
+        enforce(host, look(host, "strict", **given))
+    found = look(host, "strict", **given)
+    assert (found["verdict"], host.mounts["/srv/pgdata"].barrier) == ("at_risk", "on")
+    host.mount_tracefs("/sys/kernel/tracing")
+    enforce(host, found)
+    assert look(host, "strict", **given)["verdict"] == "attested"
+
+
 def test_the_order_of_the_steps() -> None:
     assert (
         ("believe", "write_cache"),
         ("tighten", "power_guard"),
         ("tighten", "mount_options"),
         ("tighten", "write_cache"),
+        ("tighten", "unit_mounts"),
         *(("tighten", engine) for engine in ("mssql", "faircom", "firebird", "postgresql", "mariadb")),
         ("tighten", "power"),
         ("tighten", "io_scheduler"),
@@ -341,6 +368,15 @@ def test_nothing_to_do_is_an_empty_plan_with_every_phase() -> None:
     steps = build([], True)
     assert steps == {"believe": {}, "tighten": {}, "loosen": {}}
     assert changes(steps, []) == []
+
+
+def test_what_loosens_is_planned_only_where_it_may() -> None:
+    found = look(settled("strict"), "disposable", accept_data_loss=True)
+    rows = [
+        Setting(**{"klass" if key == "class" else key: row[key] for key in row}) for row in found["settings"]
+    ]
+    assert {"write_cache", "mount_options"} <= set(build(rows, True)["loosen"])
+    assert build(rows, False)["loosen"] == {}
 
 
 @pytest.mark.parametrize("order", [1, -1])

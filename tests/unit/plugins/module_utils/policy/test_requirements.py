@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -21,7 +22,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import ext4
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.disk_kinds import Traits, classify
 
+from ..fakes.captured import COLLECTION
 from ..fakes.runs import NOW, attested, look, shipped
 from ..fakes.small_host import BigHost, FakeDisk, FakeMount, SmallHost, md
 
@@ -32,7 +35,7 @@ def states(
     """Return {requirement: state} of one mount and its disks under a profile."""
     storage = collect(host, NOW)
     chosen, pinned = choose(profile, shipped(), {}, given.pop("overrides", {}))
-    mounts = mounts_of([target], None, storage, None)
+    mounts = mounts_of([target], None, storage, [])
     disks = [disk for disk in storage["disks"] if disk["name"] in mounts[0]["disks"]]
     vouched = [Attestation(**attested(claim)) for claim in words]
     found = of_host(chosen, pinned, mounts, disks, vouched, given.pop("accept", False))
@@ -179,7 +182,7 @@ def test_the_write_hole_is_a_requirement_of_its_own(layer: Any, profile: str, ex
     [
         ("ppl", "enabled", "flush", "unmet"),
         ("ppl", "enabled", "strict", None),
-        ("ppl", "disabled", "flush", None),
+        ("ppl", "disabled", "flush", "unmet"),
         ("journal", "enabled", "flush", None),
     ],
 )
@@ -222,6 +225,20 @@ def test_only_a_disk_whose_standard_has_fua_is_taken_at_its_word(
     (disk,) = [disk for disk in collect(host, NOW)["disks"] if disk["name"] == name]
     assert disk["fua"] == "supported"
     assert fua_honoured(disk, [Attestation(**attested(claim)) for claim in words]) is honoured
+
+
+@pytest.mark.fact(16)
+@pytest.mark.parametrize(
+    "case", ["sata_disk_mpt3sas", "megaraid_jbod_sata", "hpsa_hba_mode", "aacraid_exposed_disk"]
+)
+def test_a_sata_disk_is_one_behind_a_sas_controller_too(case: str) -> None:
+    """The controller offers FUA for it, and the disk may ignore the bit."""
+    traits = Traits(**json.loads((COLLECTION / f"tests/fixtures/kinds/{case}.json").read_text())["traits"])
+    (disk,) = [disk for disk in collect(BigHost(), NOW)["disks"] if disk["name"] == "sdc"]
+    assert fua_honoured(disk, [])
+    behind = {**disk, "transport": classify(traits).transport}
+    assert not fua_honoured(behind, [])
+    assert fua_honoured(behind, [Attestation(**attested("host_honours_fua"))])
 
 
 @pytest.mark.parametrize("kernel", ["write back", "write through", "unknown"])
@@ -268,7 +285,7 @@ def neighbour(barrier: str, cache: str, profile: str = "flush", line: str = "") 
     host.add_mount(other, line)
     host.disk("sdb").cache = cache
     storage = collect(host, NOW)
-    mounts = mounts_of(["/srv/mssql"], None, storage, None)
+    mounts = mounts_of(["/srv/mssql"], None, storage, [])
     disks = [disk for disk in storage["disks"] if disk["name"] == "sdb"]
     chosen, _pinned = choose(profile, shipped(), {}, {})
     return [f"{need.name} {need.state}" for need in of_neighbours(chosen, storage["mounts"], mounts, disks)]

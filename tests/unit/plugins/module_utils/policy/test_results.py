@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import (
     assess_answer,
+    cause,
     conclude,
     failure,
     wants_reboot,
@@ -42,6 +43,7 @@ BEFORE = {
     "changes": [{"target": "/srv/pgdata"}],
     "files": ["/etc/fstab"],
     "exposed": ["pg_amcheck"],
+    "warnings": [],
     "why": ["a", "b"],
     "fails": True,
 }
@@ -51,6 +53,7 @@ AFTER = {
     "changes": [],
     "files": [],
     "exposed": [],
+    "warnings": ["slow disk"],
     "why": [],
     "fails": False,
 }
@@ -77,7 +80,7 @@ def test_what_was_exposed_and_changed_stays_in_the_report_of_the_run_that_mends_
         None,
         False,
     )
-    assert failure("db1", found) is None
+    assert failure(found) is None
 
 
 def test_without_a_change_the_first_assessment_is_the_last() -> None:
@@ -89,7 +92,10 @@ def test_without_a_change_the_first_assessment_is_the_last() -> None:
         [],
         None,
     )
-    assert failure("db1", found) == "db1 is at_risk: a (and 1 more, in the report)"
+    assert failure(found) == "at_risk: a (what to do, with 1 more, is in the report)"
+    long = failure({**found, "why": ["commits can vanish " * 40]})
+    assert long is not None
+    assert len(long) < 250
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ def test_without_a_change_the_first_assessment_is_the_last() -> None:
 def test_a_reboot_that_failed_is_told(rebooted: dict[str, Any], error: str | None) -> None:
     found = conclude(looks(BEFORE, AFTER), {"error": "half"}, rebooted, False)
     assert found["error"] == ("half" if error is None else f"half; {error}")
-    assert failure("db1", found) == f"db1 is durable: {found['error']}"
+    assert str(failure(found)).startswith(f"durable: {found['error'].partition('; ')[0]} (what to do")
 
 
 @pytest.mark.parametrize(
@@ -137,6 +143,8 @@ def test_a_run_reboots_only_for_what_it_has_changed_and_where_it_may(
     assert wants_reboot(inputs("strict"), found, before, {"error": None}) is False
     assert wants_reboot(allowed, found, before, {"error": "a step failed"}) is False
     assert wants_reboot(allowed, found, None, None) is False
+    for refused in (5, None, "reboot"):
+        assert wants_reboot(inputs("strict", allow=refused), found, before, {"error": None}) is False
 
 
 def test_what_failed_outside_of_a_step_is_told() -> None:
@@ -145,3 +153,76 @@ def test_what_failed_outside_of_a_step_is_told() -> None:
     assert (found["verdict"], found["error"]) == ("durable", "timed out after 300 seconds")
     found = conclude(looks(BEFORE, AFTER), {"unreachable": True, "msg": "gone"}, {}, False)
     assert found["error"] == "lost the host: gone"
+
+
+def test_a_step_about_speed_that_failed_is_a_note_and_no_failure() -> None:
+    slow = ["tighten io_scheduler: sda: the kernel refused bfq"]
+    found = conclude(looks(BEFORE, AFTER), {"begun": [], "error": None, "slow": slow}, {}, False)
+    assert (found["error"], failure(found)) == (None, None)
+    assert found["warnings"] == ["slow disk", f"{slow[0]}; this step is about speed alone"]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_ansibles"),
+    [
+        ("scp: write remote: No space left on device", True),
+        (
+            "/etc/durable-dbhost/undo/journal.json: No space left on device: not changed; make room on /",
+            False,
+        ),
+        ("install: cannot create directory: No space left on device; make room on /", False),
+    ],
+)
+def test_a_full_disk_of_our_own_files_is_not_taken_for_one_of_ansible_s(said: str, is_ansibles: bool) -> None:
+    assert (cause({"msg": said}) != said) is is_ansibles
+    assert ("ansible_remote_tmp" in cause({"msg": said})) is is_ansibles
+
+
+def switched(state: str) -> dict[str, str]:
+    """Return a switch as a look tells it."""
+    return {"state": state, "said": "its words"}
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "done", "state", "is_error"),
+    [
+        ("none", "none", "armed", "none", False),
+        ("armed", "none", "armed", "none", False),
+        ("fired", "none", "armed", "fired", False),
+        # What a run leaves of a switch takes back what it has changed.
+        ("none", "armed", "armed", "armed", True),
+        ("none", "fired", "armed", "fired", True),
+        ("none", None, "armed", "armed", True),
+        ("none", None, "unknown", "unknown", True),
+        ("none", None, "none", "none", False),
+        # Nothing was changed.
+        ("armed", "armed", None, "armed", False),
+        ("broken", None, None, "broken", False),
+        (None, None, None, "none", False),
+    ],
+)
+def test_what_is_left_of_the_switch_is_told(
+    first: str | None, last: str | None, done: str | None, state: str, is_error: bool
+) -> None:
+    seen = looks(BEFORE, AFTER)
+    for look, told in zip(seen, (first, last)):
+        look["switch"] = switched(told) if told else None
+    applied = {"switch": done, "undo_after": 600} if done else {"skipped": True}
+    found = conclude(seen, applied, {}, False)
+    assert found["switch"] == state
+    assert found["undone"] is (is_error and state == "fired")
+    assert (found["error"] is not None) is is_error
+    said = [note for note in found["warnings"] if "dead man" in note]
+    assert bool(said) is (state != "none" and not is_error)
+    assert "{" not in str((found["error"], said))
+    if state == "fired":
+        assert ("of this run" if is_error else "of an earlier run") in str((found["error"], said))
+    elif is_error and last is None:
+        assert "600 s after the last change, or after a boot, it puts back" in found["error"]
+
+
+def test_in_a_check_the_switch_is_as_it_was_found() -> None:
+    seen = [{"assessment": BEFORE, "switch": switched("armed")}, {"assessment": BEFORE, "switch": None}]
+    found = conclude(seen, {"switch": "armed"}, {}, True)
+    assert (found["switch"], found["error"]) == ("armed", None)
+    assert "run again to keep what was changed" in found["warnings"][0]

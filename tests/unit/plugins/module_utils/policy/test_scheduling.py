@@ -115,7 +115,7 @@ def test_a_path_to_a_disk_is_not_set_by_a_name_that_others_have_too(
     (disk,) = [disk for disk in storage["disks"] if disk["name"] == "sda"]
     wanted = profile(scheduler_solid_state="mq-deadline", scheduler_rotational="mq-deadline")
     disks = [{**disk, "multipath": multipath, "scheduler": {**disk["scheduler"], "running": "none"}}]
-    (row,) = scheduling.rows([], disks, wanted, storage["tuned"])
+    (row,) = scheduling.rows([], [{**disk, "profile": wanted} for disk in disks], storage["tuned"])
     assert (row.target, row.phase) == (host.disk("sda").id if phase else "sda", phase)
 
 
@@ -182,3 +182,24 @@ def test_a_readahead_with_a_point_is_refused() -> None:
     found = look(SmallHost(), "mine", own=own)
     assert found["verdict"] == "blocked"
     assert any("128.0" in why for why in found["why"])
+
+
+def test_what_is_only_slow_decides_no_verdict_and_its_steps_say_what_they_are() -> None:
+    host = settled("strict", mounts=["/srv/pgdata"])
+    host.disk("sda").scheduler = "none [mq-deadline]"
+    host.mounts["/srv/pgdata"].atime = "strictatime"
+    found = look(host, "strict", mounts=["/srv/pgdata"])
+    assert (found["verdict"], found["fails"]) == ("durable", False)
+    assert {(step["layer"], step["class"]) for step in found["steps"]} == {
+        ("mount_options", "performance"),
+        ("io_scheduler", "performance"),
+    }
+    host.mounts["/srv/pgdata"].barrier = "off"
+    mixed = [
+        (step["class"], step["arguments"]["targets"]) for step in look(host, mounts=["/srv/pgdata"])["steps"]
+    ]
+    target = {"target": "/srv/pgdata", "persist": True}
+    assert mixed[:2] == [
+        ("safety", [{**target, "barrier": "on"}]),
+        ("performance", [{**target, "atime": "noatime"}]),
+    ]

@@ -297,6 +297,7 @@ def test_a_layer_over_a_cache_that_is_to_come_on_has_to_pass_flushes() -> None:
         "name": "dm-0",
         "label": "",
         "type": "lvm",
+        "detail": "linear",
         "state": "",
         "belief": "write through",
         "below": ["vdb"],
@@ -305,7 +306,7 @@ def test_a_layer_over_a_cache_that_is_to_come_on_has_to_pass_flushes() -> None:
     (mount,) = [{**mount, "stack": stack} for mount in storage["mounts"] if mount["target"] == "/srv/maria"]
     for profile, rows in (("flush", 1), ("strict", 0)):
         chosen, _pinned = choose(profile, shipped(), {}, {})
-        assert len(of_layers([mount], [disk], chosen, [])) == rows
+        assert len(of_layers([mount], [{**disk, "profile": chosen}], [])) == rows
 
 
 def test_a_virtio_switch_that_is_read_only_is_left_to_the_hypervisor() -> None:

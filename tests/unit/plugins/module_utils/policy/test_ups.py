@@ -237,7 +237,7 @@ def test_a_word_that_is_over_takes_the_lease_back_and_keeps_nothing_from_tighten
 def test_a_word_that_is_over_changes_nothing_on_a_host_that_is_not_pinned() -> None:
     over = {**attested("ups_rehearsed"), "expires": "2026-01-30"}
     found = judged(host("off"), power(guard=leased()), None, words=[over])  # type: ignore[arg-type]
-    assert (found["verdict"], found["plan"], found["changes"]) == ("not_managed", NO_PLAN, [])
+    assert (found["verdict"], found["plan"], found["changes"]) == ("at_risk", NO_PLAN, [])
     unmet = {need["name"] for need in found["ratings"]["ups"]["unmet"]}
     assert {"ups_rehearsed", "attestation_in_force"} <= unmet
 
@@ -419,7 +419,8 @@ def test_other_profiles_ask_nothing_of_a_ups(profile: str) -> None:
 
 def test_an_unpinned_host_is_told_of_its_guard_and_not_changed() -> None:
     found = judged(host("off"), power(guard=leased()), profile=None)  # type: ignore[arg-type]
-    assert (found["verdict"], found["plan"]) == ("not_managed", NO_PLAN)
+    # Barriers are off, and no profile says that the UPS may be relied on.
+    assert (found["verdict"], found["plan"]) == ("at_risk", NO_PLAN)
     assert any("release_db" in why for why in found["why"])
     assert found["power"]["monitor"] == "nut"
 
@@ -569,7 +570,7 @@ def test_facts_of_another_hour_are_refused() -> None:
     ],
 )
 def test_what_may_lose_its_barriers(changes: dict[str, Any], why: str) -> None:
-    (mount,) = mounts_of(list(PG), None, collect(SmallHost(), NOW), None)
+    (mount,) = mounts_of(list(PG), None, collect(SmallHost(), NOW), [])
     assert why_kept({**mount, **changes}).startswith(why)
     assert bool(why_kept({**mount, **changes})) is bool(why)
 
@@ -578,9 +579,19 @@ def test_what_may_lose_its_barriers(changes: dict[str, Any], why: str) -> None:
 def test_a_layer_that_passes_no_flush_on_keeps_barriers(belief: str, why: str) -> None:
     machine = BigHost()
     machine.layers["dm-0"].belief = belief
-    (mount,) = mounts_of(["/srv/faircom"], None, collect(machine, NOW), None)
+    (mount,) = mounts_of(["/srv/faircom"], None, collect(machine, NOW), [])
     assert why in why_kept(mount)
     assert bool(why_kept(mount)) is bool(why)
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [({"held_on": "8:1"}, "a file of another file system"), ({"reason": "vdo"}, "by an attestation alone")],
+)
+def test_over_what_the_guard_does_not_know_barriers_stay(told: dict[str, str], why: str) -> None:
+    (mount,) = mounts_of(["/srv/faircom"], None, collect(BigHost(), NOW), None)
+    mount["stack"][0].update(told)
+    assert why in why_kept(mount)
 
 
 def test_barriers_that_cannot_be_read_are_unknown_whatever_the_guard_says() -> None:

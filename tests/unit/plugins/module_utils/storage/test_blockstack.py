@@ -17,15 +17,15 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.blockstack import (
     Blocks,
+    Holder,
     Layer,
     Stack,
-    parse_tables,
+    parse_loops,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..fakes.captured import captured
 from ..fakes.runs import NOW, look
-from ..fakes.small_host import BigHost, FakeDisk, FakeLayer, FakeMount, SmallHost, dm, md
+from ..fakes.small_host import BigHost, FakeDisk, FakeLayer, FakeMount, SmallHost, bcache, dm, loop, md
 
 NUMBER = "253:9"
 GONE = "/dev/mapper/lvm-dm-10 /srv/gone ext4 noatime 0 2\n"
@@ -115,14 +115,6 @@ def test_every_layer_that_is_understood(layer: FakeLayer, type_: str, detail: st
 @pytest.mark.parametrize(
     ("target", "arguments"),
     [
-        ("thin", "253:25 1"),
-        ("thin-pool", "253:23 253:24 128 0 0"),
-        ("snapshot", "253:28 253:29 P 8"),
-        ("snapshot-origin", "253:28"),
-        ("snapshot-merge", "253:28 253:29 P 8"),
-        ("cache", "253:40 253:39 253:41 128 2 metadata2 writethrough mq 0"),
-        ("writecache", "s 253:36 253:35 4096 0"),
-        ("integrity", "253:16 0 4 J 8"),
         ("mirror", "core 1 4096 2 253:31 0 253:32 0"),
         ("clone", ""),
         ("era", ""),
@@ -145,7 +137,7 @@ def test_every_layer_that_is_understood(layer: FakeLayer, type_: str, detail: st
 def test_device_mapper_layers_that_break_promises_are_unknown_and_named(
     target: str, arguments: str, beside: tuple[str, ...], under_lvm: bool
 ) -> None:
-    """Thin, snapshot, cache, writecache and any other that no rule knows, also as one segment of several."""
+    """Any that no rule knows, also as one segment of several."""
     strange = dm("dm-9", "LVM", ("sdc1",), NUMBER, *beside, f"{target} {arguments}".strip())
     layers = [strange, dm("dm-10", "LVM", ("dm-9",), "253:10", f"linear {NUMBER} 0")]
     stack = walk(over(*layers), "253:10" if under_lvm else NUMBER)
@@ -158,13 +150,10 @@ def test_device_mapper_layers_that_break_promises_are_unknown_and_named(
 @pytest.mark.parametrize(
     ("name", "files", "kind"),
     [
-        ("loop0", {"loop/backing_file": "/x"}, "loop"),
-        ("zram0", {}, "zram"),
-        ("bcache0", {"bcache/state": "dirty"}, "bcache"),
-        ("drbd1", {}, "drbd"),
+        ("loop0", {}, "loop"),
+        ("bcache0", {}, "bcache"),
         ("nbd0", {}, "nbd"),
         ("zd0", {}, "zd"),
-        ("ram0", {}, "ram"),
         ("ublkb0", {}, "ublkb"),
         ("strange", {}, "strange"),
     ],
@@ -174,7 +163,7 @@ def test_device_mapper_layers_that_break_promises_are_unknown_and_named(
 def test_a_layer_without_a_rule_is_unknown_and_named(
     name: str, files: dict[str, str], kind: str, partition: bool
 ) -> None:
-    """bcache, DRBD, loop, zram, ZFS volumes: unknown unless understood."""
+    """ZFS volumes and others: unknown unless understood."""
     host = over(FakeLayer(name, "other", (), "9:9", files=files))
     if partition:
         host.add_partition(name, f"{name}p1", "9:10")
@@ -184,11 +173,104 @@ def test_a_layer_without_a_rule_is_unknown_and_named(
     assert stack.reasons == (f"{name} is a {kind} device: no rule here says what it promises",)
 
 
-def test_a_bcache_over_disks_names_them_and_is_unknown() -> None:
-    stack = walk(
-        over(FakeLayer("bcache0", "bcache", ("sdc", "nvme0n1"), "9:9", files={"bcache/state": "x"})), "9:9"
-    )
-    assert (sorted(stack.disks), len(stack.reasons)) == (["nvme0n1", "sdc"], 1)
+@pytest.mark.parametrize("mode", ["writeback", "writethrough", "writearound", "none"])
+@pytest.mark.parametrize("state", ["clean", "dirty"])
+@pytest.mark.fact(85)
+def test_below_a_bcache_lie_its_backing_device_and_its_cache(mode: str, state: str) -> None:
+    stack = walk(over(bcache("bcache0", ("sdc", "nvme0n1"), "9:9", mode, state)), "9:9")
+    assert stack.layers[0][1:4] == ("bcache", mode, state)
+    assert (sorted(stack.disks), stack.reasons) == (["nvme0n1", "sdc"], ())
+
+
+def test_a_bcache_whose_cache_was_detached_lies_on_one_disk() -> None:
+    stack = walk(over(bcache("bcache0", ("sdc",), "9:9", "writeback", "no cache")), "9:9")
+    assert (stack.disks, stack.reasons) == (("sdc",), ())
+
+
+@pytest.mark.parametrize(
+    ("mode", "state", "below", "why"),
+    [
+        ("writeback", "inconsistent", ("sdc",), "seen inconsistent, writeback, for which there is no rule"),
+        ("writeback", "dirty", ("sdc",), "it is dirty, and its cache is not named below it"),
+        ("writeback", "", ("sdc", "sdd"), "seen no state, writeback, for which there is no rule"),
+        ("of_tomorrow", "clean", ("sdc", "sdd"), "seen clean, no mode, for which there is no rule"),
+    ],
+)
+def test_a_bcache_that_is_not_understood_names_its_disks(
+    mode: str, state: str, below: tuple[str, ...], why: str
+) -> None:
+    stack = walk(over(bcache("bcache0", below, "9:9", mode, state)), "9:9")
+    assert (stack.disks, stack.reasons) == (below, (f"bcache0 is a bcache device: {why}",))
+
+
+@pytest.mark.parametrize("name", ["zram0", "ram0", "nullb0"])
+@pytest.mark.parametrize("partition", [False, True])
+def test_memory_is_a_disk_and_never_one_that_lasts(name: str, partition: bool) -> None:
+    host = over(FakeLayer(name, "other", (), "9:9"))
+    if partition:
+        host.add_partition(name, f"{name}p1", "9:10")
+    stack = walk(host, "9:10" if partition else "9:9")
+    assert (stack.disks, stack.reasons) == ((name,), ())
+
+
+def in_a_file(number: str, holder_of: Holder | None = None, dio: str = "0") -> Stack:
+    host = over(loop("loop3", "7:3", dio=dio))
+    host.loops["loop3"] = number
+    blocks = Blocks(host)
+    blocks.holder_of = {number: holder_of}.get
+    return blocks.walk(["7:3"])
+
+
+@pytest.mark.parametrize(("dio", "state"), [("0", "buffered"), ("1", "direct")])
+@pytest.mark.fact(84)
+def test_below_a_loop_device_lie_the_devices_of_the_file_system_that_holds_its_file(
+    dio: str, state: str
+) -> None:
+    stack = in_a_file("8:33", Holder("ext4", ("8:33", "259:2")), dio)
+    assert stack.layers[0][1:4] == ("loop", "ext4", state)
+    assert (stack.layers[0].held_on, stack.reasons) == ("8:33", ())
+    assert sorted(stack.disks) == ["nvme0n1", "sdc"]
+
+
+NAMELESS = "the devices of the {} that holds its file are not known: a device without a name"
+NOWHERE = "no mounted file system that keeps data is known to hold its file: it lies on device 8:33"
+
+
+@pytest.mark.parametrize(
+    ("held", "why"),
+    [
+        (None, NOWHERE),
+        (Holder("nfs", ("0:51",)), NAMELESS.format("nfs")),
+        (Holder("btrfs", ()), NAMELESS.format("btrfs")),
+        (
+            Holder("ext4", ("8:33",), ("where is its journal",)),
+            "the devices of the ext4 that holds its file are not known: where is its journal",
+        ),
+    ],
+)
+def test_a_loop_device_whose_file_lies_nowhere_known_is_unknown(held: Holder | None, why: str) -> None:
+    assert in_a_file("8:33", held).reasons == (f"loop3 is a loop device: {why}",)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (Unobservable("losetup: not found"), "losetup: not found"),
+        (Result(1, "", "no"), "losetup --list --noheadings --output NAME,BACK-MAJ:MIN: exit 1: no"),
+        ("/dev/loop4 8:33\n", "losetup does not tell where it lies"),
+        ("/dev/loop3 8:33 x\n/dev/loop3\n", "losetup does not tell where it lies"),
+    ],
+)
+def test_without_losetup_a_loop_device_is_unknown_with_the_reason(answer: Any, why: str) -> None:
+    host = over(loop("loop3", "7:3"))
+    host.commands[("losetup", "--list", "--noheadings", "--output", "NAME,BACK-MAJ:MIN")] = answer
+    (reason,) = walk(host, "7:3").reasons
+    assert reason.endswith(f"is known to hold its file: {why}")
+
+
+def test_what_losetup_lists() -> None:
+    text = "/dev/loop0   254:0  \n/dev/loop11 8:1\n/dev/sda 8:0\nloop1 8:1\n"
+    assert parse_loops(text) == {"loop0": "254:0", "loop11": "8:1"}
 
 
 @pytest.mark.parametrize(
@@ -213,6 +295,58 @@ def test_a_stack_that_ends_above_any_disk_is_unknown(layer: FakeLayer, under_lvm
     found = look(host, "strict", mounts=["/srv/gone"])
     assert found["verdict"] == "unknown"
     assert any(line.startswith(f"/srv/gone: {reason}") for line in found["why"])
+
+
+@pytest.mark.fact(81)
+def test_below_a_thin_volume_lie_the_data_and_the_metadata_of_its_pool() -> None:
+    layers = [
+        dm("dm-2", "LVM", ("nvme0n1p1",), "253:2", "linear 259:1 0"),
+        dm("dm-3", "LVM", ("sdc1",), "253:3", "linear 8:33 0"),
+        dm("dm-4", "LVM", ("dm-2", "dm-3"), "253:4", "thin-pool 253:2 253:3 128 0 0 "),
+        dm("dm-9", "LVM", ("dm-4",), NUMBER, "thin 253:4 1"),
+    ]
+    stack = walk(over(*layers), NUMBER)
+    assert types(stack)[:2] == [("dm-9", "lvm", "thin"), ("dm-4", "lvm", "thin-pool")]
+    assert (sorted(stack.disks), stack.reasons) == (["nvme0n1", "sdc"], ())
+
+
+@pytest.mark.fact(82)
+@pytest.mark.parametrize(
+    ("table", "detail", "state"),
+    [
+        ("cache 259:1 259:2 8:33 128 1 writeback smq 0", "cache", "writeback"),
+        ("cache 259:1 259:2 8:33 128 2 metadata2 writethrough mq 0", "cache", "writethrough"),
+        ("writecache s 8:33 259:2 4096 0", "writecache", "ssd"),
+        ("snapshot 8:33 259:2 P 8", "snapshot", "persistent"),
+        ("integrity 8:33 0 4 B 1 meta_device:259:2", "integrity", "bitmap"),
+    ],
+)
+def test_what_holds_blocks_of_a_volume_is_a_disk_of_it(table: str, detail: str, state: str) -> None:
+    """Whatever else it writes to has to hold what it was told: the cache, the store, the tags."""
+    stack = walk(over(dm("dm-9", "LVM", ("sdc1", "nvme0n1p2"), NUMBER, table)), NUMBER)
+    assert (stack.layers[0].detail, stack.layers[0].state) == (detail, state)
+    assert (sorted(stack.disks), stack.reasons) == (["nvme0n1", "sdc"], ())
+
+
+def test_one_segment_that_is_garbled_makes_the_device_unknown() -> None:
+    host = over(dm("dm-9", "LVM", ("sdc1",), NUMBER, "linear 8:33 0", "cache 8:33"))
+    (reason,) = walk(host, NUMBER).reasons
+    assert reason == "dm-9 is a device-mapper cache device: its table is not as this target has it"
+
+
+def test_a_writecache_of_an_older_kernel_is_unknown() -> None:
+    host = over(dm("dm-9", "LVM", ("sdc1", "sdd1"), NUMBER, "writecache s 8:33 8:49 4096 0"))
+    host.files["/proc/sys/kernel/osrelease"] = "5.10.0-32-amd64\n"
+    (reason,) = walk(host, NUMBER).reasons
+    assert "before Linux 5.14 it may write to its origin without flushing it" in reason
+
+
+@pytest.mark.parametrize(("uuid", "id_"), [("LVM-abc", "dm:LVM-abc"), ("", "dm-name:lvm-dm-9")])
+def test_a_device_mapper_device_has_a_name_that_stays(uuid: str, id_: str) -> None:
+    host = over(dm("dm-9", "LVM", ("sdc1",), NUMBER, "linear 8:33 0"))
+    host.layers["dm-9"].uuid = uuid
+    layers = walk(host, NUMBER).layers
+    assert [layer.id for layer in layers] == [id_, "", ""]
 
 
 def test_a_file_system_that_names_no_device_is_unknown() -> None:
@@ -263,44 +397,6 @@ def test_device_mapper_is_asked_once_also_by_threads() -> None:
     host = Slow()
     collect(host, "2026-01-31T12:00:00Z")
     assert host.asked.count(("dmsetup", "table")) == 1
-
-
-@pytest.mark.parametrize("name", ["dmsetup_table_bookworm.txt", "dmsetup_table_bullseye.txt"])
-def test_captured_tables(name: str) -> None:
-    found = {
-        device: [target for target, _rest in rows] for device, rows in parse_tables(captured(name)).items()
-    }
-    assert len(found) == len(captured(name).splitlines())
-    expected = {
-        "vgm-lin": ["snapshot-origin"],
-        "vgm-lin-real": ["linear"],
-        "vgm-str": ["striped"],
-        "vgm-mir1": ["raid"],
-        "vgm-mirint_rimage_0": ["integrity"],
-        "vgm-oldmir": ["mirror"],
-        "vgm-orig": ["writecache"],
-        "vgm-corig": ["cache"],
-        "vgm-pool-tpool": ["thin-pool"],
-        "vgm-thin": ["thin"],
-        "vgm-snap": ["snapshot"],
-        "vgm-r5": ["raid"],
-    }
-    seen = {device: targets for device, targets in found.items() if device in expected}
-    assert seen.items() <= expected.items()
-    assert len(seen) >= 8
-
-
-def test_the_captured_table_of_encrypted_devices() -> None:
-    found = parse_tables(captured("dmsetup_table_crypt.txt"))
-    assert {device: [target for target, _rest in rows] for device, rows in found.items()} == {
-        "cr": ["crypt"],
-        "plain": ["crypt"],
-    }
-
-
-@pytest.mark.parametrize("mapped", ["a: b", "a:0 1 linear", "vg-lv--with--dashes"])
-def test_a_name_may_hold_what_separates(mapped: str) -> None:
-    assert parse_tables(f"{mapped}: 0 8 thin 253:1 1\n") == {mapped: [("thin", "253:1 1")]}
 
 
 @pytest.mark.parametrize(

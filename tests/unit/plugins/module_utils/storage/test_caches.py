@@ -275,6 +275,26 @@ class TestPowerOn:
         with pytest.raises(ValueError, match="sdparm named neither a saved WCE nor a default"):
             parse_power_on(text)
 
+    @pytest.mark.parametrize(
+        ("rc", "text", "state"),
+        [
+            (5, "0x01 0x01 0x01 -    \n", "enabled"),
+            (5, "0x01 0x01 0x00 -    \n", "disabled"),
+            (5, "0x01 0x01 0x01 0x00 \n", None),
+            (5, "", None),
+            (2, "0x01 0x01 0x01 -    \n", None),
+        ],
+    )
+    def test_a_page_that_cannot_be_saved_is_no_failure(self, rc: int, text: str, state: str | None) -> None:
+        host = BigHost()
+        argv = ("sdparm", "--quiet", "--readonly", "--get", "WCE", "-H", "/dev/sdc")
+        host.commands[argv] = Result(rc, text, "")
+        if state:
+            assert CONTROLS["scsi"].power_on(host, "sdc") == state  # type: ignore[attr-defined]
+        else:
+            with pytest.raises(Unobservable, match=f"exit {rc}"):
+                CONTROLS["scsi"].power_on(host, "sdc")  # type: ignore[attr-defined]
+
     @pytest.mark.parametrize("attention", ["", "unit attention\n"])
     def test_it_is_asked_again_after_an_attention(self, attention: str) -> None:
         host = BigHost()

@@ -214,7 +214,7 @@ def test_udev_which_asks_no_device_may_take_longer_than_a_device() -> None:
     assert limits["hdparm"] == READ_TIMEOUT < limits["udevadm"]
 
 
-@pytest.mark.parametrize("name", ["zram0", "ram0", "nbd0", "drbd0"])
+@pytest.mark.parametrize("name", ["zram0", "ram0", "nbd0"])
 def test_a_block_device_that_is_no_disk_is_not_asked_for_its_cache(name: str) -> None:
     host = SmallHost()
     host.add_disk(FakeDisk(name, "other", "X"))
@@ -318,8 +318,8 @@ def test_a_disk_without_a_name_of_its_own_cannot_be_persisted_and_says_so() -> N
     host.disk("vdb").serial = host.disk("sdb").serial
     reasons = [facts(host, name)["evidence"]["id"]["reason"] for name in ("sda", "sdb")]
     assert reasons == [
-        "it has no WWN or serial number",
-        "another disk has the name serial:QEMU_HARDDISK_SATA0002 too",
+        "it has no WWN or serial number, and nothing on it or in its path that could serve as a name",
+        "vdb has the name serial:QEMU_HARDDISK_SATA0002 too",
     ]
     assert facts(host, "sda")["write_cache"]["persisted"] == "unset"
 

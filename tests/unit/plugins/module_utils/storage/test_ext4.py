@@ -143,12 +143,13 @@ def test_mount_options_win_over_superblock_and_kernel(
     ("mode", "refused"),
     [
         ("ordered", ["journal_async_commit"]),
-        ("journal", ["delalloc", "dioread_nolock"]),
+        ("journal", ["dax", "dax=always", "delalloc", "dioread_nolock"]),
         ("writeback", []),
     ],
 )
 def test_what_the_kernel_refuses_together_with_a_data_mode(mode: str, refused: list[str]) -> None:
     options = ["rw", "delalloc", "journal_async_commit", "dioread_nolock", "nodelalloc"]
+    options += ["dax", "dax=always", "dax=inode", "dax=never"]
     assert sorted(refused_with(mode, options)) == refused
 
 

@@ -94,13 +94,19 @@ def test_btrfs_shows_nobarrier_and_nothing_else(barrier: str) -> None:
     assert running(host, "/srv/btrfs") == {"barrier": barrier, "data_mode": "none"}
 
 
-@pytest.mark.parametrize(
-    "fstype", ["jfs", "zfs", "nfs", "nfs4", "cifs", "overlay", "fuseblk", "raw", "of-tomorrow"]
-)
+@pytest.mark.fact(86)
+def test_jfs_flushes_nothing() -> None:
+    host = SmallHost()
+    found = FileSystems(host, Blocks(host)).running(other("jfs"))
+    assert {name: seen.value for name, seen in found.items()} == {"barrier": "off", "data_mode": "none"}
+    assert found["barrier"].reason == "JFS never flushes a disk, and no option makes it"
+
+
+@pytest.mark.parametrize("fstype", ["cifs", "overlay", "fuseblk", "raw", "of-tomorrow"])
 @pytest.mark.fact(9)
 @pytest.mark.fact(52)
 def test_a_file_system_without_a_rule_is_unknown_with_its_reason(fstype: str) -> None:
-    """JFS has no barrier option, ZFS may have sync=disabled, raw devices rest on the database."""
+    """As raw devices, which rest on the database."""
     host = SmallHost()
     found = FileSystems(host, Blocks(host)).running(other(fstype))
     assert {seen.value for seen in found.values()} == {"unknown"}

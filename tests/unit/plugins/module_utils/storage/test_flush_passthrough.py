@@ -220,6 +220,14 @@ def with_root(transport: str, **changes: Any) -> BigHost:
     return host
 
 
+@pytest.mark.parametrize(("table", "wanted"), [("thin 8:96 1", {}), ("linear 8:96 0", {"lvm-dm-5"})])
+def test_a_layer_that_takes_each_flush_itself_does_not_go_by_its_disks(table: str, wanted: set[str]) -> None:
+    """Below the root, over a disk that has saved that its cache is off."""
+    host = with_root("scsi", saves=True, power_on="disabled")
+    host.layers["dm-5"].tables = (table,)
+    assert set(rows(look(host, "flush", mounts=["/"]))) == set(wanted)
+
+
 @pytest.mark.fact(67)
 @pytest.mark.parametrize("saves", [True, False])
 def test_below_the_root_a_disk_that_saves_its_page_is_as_durable_after_the_boot(saves: bool) -> None:

@@ -137,6 +137,7 @@ def test_every_layer_has_to_pass_it_on(kernel_mode: str, expected: str) -> None:
         "name": "dm-0",
         "label": "vg-data",
         "type": "lvm",
+        "detail": "linear",
         "state": "",
         "belief": kernel_mode,
         "below": ["sda"],
@@ -145,6 +146,29 @@ def test_every_layer_has_to_pass_it_on(kernel_mode: str, expected: str) -> None:
     found = path(mount(stack=stack), [disk()], "6.1.0")
     assert found.value == expected
     assert found.reason == (None if expected == "yes" else "dm-0 passes neither flush nor FUA on")
+
+
+@pytest.mark.parametrize(
+    ("detail", "expected"),
+    [
+        ("linear", "yes"),
+        ("thin", "yes"),
+        *((word, "no") for word in ("cache", "writecache", "snapshot", "snapshot-origin", "integrity")),
+        ("linear+cache", "no"),
+    ],
+)
+def test_a_layer_with_a_map_or_tags_of_its_own_makes_more_of_a_write(detail: str, expected: str) -> None:
+    layer = {
+        "name": "dm-0",
+        "label": "v",
+        "type": "lvm",
+        "detail": detail,
+        "state": "",
+        "belief": "write back",
+    }
+    below = {**layer, "name": "sda", "type": "disk", "detail": "", "belief": "", "below": []}
+    stack = [{**layer, "below": ["sda"]}, below]
+    assert path(mount(stack=stack), [disk()], "6.1.0").value == expected
 
 
 def test_without_barriers_nothing_is_sent() -> None:

@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Host
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
+    ChangeFailed,
+    CommandFailed,
+    Host,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import mount_trial
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_trial import (
     DIRECTORY,
@@ -61,6 +65,22 @@ def test_devices_that_the_image_lacks_are_left_out(option: str) -> None:
     host = SmallHost()
     try_options(host, Image("ext4"), ("noatime", option))
     assert host.mutations[2][-3] == "loop,noatime"
+
+
+def test_an_image_that_cannot_be_made_is_no_refusal_of_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = SmallHost()
+
+    def full(argv: list[str]) -> None:
+        if argv[0] == "mkfs.ext4":
+            raise CommandFailed(argv, 1, "mkfs.ext4: No space left on device")
+
+    monkeypatch.setattr(host, "on_change", full)
+    with pytest.raises(
+        ChangeFailed, match=r"^no test image could be made, so fstab.* stay as they are: .*make room on"
+    ) as error:
+        try_options(host, Image("ext4"), ("noatime",))
+    assert "take out" not in str(error.value)
+    assert host.mutations[-1] == RM
 
 
 def test_what_the_kernel_refuses_is_refused_and_tidied_up() -> None:

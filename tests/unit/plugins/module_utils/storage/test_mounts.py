@@ -15,7 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mounts import Mounts
 
 from ..fakes.runs import NOW
-from ..fakes.small_host import FakeMount, SmallHost
+from ..fakes.small_host import FakeMount, SmallHost, loop
 
 EXT4 = "/proc/fs/ext4/sda1/options"
 SUPERBLOCK = (*ext4.SHOW, "/dev/block/8:1")
@@ -34,7 +34,7 @@ def fstab_line(host: SmallHost, target: str, options: str) -> None:
 
 def test_an_ordinary_ext4() -> None:
     found = facts(SmallHost(), "/srv/pgdata")
-    nothing = dict.fromkeys(("detail", "state", "label", "belief"), "")
+    nothing = dict.fromkeys(("detail", "state", "label", "belief", "reason", "id", "held_on"), "")
     expected = {
         "target": "/srv/pgdata",
         "targets": ["/srv/pgdata"],
@@ -53,6 +53,7 @@ def test_an_ordinary_ext4() -> None:
         ],
         "disks": ["sda"],
         "disks_seen": ["sda"],
+        "devices_missing": [],
         "external_log": None,
         "carrier": "sda",
         "hidden_in": None,
@@ -280,7 +281,7 @@ def test_a_second_device_of_xfs_is_not_passed_over(option: str) -> None:
     assert (found["external_log"], found["disks"]) == ("/dev/sdc1", "unknown")
 
 
-@pytest.mark.parametrize("fstype", ["jfs", "fuseblk", "reiserfs", "f2fs"])
+@pytest.mark.parametrize("fstype", ["fuseblk", "reiserfs", "f2fs"])
 def test_a_file_system_without_a_rule_is_unknown(fstype: str) -> None:
     host = SmallHost()
     host.add_mount(FakeMount("/srv/other", fstype, "8:2", "/dev/sda2", "sda"))
@@ -291,7 +292,7 @@ def test_a_file_system_without_a_rule_is_unknown(fstype: str) -> None:
     assert fstype in found["evidence"]["barrier"]["reason"].lower()
 
 
-@pytest.mark.parametrize("fstype", ["overlay", "nfs4", "zfs"])
+@pytest.mark.parametrize("fstype", ["overlay", "cifs"])
 def test_a_file_system_without_a_disk_is_seen_and_its_disks_are_unknown(fstype: str) -> None:
     host = SmallHost()
     host.files["/proc/filesystems"] = f"nodev\t{fstype}\n"
@@ -437,34 +438,32 @@ def test_options_that_are_written_as_escapes_count(word: str) -> None:
     assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "unknown"
 
 
-@pytest.mark.parametrize(
-    ("line", "options", "boot"),
-    [
-        ("UUID=root / ext4 noatmie 0 1", ["noatmie"], "required"),
-        ("UUID=pg /srv/pgdata ext4 rw,barier=1,defaultz 0 2", ["barier=1", "defaultz"], "required"),
-        ("/dev/sdz1 /srv/old xfs nobarrier 0 0", ["nobarrier"], "required"),
-        ("/dev/sdz1 /srv/old xfs nobarrier,nofail 0 0", ["nobarrier"], "optional"),
-        ("/dev/sdz1 /srv/old xfs nobarrier,noauto 0 0", ["nobarrier"], "optional"),
-        ("/dev/sdz1 /srv/old xfs nobarrier,x-systemd.automount 0 0", ["nobarrier"], "optional"),
-        # mount(8) takes a comma that is written as an escape for one, systemd does not.
-        ("UUID=pg /srv/pgdata ext4 rw\\054barier=1 0 2", ["rw\\054barier=1", "barier=1"], "required"),
-    ],
-)
-def test_a_line_that_mounts_nothing_is_named_whether_it_is_mounted_now_or_not(
-    line: str, options: list[str], boot: str
-) -> None:
-    host = SmallHost()
-    host.files["/etc/fstab"] = f"# a comment\n{line}\n"
-    (found,) = Mounts(host).refused()
-    assert (found["source"], found["options"], found["boot"]) == ("/etc/fstab line 2", options, boot)
-
-
-def test_lines_that_are_right_are_not_named() -> None:
-    assert Mounts(SmallHost()).refused() == []
-
-
 def test_garbage_in_the_options_file_is_no_missing_journal() -> None:
     host = SmallHost()
     host.files["/proc/fs/ext4/sda1/options"] = "garbage\n"
     facts = next(m for m in collect(host, NOW)["mounts"] if m["target"] == "/srv/pgdata")
     assert facts["data_mode"] == "unknown"
+
+
+@pytest.mark.fact(84)
+@pytest.mark.parametrize(("spec", "wanted"), [("/srv/mssql/db.img", "on"), ("/srv/mssql/other.img", "unset")])
+def test_a_line_that_names_a_file_is_about_the_loop_device_made_of_it(spec: str, wanted: str) -> None:
+    host = SmallHost()
+    host.add_layer(loop("loop0", "7:0", "/srv/mssql/db.img"))
+    host.loops["loop0"] = "8:17"
+    host.add_mount(
+        FakeMount("/srv/in", "ext4", "7:0", "/dev/loop0", "loop0"), f"{spec} /srv/in ext4 loop 0 2\n"
+    )
+    found = facts(host, "/srv/in")
+    assert (found["disks"], found["persisted"]["barrier"]) == (["sdb"], wanted)
+    assert found["options_fstab"] == (["loop"] if wanted == "on" else None)
+
+
+@pytest.mark.fact(86)
+def test_jfs_has_no_barriers_at_the_next_boot_either() -> None:
+    host = SmallHost()
+    host.add_mount(
+        FakeMount("/srv/other", "jfs", "8:2", "/dev/sda2", "sda"), "/dev/sda2 /srv/other jfs defaults 0 0\n"
+    )
+    found = facts(host, "/srv/other")
+    assert (found["barrier"], found["persisted"]["barrier"], found["data_mode"]) == ("off", "off", "none")

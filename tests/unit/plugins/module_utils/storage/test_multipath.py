@@ -5,13 +5,20 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
+import pytest
+import yaml
+
+from ansible_collections.durable.dbhost.plugins.module_utils.capture.capture import capture
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import flush
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import Disks
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.multipath import ASK
 
-from ..fakes.runs import NOW, attested, look
+from ..fakes.runs import NOW, attested, inputs, look
 from ..fakes.small_host import FakeDisk, FakeMount, SmallHost, dm
 
 LUN = {"vendor": "NETAPP", "model": "LUN C-Mode", "driver": "qla2xxx"}
@@ -20,13 +27,16 @@ LUN = {"vendor": "NETAPP", "model": "LUN C-Mode", "driver": "qla2xxx"}
 LUN_PORTS = [f"0000:03:00.0/host{n}/rport-{n}:0-1/target{n}:0:0/{n}:0:0:0/block" for n in (2, 3)]
 
 
-def on_a_san(*multipath: str, ports: list[str] = LUN_PORTS, **make: str) -> SmallHost:
+def on_a_san(
+    *multipath: str, ports: list[str] = LUN_PORTS, features: str = "1 queue_if_no_path", **make: str
+) -> SmallHost:
     """Return a host with a LUN on two paths, each claimed by multipathd or not, and a file system on it."""
     host = SmallHost()
     for name, number, port, claimed in zip(("sdg", "sdh"), ("8:96", "8:112"), ports, multipath):
         path = FakeDisk(name, "scsi", "lun1", port=port, multipath=claimed, rotational="1", **(make or LUN))
         host.add_disk(path, number)
-    table = "multipath 0 0 2 1 round-robin 0 1 1 8:96 1 round-robin 0 1 1 8:112 1"
+    table = f"multipath {features} 0 2 1 round-robin 0 1 1 8:96 1 round-robin 0 1 1 8:112 1"
+    host.commands[tuple(ASK)] = "dm-5-uuid:on\nother:off\n"
     host.add_layer(dm("dm-5", "mpath", ("sdg", "sdh"), "253:5", table))
     volume = FakeMount("/srv/v", "ext4", "253:5", "/dev/mapper/mpath-dm-5", "dm-5", atime="noatime")
     host.add_mount(volume, "/dev/mapper/mpath-dm-5 /srv/v ext4 noatime 0 2\n")
@@ -71,3 +81,87 @@ def test_what_is_owed_to_a_disk_that_is_not_ours_says_how_to_pay() -> None:
     found = look(host, "flush", mounts=["/srv/v"], attestations=[attested("host_honours_flush")])
     (row,) = [row for row in found["settings"] if row["setting"] == "flush"]
     assert row["remedy"] == f"sync /dev/sdg and remove {flush.OWED}/sdg, or reboot"
+
+
+@pytest.mark.parametrize(
+    ("profile", "claim"), [("flush", "host_honours_flush"), ("strict", "power_loss_protection")]
+)
+def test_one_attestation_of_the_lun_stands_for_all_its_paths(profile: str, claim: str) -> None:
+    """The array's owner vouches for the LUN by its name, which the paths share; the report has it to copy, once."""
+    host = on_a_san("1", "1")
+    before = look(host, profile, mounts=["/srv/v"])
+    assert before["verdict"] not in ("attested", "durable")
+    copied = {need["attest"] for need in before["requirements"] if need["attest"]}
+    assert len(copied) == 1, copied
+    (entry,) = yaml.safe_load("\n".join(copied.pop()).replace("!unsafe ", ""))
+    assert (entry["claim"], entry["target"]) == (claim, "serial:lun1")
+    words = [{**entry, "by": "A. Person", "reason": "mirrored cache with batteries"}]
+    after = look(host, profile, mounts=["/srv/v"], attestations=words)
+    assert after["verdict"] == "attested", after["why"]
+
+
+def test_what_cannot_be_switched_through_a_path_says_why() -> None:
+    found = look(on_a_san("1", "1"), "strict", mounts=["/srv/v"])
+    remedies = {row["remedy"] for row in found["settings"] if row["setting"] == "write_cache"}
+    assert remedies == {
+        f"set the cache on the array, and attest it: {name} is one path of several, and never switched through it"
+        for name in ("sdg", "sdh")
+    }
+
+
+ATTESTED = attested("host_honours_flush", "serial:lun1")
+QUEUE = "1 queue_if_no_path"
+
+
+@pytest.mark.fact(94)
+@pytest.mark.parametrize(
+    ("features", "said", "verdict"),
+    [
+        (QUEUE, "on", "attested"),
+        ("2 retain_attached_hw_handler queue_if_no_path", "on", "attested"),
+        (QUEUE, "12 chk", "attested"),
+        (QUEUE, "-", "attested"),
+        ("0", "off", "drifted"),
+        ("1 retain_attached_hw_handler", "on", "drifted"),
+        ("0", "on", "drifted"),
+        ("0 1 queue_if_no_path", "on", "drifted"),
+        ("0", "-", "drifted"),
+        (QUEUE, "off", "drifted"),
+        ("0", "30 sec", "drifted"),
+        (QUEUE, "", "unknown"),
+        (QUEUE, "perhaps", "unknown"),
+    ],
+)
+def test_a_lun_whose_writes_fail_without_a_path_is_not_green(features: str, said: str, verdict: str) -> None:
+    host = on_a_san("1", "1", features=features)
+    host.commands[tuple(ASK)] = f"dm-5-uuid:{said}\n"
+    found = look(host, "flush", mounts=["/srv/v"], attestations=[ATTESTED])
+    assert found["verdict"] == verdict, found["why"]
+    (row,) = [row for row in found["settings"] if row["setting"] == "no_path_retry"]
+    assert row["phase"] is None and ("multipath.conf" in row["remedy"]) == (verdict != "attested")
+    assert any("no_path_retry" in note for note in found["warnings"]) == (said in ("12 chk", "30 sec"))
+
+
+@pytest.mark.parametrize(
+    "answer", [Unobservable("multipathd: No such file or directory"), Result(1, "", "down\n"), ""]
+)
+def test_without_an_answer_of_multipathd_the_next_loss_is_unknown(answer: Any) -> None:
+    host = on_a_san("1", "1")
+    host.commands[tuple(ASK)] = answer
+    found = look(host, "flush", mounts=["/srv/v"], attestations=[ATTESTED])
+    assert found["verdict"] == "unknown", found["why"]
+
+
+@pytest.mark.parametrize("state", ["", "garbage", "no path: queue", "no path: x, no_path_retry: queue"])
+def test_a_state_that_is_lost_is_unknown(state: str) -> None:
+    storage = collect(on_a_san("1", "1"), NOW)
+    for mount in storage["mounts"]:
+        for layer in mount["stack"]:
+            layer["state"] = state
+    given = inputs("flush", mounts=["/srv/v"], attestations=[ATTESTED])
+    assert assess(given, storage, NOW)["verdict"] == "unknown"
+
+
+def test_a_capture_keeps_what_multipathd_says() -> None:
+    found = capture(on_a_san("1", "1"), NOW)
+    assert (found["failed"], found["differs"]) == (None, [])

@@ -11,9 +11,9 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.storage.tuned import read
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.tuned import makes_of, read
 
-from ..fakes.runs import NOW, enforce, look
+from ..fakes.runs import NOW, OWN, enforce, look
 from ..fakes.small_host import SmallHost
 
 NONE = {"profile": None, "sets": {}, "error": None}
@@ -71,11 +71,81 @@ def test_a_profile_wins_over_those_that_it_includes() -> None:
         ("[disk]\nelevator=\n", {}),
         ("[disk]\nelevator\n", {}),
         ("[disk]\napm=255\n", {}),
+        ("[disk]\nelevator = none # for the SSDs\n", {"elevator": "none"}),
+        ("[disk]\nelevator: none\n", {}),
+        ("[disk]\nenabled=false\nelevator=none\n", {}),
+        ("[disk]\nenabled=True\nelevator=none\n", {"elevator": "none"}),
+        ("[main]\ninclude=other\n[disk]\nreadahead=4096\n", {"elevator": "bfq", "readahead": "4096"}),
+        ("[main]\ninclude=-none-such;other\n", {"elevator": "bfq", "readahead": "128"}),
+        ("[main]\ninclude=other\n[disk]\nreplace=1\nreadahead=4096\n", {"readahead": "4096"}),
+        ("[main]\ninclude=other\n[disk]\ndrop=elevator, apm\n", {"readahead": "128"}),
+        ("[main]\ninclude=other\n[disk]\nenabled=0\n", {}),
+        ("[main]\ninclude=mssql\n[disk]\nelevator=none\n", {"elevator": "none"}),
         ("", {}),
     ],
 )
 def test_only_disk_sections_set_them(text: str, sets: dict[str, str]) -> None:
-    assert read(host_with(mssql=text))["sets"] == sets
+    """As TuneD 2.20 merges them: a section over the one of that name, included profiles first."""
+    other = "[disk]\nelevator=bfq\nreadahead=128\n"
+    assert read(host_with(mssql=text, other=other))["sets"] == sets
+
+
+def test_a_profile_may_include_the_package_s_of_its_own_name() -> None:
+    host = host_with(mssql="[disk]\nelevator=bfq\nreadahead=128\n")
+    host.files["/etc/tuned/mssql/tuned.conf"] = "[main]\ninclude=mssql\n[disk]\nelevator=none\n"
+    assert read(host)["sets"] == {"elevator": "none", "readahead": "128"}
+
+
+def test_what_is_loaded_after_the_active_profile_has_the_last_word() -> None:
+    host = host_with(mssql="[disk]\nelevator=bfq\n", late="[disk]\nelevator=none\n")
+    host.files["/etc/tuned/post_loaded_profile"] = "late\n"
+    assert read(host) == {"profile": "mssql", "sets": {"elevator": "none"}, "error": None}
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "made"),
+    [
+        ("4096", "128", "4096"),
+        (">4096", "128", "4096"),
+        ("> 4096", "4096", "4096"),
+        (">4096", "8192", "8192"),
+        ("<4096", "8192", "4096"),
+        ("<4096", "128", "128"),
+        ("8192 s", "4096", "4096"),
+        (">8192 s", "128", "4096"),
+        ("${ours}", "128", "${ours}"),
+        ("128", "unknown", "128"),
+    ],
+)
+def test_a_readahead_after_a_sign_is_set_only_where_that_is_more_or_less(
+    said: str, value: str, made: str
+) -> None:
+    assert makes_of("readahead", said, value) == made
+
+
+def test_what_the_packages_profiles_set_at_least_is_no_conflict_with_as_much() -> None:
+    """`throughput-performance`, which most others include, says `readahead=>4096`."""
+    host = host_with(
+        mssql="[main]\ninclude=throughput-performance\n", throughput_performance="[disk]\nreadahead=>4096\n"
+    )
+    verdicts = {}
+    for wanted in (128, 4096, 8192):
+        own = {"ours": {**OWN, "readahead": wanted}}
+        given = {"own": own, "mounts": ["/srv/pgdata"]}
+        enforce(host, look(host, "ours", **given))
+        (row,) = [r for r in look(host, "ours", **given)["settings"] if r["setting"] == "readahead"]
+        verdicts[wanted] = row["verdict"]
+    assert verdicts == {128: "drift_persisted", 4096: "ok", 8192: "ok"}
+
+
+def test_where_its_profile_cannot_be_read_nothing_is_fought_and_nothing_is_ok() -> None:
+    host = host_with(mssql="[main]\ninclude=${f:virt_check:virtual-guest:throughput-performance}\n")
+    found = look(host, "strict", mounts=["/srv/pgdata"])
+    (row,) = [row for row in found["settings"] if row["setting"] == "scheduler"]
+    assert (row["phase"], row["class"]) == (None, "performance")
+    assert row["verdict"] != "ok"
+    assert "TuneD's profile could not be read: TuneD's profile '${f:virt" in row["remedy"]
+    assert "io_scheduler" not in found["plan"]["tighten"]
 
 
 def test_several_active_profiles_are_applied_in_turn() -> None:
@@ -94,7 +164,6 @@ def test_a_profile_of_the_administrator_hides_one_of_the_package() -> None:
     [
         ("gone", "[disk]\n"),
         ("../mssql", "[disk]\n"),
-        ("mssql", "[main]\ninclude=mssql\n"),
         ("mssql", "[main]\ninclude=gone\n"),
         ("mssql", "no section\n"),
         ("mssql", Unobservable("I/O error")),

@@ -336,7 +336,7 @@ def test_a_device_that_does_not_follow_is_a_failure(disk: str, name: str) -> Non
 def test_a_flush_that_is_not_counted_fails_but_does_not_keep_the_cache_on(disk: str, name: str) -> None:
     host = BigHost()
     host.disk(name).counts = False
-    with pytest.raises(ChangeFailed, match=f"{name}: seen 100 flushes before and after a sync"):
+    with pytest.raises(ChangeFailed, match=f"{name}: seen no flush counted during a sync"):
         run(host, Target(disk, "disabled"))
     assert host.disk(name).cache == "disabled"
 
@@ -354,7 +354,7 @@ def test_a_flush_that_is_not_counted_keeps_a_cache_off(disk: str, name: str) -> 
 def test_one_disk_that_refuses_does_not_cost_the_others() -> None:
     host = SmallHost()
     host.disk("sda").counts = False
-    with pytest.raises(ChangeFailed, match=r"^sda: seen 100 flushes"):
+    with pytest.raises(ChangeFailed, match=r"^sda: seen no flush"):
         run(host, Target(SDA, "disabled"), Target(SDB, "disabled"), Target(VDB, "disabled"))
     assert [host.disk(name).cache for name in ("sda", "sdb", "vdb")] == ["disabled", "disabled", "disabled"]
     assert len(cache_rules.read(host)) == 3

@@ -79,11 +79,14 @@ def text_of(entries: list[dict[str, Any]]) -> str:
 
 
 def judged(
-    old: list[dict[str, Any]] | None = None, new: list[dict[str, Any]] | None = None, job: Job = JOB
+    old: list[dict[str, Any]] | None = None,
+    new: list[dict[str, Any]] | None = None,
+    job: Job = JOB,
+    told: dict[str, str] | None = None,
 ) -> rehearsal.Seen:
     before = journal.parse(text_of(ended() if old is None else old))
     after = journal.parse(text_of(now() if new is None else new))
-    return rehearsal.judge(job, before, after, UP)
+    return rehearsal.judge(job, before, after, UP, told or {})
 
 
 def without(*words: str) -> list[dict[str, Any]]:
@@ -200,6 +203,16 @@ def test_an_engine_that_had_to_recover(unit: str, text: str) -> None:
     seen = judged(new=[*now(), line(8, text, unit)])
     assert seen.verdict == "not_kept"
     assert "had to recover at its start" in seen.why
+
+
+FAIRCOM = Engine("faircom", "/opt/faircom", PG, "600")
+
+
+@pytest.mark.parametrize(("word", "verdict"), [("yes", "not_kept"), ("no", "kept"), ("unknown", "kept")])
+def test_an_engine_whose_own_log_tells_what_it_recovered(word: str, verdict: str) -> None:
+    seen = judged(job=JOB._replace(engines=(FAIRCOM,)), told={FAIRCOM.label: word})
+    assert (seen.verdict, seen.recovered) == (verdict, {FAIRCOM.label: word})
+    assert (f"{FAIRCOM.label}: had to recover" in seen.why) == (word == "yes")
 
 
 def test_an_engine_that_says_nothing_is_not_said_to_be_well() -> None:
@@ -402,6 +415,32 @@ def test_what_fsck_said_of_the_root_counts() -> None:
     host = BackHost(Result(0, text_of(ended()), ""), Result(0, text_of(now()), ""))
     host.files["/run/initramfs/fsck.log"] = "Log of fsck\n/dev/vda1: recovering journal\n"
     assert rehearsal_host.read(host, JOB).unclean == ("/dev/vda1",)
+
+
+@pytest.mark.parametrize(("state", "word"), [("running", "yes"), ("stopped", "unknown")])
+def test_what_an_engine_s_own_log_says_is_read(
+    monkeypatch: pytest.MonkeyPatch, state: str, word: str
+) -> None:
+    asked: list[Any] = []
+
+    class Found:
+        """Facts of FairCom DB, and of an engine that does not tell."""
+
+        def __init__(self, _host: Any, names: Any) -> None:
+            asked.append(names)
+
+        def instances(self) -> list[dict[str, Any]]:
+            row = {"engine": "faircom", "name": "/opt/faircom", "state": state}
+            own = {**row, "evidence": {"recovery": {"value": "yes", "source": "x", "reason": None}}}
+            return [own, {**row, "name": "other", "evidence": {}}]
+
+    monkeypatch.setattr(rehearsal_host, "Engines", Found)
+    host = BackHost(Result(0, text_of(ended()), ""), Result(0, text_of(now()), ""))
+    rehearsal_host.read(host, JOB)
+    assert asked == []
+    seen = rehearsal_host.read(host, JOB._replace(engines=(*ENGINES, FAIRCOM)))
+    assert asked == [("faircom",)]
+    assert seen.recovered[FAIRCOM.label] == word
 
 
 def test_a_host_that_was_not_restarted_shows_nothing() -> None:

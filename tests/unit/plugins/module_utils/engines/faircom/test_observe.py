@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import observe as engine
@@ -114,6 +111,17 @@ def test_how_its_logs_are_open(line: str, files: Any, word: str, why: str | None
     host.start(replace(faircom(), files=files))
     found = seen(host)["evidence"]["write_through"]
     assert (found["value"], found["reason"]) == (word, why)
+
+
+@pytest.mark.fact(33)
+def test_what_its_log_says_of_recovery_and_damage_is_told() -> None:
+    host = with_faircom()
+    assert seen(host)["evidence"]["recovery"]["value"] == "no"
+    assert "damage" not in seen(host)["evidence"]
+    failed = "\nSat Jan 31 11:00:00 2026\n - User# 00001\tAutomatic recovery terminated with error: 571\n"
+    host.write(STATUS, failed + status(host.version, synchronous=False), at=BOOT + 1001)
+    assert seen(host)["evidence"]["damage"]["value"] == "seen"
+    assert "indexes have to be rebuilt" in seen(host)["evidence"]["damage"]["reason"]
 
 
 @pytest.mark.fact(33)
@@ -315,39 +323,3 @@ def test_the_running_one_and_its_unit_are_one_instance() -> None:
     host = stopped(FAIRCOM)
     host.start(faircom())
     assert seen(host)["state"] == "running"
-
-
-@pytest.mark.parametrize(
-    ("line", "version"),
-    [
-        ("c-tree(R) V9.3.27711 Server Is Operational       -SN 50475612", "9.3.27711"),
-        ("c-treeACE V10.3.1.21834(Build-140307) SQL Server Is Operational", "10.3.1.21834 build 140307"),
-        ("FairCom Server V12.0.1.214 (Build-230103) Server Is Operational", "12.0.1.214 build 230103"),
-    ],
-)
-def test_the_version_is_that_of_the_start(line: str, version: str) -> None:
-    text = f"Fri Aug 13 10:30:36 2010\n - User# 00001\t{line}\n"
-    assert engine.parse_status(text, STATUS, running=True).version.value == version
-
-
-@given(st.text(st.characters(codec="utf-8")), st.booleans())
-def test_any_text_is_read(text: str, running: bool) -> None:
-    engine.parse_status(text, STATUS, running)
-    found = engine.parse_status(text + status("V12.0.1.214", True), STATUS, running)
-    assert (found.version.value, found.synchronous) == ("12.0.1.214", "on")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "V1.1" * 300_000,
-        f"V{'1.1' * 300_000}",
-        "Server Is Operational" * 50_000,
-        "V1.1 Server Is Operational" * 40_000,
-    ],
-    ids=["versions", "one version", "starts", "both"],
-)
-def test_a_log_that_is_made_to_be_searched_for_ever_is_not(text: str) -> None:
-    begun = time.monotonic()
-    engine.parse_status(text, STATUS, running=True)
-    assert time.monotonic() - begun < 5

@@ -695,6 +695,29 @@ def test_logs_for_people_and_temporary_tables_are_no_data() -> None:
     assert sum(row["count"] for row in seen(host)["files"]) == len(paths) + 1
 
 
+def with_scratch(*paths: str) -> MariaHost:
+    """Return a server with two directories for temporary files, and these files there and open."""
+    host = MariaHost(argv=("--innodb-temp-data-file-path=../../../fast/ibtmp1:12M:autoextend",))
+    host.variables.update(tmpdir="/scratch", innodb_tmpdir="/scratch")
+    host.files.update(dict.fromkeys(paths, ""))
+    host.start(replace(host.process, files=tuple((path, RDWR, 31) for path in paths)))
+    return host
+
+
+def test_temporary_tables_need_not_last() -> None:
+    found = seen(with_scratch("/fast/ibtmp1", "/scratch/#sql_1_0.MAI"))
+    assert found["temporary"] == ["/scratch", "/fast"]
+    assert found["files"] == []
+
+
+@pytest.mark.parametrize("other", ["/fast/undo001", "/fast/ibdata2", "/scratch/orders.ibd"])
+def test_where_one_other_file_lies_they_count(other: str) -> None:
+    found = seen(with_scratch("/fast/ibtmp1", "/scratch/#sql_1_0.MAI", other))
+    place, _slash, _name = other.rpartition("/")
+    assert place not in found["temporary"]
+    assert [row["example"] for row in found["files"]] == [other]
+
+
 def test_tables_whose_place_cannot_be_read_are_not_known() -> None:
     host = MariaHost()
     host.files["/var/lib/mysql/shop/orders.isl"] = "/srv/big/shop/orders.ibd"

@@ -18,6 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import star
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import apply as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import observe as engine
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import tool as mssql_conf
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql.apply import (
     ORIGINALS,
     Target,
@@ -460,9 +461,9 @@ def test_a_link_that_comes_while_mssql_conf_writes_leads_nowhere_its_owner_may_n
         tool.chmod(0o755)
         for path in (home, conf):
             os.chown(path, user.pw_uid, user.pw_gid)
-        monkeypatch.setattr(engine, "HOME", str(home))
-        monkeypatch.setattr(engine, "CONFIG", str(conf))
-        monkeypatch.setattr(layer, "TOOL", str(tool))
+        monkeypatch.setattr(mssql_conf, "HOME", str(home))
+        monkeypatch.setattr(mssql_conf, "CONFIG", str(conf))
+        monkeypatch.setattr(mssql_conf, "PATH", str(tool))
         with pytest.raises(ChangeFailed, match="ermission denied"):
             layer._write(Host(), {"writethrough": "1"})
         assert secret.read_text() == "root's own\n"

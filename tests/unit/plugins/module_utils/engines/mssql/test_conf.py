@@ -71,6 +71,40 @@ def test_trace_flags_are_found_by_value_under_any_number() -> None:
     assert 397 not in flags
 
 
+@pytest.mark.fact(28)
+@pytest.mark.parametrize(
+    ("text", "slip"),
+    [
+        ("[traceflag]\ntraceflag0 = T8932\n", "line 2: unknown trace flag T8932 (did you mean 3982?)"),
+        ("[traceflag]\ntraceflag7 = 8932\n", "line 2: unknown trace flag 8932 (did you mean 3982?)"),
+        ("[traceflag]\ntraceflag0 = -T3979\n", "line 2: unknown trace flag -T3979 (did you mean 3979?)"),
+        (
+            "[control]\nalternatewritethough = 0\n",
+            "line 2: unknown key alternatewritethough (did you mean alternatewritethrough?)",
+        ),
+        ("[control]\nWriteTrough = 0\n", "line 2: unknown key writetrough (did you mean writethrough?)"),
+        ("[traceflag]\ntracefag12 = 3979\n", "line 2: unknown key tracefag12 (did you mean traceflag?)"),
+        ("[controls]\nwritethrough = 0\n", "line 1: unknown section [controls] (did you mean [control]?)"),
+        # All of these are right, or are somebody else's.
+        (EXAMPLE, None),
+        (
+            "[control]\nhestacksize = 512\n[network]\nwritethough = 1\n[coredump]\ncaptureminiandfull = true\n",
+            None,
+        ),
+        ("[control]\n" + "writethroug" * 5000 + " = 1\n", None),
+    ],
+)
+def test_slips_are_named_with_what_is_meant(text: str, slip: str | None) -> None:
+    found = list(mssql_conf.slips(mssql_conf.parse(text)))
+    assert found == ([f"/var/opt/mssql/mssql.conf {slip}"] if slip else [])
+
+
+@pytest.mark.fact(28)
+def test_a_flag_that_is_no_number_says_what_is_meant() -> None:
+    with pytest.raises(Malformed, match=r"seen 'T8932' for traceflag0; wanted .* \(did you mean 3982\?\)"):
+        mssql_conf.trace_flags(mssql_conf.parse("[traceflag]\ntraceflag0 = T8932\n"))
+
+
 def switches(text: str) -> dict[str, str]:
     """Return what a file says of the two switches, as the layer reports it."""
     said = words(mssql_conf.parse(text), None)

@@ -84,6 +84,7 @@ def test_what_is_told_as_persisted_is_on_the_disk() -> None:
             "/data/a.LDF is open direct",
         ),
         ((("/data/b.ndf", RDWR, 31),), "no", "/data/b.ndf is open buffered"),
+        ((("/data/tempdb_archive.mdf", RDWR, 31),), "no", "/data/tempdb_archive.mdf is open buffered"),
         # What is in them is not to outlive a start, or is no database's.
         (
             (
@@ -102,6 +103,52 @@ def test_how_its_databases_are_open(files: Any, word: str, why: str | None) -> N
     host.start(replace(sqlservr(), files=files))
     found = seen(host)["evidence"]["write_through"]
     assert (found["value"], found["reason"]) == (word, why)
+
+
+TEMPDB = ("/fast/tempdb.mdf", "/fast/tempdb2.ndf", "/fast/tempdb_mssql_3.ndf", "/fast/templog.ldf")
+
+
+def with_open(*paths: str) -> dict[str, Any]:
+    """Return what is told of a server that has these files open; each of them is there."""
+    host = with_mssql()
+    host.files.update(dict.fromkeys(paths, ""))
+    host.files["/fast/lost+found/1"] = ""
+    host.start(replace(sqlservr(), files=tuple((path, RDWR | DSYNC, 31) for path in paths)))
+    return seen(host)
+
+
+def test_tempdb_need_not_last() -> None:
+    found = with_open("/data/master.mdf", *TEMPDB)
+    assert found["temporary"] == ["/fast"]
+    assert [row["example"] for row in found["files"]] == ["/data/master.mdf"]
+    assert "/fast" not in found["directories"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "/fast/orders.mdf",
+        "/fast/tempdb_archive.mdf",
+        "/fast/tempdb.ldf",
+        "/fast/templog.ldf.bak",
+        "/fast/x/y",
+    ],
+)
+def test_where_one_other_file_lies_tempdb_counts(other: str) -> None:
+    host = with_mssql()
+    host.files.update(dict.fromkeys((*TEMPDB, other), ""))
+    host.start(replace(sqlservr(), files=tuple((path, RDWR | DSYNC, 31) for path in TEMPDB)))
+    found = seen(host)
+    assert found["temporary"] == []
+    assert sum(row["count"] for row in found["files"]) == len(TEMPDB)
+
+
+def test_a_directory_of_tempdb_that_cannot_be_looked_into_counts() -> None:
+    host = with_mssql()
+    host.files.update(dict.fromkeys(TEMPDB, ""))
+    host.hung = ("/fast",)
+    host.start(replace(sqlservr(), files=tuple((path, RDWR | DSYNC, 31) for path in TEMPDB)))
+    assert seen(host)["temporary"] == []
 
 
 def test_on_a_machine_whose_flags_are_not_known_nothing_is_said_of_them() -> None:
@@ -225,6 +272,19 @@ def test_a_flag_on_the_command_line_stays(argv: tuple[str, ...]) -> None:
     row = facts["settings"]["traceflag3979"]
     assert (row["running"], row["persisted"], row["from"]) == ("on", "on", "command line")
     assert words(seen(with_mssql(argv=("-T39791",)))) == DEFAULTS
+
+
+@pytest.mark.fact(28)
+def test_slips_of_the_file_and_of_the_command_line_are_told() -> None:
+    facts = seen(with_mssql("[control]\nalternatewritethough = 0\n", argv=("-T8932",)))
+    assert facts["evidence"]["slips"]["reason"] == (
+        "/var/opt/mssql/mssql.conf line 2: unknown key alternatewritethough (did you mean alternatewritethrough?);"
+        " command line: unknown trace flag 8932 (did you mean 3982?)"
+    )
+    assert words(facts)["alternatewritethrough"] == "1"
+    assert "slips" not in seen(with_mssql(argv=("-T3982",)))["evidence"]
+    many = "".join(f"alternatewritethough{number} = 0\n" for number in range(2000))
+    assert len(seen(with_mssql("[control]\n" + many))["evidence"]["slips"]["reason"]) == 1000
 
 
 @pytest.mark.parametrize(

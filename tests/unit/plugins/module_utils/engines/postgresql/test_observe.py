@@ -25,6 +25,8 @@ from ...fakes.fake_proc import OTHER, RDWR, FakeProcess
 FIXTURES = Path(__file__).resolve().parents[5] / "fixtures"
 SHOW = ("systemctl", "show", "--property=Environment,EnvironmentFiles,ExecStart", "--")
 
+AWAY = "take it away where it was set: "
+
 
 def told(host: FakePostgresql) -> dict[str, Any]:
     """Return the facts of the only cluster."""
@@ -169,13 +171,33 @@ def test_the_answer_of_a_real_server() -> None:
     }
     # Others set work_mem alone, which is nobody's business here.
     assert [(row["scope"], row["value"], row["remedy"]) for row in facts["overrides"]] == [
-        ("role a b", "off", 'ALTER ROLE "a b" RESET synchronous_commit'),
-        ("database template1", "off", 'ALTER DATABASE "template1" RESET synchronous_commit'),
+        ("role a b", "off", f'{AWAY}ALTER ROLE "a b" RESET synchronous_commit'),
+        ("database template1", "off", f'{AWAY}ALTER DATABASE "template1" RESET synchronous_commit'),
         (
             "role a b in database postgres",
             "off",
-            'ALTER ROLE "a b" IN DATABASE "postgres" RESET synchronous_commit',
+            f'{AWAY}ALTER ROLE "a b" IN DATABASE "postgres" RESET synchronous_commit',
         ),
+    ]
+
+
+@pytest.mark.fact(62)
+@pytest.mark.parametrize(("release", "version"), [("17", "17.11"), ("18", "18.6")])
+def test_the_answers_of_servers_of_today(release: str, version: str) -> None:
+    """They know allow_alter_system, which was off when they were asked."""
+    host = FakePostgresql()
+    host.write(AUTO, "fsync = off\n")
+    host.says = {**json.loads((FIXTURES / f"postgresql_{release}_answer.json").read_text()), "config": CONF}
+    facts = told(host)
+    assert facts["version"].startswith(f"{version} (Debian")
+    assert facts["pending_restart"] == ["data_sync_retry"]
+    fsync = facts["settings"]["fsync"]
+    assert (fsync["running"], fsync["persisted"], fsync["permission"]) == ("off", "off", None)
+    assert "allow_alter_system is off" in fsync["held"]
+    assert [(row["value"], row["permission"]) for row in facts["overrides"]] == [
+        ("off", "alter_system"),
+        ("local", "alter_system"),
+        ("off", "alter_system"),
     ]
 
 
@@ -265,6 +287,65 @@ def test_links_out_of_the_data_directory_are_followed() -> None:
     facts = told(host)
     assert facts["directories"] == [DATA]
     assert facts["evidence"]["directories"]["reason"] == f"{DATA}/pg_tblspc: no answer within 10 s"
+
+
+SPACE = "/fast/space/PG_15_202209061"
+SCRATCH = (f"{SPACE}/16384/t3_16402", f"{SPACE}/16384/t3_16402_fsm", f"{SPACE}/pgsql_tmp/pgsql_tmp88.0")
+
+
+def with_space(*paths: str) -> FakePostgresql:
+    """Return a server with a tablespace in which these files are."""
+    host = FakePostgresql()
+    host.links[f"{DATA}/pg_tblspc/16384"] = "/fast/space"
+    host.directories |= {"/fast/space"}
+    host.files.update(dict.fromkeys(paths, ""))
+    return host
+
+
+@pytest.mark.parametrize("paths", [SCRATCH, SCRATCH[:2], SCRATCH[2:]])
+def test_a_tablespace_of_temporary_files_need_not_last(paths: tuple[str, ...]) -> None:
+    found = told(with_space(*paths))
+    assert (found["directories"], found["temporary"]) == ([DATA], ["/fast/space"])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        f"{SPACE}/16384/16403",
+        f"{SPACE}/16384/16403_init",
+        f"{SPACE}/16384/PG_VERSION",
+        "/fast/space/dump.sql",
+    ],
+)
+def test_a_tablespace_with_one_other_file_counts(other: str) -> None:
+    found = told(with_space(*SCRATCH, other))
+    assert (found["directories"], found["temporary"]) == ([DATA, "/fast/space"], [])
+
+
+def test_a_tablespace_that_was_never_used_counts() -> None:
+    host = with_space()
+    host.directories |= {SPACE}
+    assert told(host)["directories"] == [DATA, "/fast/space"]
+    host.hung = (SPACE,)
+    assert told(host)["directories"] == [DATA, "/fast/space"]
+
+
+def test_its_open_temporary_files_are_no_data_and_another_is() -> None:
+    host = with_space(*SCRATCH)
+    later = f"{SPACE}/16384/16500"
+    host.start(replace(host.main, files=tuple((path, RDWR, 31) for path in (*SCRATCH, later))))
+    assert [row["example"] for row in told(host)["files"]] == [later]
+
+
+def test_statistics_of_old_releases_need_not_last() -> None:
+    host = FakePostgresql()
+    host.files[CONF] += "stats_temp_directory = '/ram/stat'\n"
+    host.files.update(dict.fromkeys(("/ram/stat/global.stat", "/ram/stat/db_0.stat"), ""))
+    host.start(replace(host.main, files=(("/ram/stat/db_16384.tmp", RDWR, 31),)))
+    found = told(host)
+    assert (found["temporary"], found["files"]) == (["/ram/stat"], [])
+    host.files["/ram/stat/mine"] = ""
+    assert told(host)["temporary"] == []
 
 
 def test_a_stopped_cluster_of_debian() -> None:
@@ -412,4 +493,60 @@ def test_no_remedy_repeats_what_a_server_names_but_a_plain_word(name: str) -> No
     ]
     host.says = {**answer, "config": CONF, "overrides": overrides}
     remedies = {row["remedy"] for row in told(host)["overrides"]}
-    assert remedies == {"ALTER ROLE or ALTER DATABASE ... RESET fsync; its name is to be quoted with care"}
+    assert remedies == {
+        f"{AWAY}ALTER ROLE or ALTER DATABASE ... RESET fsync; its name is to be quoted with care"
+    }
+
+
+def of_bob(host: FakePostgresql, value: str = "off") -> dict[str, Any]:
+    """Return the override of a role."""
+    host.overrides = [{"role": "bob", "database": None, "config": [f"synchronous_commit={value}"]}]
+    (row,) = told(host)["overrides"]
+    return row
+
+
+@pytest.mark.fact(62)
+@pytest.mark.parametrize(
+    ("says", "of_file", "of_role"),
+    [
+        ({}, "alter_system", "alter_system"),
+        ({"superuser": False}, None, None),
+        ({"alter_system": "off"}, None, "alter_system"),
+        ({"replica": True}, "alter_system", None),
+    ],
+)
+def test_what_a_server_would_take_back_is_told_with_its_permission(
+    says: dict[str, Any], of_file: str | None, of_role: str | None
+) -> None:
+    host = FakePostgresql()
+    host.write(AUTO, "fsync = off\n")
+    host.says = says
+    row = told(host)["settings"]["fsync"]
+    assert (row["permission"], of_bob(host)["permission"]) == (of_file, of_role)
+    assert ("allow_alter_system is off" in row["held"]) == (says.get("alter_system") == "off")
+    assert ("on its primary" in of_bob(host)["remedy"]) == ("replica" in says)
+
+
+def test_of_a_stopped_server_nothing_can_be_taken_back() -> None:
+    host = FakePostgresql()
+    host.files[CONF] = f"data_directory = '{DATA}'\n{host.files[CONF]}"
+    host.files[AUTO] = "fsync = off\n"
+    host.stop_server()
+    row = told(host)["settings"]["fsync"]
+    assert "ALTER SYSTEM RESET" in row["held"]
+    assert row["permission"] is None
+
+
+@pytest.mark.fact(50)
+@pytest.mark.parametrize(("value", "permission"), [("off", "alter_system"), ("local", None)])
+def test_a_value_that_nobody_would_see_change_is_not_promised(value: str, permission: str | None) -> None:
+    """A role's setting hides it; only one that the same run takes away hides it no more."""
+    host = FakePostgresql()
+    host.source, host.state["synchronous_commit"] = "user", value
+    row = told(host)["settings"]["synchronous_commit"]
+    assert "cannot be read, so it is not set" in row["held"]
+    assert row["permission"] == permission
+
+
+def test_a_value_that_is_none_is_for_its_reader() -> None:
+    assert of_bob(FakePostgresql(), "maybe")["permission"] is None

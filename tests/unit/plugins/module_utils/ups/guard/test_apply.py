@@ -21,12 +21,12 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths impo
     STATE,
     UNIT,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.host.program import interpreter
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import apply as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import (
     installed,
     lease,
-    program,
     state,
     unit,
 )
@@ -64,7 +64,7 @@ class GuardHost(SmallHost):
     def __init__(self) -> None:
         super().__init__()
         self.files["/proc/uptime"] = "1000.00 1.00\n"
-        self.files[program.interpreter()] = ""
+        self.files[interpreter()] = ""
 
     def runs(self) -> bool:
         return f"/proc/{PID}/stat" in self.files
@@ -96,9 +96,7 @@ class GuardHost(SmallHost):
             self.say(state.STOPPED if self.leaves == "on" else state.LOOSE)
 
     def on_change(self, argv: list[str]) -> None:
-        if argv[0] == "install":
-            self.modes[argv[-1]] = 0o755
-        elif argv[0] == "chmod":
+        if argv[0] == "chmod":
             self.modes[argv[-1]] = int(argv[1], 8)
         elif argv[:2] == ["rm", "-rf"]:
             for path in [path for path in self.files if path.startswith(argv[2])]:
@@ -109,6 +107,7 @@ class GuardHost(SmallHost):
     def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
         if not self.exists(path):
             self.modes[path] = mode
+        self.modes.setdefault(posixpath.dirname(path), 0o755)
         super().write_file(path, content, mode, owner)
 
 
@@ -141,8 +140,6 @@ def test_from_nothing_to_a_guard_that_runs() -> None:
         ("state", "absent"),
     ]
     assert kinds(host) == [
-        "install -d",
-        "install -d",
         f"file {PROGRAM}",
         f"file {HOOK}",
         f"file {UNIT}",
@@ -342,7 +339,7 @@ def test_release_keeps_everything_when_a_disk_does_not_flush() -> None:
     host.mounts[PG].barrier = "off"
     host.say(state.LOOSE)
     host.disk("sda").counts = False
-    with pytest.raises(ChangeFailed, match="wanted one more"):
+    with pytest.raises(ChangeFailed, match="wanted one"):
         apply_release(host, plan_release(host))
     assert {LEASE, UNIT, PROGRAM} <= set(host.files)
 
@@ -366,8 +363,8 @@ def test_the_hook_stays_as_long_as_a_monitor_runs_it() -> None:
 @pytest.mark.parametrize(
     ("path", "mode", "uid"),
     [
-        (program.interpreter(), 0o100755, 1000),
-        (posixpath.dirname(program.interpreter()), 0o40777, 0),
+        (interpreter(), 0o100755, 1000),
+        (posixpath.dirname(interpreter()), 0o40777, 0),
         ("/usr/local/lib", 0o42775, 0),
         ("/etc", 0o40755, 1000),
     ],

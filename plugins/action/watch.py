@@ -1,0 +1,39 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Have a host watch itself, by what the inventory says of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
+from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
+
+
+class ActionModule(Bounded):
+    """One execution on the host."""
+
+    TRANSFERS_FILES = False
+    _VALID_ARGS = frozenset(("calendar", "metrics", "state"))
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return what the module returns."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        given = dict(self._task.args)
+        if given.get("state") != "released":
+            given["inputs"] = self._inputs(task_vars or {})
+        result.update(
+            self._execute_module(module_name="durable.dbhost.watch", module_args=given, task_vars=task_vars)
+        )
+        return result
+
+    def _inputs(self, variables: dict[str, Any]) -> dict[str, Any]:
+        """Return what the inventory says of the host, as an assessment takes it."""
+        try:
+            found = Variables(self._templar, variables).inputs()
+        except Unreadable as error:
+            raise refused(f"{error}. Nothing was changed.") from error
+        own = [name for name in found.names if name.startswith("durable_")]
+        return found._replace(names=own)._asdict()

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A terminal for runs of this collection: the page that they end with is the last thing on it."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: brief
+type: stdout
+short_description: Shows the page of a run, and no line for each host
+version_added: 0.1.0
+author:
+  - durable.dbhost contributors (@durable-db)
+description:
+  - As P(ansible.builtin.default#callback), without hosts for which a task was well or was skipped, without a line for each
+    host whose verdict fails, and without the recap of a run that has ended with its page.
+  - What else fails is shown, and so are warnings and differences. With C(-v) all is shown.
+extends_documentation_fragment:
+  - default_callback
+  - result_format_callback
+"""
+
+from typing import Any
+
+from ansible.plugins.callback.default import CallbackModule as Default
+
+#: As roles/harden/tasks/report.yml has it: what fails by it stands on the page.
+_VERDICTS = ("harden_concluded.failure is none", "durable_merged.failure is none")
+
+
+class CallbackModule(Default):
+    """The callback plugin."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "stdout"
+    CALLBACK_NAME = "durable.dbhost.brief"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._has_page = False
+
+    def set_options(self, *given: Any, **named: Any) -> None:
+        """Show what a task says of hosts only where one fails."""
+        super().set_options(*given, **named)
+        for option in ("display_ok_hosts", "display_skipped_hosts"):
+            self.set_option(option, bool(self._display.verbosity))
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        """Show a task's warnings alone."""
+        self._has_page |= "page" in result.result
+        if self._display.verbosity:
+            super().v2_runner_on_ok(result)
+        else:
+            self._handle_warnings(result.result)
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        """Show what failed, but for a verdict."""
+        if self._display.verbosity or result.result.get("assertion") not in _VERDICTS:
+            super().v2_runner_on_failed(result, ignore_errors)
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        """Show the recap where no page has said how the run has ended."""
+        if self._display.verbosity or not self._has_page:
+            super().v2_playbook_on_stats(stats)

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is done with every layer: plan; and unless it is only to be foretold, act.
+
+A layer has ARGUMENTS, target_of, plan, apply, plan_release and apply_release; a plan has `changes`. It may have
+`warnings`: what is left as it is, and why; and `failures`, {target: reason}: the others are done, then it fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from ..host.seam import ChangeFailed, Host, Unobservable
+from .change import Change, account
+
+
+class Outcome(NamedTuple):
+    """What became of a layer.
+
+    `changes`: what was planned; `changed`: whether any of it was made, or would be; `failures`: why the rest, or all of
+    it, was not, ending in what was done by then; `warnings`: what is left as it is, and why.
+    """
+
+    changes: tuple[Change, ...] = ()
+    changed: bool = False
+    failures: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def bring(host: Host, layer: Any, given: Mapping[str, Any], foretell: bool) -> Outcome:
+    """Bring a layer to what its arguments say, or foretell it. `given`: values of all of layer.ARGUMENTS.spec."""
+    common = {name: given[name] for name in layer.ARGUMENTS.shared}
+    options = {**common, **{name: given[name] for name in layer.ARGUMENTS.permissions}}
+    released = given["state"] == "released"
+    try:
+        targets = [layer.target_of(row) for row in given.get("targets", ())]
+        plan = (
+            partial(layer.plan_release, host, **common)
+            if released
+            else partial(layer.plan, host, targets, **options)
+        )
+        work = plan()
+    except (ChangeFailed, Unobservable) as error:
+        return Outcome(failures=(f"{error}; nothing of this step was done",))
+    failures = list(getattr(work, "failures", {}).values())
+    left: tuple[Change, ...] | None = ()
+    try:
+        if work.changes and not foretell:
+            if released:
+                layer.apply_release(host, work)
+            else:
+                layer.apply(host, work, targets)
+    except (ChangeFailed, Unobservable) as error:
+        failures.insert(0, str(error))
+        left = _left(plan)
+    changes = tuple(work.changes)
+    if failures and not foretell:
+        failures[-1] += f"; {account(changes, left)}"
+    # So too where it cannot be seen any more.
+    changed = left is None or any(change not in left for change in changes)
+    changed = changed and not (failures and foretell)
+    return Outcome(changes, changed, tuple(failures), tuple(getattr(work, "warnings", ())))
+
+
+def _left(plan: Callable[[], Any]) -> tuple[Change, ...] | None:
+    """Return what is to be done yet after a failure, None where that cannot be seen."""
+    try:
+        return tuple(plan().changes)
+    except (ChangeFailed, Unobservable):
+        return None

@@ -1,0 +1,53 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of a service of ours on a host: program, unit, and what it goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..host import program, trusted_path
+from ..host.seam import ChangeFailed, Host, Unobservable
+from . import ownership
+
+CURRENT, ABSENT, DIFFERS = "current", "absent", "differs"
+#: Of a file for which nothing else is said.
+_MODE = 0o644
+
+
+def seen(host: Host, path: str, content: bytes, modes: Mapping[str, int]) -> str:
+    """Return whether a file is current, differs or is absent; `modes` by path, 0644 where none is said. Raises Unobservable."""
+    if not host.exists(path):
+        return ABSENT
+    found = host.read(path).encode("utf-8", "surrogateescape")
+    return CURRENT if found == content and host.mode(path) == modes.get(path, _MODE) else DIFFERS
+
+
+def write(host: Host, files: Mapping[str, bytes], modes: Mapping[str, int]) -> None:
+    """Write files durably, in their order, with their modes. Raises ChangeFailed."""
+    for path, content in files.items():
+        mode = modes.get(path, _MODE)
+        host.write_file(path, content, mode)
+        if host.mode(path) != mode:
+            host.change(["chmod", f"{mode:04o}", path])  # One that was there has kept its own.
+
+
+def remove_directories(host: Host, directories: Iterable[str]) -> None:
+    """Take those directories away in which nothing is left. Raises ChangeFailed."""
+    for directory in directories:
+        if host.exists(directory):
+            host.change(["rmdir", "--ignore-fail-on-non-empty", directory])
+
+
+def expect_roots(host: Host, directories: Iterable[str]) -> None:
+    """Raise ChangeFailed where others than root may change the interpreter, or a directory, of what then runs as root."""
+    try:
+        trusted_path.expect_program(host, program.interpreter())
+    except Unobservable as error:
+        raise ChangeFailed(
+            f"the interpreter: {error}; set ansible_python_interpreter to one that root alone may change, as"
+            " /usr/bin/python3 is"
+        ) from error
+    for path in directories:
+        ownership.expect_roots(host, path)

@@ -1,0 +1,61 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The steps of a plan on its host, each of one layer, in the order that is safe. One process does them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ..host.seam import Host
+from .bring import Outcome, bring
+
+
+class Taken(NamedTuple):
+    """A step that was begun, and what became of it."""
+
+    phase: str
+    layer: str
+    klass: str
+    outcome: Outcome
+
+
+def take(
+    host: Host,
+    code: Mapping[str, Any],
+    steps: list[Mapping[str, Any]],
+    secrets: Mapping[str, Mapping[str, Any]],
+    foretell: bool,
+    hosts: Mapping[str, Host] = MappingProxyType({}),
+) -> Iterator[Taken]:
+    """Yield each step as it ends. After one that failed those that make safer are still done, and no other; one about speed
+    alone keeps nothing back.
+
+    `code`: {layer: what enforce/bring.py takes}; `steps`: [{phase, layer, class, arguments}], as the plan has them; `secrets`:
+    {layer: arguments that nobody is shown}; `hosts`: {layer: the host as that layer takes it}, where that is another.
+    """
+    failed = False
+    for step in steps:
+        phase, layer, klass = str(step["phase"]), str(step["layer"]), str(step["class"])
+        if failed and phase == "loosen":
+            continue
+        given = {**step["arguments"], **secrets.get(layer, {})}
+        outcome = _brought(hosts.get(layer, host), code[layer], given, foretell)
+        failed = failed or (bool(outcome.failures) and klass != "performance")
+        yield Taken(phase, layer, klass, outcome)
+
+
+def _brought(host: Host, code: Any, given: dict[str, Any], foretell: bool) -> Outcome:
+    try:
+        checked = ArgumentSpecValidator(code.ARGUMENTS.spec).validate(given)
+        if checked.error_messages:
+            return Outcome(failures=tuple(checked.error_messages))
+        return bring(host, code, checked.validated_parameters, foretell)
+    except (
+        Exception
+    ) as error:  # What makes safer is still to be done; what this did by then, the next look finds.
+        return Outcome(changed=True, failures=(f"{type(error).__name__}: {error}",))

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mssql-conf, by which alone mssql.conf is changed: as whom it runs, and where it does not."""
+
+from __future__ import annotations
+
+from ...host import trusted_path
+from ...host.seam import ChangeFailed, Host, Unobservable
+
+PATH = "/opt/mssql/bin/mssql-conf"
+#: Configuration, system databases and logs of every instance; databases may lie elsewhere.
+HOME = "/var/opt/mssql"
+CONFIG = f"{HOME}/mssql.conf"
+
+
+def refusal(host: Host) -> str | None:
+    """Return why it would not be run, None where it would."""
+    try:
+        runner(host)
+    except ChangeFailed as error:
+        return str(error)
+    return None
+
+
+def _expect_file(host: Host) -> None:
+    """Refuse a link: mssql-conf would write where it leads."""
+    try:
+        target = host.link(CONFIG)
+    except Unobservable:
+        return
+    raise ChangeFailed(
+        f"{CONFIG}: seen a link to {target}, wanted the file itself; put it there, then run again"
+    )
+
+
+def runner(host: Host) -> list[str]:
+    """Return what has mssql-conf run as the owner of the directory of its file.
+
+    He may put a link there at any moment, so it writes with no more rights than his. Raises ChangeFailed where it is not
+    to be run: others than root may change it, or its file is a link or somebody else's.
+    """
+    try:
+        trusted_path.expect_program(host, PATH)
+    except Unobservable as error:
+        raise ChangeFailed(f"{error}; give it, and the directories above it, back to root") from error
+    _expect_file(host)
+    try:
+        home = host.locate(HOME)
+        if home.status is None:
+            raise Unobservable(f"{HOME}: it is not there")
+        if home.status.user:
+            _expect_owner(host, home.status.user)
+            return trusted_path.as_user(host, home.status.user)
+        why = trusted_path.weakness(host, HOME)
+    except Unobservable as error:
+        raise ChangeFailed(f"as whom {PATH} is to run cannot be told: {error}") from error
+    if why:
+        raise ChangeFailed(
+            f"{HOME}: seen root's directory that others may change ({why}), in which {PATH} would write as root;"
+            " wanted one of the server's user (chown), then run again"
+        )
+    return []
+
+
+def _expect_owner(host: Host, user: int) -> None:
+    status = host.locate(CONFIG).status
+    if status and status.user != user:
+        raise ChangeFailed(
+            f"{CONFIG}: seen a file of user {status.user} in a directory of user {user}, as whom {PATH} runs;"
+            f" wanted that user as its owner (chown), then run again"
+        )

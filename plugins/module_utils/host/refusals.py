@@ -1,0 +1,57 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What to do where a change is refused, by the kernel's words for it: of files, kernel attributes and programs alike."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+_ANY = "mend what it says, then run again"
+_ROOM = "make room on {where} (df -h, df -i), then run again"
+_GONE = "the device is not there any more: look whether it was pulled or has failed (dmesg), then run again"
+#: Error -> what to do, whoever tells of it. `where` is the file system, as far as it is known.
+_REMEDIES = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EROFS: (
+        "the kernel log (dmesg) says why {where} is read-only: after an error have it checked (fsck), else make it writable"
+        " (mount -o remount,rw), then run again"
+    ),
+    errno.EIO: (
+        "the disk answers with an error, the kernel log (dmesg) has its own words: look at disk and cable, then run again"
+    ),
+    errno.ENODEV: _GONE,
+    errno.ENXIO: _GONE,
+}
+#: Of devices, and programs that change them.
+_OF_DEVICES = {
+    errno.EINVAL: "the device or its driver does not take that, the kernel log (dmesg) says why: mend it, then run again",
+}
+#: Of files.
+_OF_FILES = {
+    errno.EPERM: (
+        "lsattr -d {path} {directory} shows which is immutable (i) or append-only (a), take that away (chattr -i -a); where none"
+        " is, look what denies it (SELinux: ausearch -m avc); then run again"
+    ),
+    errno.EACCES: "look who may write in {directory}, and what denies it (SELinux: ausearch -m avc), then run again",
+}
+
+
+def remedy(said: str, path: str = "") -> str:
+    """Return what to do about a refusal; `said`: its words; `path`: the file that it is about, '' for none."""
+    known = {**_REMEDIES, **(_OF_FILES if path else _OF_DEVICES)}
+    if not path and os.strerror(errno.ENOENT) in said and ("/dev/" in said or "/sys/" in said):
+        return _GONE
+    found = next((text for number, text in known.items() if os.strerror(number) in said), _ANY)
+    where = _file_system(path) if path else "that file system"
+    return found.format(where=where, path=path, directory=os.path.dirname(path))
+
+
+def _file_system(path: str) -> str:
+    """Return where the file system is mounted on which a path lies, or would lie."""
+    place = os.path.realpath(path)
+    while not os.path.ismount(place):
+        place = os.path.dirname(place)
+    return place

@@ -1,0 +1,13 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether systemd runs a host."""
+
+from __future__ import annotations
+
+from .seam import Host
+
+
+def runs(host: Host) -> bool:
+    """Tell whether systemd is the init process, as sd_booted(3) does."""
+    return host.exists("/run/systemd/system")

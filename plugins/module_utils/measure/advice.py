@@ -1,0 +1,125 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the figures of a benchmark say to people: which are not believed, and what to set within a profile. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from . import variants
+from .planned import Plan
+from .plausible import doubt
+from .plot import way
+from .variants import Variant
+
+#: A setting is recommended when it is faster by this share at least: less is noise.
+WORTH = 0.1
+
+
+def all_of(
+    made: Plan,
+    rows: Sequence[dict[str, Any]],
+    profiles: Mapping[str, Mapping[str, Any]],
+    doubted: Sequence[str],
+) -> list[str]:
+    """Return all that is to be said besides the doubts."""
+    said = recommend(made, rows, profiles)
+    limited = [row for row in rows if row["held_back"] == "yes"]
+    if limited:
+        said.append(
+            f"{len(limited)} run(s) reached the limit of {made.rate} commits/s: these could be faster"
+        )
+    first = ["do not choose by these figures before the warnings are settled"] if doubted else []
+    return [*first, *said]
+
+
+def doubts(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return why some rates are not believed; the worst of each disk."""
+    found: dict[str, str] = {}
+    leaves = {place["target"]: place["leaves"] for place in made.places}
+    for row in sorted(rows, key=lambda row: float(row["rate"] / row["clients"])):
+        for leaf in leaves[row["mount"]]:
+            why = doubt(leaf, row["rate"], row["clients"])
+            if why:
+                found[leaf["name"]] = why
+    return list(found.values())
+
+
+def recommend(
+    made: Plan, rows: Sequence[dict[str, Any]], profiles: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """Return what the figures recommend within the profiles that mounts are pinned to.
+
+    All that is measured keeps a profile's promise: each way waits for the disk. What changes a promise is no advice.
+    """
+    return [*_fastest(made, rows), *_settings(made, rows, profiles)]
+
+
+def _fastest(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
+    said = []
+    for place in made.places:
+        for clients in made.clients:
+            here = [
+                row
+                for row in rows
+                if (row["mount"], row["clients"], row["variant"])
+                == (place["target"], clients, variants.AS_IT_IS)
+            ]
+            best = max(here, key=lambda row: float(row["rate"]))
+            said.append(
+                f"{place['target']}, {clients} client(s): {way(best)} is the fastest way to commit, {best['mean']} ms"
+            )
+    return said
+
+
+def _settings(
+    made: Plan, rows: Sequence[dict[str, Any]], profiles: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    by_name = {variant.words: variant for variant in made.variants if variant.is_about_speed}
+    gains = {name: gain(rows, name) for name in by_name}
+    best = max(gains, key=lambda name: gains[name], default=None)
+    if best is None:
+        return []
+    if gains[best] < WORTH:
+        return [f"keep the settings as they are: nothing tried was faster by {WORTH:.0%}"]
+    return [f"{best}: faster by {gains[best]:.0%}; {_how(made, by_name[best], profiles)}"]
+
+
+def gain(rows: Sequence[dict[str, Any]], name: str) -> float:
+    """Return by which share the commits of a variant are faster, the geometric mean over what was measured."""
+    was = {_point(row): row["rate"] for row in rows if row["variant"] == variants.AS_IT_IS}
+    ratios = [row["rate"] / was[_point(row)] for row in rows if row["variant"] == name]
+    return math.prod(ratios) ** (1 / len(ratios)) - 1 if ratios else 0.0
+
+
+def _point(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["mount"], row["pattern"], row["commit_delay"], row["clients"]
+
+
+def _how(made: Plan, variant: Variant, profiles: Mapping[str, Mapping[str, Any]]) -> str:
+    if variant.setting == "sync":
+        return "no profile sets it: put it into fstab by hand, if slower buffered writes are all right"
+    setting = "atime" if variant.setting == "atime" else _scheduler_setting(made.leaves)
+    if setting is None:
+        return "no profile sets a scheduler for this kind of disk"
+    profiles = {mount: fields for mount, fields in profiles.items() if mount in made.targets}
+    if not profiles:
+        return f"pin a profile, and set durable_overrides: {{{setting}: {variant.value}}}"
+    if all(profile.get(setting) == variant.value for profile in profiles.values()):
+        return "the pinned profile wants it already: run harden-db"
+    return f"it keeps the promise of the profile: durable_overrides: {{{setting}: {variant.value}}}"
+
+
+def _scheduler_setting(leaves: Iterable[dict[str, Any]]) -> str | None:
+    kinds = {(leaf["kind"], leaf["rotational"]) for leaf in leaves}
+    if len(kinds) != 1:
+        return None
+    kind, rotational = kinds.pop()
+    if kind == "virtual":
+        return "scheduler_virtual"
+    if kind != "physical":
+        return None
+    return {"yes": "scheduler_rotational", "no": "scheduler_solid_state"}.get(rotational)

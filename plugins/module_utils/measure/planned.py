@@ -1,0 +1,161 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a benchmark is to measure, refused before anything is written where it cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..enforce import one_run
+from ..host.seam import Host, Unobservable
+from . import fio, grouped, variants
+from .limits import Refused, chosen, number
+from .targets import find
+from .variants import Variant
+
+#: How commits can be written.
+PATTERNS = (*fio.WORDS, grouped.PATTERN)
+#: The most that commit at the same time: as many as in FairCom's published table.
+CLIENTS = 80
+
+
+class Way(NamedTuple):
+    """How commits are written; `delay` in milliseconds, where one log gathers the commits of all clients."""
+
+    pattern: str
+    delay: int | None = None
+
+
+class Plan(NamedTuple):
+    """What is measured on some mounts at the same time; `size` is MiB for each client, `rate` that of each mount.
+
+    `looked_at`: what enforce/one_run.py said when the host was looked at.
+    """
+
+    places: list[dict[str, Any]]
+    ways: list[Way]
+    clients: list[int]
+    variants: list[Variant]
+    seconds: int
+    size: int
+    rate: int
+    looked_at: int | None = None
+
+    @property
+    def runs(self) -> int:
+        """Return how often it is measured."""
+        return len(self.ways) * len(self.clients) * len(self.variants)
+
+    def files(self, way: Way, clients: int) -> int:
+        """Return how many files so many clients write to on each mount."""
+        return clients if way.delay is None else 1
+
+    @property
+    def targets(self) -> list[str]:
+        """Return the mount points."""
+        return [place["target"] for place in self.places]
+
+    @property
+    def leaves(self) -> list[dict[str, Any]]:
+        """Return the disks below the mounts, each once."""
+        return variants.leaves_of(self.places)
+
+    @property
+    def tried(self) -> list[str]:
+        """Return the sorts of settings that are changed for a while."""
+        return list(dict.fromkeys(variant.setting for variant in self.variants if variant.setting))
+
+
+def plan(host: Host, row: dict[str, Any]) -> Plan:
+    """Return the plan that the module's options ask for; reads only. Raises Refused."""
+    looked_at = one_run.look(host)
+    ways = _ways(host, row)
+    places = _places(host, row["mounts"])
+    clients = [number("clients", count, 1, CLIENTS) for count in row["clients"]]
+    if not clients:
+        raise Refused("clients: seen none; wanted at least one number")
+    made = Plan(
+        places=places,
+        ways=ways,
+        clients=sorted(set(clients)),
+        variants=variants.plan(
+            host,
+            places,
+            _some("schedulers", row, variants.SCHEDULERS),
+            _some("mount_options", row, variants.MOUNT_OPTIONS),
+            _some("write_caches", row, variants.WRITE_CACHES),
+        ),
+        seconds=number("seconds", row["seconds"], 2, 60),
+        size=number("size", row["size"], 1, 64),
+        rate=number("rate", row["rate"], 64, 1_000_000),
+        looked_at=looked_at,
+    )
+    most = number("minutes", row["minutes"], 1, 60) * 60
+    if made.runs * made.seconds > most:
+        raise Refused(
+            f"{made.runs} runs of {made.seconds} s: seen {made.runs * made.seconds} s, wanted at most {most}:"
+            " measure less, or allow more minutes"
+        )
+    return made
+
+
+def _ways(host: Host, row: dict[str, Any]) -> list[Way]:
+    """Return the ways to write. Raises Refused, also without the program that writes so."""
+    patterns = chosen("patterns", row["patterns"], PATTERNS)
+    by_fio = [pattern for pattern in patterns if pattern in fio.WORDS]
+    version = _fio_version(host) if by_fio else None
+    if by_fio and not version:
+        raise Refused(
+            "fio: not found; wanted fio 3 on this host: install it, measure another host, or ask for the pattern"
+            f" {grouped.PATTERN} alone"
+        )
+    _expect_words(host, version or "", by_fio)
+    delays = [
+        number("commit_delays", delay, grouped.NO_DELAY, grouped.LONGEST) for delay in row["commit_delays"]
+    ]
+    if grouped.PATTERN in patterns and not delays:
+        raise Refused("commit_delays: seen none; wanted at least one number")
+    return [
+        Way(pattern, delay)
+        for pattern in patterns
+        for delay in (dict.fromkeys(delays) if pattern == grouped.PATTERN else (None,))
+    ]
+
+
+def _places(host: Host, mounts: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the facts of the mounts. Raises Refused, also for two mount points of one file system."""
+    if not mounts:
+        raise Refused("mounts: seen none; wanted at least one mount point")
+    places = find(host, mounts)
+    by_device: dict[str, str] = {}
+    for place in places:
+        other = by_device.setdefault(place["device"], place["target"])
+        if other != place["target"]:
+            raise Refused(
+                f"mounts: seen {other} and {place['target']} of one file system; wanted one of the two"
+            )
+    return places
+
+
+def _some(name: str, row: dict[str, Any], known: Sequence[str]) -> list[str]:
+    return chosen(name, row[name], known) if row[name] else []
+
+
+def _fio_version(host: Host) -> str | None:
+    try:
+        said = host.run(["fio", "--version"])
+    except Unobservable:
+        return None
+    return said.stdout.strip() if said.rc == 0 and said.stdout.startswith("fio-") else None
+
+
+def _expect_words(host: Host, version: str, patterns: Sequence[str]) -> None:
+    """Raise Refused where this fio knows no O_DSYNC: until 2020 its option `sync` was yes or no."""
+    wanting = [pattern for pattern in patterns if fio.DSYNC in fio.WORDS[pattern]]
+    if wanting and "dsync" not in host.run(["fio", "--cmdhelp=sync"]).stdout.split():
+        raise Refused(
+            f"patterns: seen {version}, which knows no O_DSYNC; wanted a newer one, such as 3.33: install that,"
+            f" or measure without {', '.join(wanting)}"
+        )

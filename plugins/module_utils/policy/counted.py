@@ -1,0 +1,146 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which engines of a host are judged, and why the others are only listed: `durable_ignore`, and what is stopped. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from .. import catalog
+from ..attestations import expect_soon, expect_texts
+from ..profiles import BadInput
+
+#: Days that an engine may be ignored before somebody has to look again.
+LONGEST = 366
+_FIELDS = ("engine", "by", "reason", "expires")
+
+
+class Ignored(NamedTuple):
+    """One entry of `durable_ignore`: an engine, one instance of it or all (''), until `expires`; `where` it is written."""
+
+    engine: str
+    instance: str
+    by: str
+    reason: str
+    expires: str
+    where: str
+
+    @property
+    def about(self) -> str:
+        """Return what it is about, as people know it."""
+        return f"{self.engine} {self.instance}".rstrip()
+
+    def fits(self, instance: dict[str, Any]) -> bool:
+        """Tell whether it is about an instance of `durable_engines`."""
+        names = (instance["engine"], catalog.kind(instance))
+        return self.engine in names and self.instance in ("", instance["name"])
+
+    def as_dict(self) -> dict[str, str]:
+        """Return it as the report has it."""
+        return {name: value for name, value in self._asdict().items() if name != "where"}
+
+
+class Standing(NamedTuple):
+    """How an instance stands: `judged` is yes, or why it is only listed: stopped, or ignored; `reason` in plain words."""
+
+    instance: dict[str, Any]
+    judged: str
+    reason: str
+
+    @property
+    def note(self) -> str:
+        """Return it in one line, for the report."""
+        return f"{self.instance['engine']} {self.instance['name']}: {self.reason}"
+
+
+class Ignoring(NamedTuple):
+    """`durable_ignore` as it is written: the entries in force, and those that have expired and count as none."""
+
+    entries: tuple[Ignored, ...] = ()
+    expired: tuple[Ignored, ...] = ()
+
+
+def read(value: Any, databases: Any, today: str) -> Ignoring:
+    """Return the entries of `durable_ignore`; `today` is an ISO 8601 date. Raises BadInput."""
+    if value is None:
+        return Ignoring()
+    if not isinstance(value, (list, tuple)):
+        raise BadInput(f"durable_ignore: seen {value!r}; wanted a list")
+    found = [_read(f"durable_ignore[{index}]", entry, today) for index, entry in enumerate(value)]
+    named = set(engines_in(databases))
+    for each in found:
+        if not each.instance and named & {each.engine, catalog.NAMES[each.engine]}:
+            raise BadInput(
+                f"{each.where}: seen {each.engine}, which durable_databases names: wanted one or the other; take one"
+                " of them out, or name the instance that is ignored"
+            )
+    return Ignoring(
+        tuple(each for each in found if each.expires >= today),
+        tuple(each for each in found if each.expires < today),
+    )
+
+
+def standings(
+    engines: dict[str, Any] | None, databases: Any, ignored: Iterable[Ignored] = ()
+) -> list[Standing]:
+    """Return how each instance of `durable_engines` stands.
+
+    One is not judged that is ignored, or that is stopped, that the next boot leaves so, and that systemd and nobody else
+    would start. One of those whose engine `durable_databases` names is judged.
+    """
+    named = {catalog.NAMES.get(name, name) for name in engines_in(databases)}
+    return [_standing(each, named, ignored) for each in (engines or {}).get("engines", ())]
+
+
+def judged(found: Iterable[Standing]) -> list[dict[str, Any]]:
+    """Return the instances that are judged."""
+    return [each.instance for each in found if each.judged == "yes"]
+
+
+def notes(found: Iterable[Standing], ignoring: Ignoring) -> Iterator[str]:
+    """Yield who is not judged and why, and the entries of `durable_ignore` that ignore nothing."""
+    here = list(found)
+    yield from (each.note for each in here if each.judged != "yes")
+    for each in ignoring.expired:
+        yield f"{each.where}: {each.about} expired on {each.expires}: it is judged again; renew it, or take it out"
+    for each in ignoring.entries:
+        if not any(each.fits(one.instance) for one in here):
+            names = (
+                ", ".join(f"{one.instance['engine']} {one.instance['name']}" for one in here) or "no engine"
+            )
+            yield f"{each.where}: {each.about} is not here: seen {names}; correct it, or take it out"
+
+
+def engines_in(databases: Any) -> list[str]:
+    """Return the engines that `durable_databases` names; what is malformed is refused elsewhere."""
+    entries = databases if isinstance(databases, (list, tuple)) else ()
+    return [str(entry["engine"]) for entry in entries if isinstance(entry, dict) and "engine" in entry]
+
+
+def _standing(instance: dict[str, Any], named: set[str], ignored: Iterable[Ignored]) -> Standing:
+    entry = max(
+        (each for each in ignored if each.fits(instance)), key=lambda each: each.expires, default=None
+    )
+    if entry:
+        why = f"ignored by {entry.by} until {entry.expires}: {entry.reason}"
+        return Standing(instance, "ignored", f"{why}: listed, not judged")
+    if instance["engine"] not in named and _is_idle(instance):
+        why = f"it is stopped, and nothing starts it ({instance['unit']}): listed, not judged"
+        return Standing(instance, "stopped", f"{why}; name it in durable_databases to have it judged")
+    return Standing(instance, "yes", "")
+
+
+def _is_idle(instance: dict[str, Any]) -> bool:
+    seen = (instance["state"], instance["starts_at_boot"], instance["managed_by"])
+    return seen == ("stopped", "no", "systemd")
+
+
+def _read(where: str, entry: Any, today: str) -> Ignored:
+    expect_texts(where, entry, _FIELDS, ("instance",))
+    found = Ignored(where=where, **{"instance": "", **entry})
+    if found.engine not in catalog.NAMES:
+        raise BadInput(f"{where}: engine: seen {found.engine!r}; wanted one of {', '.join(catalog.NAMES)}")
+    expect_soon(where, f"ignoring {found.about}", found.expires, LONGEST, today)
+    return found

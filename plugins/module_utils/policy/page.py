@@ -1,0 +1,301 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page that a run ends with: which hosts are not right, why, and what to do, on one screen. Pure."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ..host.printable import Lines, line, lines
+from ..rows import MEND
+from .assessment import VERDICTS
+from .report import takes_place, worst_first
+
+#: Lines that fit a screen, and the letters of one.
+HEIGHT = 40
+WIDTH = 100
+#: Lines that notes and engines may have, each.
+_FEW = 4
+#: Lines that each group of hosts has, if it needs them, and that one may have.
+_LEAST, _MOST = 4, 20
+#: Reasons with one remedy that are written out.
+_REASONS = 3
+#: Hosts that are named in a line; the others are counted.
+_NAMED = 4
+_INDENT = " " * 4
+
+
+class Group(NamedTuple):
+    """Hosts of one verdict, with the same first reason, as their profile has it."""
+
+    verdict: str
+    reports: tuple[dict[str, Any], ...]
+
+    @property
+    def hosts(self) -> list[str]:
+        """Return the hosts' names."""
+        return [report["host"] for report in self.reports]
+
+
+def render(
+    reports: Iterable[dict[str, Any]],
+    missing: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    details: str = "",
+) -> Lines:
+    """Return the page: totals, hosts by what they have in common, worst first, engines, and what the run ends with.
+
+    `reports` as the files have them; `missing`: hosts of the play without one; `notes`: what is to be known of the
+    whole run; `details`: where more is written, '' for nowhere. It has no more than HEIGHT lines.
+    """
+    ordered = worst_first(reports)
+    head = [_totals(ordered)]
+    if missing:
+        head += _wrapped(f"not looked at, or not yet: {names(missing)}", "", 2)
+    head += _wrapped(_since(ordered), "", 2)
+    tail = _some(_notes(ordered, notes), "notes", details)
+    tail += _some(_engines(ordered), "engines", details)
+    tail += ["", *_end(ordered, missing)]
+    tail += _wrapped(f"Details: {details}", "", 2) if details else []
+    body = _body(groups(ordered), HEIGHT - len(head) - len(tail) - 2, details)
+    return lines([*head, "", *body, *([""] if tail[0] else []), *tail])
+
+
+def groups(ordered: Iterable[dict[str, Any]]) -> list[Group]:
+    """Return hosts that need the same attention together, in the order in which they need it."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for report in ordered:
+        first = next(iter(reasons(report)), ("", ""))
+        key = (report["verdict"], report["was"], report["profile"], *first)
+        found.setdefault(key, []).append(report)
+    return [Group(key[0], tuple(reports)) for key, reports in found.items()]
+
+
+def reasons(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return (why, what to do) of a host, worst first, without the names that no other host has for the same."""
+    told = [report["error"], *report["why"]] if report["error"] else report["why"]
+    return list(dict.fromkeys(_parted(_unnamed(text, report)) for text in told))
+
+
+def names(hosts: Sequence[str], most: int = _NAMED) -> str:
+    """Return the names of hosts, a few of many."""
+    if len(hosts) <= most:
+        return ", ".join(map(line, hosts))
+    shown = most // 2
+    return f"{', '.join(map(line, hosts[:shown]))}, ... ({len(hosts) - shown} more)"
+
+
+def _unnamed(text: str, report: dict[str, Any]) -> str:
+    """Return a reason with the kernel's names of disks for the ids that they have on this host alone."""
+    for disk in report["stack"]["disks"]:
+        if disk["id"]:
+            text = text.replace(disk["id"], disk["name"])
+    # A host's own name and address, and what ssh or Python say besides.
+    text = re.sub(r"^unreachable: .*", "unreachable: no connection", text)
+    return re.sub(r"^(no facts: [^(]*) \(.*\)(?=; )", r"\1", text)
+
+
+def _parted(text: str) -> tuple[str, str]:
+    # Of what could not be read a reason may be several, and what to do is one.
+    end = f"; {MEND}"
+    why, _semicolon, remedy = (
+        text.partition("; ") if not text.endswith(end) else (text[: -len(end)], "", MEND)
+    )
+    if why.startswith("unreachable:"):
+        remedy = "see that the host is up and that ssh reaches it; then run again"
+    return why, remedy
+
+
+def _totals(ordered: list[dict[str, Any]]) -> str:
+    count = Counter(report["verdict"] for report in ordered)
+    each = [f"{count[verdict]} {verdict}" for verdict in VERDICTS if count[verdict]]
+    return f"{_hosts(len(ordered))}: {', '.join(each)}" if each else "no host was looked at"
+
+
+def _since(ordered: list[dict[str, Any]]) -> str:
+    """Return which hosts are otherwise than their last report had them, '' for none."""
+    known = [report for report in ordered if report.get("since")]
+    worse, better = ([each["host"] for each in known if sign * _steps(each) < 0] for sign in (1, -1))
+    told = [f"{what}: {names(hosts)}" for what, hosts in (("worse", worse), ("better", better)) if hosts]
+    return f"since the last report {'; '.join(told)}" if told else ""
+
+
+def _steps(report: dict[str, Any]) -> int:
+    """Return by how many verdicts a host is better than in its last report."""
+    return VERDICTS.index(report["verdict"]) - VERDICTS.index(report["since"]["verdict"])
+
+
+def _hosts(number: int) -> str:
+    return f"{number} host{'' if number == 1 else 's'}"
+
+
+def _body(found: list[Group], room: int, details: str) -> list[str]:
+    """Return the groups in so many lines: the worst say most, and each has its three."""
+    needs = [min(_LEAST, len(_group(group, HEIGHT))) for group in found]
+    rows: list[str] = []
+    for index, group in enumerate(found):
+        left = room - len(rows)
+        rest = found[index:]
+        # The last line tells of those that there is no room for.
+        if left < needs[index] + (len(rest) > 1):
+            number = sum(len(each.reports) for each in rest)
+            verdicts = ", ".join(dict.fromkeys(each.verdict for each in rest))
+            return [*rows, f"and {len(rest)} more sorts, {_hosts(number)} ({verdicts}){_see(details)}"]
+        rows += _group(group, max(needs[index], min(_MOST, left - sum(needs[index + 1 :]))))
+    return rows
+
+
+def _see(details: str) -> str:
+    return ": see the files" if details else ""
+
+
+def _group(group: Group, room: int) -> list[str]:
+    """Return one group in so many lines at the most: its hosts, the reasons, and for each what to do."""
+    head = f"{group.verdict:<12} {len(group.reports):>3}  {names(group.hosts)}{_beside(group)}"
+    rows = _wrapped(head, " " * 18, 1 if room <= _LEAST else 2)
+    told = by_remedy(group)
+    sets = _wrapped(_sets(group), _INDENT, 2) if room > _LEAST else []
+    sets += _wrapped(_advice(group), _INDENT, 3 if room > _LEAST else 1)
+    hidden = sum(map(len, told.values()))
+    for remedy, whys in told.items():
+        left = room - len(rows) - len(sets)
+        if left < (2 if remedy else 1):
+            break
+        do = _wrapped(f"do: {remedy}", _INDENT * 2, 1 if left < 3 else 2) if remedy else []
+        rows += [*_whys(whys, left - len(do)), *do]
+        hidden -= len(whys)
+    if hidden:
+        rows[-1] = _cut(rows[-1], f" (and {hidden} more)")
+    return rows + sets
+
+
+def _advice(group: Group) -> str:
+    """Return what each profile would take on hosts that were rated, and which fits."""
+    taken: dict[str, list[dict[str, Any]]] = {}
+    for report in group.reports:
+        for name, rating in report["ratings"].items():
+            taken.setdefault(name, []).append(rating)
+    each = []
+    for name, ratings in taken.items():
+        most = max(len(rating["changes"]) for rating in ratings)
+        worst = min((rating["after"] for rating in ratings), key=VERDICTS.index)
+        each.append(f"{name}: {most} to set, then {worst}")
+    fits = Counter(
+        report["recommendation"]["profile"] for report in group.reports if report["recommendation"]
+    )
+    told = ", ".join(
+        name if number == len(group.reports) else f"{name} ({number})" for name, number in fits.items()
+    )
+    return f"fits best: {line(told) or 'none'}; {line('; '.join(each))}" if each else ""
+
+
+def by_remedy(group: Group) -> dict[str, list[str]]:
+    """Return {what to do: the reasons for it}, each with the number of hosts if these are not all of the group."""
+    counted = Counter(reason for report in group.reports for reason in reasons(report))
+    found: dict[str, list[str]] = {}
+    for (why, remedy), number in counted.items():
+        some = f" ({_hosts(number)})" if number < len(group.reports) else ""
+        found.setdefault(line(remedy), []).append(f"{line(why)}{some}")
+    return found
+
+
+def _whys(whys: list[str], room: int) -> list[str]:
+    """Return reasons that have one remedy in so many lines, the last of which counts those without a line."""
+    rows: list[str] = []
+    for number, why in enumerate(whys[:_REASONS]):
+        if number and len(rows) >= room:
+            break
+        rows += _wrapped(why, _INDENT, min(2, max(1, room - len(rows))))
+    else:
+        number = min(len(whys), _REASONS)
+    more = len(whys) - number
+    return [*rows[:-1], _cut(rows[-1], f" (and {more} like it)")] if more else rows
+
+
+def _beside(group: Group) -> str:
+    """Return what else the hosts of a group have in common."""
+    first = group.reports[0]
+    was = f"was {first['was']}" if first["was"] != group.verdict else ""
+    told = [str(first["profile"] or ""), was]
+    return f"  ({', '.join(filter(None, map(line, told)))})" if any(told) else ""
+
+
+def _sets(group: Group) -> str:
+    """Return in one line what a run would set, or has set, on the hosts of a group."""
+    changes = [change for report in group.reports for change in report["changes"] if takes_place(change)]
+    count = Counter(f"{change['setting']} {line(change['wanted'])}" for change in changes)
+    if not count:
+        return ""
+    verb = "would set" if changes[0]["state"] == "foreseen" else "has set"
+    return f"{verb}: {', '.join(f'{what} ({number})' for what, number in count.most_common())}"
+
+
+def _notes(ordered: list[dict[str, Any]], notes: Sequence[str]) -> Iterator[str]:
+    """Yield what should be known besides, each once: damage that may be there, the run's own, then the hosts'."""
+    for key in ("exposed", "warnings"):
+        found: dict[str, list[str]] = {}
+        for report in ordered:
+            for text in report[key]:
+                found.setdefault(_unnamed(text, report), []).append(report["host"])
+        for text, hosts in found.items():
+            yield f"note: {names(hosts)}: {line(text)}" if len(ordered) > 1 else f"note: {line(text)}"
+        if key == "exposed":
+            yield from (f"note: {line(text)}" for text in notes)
+
+
+def _engines(ordered: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield each engine with its version and where it lies, and how many hosts have it so."""
+    found: dict[str, set[str]] = {}
+    for report in ordered:
+        for engine in report["engines"]:
+            mounts = sorted({str(row["mount"]) for row in engine["files"] if row["mount"]})
+            lies = f" on {', '.join(mounts)}" if mounts else ""
+            state = f" ({engine['state']})" if engine["state"] != "running" else ""
+            text = f"{engine['engine']} {engine['version'] or 'of no known version'}{state}{lies}"
+            found.setdefault(text, set()).add(report["host"])
+    ranked = sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))
+    for text, hosts in ranked:
+        on = f": {_hosts(len(hosts))}" if len(ordered) > 1 else ""
+        yield f"found: {line(text)}{on}"
+
+
+def _some(texts: Iterable[str], what: str, details: str) -> list[str]:
+    """Return a few texts, each in one line or two, and how many more there are."""
+    rows: list[str] = []
+    found = list(texts)
+    for number, text in enumerate(found):
+        last = number + 1 == len(found)
+        if len(rows) >= _FEW - (0 if last else 1):
+            return [*rows, f"and {len(found) - number} more {what}{_see(details)}"]
+        rows += _wrapped(text, _INDENT, 1 if len(found) > 2 else 2)
+    return rows
+
+
+def _end(ordered: list[dict[str, Any]], missing: Sequence[str]) -> list[str]:
+    """Return the line that says what fails, and how the run ends by that."""
+    failed = [report for report in ordered if report["fails"] or report["error"]]
+    count = Counter(report["verdict"] for report in failed)
+    each = ", ".join(f"{count[verdict]} {verdict}" for verdict in VERDICTS if count[verdict])
+    so_far = " so far" if missing else ""
+    if failed:
+        return [
+            f"{len(failed)} of {_hosts(len(ordered))} fail{'s' * (len(failed) == 1)} ({each}): exit code 2{so_far}"
+        ]
+    return [f"no host fails: exit code 0{so_far}"]
+
+
+def _wrapped(text: str, indent: str, most: int) -> list[str]:
+    """Return a text in so many lines at the most; what there is no room for ends in dots."""
+    begin = "" if indent.startswith(" " * 18) or not indent else indent
+    rows = textwrap.wrap(text, WIDTH, initial_indent=begin, subsequent_indent=indent, break_on_hyphens=False)
+    return rows if len(rows) <= most else [*rows[: most - 1], _cut(rows[most - 1], " ...")]
+
+
+def _cut(row: str, end: str) -> str:
+    """Return a row that ends with this, cut where it would get too long."""
+    return f"{row[: WIDTH - len(end)].rstrip()}{end}"

@@ -1,0 +1,193 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""To which profile each mount, disk and engine is held: the host's, or one of `durable_mount_profiles`. Pure.
+
+A disk is held to the strictest profile of what lies on it, an engine to the strictest of where it keeps its files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..engines.placement import Placement
+from ..host.paths import normal
+from ..profiles import BadInput, Profile, choose, overridden, strictest
+from .requirements import Requirement, cache_of
+
+VARIABLE = "durable_mount_profiles"
+_KEYS = ("profile", "overrides")
+
+
+class Entry(NamedTuple):
+    """What `durable_mount_profiles` says of one mount: a profile with its overrides and as it is named, None for the host's;
+    and the overrides."""
+
+    named: tuple[Profile, Profile] | None
+    overrides: Any
+
+    def of(self, where: str, profile: Profile, pinned: Profile) -> tuple[Profile, Profile]:
+        """Return the mount's profile, and that without its overrides; `profile` and `pinned` are the host's."""
+        if self.named:
+            return self.named
+        return overridden(where, profile, self.overrides), pinned
+
+
+class Scope(NamedTuple):
+    """A profile with its overrides, as pinned, and what is held to it: mounts, and all disks below them."""
+
+    profile: Profile
+    pinned: Profile
+    mounts: list[dict[str, Any]]
+    disks: list[dict[str, Any]]
+
+
+def read(value: Any, shipped: Any, own: Any) -> dict[str, Entry]:
+    """Return {path: what is said of it} of `durable_mount_profiles`. Raises BadInput."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise BadInput(f"{VARIABLE}: seen {value!r}; wanted a mapping of mount points to profiles")
+    found: dict[str, Entry] = {}
+    for path, entry in value.items():
+        where = f"{VARIABLE}: {path}"
+        if not isinstance(path, str) or not path.startswith("/"):
+            raise BadInput(f"{VARIABLE}: seen {path!r}; wanted an absolute path")
+        if normal(path) in found:
+            raise BadInput(f"{where}: it is there twice; take one out")
+        said = {"profile": entry} if isinstance(entry, str) else entry
+        if not isinstance(said, Mapping) or not said or set(said) - set(_KEYS):
+            raise BadInput(
+                f"{where}: seen {said!r}; wanted the name of a profile, or a mapping with profile, overrides or both"
+            )
+        overrides = said.get("overrides")
+        named = choose(said["profile"], shipped, own, overrides, where, where) if "profile" in said else None
+        found[normal(path)] = Entry(named, overrides)
+    return found
+
+
+def without_overrides(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    """Return the entries that name a profile: what the others say is about the one that is pinned."""
+    return {path: entry for path, entry in entries.items() if entry.named}
+
+
+def of_mounts(
+    mounts: Iterable[dict[str, Any]], entries: Mapping[str, Entry], profile: Profile, pinned: Profile
+) -> list[dict[str, Any]]:
+    """Return the managed mounts, each with the `profile` that it is held to, and that as `pinned`. Raises BadInput.
+
+    `profile` and `pinned` are the host's.
+    """
+    found = []
+    for mount in mounts:
+        named = [path for path in entries if path in mount["targets"]]
+        if len(named) > 1:
+            raise BadInput(
+                f"{VARIABLE}: {' and '.join(named)} are one file system; wanted one entry for it: take the others out"
+            )
+        chosen, base = profile, pinned
+        for path in named:
+            chosen, base = entries[path].of(f"{VARIABLE}: {path}", profile, pinned)
+        found.append({**mount, "profile": chosen, "pinned": base})
+    return found
+
+
+def of_disks(disks: Iterable[dict[str, Any]], mounts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the disks below managed mounts, each with the strictest `profile` of what shares its cache. Raises BadInput."""
+    above: dict[str, list[dict[str, Any]]] = {}
+    for mount in mounts:
+        for cache in dict.fromkeys(map(cache_of, mount["disks_seen"])):
+            above.setdefault(cache, []).append(mount)
+    found = []
+    for disk in disks:
+        here = above[cache_of(disk["name"])]
+        profile = strictest((mount["profile"] for mount in here), "write_cache")
+        if profile.wanted("write_cache") == "disabled":
+            _expect_no_guard(disk, here, profile)
+        found.append({**disk, "profile": profile})
+    return found
+
+
+def shared(disks: Iterable[dict[str, Any]], mounts: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield of each disk below mounts with several profiles to whose it is held."""
+    for disk in disks:
+        here = [mount for mount in mounts if cache_of(disk["name"]) in map(cache_of, mount["disks_seen"])]
+        if any(mount["profile"] != disk["profile"] for mount in here):
+            whose = [mount["target"] for mount in here if mount["profile"] == disk["profile"]]
+            others = ", ".join(_named(mount) for mount in here if mount["profile"] != disk["profile"])
+            yield (
+                f"{disk['name']} is held to {disk['profile'].name}, for {', '.join(whose)}: it is shared with {others}"
+            )
+
+
+def scopes(
+    mounts: list[dict[str, Any]], disks: list[dict[str, Any]], profile: Profile, pinned: Profile
+) -> list[Scope]:
+    """Return each profile of a host with its mounts and disks; the host's alone where nothing is managed."""
+    groups: dict[tuple[Profile, Profile], list[dict[str, Any]]] = {}
+    for mount in mounts:
+        groups.setdefault((mount["profile"], mount["pinned"]), []).append(mount)
+    if not groups:
+        return [Scope(profile, pinned, [], [])]
+    return [Scope(*which, group, below(group, disks)) for which, group in groups.items()]
+
+
+def below(mounts: Iterable[dict[str, Any]], disks: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the disks that lie below any of these mounts."""
+    names = {name for mount in mounts for name in mount["disks_seen"]}
+    return [disk for disk in disks if disk["name"] in names]
+
+
+def of_engine(where: Placement, mounts: Iterable[dict[str, Any]], profile: Profile) -> Profile:
+    """Return the profile that an engine is judged by: the strictest of its mounts, `profile` for those that are not managed.
+
+    Where it is not known where it keeps all of its files, the strictest of the host.
+    """
+    held = {mount["device"]: mount["profile"] for mount in mounts}
+    found = [held.get(mount["device"], profile) for mount in where.mounts]
+    if where.unknown or not found:
+        found += [profile, *held.values()]
+    return strictest(found, "engines")
+
+
+def torn(
+    placed: Iterable[tuple[dict[str, Any], Placement]], mounts: list[dict[str, Any]], profile: Profile
+) -> Iterator[tuple[dict[str, Any], Requirement]]:
+    """Yield the mounts on which an engine keeps files that may go, while others of its have to last, each with the need that
+    is not met."""
+    held = {mount["device"]: mount for mount in mounts}
+    for instance, where in placed:
+        here = [held[mount["device"]] for mount in where.mounts if mount["device"] in held]
+        lasting = [mount for mount in here if mount["profile"].promises_durability]
+        if not of_engine(where, mounts, profile).promises_durability:
+            continue
+        for mount in here:
+            if not mount["profile"].promises_durability:
+                yield mount, _torn(f"{instance['engine']} {instance['name']}", where, mount, lasting)
+
+
+def _torn(label: str, where: Placement, mount: dict[str, Any], lasting: list[dict[str, Any]]) -> Requirement:
+    others = ", ".join(map(_named, lasting)) or "places that are not known"
+    return Requirement(
+        "one_promise",
+        mount["target"],
+        "unmet",
+        f"{label} keeps files on {mount['target']} ({where.examples[mount['device']]}), and on {others}",
+        f"{label} is judged by the strictest profile of its mounts, and {_named(mount)} may lose its files",
+        "move those files, or give the mount a profile that keeps them",
+    )
+
+
+def _named(mount: dict[str, Any]) -> str:
+    return f"{mount['target']} ({mount['profile'].name})"
+
+
+def _expect_no_guard(disk: dict[str, Any], mounts: list[dict[str, Any]], profile: Profile) -> None:
+    """Raise BadInput where a guard would take barriers away over a cache that is to be off: a reset turns it on again."""
+    for mount in mounts:
+        if mount["profile"].rests_on == "ups":
+            raise BadInput(
+                f"{VARIABLE}: {_named(mount)} lies on {disk['name']}, whose cache {profile.name} wants off: a guard takes no"
+                " barriers away there; give all mounts of that disk the same profile, or profile flush"
+            )

@@ -1,0 +1,532 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What keeps the next boot from mounting what fstab has it mount: each line held against kernel, devices, other lines.
+
+systemd makes a unit of each line (systemd-fstab-generator(8)); local-fs.target requires those without `noauto` and
+`nofail` that are not of the network, and the boot ends in emergency mode where one of them fails.
+"""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..host import units
+from ..host.mountinfo import Mount
+from ..host.observation import UNKNOWN
+from ..host.seam import Host, Unobservable
+from . import boot_loader, fstab, known_options, mount_units
+from .fstab import Entry
+from .shown_options import FLAGS, KEYS, PATHS, PRIVATE, shown, without_login
+
+_BIND = frozenset(("bind", "rbind", "move", "remount"))
+#: What a line calls the file system -> what udev may find on the device for it (blkid(8)).
+HOLDS = {
+    **{
+        name: (name,) for name in "btrfs erofs ext3 f2fs hfs hfsplus jfs nilfs2 reiserfs squashfs xfs".split()
+    },
+    "ext2": ("ext2", "ext3"),
+    "ext4": ("ext2", "ext3", "ext4"),
+    "exfat": ("exfat",),
+    **dict.fromkeys(("ntfs", "ntfs3", "ntfs-3g"), ("ntfs",)),
+    **dict.fromkeys(("msdos", "vfat"), ("vfat",)),
+    **dict.fromkeys(("iso9660", "udf"), ("iso9660", "udf")),
+}
+#: What is no file system, and what it takes to have one.
+_CONTAINERS = {
+    "crypto_LUKS": "name what lies in it, /dev/mapper/NAME",
+    "LVM2_member": "name the volume in it, /dev/GROUP/VOLUME",
+    "linux_raid_member": "name the array, by UUID",
+    "swap": "name a device with a file system, or give the line the type swap",
+}
+#: The kernel's own, for the nearest name of one that nobody knows.
+_OTHERS = (
+    "9p autofs bcachefs binfmt_misc cgroup2 configfs debugfs devpts devtmpfs efivarfs fuse fuseblk hugetlbfs mqueue none overlay"
+    " proc pstore ramfs securityfs swap sysfs tmpfs tracefs virtiofs zfs"
+).split()
+_ALIKE = 0.7
+#: Tag of fstab -> the property of udev's that has its value.
+_TAGGED = {
+    "UUID": "ID_FS_UUID",
+    "LABEL": "ID_FS_LABEL",
+    "PARTUUID": "ID_PART_ENTRY_UUID",
+    "PARTLABEL": "ID_PART_ENTRY_NAME",
+}
+_UNITS = "/etc/systemd/system"
+_NO_TEXT = re.compile("[\udc80-\udcff]")
+_REQUIRES = "x-systemd.requires"
+_AFTER, _BEFORE, _MOUNTS_FOR = "x-systemd.after", "x-systemd.before", "x-systemd.requires-mounts-for"
+#: What can be wrong with a line.
+FAULTS = ("letters", "options", "type", "source", "read_only", "requires", "duplicate", "order", "container")
+#: A boot stops; it comes up with / read-only, and without some of its mounts; it leaves out a mount that it needs; or it does
+#: not need this one. systemd leaves out the whole of local-fs.target, to which the remount of / belongs, where a unit cannot
+#: be loaded that it requires, and of units that wait for each other one that it chooses.
+EFFECTS = ("required", "read_only", "without", "optional")
+
+
+class Fault(NamedTuple):
+    """Why a line mounts nothing, or not what it should.
+
+    `fault` is one of FAULTS; `state` is refused, or unknown where it cannot be told from here; `options` are the words
+    of the line that are wrong; `effect`: what becomes of a boot that needs the line, one of EFFECTS.
+    """
+
+    line: Entry
+    fault: str
+    state: str
+    why: str
+    remedy: str
+    options: tuple[str, ...] = ()
+    effect: str = "required"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON takes it, without what may be a password."""
+        line = self.line
+        return {
+            "source": line.source,
+            "target": line.target,
+            "fstype": line.fstype,
+            "boot": self._boot(),
+            "fault": self.fault,
+            "state": self.state,
+            "why": self.why,
+            "remedy": self.remedy,
+            "options": shown(self.options),
+        }
+
+    def _boot(self) -> str:
+        """Return what becomes of the next boot, one of EFFECTS.
+
+        The root is mounted before fstab is read: its line is for the remount, by which it is made writable.
+        """
+        if self.line.boot != "required":
+            return "optional"
+        is_root = self.line.target == "/" and not self.line.unit
+        return "read_only" if is_root and self.effect == "required" else self.effect
+
+
+class Devices:
+    """The block devices of a host by every name that udev gives them; `properties` is its database."""
+
+    def __init__(self, host: Host, properties: Mapping[str, dict[str, str]]) -> None:
+        self.host, self.properties = host, properties
+        self._by_path = {
+            path: name
+            for name, said in properties.items()
+            for path in (said["DEVNAME"], *said.get("DEVLINKS", "").split())
+        }
+
+    def find(self, spec: str) -> str | None:
+        """Return the kernel's name of the device that a line means, None where there is none."""
+        path = fstab.device_path(spec)
+        if path in self._by_path:
+            return self._by_path[path]
+        name = posixpath.basename(self.host.resolve(path))
+        if name in self.properties or self.host.is_block_device(path):
+            return name
+        tag, _equals, value = fstab.unquoted(spec).partition("=")
+        return self.tagged(tag).get(value) if tag in _TAGGED else None
+
+    def holds(self, name: str) -> str:
+        """Return what udev found on a device (ID_FS_TYPE), '' where it found nothing or was not asked."""
+        return self.properties.get(name, {}).get("ID_FS_TYPE", "")
+
+    def tagged(self, tag: str) -> dict[str, str]:
+        """Return {value: kernel name} of a tag of fstab, as udev knows it."""
+        key = _TAGGED[tag]
+        return {said[key]: name for name, said in self.properties.items() if said.get(key)}
+
+
+def of_fstab(
+    host: Host,
+    entries: Iterable[Entry],
+    mounted: Iterable[Mount],
+    properties: Mapping[str, dict[str, str]],
+) -> list[Fault]:
+    """Return what is wrong with the lines of fstab, but for those that a unit of systemd's replaces.
+
+    `mounted`: the mounts that are visible; `properties`: {kernel name: what udev knows of the block device}. Raises
+    Unobservable where the kernel's release cannot be read.
+    """
+    release = host.read("/proc/sys/kernel/osrelease").strip()
+    devices = Devices(host, properties)
+    here = {mount.target: mount for mount in mounted}
+    # systemd passes a line by whose mount point is no path; a swap space that is missing stops nothing.
+    lines = [line for line in entries if line.target.startswith("/") and line.fstype != "swap"]
+    lines = [*(_with_unit(host, line, here) for line in lines), *_required_units(host)]
+    found: list[Fault] = []
+    for line in lines:
+        found += [*_of_letters(line), *_of_options(line, release)]
+        found += _of_type(line, devices, host)
+        found += _of_source(line, devices, host, here, lines)
+        found += [*(_of_root(host, line, devices) if line.target == "/" else ()), *_of_read_only(line, here)]
+        found += _of_requirements(line, devices, host)
+    found += [*_duplicates(lines), *_loops(lines)]
+    return [fault for fault in found if not _is_replaced(host, fault.line)]
+
+
+def _with_unit(host: Host, line: Entry, here: Mapping[str, Mount]) -> Entry:
+    """Return what mounts a file system that is there now: its line, or what a unit or drop-in of systemd's makes of it.
+
+    Of others it is asked only where there is something wrong.
+    """
+    is_asked = line.target in here and bool({*line.fstype.split(",")} & {*HOLDS, "auto"})
+    unit = _unit_of(host, line.target) if is_asked else None
+    if unit is None or not unit.options:
+        return line
+    found = line._replace(options=unit.options, unit=unit.source)
+    return found._replace(spec=unit.what, fstype=unit.fstype or "auto") if unit.is_unit else found
+
+
+def _required_units(host: Host) -> list[Entry]:
+    """Return the mount units of their own without which the boot stops."""
+    directory = f"{_UNITS}/local-fs.target.requires"
+    names = host.names(directory) if host.exists(directory) else []
+    found = []
+    for name in (name for name in names if name.endswith(".mount")):
+        path = f"{_UNITS}/{name}"
+        try:
+            said = mount_units.parse(host.read(path)) if host.exists(path) else {}
+        except (Unobservable, ValueError):
+            continue  # What only systemd can expand is not judged.
+        if said.get("What") and said.get("Where"):
+            options = mount_units.split_options(said.get("Options", "")) or ("defaults",)
+            found.append(Entry(-1, said["What"], said["Where"], said.get("Type", "auto"), options, path))
+    return found
+
+
+def _of_letters(line: Entry) -> Iterator[Fault]:
+    """Yield that systemd cannot read the unit that it makes of a line. It writes the value of a tag in ASCII."""
+    spec = "" if line.spec.partition("=")[0] in fstab.TAGS else line.spec
+    if _NO_TEXT.search("".join((spec, line.target, *line.options))):
+        yield Fault(
+            line,
+            "letters",
+            "refused",
+            f"{line.source} has letters that are no UTF-8, and systemd takes no unit with such",
+            f"write them in UTF-8 in {line.source}",
+            effect="read_only",
+        )
+
+
+def _of_options(line: Entry, release: str) -> Iterator[Fault]:
+    """Yield the options that the file system refuses; of a file system without a table, what looks like a slip."""
+    readings = fstab.readings(line.options)
+    words = dict.fromkeys(
+        word for said in readings for word in known_options.unknown_to(line.fstype, said, release)
+    )
+    if words:
+        meant = {word: known_options.nearest(line.fstype, word) for word in words}
+        yield Fault(
+            line,
+            "options",
+            "refused",
+            f"{line.fstype} does not know {', '.join(shown(words))}, which {line.source} names for {line.target}",
+            _mend(line, {word: near for word, near in meant.items() if near} or dict.fromkeys(words, "")),
+            tuple(words),
+        )
+    elif not set(line.fstype.split(",")) & {*known_options.KNOWN, "auto", "none"}:
+        slips = known_options.slips(line.options, FLAGS | KEYS | PATHS | PRIVATE)
+        near = {word: known_options.nearest(line.fstype, word) or "" for word in slips}
+        if slips:
+            yield Fault(
+                line,
+                "options",
+                UNKNOWN,
+                f"whether {line.fstype} takes {', '.join(shown(slips))} is not known here",
+                _mend(line, near),
+                tuple(slips),
+            )
+
+
+def _of_type(line: Entry, devices: Devices, host: Host) -> Iterator[Fault]:
+    """Yield that the device holds another file system, or that none is called so."""
+    if line.fstype == "none":
+        if not _BIND & set(line.options):
+            meant = _near_word(line.options, _BIND) or {"none": ""}
+            yield _wrong_type(line, "none is no file system without bind", _mend(line, meant))
+        return
+    types = line.fstype.split(",")
+    name = devices.find(line.spec) if _names_a_device(line) else None
+    real = devices.holds(name) if name else ""
+    taken = {held for each in types for held in HOLDS.get(each, ())}
+    if real in _CONTAINERS and (taken or line.fstype == "auto"):
+        yield _wrong_type(
+            line, f"{_spec(line)} holds {real}, no file system", f"{_CONTAINERS[real]}, in {line.source}"
+        )
+    elif real and taken and real not in taken:
+        yield _wrong_type(
+            line,
+            f"{_spec(line)} holds {real}, not {line.fstype}",
+            f"correct {line.source}{_did_you_mean(real)}",
+        )
+    elif not taken and len(types) == 1 and not _is_known(host, line.fstype):
+        near = difflib.get_close_matches(line.fstype, [*HOLDS, *_OTHERS], 1, _ALIKE)
+        if near or real:
+            why = f"no file system is called {line.fstype}"
+            yield _wrong_type(line, why, f"correct {line.source}{_did_you_mean(real or near[0])}")
+
+
+def _wrong_type(line: Entry, why: str, remedy: str) -> Fault:
+    return Fault(line, "type", "refused", f"{why}, which {line.source} names for {line.target}", remedy)
+
+
+def _is_known(host: Host, fstype: str) -> bool:
+    """Tell whether the kernel has a file system of a name now, or mount(8) a program for it."""
+    kinds = {words[-1] for words in map(str.split, host.read("/proc/filesystems").splitlines()) if words}
+    known = {*kinds, *HOLDS, *_OTHERS, *fstab.NETWORK, "auto"}
+    helpers = (f"/sbin/mount.{fstype}", f"/usr/sbin/mount.{fstype}")
+    return fstype.partition(".")[0] in known or any(map(host.exists, helpers))
+
+
+def _of_source(
+    line: Entry, devices: Devices, host: Host, here: Mapping[str, Mount], lines: list[Entry]
+) -> Iterator[Fault]:
+    """Yield that what a line mounts is not there."""
+    if _names_a_device(line):
+        # Without udev's database nobody can tell.
+        if devices.properties and not devices.find(line.spec):
+            yield _missing(line, "no device is called so", _nearest_device(line, devices))
+    elif _is_path(line) and line.spec not in here and line.target not in here:
+        # A path on a file system that is not mounted now cannot be looked at.
+        away = [
+            other.target
+            for other in lines
+            if other.target not in here and _is_within(line.spec, other.target)
+        ]
+        if not away and not _is_there(host, line.spec):
+            yield _missing(line, "nothing is there", "")
+    elif set(line.fstype.split(",")) & set(HOLDS) and not line.spec.startswith("/"):
+        near = difflib.get_close_matches(line.spec.partition("=")[0].upper(), fstab.TAGS, 1, _ALIKE)
+        value = line.spec.partition("=")[2]
+        yield _missing(line, "it is no tag and no path", f"{near[0]}={value}" if near and value else "")
+
+
+def _of_root(host: Host, line: Entry, devices: Devices) -> Iterator[Fault]:
+    """Yield that no entry of the boot loader names a root that is there, where all name a device."""
+    try:
+        roots = boot_loader.roots(host)
+    except Unobservable:
+        return  # The root's own rows say so.
+    plain = all(spec.startswith("/dev/") or spec.partition("=")[0] in fstab.TAGS for _source, spec in roots)
+    if roots and plain and devices.properties and not any(devices.find(spec) for _source, spec in roots):
+        source, spec = roots[0]
+        yield Fault(
+            line._replace(unit=source),
+            "source",
+            "refused",
+            f"root={spec}, by which {source} mounts /, is missing, and no other entry of the boot loader names one that is"
+            " there",
+            f"name the root that is mounted now ({_spec(line)}) where the boot loader's entries are made (update-grub,"
+            " grub2-mkconfig, grubby)",
+        )
+
+
+def _missing(line: Entry, why: str, near: str) -> Fault:
+    return Fault(
+        line,
+        "source",
+        "refused",
+        f"{_spec(line)}, which {line.source} mounts at {line.target}, is missing: {why}",
+        f"correct {line.source}{_did_you_mean(near)}, or add nofail where the host is to start without it",
+    )
+
+
+def _names_a_device(line: Entry) -> bool:
+    """Tell whether a line is about a block device. /dev/root is the kernel's word for the root, and no device."""
+    if set(line.options) & _BIND or any(option.partition("=")[0] == "loop" for option in line.options):
+        return False
+    tagged = line.spec.partition("=")[0] in fstab.TAGS and "=" in line.spec
+    on_disk = line.fstype == "auto" or bool(set(line.fstype.split(",")) & set(HOLDS))
+    return tagged or (on_disk and line.spec.startswith("/dev/") and line.spec != "/dev/root")
+
+
+def _nearest_device(line: Entry, devices: Devices) -> str:
+    tag, equals, value = line.spec.partition("=")
+    if not equals or tag not in fstab.TAGS:
+        return ""
+    found = {each.lower(): each for each in devices.tagged(tag)}
+    near = difflib.get_close_matches(value.lower(), found, 1, _ALIKE)
+    return f"{tag}={found[near[0]]}" if near else ""
+
+
+def _of_read_only(line: Entry, here: Mapping[str, Mount]) -> Iterator[Fault]:
+    """Yield that what is mounted for writing now comes back read-only."""
+    mount = here.get(line.target)
+    if mount and line.has("ro", "rw") and "rw" in mount.options and "rw" in mount.super_options:
+        yield Fault(
+            line,
+            "read_only",
+            "refused",
+            f"{line.source} mounts {line.target} read-only (ro), and it is mounted for writing now",
+            f"take ro out of {line.source}, or mount it so now",
+            ("ro",),
+            effect="required" if line.target == "/" else "optional",
+        )
+
+
+def _of_requirements(line: Entry, devices: Devices, host: Host) -> Iterator[Fault]:
+    """Yield the devices and units that a line has systemd wait for, and that are not there."""
+    for wanted in _values(line, _REQUIRES):
+        is_device = wanted.startswith("/dev/") and devices.properties and not devices.find(wanted)
+        is_service = wanted.endswith((".service", ".target", ".socket")) and not units.has_file(host, wanted)
+        if is_device or is_service:
+            yield Fault(
+                line,
+                "requires",
+                "refused",
+                f"{line.source} has {line.target} require {wanted} (x-systemd.requires), and that is missing",
+                f"correct or take out x-systemd.requires={wanted} in {line.source}",
+                effect="read_only" if is_service else "required",
+            )
+
+
+def _duplicates(lines: list[Entry]) -> Iterator[Fault]:
+    """Yield each second line for one mount point, where one of them is mounted at boot."""
+    first: dict[str, Entry] = {}
+    for line in lines:
+        other = first.setdefault(line.target, line)
+        if other is line or all(each.has("noauto", "auto") for each in (other, line)):
+            continue
+        yield Fault(
+            line if line.boot == "required" else other,
+            "duplicate",
+            UNKNOWN,
+            f"{other.source} and {line.source} both mount {line.target}: systemd takes the first alone, mount -a both",
+            "leave one of the two lines",
+        )
+
+
+def _loops(lines: list[Entry]) -> Iterator[Fault]:
+    """Yield each ring of lines that wait for each other."""
+    for ring in _rings(_waits(lines)):
+        rows = ", ".join(each.source.rpartition(" ")[2] for each in ring)
+        names = ", ".join(each.target for each in ring)
+        yield Fault(
+            next((each for each in ring if each.boot == "required"), ring[0]),
+            "order",
+            "refused",
+            f"{fstab.PATH} lines {rows} wait for each other ({names}), and systemd leaves one of them out",
+            "take out the option or the bind mount that closes the ring",
+            effect="without",
+        )
+
+
+def _waits(lines: list[Entry]) -> dict[Entry, list[Entry]]:
+    """Return for each line those that have to be mounted before it, as systemd orders them."""
+    at = {line.target: line for line in lines}
+    by_unit = {mount_units.unit_name(target): line for target, line in at.items()}
+    waits: dict[Entry, dict[Entry, None]] = {line: {} for line in lines}
+    for line in lines:
+        paths = [posixpath.dirname(line.target), *_values(line, _MOUNTS_FOR)]
+        if _is_path(line):
+            paths.append(line.spec)
+        above = (at[place] for path in paths for place in _with_parents(path) if place in at)
+        named = (by_unit[name] for name in _unit_names(line, _REQUIRES, _AFTER) if name in by_unit)
+        waits[line].update(dict.fromkeys((*above, *named)))
+        for name in _unit_names(line, _BEFORE):
+            if name in by_unit:
+                waits[by_unit[name]][line] = None
+    return {line: [other for other in found if other.target != line.target] for line, found in waits.items()}
+
+
+def _with_parents(path: str) -> list[str]:
+    """Return a path and the directories above it."""
+    parts = path.rstrip("/").split("/")
+    return ["/".join(parts[:count]) or "/" for count in range(1, len(parts) + 1)]
+
+
+def _rings(waits: Mapping[Entry, list[Entry]]) -> Iterator[list[Entry]]:
+    """Yield rings of lines, in the order of the file: each line is followed once, and one that leads into a ring that was
+    told is in none."""
+    done: set[Entry] = set()
+    for start in waits:
+        # The way so far, and what each line on it still waits for.
+        way = {start: iter(waits[start])} if start not in done else {}
+        while way:
+            line, left = next(reversed(way.items()), (start, iter(())))
+            other = next(left, None)
+            if other is None:
+                done.add(line)
+                del way[line]
+            elif other in way:
+                ring = list(way)[list(way).index(other) :]
+                yield sorted(ring)
+                done.update(way)
+                way = {}
+            elif other not in done:
+                way[other] = iter(waits[other])
+
+
+def _unit_names(line: Entry, *options: str) -> list[str]:
+    """Return the units that options of systemd's name; they take a path for the unit that mounts it."""
+    values = [value for option in options for value in _values(line, option)]
+    return [mount_units.unit_name(value) if value.startswith("/") else value for value in values]
+
+
+def _values(line: Entry, option: str) -> list[str]:
+    said = (word.partition("=") for word in line.options)
+    return [value for name, _equals, value in said if name == option and value]
+
+
+def _is_within(path: str, target: str) -> bool:
+    return path == target or path.startswith(f"{target.rstrip('/')}/")
+
+
+def _is_path(line: Entry) -> bool:
+    """Tell whether a line is about a directory or a file: a bind mount, or an image. The kernel's own file systems take
+    any word for a device."""
+    own = line.fstype in _OTHERS and line.fstype != "none" and not _BIND & set(line.options)
+    return not own and line.spec.startswith("/") and not line.spec.startswith(("/dev/", "//"))
+
+
+def _is_there(host: Host, path: str) -> bool:
+    """Tell whether a path leads to something; one whose disk does not answer may."""
+    try:
+        return host.locate(path).status is not None
+    except Unobservable:
+        return True
+
+
+def _spec(line: Entry) -> str:
+    return without_login(line.spec)
+
+
+def _near_word(options: Iterable[str], words: Iterable[str]) -> dict[str, str]:
+    """Return {option: the word that was probably meant} of the first that is like one."""
+    for option in options:
+        near = difflib.get_close_matches(option, words, 1, _ALIKE)
+        if near:
+            return {option: near[0]}
+    return {}
+
+
+def _mend(line: Entry, meant: Mapping[str, str]) -> str:
+    """Return what to do about words of a line; `meant`: {word: what its writer meant, '' where nobody can tell}."""
+    near = ", ".join(shown(word for word in meant.values() if word))
+    return f"correct or take out {', '.join(shown(meant))} in {line.source}{_did_you_mean(near)}"
+
+
+def _did_you_mean(near: str) -> str:
+    return f" (did you mean {near}?)" if near else ""
+
+
+def _is_replaced(host: Host, line: Entry) -> bool:
+    """Tell whether a unit of its own, or a mask, stands where systemd would make one of a line."""
+    unit = _unit_of(host, line.target) if not line.unit else None
+    return unit is not None and unit.is_unit
+
+
+def _unit_of(host: Host, target: str) -> mount_units.MountUnit | None:
+    """Return what stands in the place of a line of fstab, None for nothing, or what cannot be told.
+
+    The root and /usr are mounted before systemd reads units.
+    """
+    try:
+        return mount_units.find(host, target, True) if target not in ("/", "/usr") else None
+    except Unobservable:
+        return None

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the next boot opens what is encrypted below a mount: by a line of crypttab(5), or by the kernel's command line.
+
+An array of md needs no line of mdadm.conf: udev assembles what it finds, under another number at worst.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ..host.observation import UNKNOWN
+from ..host.seam import Host, Unobservable
+from ..rows import MEND
+from .boot_faults import Devices
+
+PATH = "/etc/crypttab"
+#: Words of the kernel's command line by which an initramfs opens a container, up to its name or UUID.
+_BY_KERNEL = re.compile(
+    r"(?:^|\s)(?:(?:rd\.)?luks\.(?:uuid|name)=(?:luks-)?|cryptdevice=(?:UUID=)?)([^\s=:]+)"
+)
+
+
+class Entry(NamedTuple):
+    """One line: its row, the name that the opened device gets, and the device that is opened."""
+
+    row: int
+    name: str
+    spec: str
+
+
+def parse(text: str) -> list[Entry]:
+    """Return the lines of a crypttab; one without a device opens nothing."""
+    rows = ((row, line.split()) for row, line in enumerate(text.split("\n")))
+    return [Entry(row, *words[:2]) for row, words in rows if len(words) > 1 and not words[0].startswith("#")]
+
+
+def faults(host: Host, mounts: Iterable[dict[str, Any]], devices: Devices) -> list[dict[str, Any]]:
+    """Return what is encrypted below mounts of the next boot and that nothing opens then, as boot_faults has them.
+
+    `mounts` are facts. Never raises: where crypttab or the kernel's command line cannot be read it is not known.
+    """
+    below = [
+        (mount, layer)
+        for mount in mounts
+        if mount["boots"]
+        for layer in mount["stack"]
+        if layer["type"] == "crypt"
+    ]
+    if not below:
+        return []
+    try:
+        entries = parse(host.read(PATH)) if host.exists(PATH) else []
+        early = set(_BY_KERNEL.findall(host.read("/proc/cmdline")))
+    except Unobservable as error:
+        why = f"what opens %s is not known: {error}"
+        return [_fault(mount, PATH, UNKNOWN, why % _where(mount, layer), MEND) for mount, layer in below]
+    return [fault for mount, layer in below for fault in _of_layer(mount, layer, entries, early, devices)]
+
+
+def _of_layer(
+    mount: dict[str, Any], layer: dict[str, Any], entries: list[Entry], early: set[str], devices: Devices
+) -> Iterator[dict[str, Any]]:
+    container = layer["below"][0] if layer["below"] else ""
+    uuid = devices.properties.get(container, {}).get("ID_FS_UUID", "")
+    opened = [(entry, devices.find(entry.spec)) for entry in entries]
+    if early & {uuid, container, layer["label"]} - {""} or container in [name for _entry, name in opened]:
+        return
+    named = next((entry for entry, _name in opened if entry.name == layer["label"]), None)
+    where = _where(mount, layer)
+    by_uuid = f"UUID={uuid}" if uuid else "the device"
+    if named:
+        source = f"{PATH} line {named.row + 1}"
+        why = f"{source} opens {named.spec} as {where}, and that is not {container}, which it lies on now"
+        remedy = f"name {by_uuid} there"
+    else:
+        source = PATH
+        why = f"no line of {PATH} opens {where}"
+        remedy = f"add a line: {layer['label'] or 'NAME'} {by_uuid} and its key; with noauto where something else opens it"
+    yield _fault(mount, source, "refused", why, remedy)
+
+
+def _where(mount: dict[str, Any], layer: dict[str, Any]) -> str:
+    return f"{layer['label'] or layer['name']}, in which {mount['target']} lies"
+
+
+def _fault(mount: dict[str, Any], source: str, state: str, why: str, remedy: str) -> dict[str, Any]:
+    return {
+        "source": source,
+        "target": mount["target"],
+        "fstype": mount["fstype"],
+        "boot": "required" if "required" in mount["boots"].values() else "optional",
+        "fault": "container",
+        "state": state,
+        "why": why,
+        "remedy": remedy,
+        "options": [],
+    }

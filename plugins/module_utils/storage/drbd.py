@@ -1,0 +1,118 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""DRBD: a local disk, and copies of it on other nodes.
+
+Asked is drbdsetup, whose JSON leaves defaults out (drbd-utils, user/v9/drbdsetup.c; drbd.conf(5): protocol C, disk-flushes
+and md-flushes on). After a power cut this node has what its own disk has; what its peers have counts when one of them takes
+over. With protocol A a write is acknowledged before any peer has it, so a take-over loses commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..host import json_text
+from ..host.seam import Host, Unobservable
+from . import flush_passthrough
+
+SHOW = ["drbdsetup", "show", "--json"]
+STATUS = ["drbdsetup", "status", "--json"]
+#: Words of a layer's state: what a take-over loses, and what a power cut does over a disk that caches.
+NO_COPY = "protocol A"
+UNFLUSHED = ("disk-flushes no", "md-flushes no", "write-ordering drain", "write-ordering none")
+
+
+class Volume(NamedTuple):
+    """One DRBD device on this node: the device files below it, what it does in words, and why nothing is promised."""
+
+    below: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class Drbd:
+    """The DRBD devices of one host, asked for once."""
+
+    def __init__(self, host: Host) -> None:
+        self._found: dict[int, Volume] = {}
+        self._error = "drbdsetup does not list it"
+        try:
+            shown, states = (_asked(host, argv) for argv in (SHOW, STATUS))
+            self._found = dict(_volumes(shown, states))
+        except (Unobservable, ValueError, KeyError, TypeError, AttributeError) as error:
+            self._error = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
+
+    def volume(self, minor: int) -> Volume:
+        """Return the device of a minor number; without a rule it has its reason."""
+        return self._found.get(minor, Volume(reason=self._error))
+
+
+def behind(mount: dict[str, Any]) -> Iterator[str]:
+    """Yield the DRBD devices below a mount of which not each peer has all, in words."""
+    for layer in mount["stack"]:
+        for word in layer["state"].split(", ") if layer["type"] == "drbd" else ():
+            current, of, rest = word.partition(" of ")
+            if of and current != rest.split(" ")[0]:
+                yield f"{layer['name']} (DRBD): {word}"
+
+
+def unflushed(mount: dict[str, Any]) -> list[tuple[flush_passthrough.FlushLayer, str]]:
+    """Return the DRBD devices below a mount that are set not to flush, and how, in words."""
+    said = {
+        layer["name"]: ", ".join(word for word in layer["state"].split(", ") if word in UNFLUSHED)
+        for layer in mount["stack"]
+        if layer["type"] == "drbd"
+    }
+    return [(layer, said[layer.name]) for layer in flush_passthrough.believing(mount) if said.get(layer.name)]
+
+
+def _asked(host: Host, argv: list[str]) -> list[dict[str, Any]]:
+    result = host.run(argv)
+    if result.rc != 0:
+        raise Unobservable(f"{' '.join(argv)}: exit {result.rc}: {' '.join(result.stderr.split())}")
+    found = json_text.loads(result.stdout)
+    if not isinstance(found, list):
+        raise ValueError(f"{' '.join(argv)}: seen no list")
+    return found
+
+
+def _volumes(shown: list[dict[str, Any]], states: list[dict[str, Any]]) -> Iterator[tuple[int, Volume]]:
+    by_name = {state["name"]: state for state in states}
+    for resource in shown:
+        state = by_name.get(resource["resource"], {})
+        disks = {device["minor"]: device["disk-state"] for device in state.get("devices", ())}
+        for volume in resource["_this_host"]["volumes"]:
+            minor = int(volume["device_minor"])
+            yield minor, _volume(resource, volume, state, disks.get(minor, "of unknown state"))
+
+
+def _volume(
+    resource: dict[str, Any], volume: dict[str, Any], state: dict[str, Any], disk_state: str
+) -> Volume:
+    options = volume.get("disk", {})
+    # Before there was a key of its own, the path and the options shared one, and the last one stayed.
+    backing = volume.get("backing-disk") or (options if str(options).startswith("/") else None)
+    meta = str(volume.get("meta-disk", "internal"))
+    below = tuple(filter(None, (backing, meta if meta.startswith("/") else None)))
+    if backing is None:
+        return Volume(below, reason="no disk of this node is named below it")
+    if disk_state != "UpToDate":
+        return Volume(below, reason=f"its disk on this node is {disk_state}")
+    options = options if isinstance(options, dict) else {}
+    peers = resource.get("connections", ())
+    protocols = {str(peer.get("net", {}).get("protocol", "C")) for peer in peers}
+    words = (
+        *(f"protocol {protocol}" for protocol in sorted(protocols)),
+        f"write-ordering {state['write-ordering']}",
+        *(f"{name} no" for name in ("disk-flushes", "md-flushes") if options.get(name) in (False, "no")),
+        *([f"{_current(state, volume['volume_nr'])} of {len(peers)} peers up to date"] if peers else []),
+    )
+    return Volume(below, words)
+
+
+def _current(state: dict[str, Any], number: int) -> int:
+    """Return how many peers have all of a volume."""
+    copies = (copy for peer in state["connections"] for copy in peer.get("peer_devices", ()))
+    return sum((copy["volume"], copy["peer-disk-state"]) == (number, "UpToDate") for copy in copies)

@@ -1,0 +1,141 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""NFS as the file system of a database: what the client shows, and that only the server knows the rest. Pure.
+
+At each fsync the client sends COMMIT, and waits (RFC 1813, RFC 8881); no mount option puts that off, so `async` and
+`sync` of the client are both well. Whether the server has stored what it acknowledges is its own matter: exported with
+`async` it may answer before (exports(5)). So an export stands in the facts as a disk of kind `network`, whose cache is
+hidden, and somebody attests it by its id.
+
+A mount that is `soft` or `softerr` gives writes up after a time, with an error to the program; nfs(5) warns of data
+corruption, and PostgreSQL's documentation asks for `hard`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..host.mountinfo import Mount
+from ..host.observation import UNKNOWN, Observation, unknown
+from .blockstack import Layer, Stack
+from .disk_kinds import MACHINE_HIDES, NETWORK
+from .shown_options import HIDDEN, without_login
+
+TYPES = ("nfs", "nfs4")
+TRANSPORT = "nfs"
+#: What the client does when the server does not answer: the options of that name, nfs(5).
+HARD = "hard"
+RECOVERIES = (HARD, "soft", "softerr")
+_PLACE = "on the NFS server, which exports it with sync"
+_COMMIT = "an NFS client sends COMMIT at each fsync"
+
+
+def is_nfs(fstype: str) -> bool:
+    """Tell whether a file system type is NFS, of any version."""
+    return fstype in TYPES
+
+
+def name_of(source: str) -> str:
+    """Return the name that an export has among the disks, which is its id too: that of nobody else's."""
+    return f"{TRANSPORT}:{without_login(_plain(source))}"
+
+
+def is_export(disk: dict[str, Any]) -> bool:
+    """Tell whether the facts of a disk are those of an export: no name of the kernel's has a colon."""
+    return str(disk["name"]).startswith(f"{TRANSPORT}:")
+
+
+def is_same(spec: str, source: str) -> bool:
+    """Tell whether two names, of fstab and of the mount table, are of one export."""
+    return _plain(spec) == _plain(source)
+
+
+def stack(mount: Mount) -> Stack:
+    """Return what lies below an NFS mount: the export, as a disk."""
+    return Stack((Layer(name_of(mount.source), "disk", "NFS export"),), (name_of(mount.source),))
+
+
+def running(mount: Mount) -> dict[str, Observation]:
+    """Return the settings of an NFS mount as they are in force."""
+    source = "/proc/self/mountinfo"
+    return {
+        "barrier": Observation("on", _COMMIT),
+        "data_mode": Observation("none", "file system", "NFS has no data= modes"),
+        "recovery": _recovery(mount.super_options, UNKNOWN, source),
+    }
+
+
+def persisted(options: tuple[str, ...], source: str) -> dict[str, Observation]:
+    """Return what options make of the settings at the next boot; hard is nfs(5)'s default."""
+    return {
+        "barrier": Observation("on", source),
+        "data_mode": Observation("none", source),
+        "recovery": _recovery(options, HARD, source),
+    }
+
+
+def exports(mounts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the facts of all exports below mounts, each once, in the shape of a disk's."""
+    names = {name for mount in mounts if is_nfs(mount["fstype"]) for name in mount["disks_seen"]}
+    return [_export(name) for name in sorted(names)]
+
+
+def _export(name: str) -> dict[str, Any]:
+    hidden = unknown("an NFS export", MACHINE_HIDES)
+    none = Observation("none", "an NFS export", "no queue to put in order")
+    unset = Observation("unset", "an NFS export", "nothing here sets it")
+    seen = {
+        "rotational": hidden,
+        "write_cache.device": hidden,
+        "write_cache.kernel": Observation("write back", _COMMIT),
+        "write_cache.persisted": unset,
+        "write_cache.volatile": hidden,
+        "fua": Observation("unsupported", "an NFS export", "NFS has no FUA"),
+        "fua_efficient": Observation("no", "an NFS export", "NFS has no FUA"),
+        "scheduler.running": none,
+        "scheduler.persisted": unset,
+        "readahead.running": hidden,
+        "readahead.persisted": unset,
+    }
+    facts: dict[str, Any] = {
+        "name": name,
+        "id": name,
+        "kind": NETWORK,
+        "transport": TRANSPORT,
+        "control": "none",
+        "model": None,
+        "serial": None,
+        "switchable": "no",
+        "multipath": "no",
+        "raid": None,
+        "place": _PLACE,
+        "flush_blocked_by": [],
+        "flush": "done",
+        "write_cache": {},
+        "scheduler": {"available": []},
+        "readahead": {},
+        "evidence": {
+            "id": {"value": name, "source": "/proc/self/mountinfo", "reason": None},
+            "kind": Observation(NETWORK, "/proc/self/mountinfo").as_dict(),
+            **{field: value.as_dict() for field, value in seen.items()},
+        },
+    }
+    for field, value in seen.items():
+        group, _dot, key = field.rpartition(".")
+        (facts[group] if group else facts)[key] = value.value
+    return facts
+
+
+def _recovery(options: Iterable[str], otherwise: str, source: str) -> Observation:
+    """Return what the last word of the options says; `otherwise` where none does."""
+    said = [option for option in options if option in RECOVERIES]
+    if HIDDEN in options:
+        return unknown(source, "an option that is hidden may say what becomes of writes")
+    word = said[-1] if said else otherwise
+    return unknown(source, "it says neither hard nor soft") if word == UNKNOWN else Observation(word, source)
+
+
+def _plain(source: str) -> str:
+    return source.rstrip("/") if not source.endswith(":/") else source

@@ -1,0 +1,107 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Asks the tools of the RAID controllers that are here, each once, and finds the volume that a block device is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from types import ModuleType
+from typing import NamedTuple
+
+from ...host import trusted_path
+from ...host.observation import UNKNOWN, Observation, unknown
+from ...host.seam import Host, Unobservable
+from . import arcconf, ssacli, storcli
+from .volume import Volume
+
+TOOLS: tuple[ModuleType, ...] = (storcli, ssacli, arcconf)
+#: Seconds that a tool may take: it asks each disk behind its controllers.
+_TIMEOUT = 60.0
+
+
+class Found(NamedTuple):
+    """The volume that a block device is, or None; by which tool it is known, or why it is not."""
+
+    volume: Volume | None
+    seen: Observation
+
+
+class Controllers:
+    """The RAID controllers of one host."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._lock = threading.Lock()
+        self._asked: dict[str, list[Volume] | Unobservable] = {}
+
+    def find(self, driver: str, ids: Collection[str]) -> Found:
+        """Return the volume with one of these ids (`volume.normal_id`) behind a driver's controller.
+
+        Every tool that is there for that driver's controllers is asked. Two volumes that fit are none, nor is one
+        of which two tools say different things.
+        """
+        fitting: dict[str, list[Volume]] = {}
+        reasons = []
+        for program, tool in self._programs(driver):
+            try:
+                fitting[program] = [each for each in self._ask(program, tool) if each.id and each.id in ids]
+                count = {0: "no volume", 1: "one volume"}.get(len(fitting[program]), "two volumes")
+                reasons.append(f"{program} names {count} with the WWN or serial number of this disk")
+            except Unobservable as error:
+                reasons.append(str(error))
+        states = {each[2:] for volumes in fitting.values() for each in volumes}
+        if len(states) > 1:
+            reasons.append("they do not say the same of it")
+        if len(states) == 1 and all(len(volumes) < 2 for volumes in fitting.values()):
+            program = next(program for program, volumes in fitting.items() if volumes)
+            return Found(fitting[program][0], Observation(fitting[program][0].name, program))
+        wanted = ", ".join(path for tool in TOOLS if driver in tool.DRIVERS for path in tool.PROGRAMS)
+        missing = f"no tool of its controller is there: wanted one of {wanted}" if wanted else ""
+        why = (
+            "; ".join(reasons) or missing or f"no tool is known for controllers of {driver or 'this driver'}"
+        )
+        return Found(None, unknown("the controller's tool", why))
+
+    def _programs(self, driver: str) -> list[tuple[str, ModuleType]]:
+        """Return each program that is there for a driver's controllers."""
+        known = [(path, tool) for tool in TOOLS if driver in tool.DRIVERS for path in tool.PROGRAMS]
+        return [(path, tool) for path, tool in known if self._host.exists(path)]
+
+    def _ask(self, program: str, tool: ModuleType) -> list[Volume]:
+        """Return what a program says of all volumes; it is run once. Raises Unobservable."""
+        with self._lock:
+            if program not in self._asked:
+                self._asked[program] = self._volumes(program, tool)
+            said = self._asked[program]
+        if isinstance(said, Unobservable):
+            raise said
+        return said
+
+    def _volumes(self, program: str, tool: ModuleType) -> list[Volume] | Unobservable:
+        def ask(*arguments: str, any_exit: bool = False) -> str:
+            result = self._host.run([program, *arguments], _TIMEOUT)
+            if result.rc != 0 and not any_exit:
+                said = " ".join((result.stderr or result.stdout).split())[:200]
+                raise Unobservable(f"{program} {' '.join(arguments)}: exit {result.rc}: {said}")
+            return result.stdout
+
+        try:
+            trusted_path.expect_program(self._host, program)
+            return list(tool.volumes(ask))
+        except Unobservable as error:
+            return error
+        except ValueError as error:
+            return Unobservable(f"{program}: {error}")
+
+
+def facts(found: Found) -> dict[str, str | None]:
+    """Return the facts `raid` of one volume, each `unknown` where it was not found."""
+    if found.volume is None:
+        return {"volume": None, "write_policy": UNKNOWN, "backup": UNKNOWN, "drive_caches": UNKNOWN}
+    words = found.volume._asdict()
+    return {
+        "volume": found.volume.name,
+        **{key: words[key] for key in ("write_policy", "backup", "drive_caches")},
+    }

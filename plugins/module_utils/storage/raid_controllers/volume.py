@@ -1,0 +1,126 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a RAID controller says of one volume, whatever its tool, and what that means at a power cut.
+
+A tool's module has DRIVERS, PROGRAMS and `volumes`. Words that it does not know are `unknown`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ...host.observation import UNKNOWN
+
+#: What the controller does with a write: keeps it while its battery or capacitor is good, keeps it in any case, or
+#: passes it to the disks at once.
+WRITE_BACK, ALWAYS_WRITE_BACK, WRITE_THROUGH = "write_back", "always_write_back", "write_through"
+WRITE_POLICIES = (WRITE_BACK, ALWAYS_WRITE_BACK, WRITE_THROUGH, UNKNOWN)
+#: The battery or capacitor behind the controller's cache; `charging` also while it learns.
+GOOD, CHARGING, FAILED, MISSING = "good", "charging", "failed", "missing"
+BACKUPS = (GOOD, CHARGING, FAILED, MISSING, UNKNOWN)
+#: The caches of the disks behind the controller, which no battery of it covers.
+ENABLED, DISABLED = "enabled", "disabled"
+DRIVE_CACHES = (ENABLED, DISABLED, UNKNOWN)
+
+NON_VOLATILE, VOLATILE = "non_volatile", "volatile"
+
+#: Runs the tool with these arguments and returns what it prints; with `any_exit` also where it fails. Raises
+#: Unobservable.
+Ask = Callable[..., str]
+_ID = re.compile(r"[0-9a-z]{8,64}")
+
+
+class Volume(NamedTuple):
+    """One volume: its name in the tool, and the WWN or serial number by which a block device is known to be it."""
+
+    name: str
+    id: str
+    write_policy: str
+    backup: str
+    drive_caches: str
+
+
+class Fault(NamedTuple):
+    """Why a volume's caches are not known to survive a power cut; `volatile` is that word, or `unknown`.
+
+    `remedy` begins a sentence that ends with where it is done.
+    """
+
+    volatile: str
+    why: str
+    remedy: str
+
+
+def normal_id(text: str) -> str:
+    """Return a WWN or serial number as it is compared, '' for what names nothing."""
+    found = text.strip().lower()
+    found = found[2:] if found.startswith("0x") else found
+    return found if _ID.fullmatch(found) and set(found) != {"0"} else ""
+
+
+def smart_array(caching: str, status: str, without_battery: str) -> str:
+    """Return the write policy of a volume of Smart Array and SmartRAID, of the words of its controller.
+
+    `caching` of the volume, `status` of the controller's cache, `without_battery`: whether it caches without one. A
+    cache that is off for a while counts as written through only where it comes on again with a good battery alone.
+    """
+    caching, status, without_battery = (word.lower() for word in (caching, status, without_battery))
+    if caching == "disabled":
+        return WRITE_THROUGH
+    off = status in ("temporarily disabled", "permanently disabled", "not configured")
+    if caching != "enabled" or not (off or status == "ok"):
+        return UNKNOWN
+    if without_battery == "disabled":
+        return WRITE_THROUGH if off else WRITE_BACK
+    return ALWAYS_WRITE_BACK if (without_battery, status) == ("enabled", "ok") else UNKNOWN
+
+
+def is_exposed(raid: Mapping[str, Any] | None) -> bool:
+    """Tell whether a controller acknowledges writes that a power cut takes from it now."""
+    return raid is not None and (
+        raid["write_policy"] == ALWAYS_WRITE_BACK and raid["backup"] in (CHARGING, FAILED, MISSING)
+    )
+
+
+def fault(raid: Mapping[str, Any]) -> Fault | None:
+    """Return what keeps a volume from surviving a power cut, the worst first; None where it does."""
+    policy, backup, drives = (raid[key] for key in ("write_policy", "backup", "drive_caches"))
+    if is_exposed(raid):
+        why = f"its controller writes back whatever becomes of its battery or capacitor, which is {backup}"
+        return Fault(VOLATILE, why, "set the volume to write through, or mend what is behind its cache,")
+    if drives == ENABLED:
+        why = (
+            "the disks behind its controller cache, and no battery or capacitor of the controller covers them"
+        )
+        return Fault(VOLATILE, why, "turn the caches of the disks off")
+    found = None if policy == WRITE_THROUGH else _of_cache(policy, backup)
+    if found is None and drives != DISABLED:
+        why = "whether the disks behind its controller cache is not told, and no battery of the controller covers them"
+        return Fault(UNKNOWN, why, "turn the caches of the disks off")
+    return found
+
+
+def _of_cache(policy: str, backup: str) -> Fault | None:
+    """Return what is wrong with a controller's own cache that is to hold writes."""
+    if policy == UNKNOWN:
+        return Fault(
+            UNKNOWN, "whether its controller writes back or through is not told", "look at its write policy"
+        )
+    if backup == UNKNOWN:
+        why = "the state of the battery or capacitor behind its controller's cache is not told"
+        return Fault(UNKNOWN, why, "look at the battery or capacitor")
+    if policy == ALWAYS_WRITE_BACK:
+        why = "its controller goes on writing back when its battery or capacitor fails or learns"
+        return Fault(VOLATILE, why, "set the volume to write back, not always,")
+    if backup == GOOD:
+        return None
+    why = f"its controller writes back, and its battery or capacitor is {backup}"
+    mend = (
+        "wait until it has charged, and look again"
+        if backup == CHARGING
+        else "replace the battery or capacitor, and look again"
+    )
+    return Fault(VOLATILE, why, mend)

@@ -1,0 +1,133 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What ZFS says of a dataset and of its pool.
+
+From zfs(8), zfsprops(7), zpool-status(8) and zfs(4) of OpenZFS 2.x: documented, run nowhere here. With `sync` at standard
+or always an fsync returns when the intent log is on the log devices, or on the pool's disks, and these were flushed;
+with disabled it returns at once.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..host.observation import Observation, unknown
+from ..host.seam import Host, Unobservable
+
+#: `zfs get` and the properties, before a dataset's name.
+GET = ("zfs", "get", "-H", "-o", "property,value", "sync,canmount,mountpoint")
+#: `zpool status` with whole and real paths, before a pool's name.
+STATUS = ("zpool", "status", "-P", "-L")
+PARAMETERS = "/sys/module/zfs/parameters"
+#: Parameters of the module that drop each flush; the second came with OpenZFS 2.0.
+_DROPPING = ("zfs_nocacheflush", "zil_nocacheflush")
+_NAME = re.compile(r"[A-Za-z][\w.: -]*(/[\w.: -]+)*", re.A)
+_DROPS = re.compile(r"\bz(?:fs|il)_nocacheflush=(?!0\b)", re.A)
+_MODPROBE = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
+#: Of a pool's configuration: devices that hold no data of its own.
+_COPIES = ("cache", "spares")
+_LEAF = re.compile(r"\t( *)(\S+)(?:\s|$)")
+
+
+def barrier(host: Host, dataset: str) -> Observation:
+    """Return whether a commit on a dataset is flushed: on, off or unknown. Never raises."""
+    source = f"zfs get sync {dataset}"
+    try:
+        sync = _properties(host, dataset).get("sync", "")
+        for name in _DROPPING:
+            path = f"{PARAMETERS}/{name}"
+            if host.exists(path) or name == _DROPPING[0]:
+                value = host.read(path).strip()
+                if value != "0":
+                    return Observation("off", path, f"{name} is {value}: ZFS flushes no disk")
+    except Unobservable as error:
+        return unknown(source, str(error))
+    return _of_sync(sync, source)
+
+
+def persisted(host: Host, dataset: str, target: str) -> Observation:
+    """Return the same of the next boot, at which the dataset is to be mounted by itself. Never raises."""
+    source = f"zfs get sync,canmount,mountpoint {dataset}"
+    try:
+        found = _properties(host, dataset)
+        dropped = _dropped_at_boot(host)
+    except Unobservable as error:
+        return unknown(source, str(error))
+    if dropped:
+        return Observation("off", dropped, "it has ZFS flush no disk")
+    if (found.get("canmount"), found.get("mountpoint")) != ("on", target):
+        said = f"canmount is {found.get('canmount')}, mountpoint is {found.get('mountpoint')}"
+        return Observation("unset", source, f"{said}: ZFS does not mount it at {target} by itself")
+    return _of_sync(found.get("sync", ""), source)
+
+
+def leaves(host: Host, dataset: str) -> tuple[list[str], list[str]]:
+    """Return the paths of all devices that a dataset's pool writes to, and of those the log devices.
+
+    Raises Unobservable.
+    """
+    pool = _checked(dataset).partition("/")[0]
+    return parse_status(_run(host, [*STATUS, pool]), pool)
+
+
+def parse_status(text: str, pool: str) -> tuple[list[str], list[str]]:
+    """Return the paths of a pool's devices in `zpool status -P -L`, without caches and spares, and of those the logs.
+
+    Raises Unobservable where there are none.
+    """
+    _before, _config, after = text.partition("\nconfig:\n")
+    paths: list[str] = []
+    logs: list[str] = []
+    section = ""
+    for row in map(_LEAF.match, after.split("\n")):
+        if row is None or row[2] == "NAME":
+            continue
+        if not row[1]:
+            section = row[2]
+        elif row[2].startswith("/") and section not in _COPIES:
+            paths.append(row[2])
+            logs += [row[2]] if section == "logs" else []
+    if not paths:
+        raise Unobservable(f"zpool status {pool}: no device is named")
+    return paths, logs
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Return {property: value} of `zfs get -H -o property,value`."""
+    return dict(line.partition("\t")[::2] for line in text.split("\n") if "\t" in line)
+
+
+def _of_sync(sync: str, source: str) -> Observation:
+    if sync in ("standard", "always"):
+        return Observation("on", source, f"sync={sync}")
+    if sync == "disabled":
+        return Observation("off", source, "sync=disabled: a commit is acknowledged before it is stored")
+    return unknown(source, f"seen sync {sync!r}, wanted standard, always or disabled")
+
+
+def _dropped_at_boot(host: Host) -> str:
+    """Return the file that has the module drop flushes at the next boot, '' where none does. Raises Unobservable."""
+    files = [f"{place}/{name}" for place in _MODPROBE if host.exists(place) for name in host.names(place)]
+    for path in ("/proc/cmdline", *(path for path in files if path.endswith(".conf"))):
+        lines = (line for line in host.read(path).split("\n") if not line.lstrip().startswith("#"))
+        if any(map(_DROPS.search, lines)):
+            return path
+    return ""
+
+
+def _properties(host: Host, dataset: str) -> dict[str, str]:
+    return parse_properties(_run(host, [*GET, _checked(dataset)]))
+
+
+def _checked(dataset: str) -> str:
+    if not _NAME.fullmatch(dataset):
+        raise Unobservable(f"{dataset!r} is no name of a ZFS dataset")
+    return dataset
+
+
+def _run(host: Host, argv: list[str]) -> str:
+    result = host.run(argv)
+    if result.rc != 0:
+        raise Unobservable(f"{' '.join(argv)}: exit {result.rc}: {' '.join(result.stderr.split())}")
+    return result.stdout

@@ -1,0 +1,91 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arm the dead man's switch, before a run changes what a host could lose its connection or its boot by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..enforce import our_files
+from ..host import our_paths, program, systemd
+from ..host.seam import ChangeFailed, Host, Unobservable
+from . import installed, journal, put_back
+from .journal import Journal, KeepingHost
+
+
+def expect_possible(host: Host) -> None:
+    """Raise ChangeFailed where no switch can be armed: systemd does not run, or others than root may change what it runs."""
+    try:
+        if not systemd.runs(host):
+            raise ChangeFailed("it is a service of systemd, which does not run here")
+        our_files.expect_roots(host, [our_paths.UNDO])
+        journal.read(host)
+    except (ChangeFailed, Unobservable) as error:
+        raise ChangeFailed(
+            f"the dead man's switch cannot be armed: {error}; to go without one, set durable_undo_after to 0"
+        ) from error
+
+
+def arm(host: Host, code: Mapping[str, Any], steps: Iterable[Mapping[str, Any]], seconds: int) -> Host:
+    """Return the host as the layers that are undone are to take it, once the switch waits.
+
+    `code`, `steps`: as enforce/steps.py takes them. One that an earlier run left is taken over: the host goes back to
+    where that run found it. Raises ChangeFailed and Unobservable, before anything else was changed.
+    """
+    try:
+        _install(host, _journal(host, code, steps, seconds))
+    except ChangeFailed as error:
+        raise ChangeFailed(
+            f"the dead man's switch could not be armed, and nothing else was changed: {error}"
+        ) from error
+    return KeepingHost(host)
+
+
+def _journal(
+    host: Host, code: Mapping[str, Any], steps: Iterable[Mapping[str, Any]], seconds: int
+) -> Journal:
+    """Return the journal of a run that begins, with what an earlier one has left in it. Raises Unobservable."""
+    found = journal.read(host) or Journal({})
+    rows = {layer: list(kept) for layer, kept in found.rows.items()}
+    guard = found.guard
+    for step in steps:
+        layer = str(step["layer"])
+        guard = guard or (layer, step["phase"]) == ("power_guard", "loosen")
+        known = {_named(row) for row in rows.get(layer, ())}
+        now = _as_now(host, code[layer], step["arguments"].get("targets") or [])
+        rows.setdefault(layer, []).extend(row for row in now if _named(row) not in known)
+    return found._replace(
+        seconds=seconds, rows={name: kept for name, kept in rows.items() if kept}, guard=guard
+    )
+
+
+def _as_now(host: Host, layer: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what a layer says of its targets; nothing of a plan that it refuses, and then changes nothing for."""
+    if not hasattr(layer, "as_now"):
+        return []
+    try:
+        return list(layer.as_now(host, rows))
+    except (ChangeFailed, Unobservable, KeyError, TypeError, ValueError):
+        return []  # The step itself says why.
+
+
+def _named(row: Mapping[str, Any]) -> Any:
+    return row.get("target") or row.get("disk")
+
+
+def _install(host: Host, wanted: Journal) -> None:
+    host.change(["install", "-d", "-m", "0755", our_paths.CONFIGURED])
+    host.change(["install", "-d", "-m", "0700", our_paths.UNDO])
+    if host.exists(our_paths.UNDO_FIRED):
+        host.remove_file(our_paths.UNDO_FIRED)
+    journal.write(host, wanted)
+    host.write_file(our_paths.UNDO_PROGRAM, program.build(put_back.__name__))
+    host.write_file(our_paths.UNDO_UNIT, installed.unit(program.interpreter()).encode())
+    host.change(["systemctl", "daemon-reload"])
+    host.change(["systemctl", "--quiet", "enable", our_paths.UNDO_SERVICE])
+    # The links of enable are to outlive a power cut, as the files do.
+    host.sync(our_paths.UNDO, whole=True)
+    # It returns when the program has read the journal.
+    host.change(["systemctl", "restart", our_paths.UNDO_SERVICE])

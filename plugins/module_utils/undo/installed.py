@@ -1,0 +1,129 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of the dead man's switch on a host: whether they are there, and how they go."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..enforce import one_run, our_files
+from ..host import json_text, our_paths, systemd
+from ..host.seam import ChangeFailed, Host, Unobservable
+from . import journal
+
+#: States of the switch: there is none; one waits; one has put a host back; one cannot, and why is said.
+NONE, ARMED, FIRED, BROKEN = "none", "armed", "fired", "broken"
+#: In the order in which they go: without a journal the rest does nothing.
+_FILES = (our_paths.UNDO_JOURNAL, our_paths.UNDO_UNIT, our_paths.UNDO_PROGRAM)
+_STOP_TIMEOUT = 120.0
+#: What one that waits does, and when.
+WAITS = "{seconds} s after the last change, or after a boot, it puts back what was changed"
+
+_UNIT = """\
+# Managed by durable.dbhost. playbooks/release_db.yml takes it away.
+[Unit]
+Description=Put back what a run changed, unless that run comes back to this host
+# It waits before anything that a boot may fail at, and goes on where the boot has ended in emergency mode.
+DefaultDependencies=no
+IgnoreOnIsolate=yes
+Conflicts=shutdown.target
+Before=shutdown.target
+StartLimitIntervalSec=0
+ConditionPathExists={journal}
+
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStart={python} -I -S {program}
+Restart=on-failure
+RestartSec=5
+# Of a journal that cannot be read.
+RestartPreventExitStatus=2
+TimeoutStartSec=60
+UMask=0022
+# No mount namespace of its own, which ProtectSystem= and its like make: it remounts what the host has mounted.
+
+[Install]
+WantedBy=sysinit.target emergency.target
+"""
+
+
+class Switch(NamedTuple):
+    """The switch as a look finds it; `said` is what of it is worth a line."""
+
+    state: str
+    said: str = ""
+
+
+def unit(python: str) -> str:
+    """Return the unit's text; `python` is the interpreter that runs the program."""
+    return _UNIT.format(journal=our_paths.UNDO_JOURNAL, python=python, program=our_paths.UNDO_PROGRAM)
+
+
+def look(host: Host) -> Switch:
+    """Return how the switch is; reads only."""
+    try:
+        found = journal.read(host)
+        if found is not None:
+            return Switch(ARMED, WAITS.format(seconds=found.seconds))
+        if host.exists(our_paths.UNDO_FIRED):
+            return Switch(FIRED, _fired(host.read(our_paths.UNDO_FIRED)))
+        # One that was half taken away does nothing, but it is to go.
+        return Switch(ARMED, "left by a run that was killed") if _there(host) else Switch(NONE)
+    except Unobservable as error:
+        return Switch(BROKEN, str(error))
+
+
+def disarm(host: Host, now: str) -> Switch:
+    """Take the switch away, with all that it has said; return how it is then. `now`: the host's UTC time in ISO 8601.
+
+    Not while it puts back, nor while a run changes the host: then it stays armed, and says why.
+    """
+    before = look(host)
+    if before.state == NONE:
+        return before
+    try:
+        with one_run.hold(host, "a run that disarms the dead man's switch", now, ["undo"]):
+            if before.state != look(host).state:
+                return look(host)
+            remove(host, is_stopped=False)
+    except ChangeFailed as error:
+        return Switch(look(host).state, f"it was not taken away: {str(error).partition('; ')[0]}")
+    return look(host)
+
+
+def remove(host: Host, is_stopped: bool) -> None:
+    """Take all files away, but for what a switch that has fired says. Raises ChangeFailed.
+
+    `is_stopped`: whether nothing waits any more; the program itself is not to stop itself.
+    """
+    host_has = host.exists(our_paths.UNDO_UNIT)
+    if host.exists(our_paths.UNDO_JOURNAL):
+        host.remove_file(our_paths.UNDO_JOURNAL)
+    if host_has and systemd.runs(host):
+        if not is_stopped:
+            host.change(["systemctl", "stop", our_paths.UNDO_SERVICE], _STOP_TIMEOUT)
+        host.change(["systemctl", "--quiet", "disable", our_paths.UNDO_SERVICE])
+    for path in _there(host):
+        host.remove_file(path)
+    if not is_stopped and host.exists(our_paths.UNDO_FIRED):
+        host.remove_file(our_paths.UNDO_FIRED)
+    our_files.remove_directories(host, (our_paths.UNDO, our_paths.CONFIGURED))
+    if host_has and systemd.runs(host):
+        host.change(["systemctl", "daemon-reload"])
+
+
+def _there(host: Host) -> list[str]:
+    return [path for path in _FILES if host.exists(path)]
+
+
+def _fired(text: str) -> str:
+    try:
+        told = json_text.loads(text)
+        back, failures = ([str(each) for each in told[name]] for name in ("put_back", "failures"))
+        return f"at {told['time']} it put back {', '.join(back) or 'nothing'}" + "".join(
+            f"; it could not: {why}" for why in failures
+        )
+    except (ValueError, TypeError, KeyError):
+        return f"{our_paths.UNDO_FIRED} cannot be read"

@@ -1,0 +1,131 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run changes of what a boot reads, and how it was: on the disk before each change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..host import json_text, our_paths
+from ..host.seam import ChangeFailed, Host, Unobservable
+
+_SCHEMA = 1
+#: Seconds: as long as may be asked for.
+_MOST = 86400
+#: What is no part of a boot.
+_PASSING = (f"{our_paths.VOLATILE}/", f"{our_paths.TRIAL}/")
+
+
+class Entry(NamedTuple):
+    """A file before and after one change to it, None where it is not there; `mode` is for one that has to be made again."""
+
+    path: str
+    before: str | None
+    after: str | None
+    mode: int
+
+
+class Journal(NamedTuple):
+    """What takes a host back to where a run found it.
+
+    `rows`: {layer: targets for its module, with what was in force}; `seconds`: after how long; `guard`: whether the guard's
+    lease goes; `entries`: the files, in the order in which they were changed.
+    """
+
+    rows: dict[str, list[dict[str, Any]]]
+    seconds: int = 0
+    guard: bool = False
+    entries: tuple[Entry, ...] = ()
+
+
+def read(host: Host) -> Journal | None:
+    """Return the journal, None where there is none. Raises Unobservable for one that nobody of us wrote."""
+    if not host.exists(our_paths.UNDO_JOURNAL):
+        return None
+    try:
+        return _parse(json_text.loads(host.read(our_paths.UNDO_JOURNAL)))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise Unobservable(
+            f"{our_paths.UNDO_JOURNAL}: seen no journal of the dead man's switch ({error}); wanted one: nothing was put back;"
+            " compare fstab and the udev rules with a backup, then remove it"
+        ) from error
+
+
+def write(host: Host, journal: Journal) -> None:
+    """Write the journal durably, for root alone. Raises ChangeFailed."""
+    text = json.dumps({"schema": _SCHEMA, **journal._asdict()}, indent=1, sort_keys=True)
+    host.write_file(our_paths.UNDO_JOURNAL, f"{text}\n".encode(), mode=0o600)
+
+
+def seen(host: Host, path: str) -> str | None:
+    """Return what a file says, None where it is not there. Raises ChangeFailed."""
+    try:
+        return host.read(path) if host.exists(path) else None
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+
+
+class KeepingHost(Host):
+    """A host of which each file of root's is in the journal before it is changed."""
+
+    def __init__(self, inner: Host) -> None:
+        self._inner = inner
+
+    def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
+        self._keep(path, content.decode("utf-8", "surrogateescape"), owner)
+        self._inner.write_file(path, content, mode, owner)
+
+    def remove_file(self, path: str, owner: int = 0) -> None:
+        self._keep(path, None, owner)
+        self._inner.remove_file(path, owner)
+
+    def _keep(self, path: str, after: str | None, owner: int) -> None:
+        if owner or path.startswith(_PASSING):
+            return
+        try:
+            journal = read(self._inner)
+            before = seen(self._inner, path)
+            mode = 0o644 if before is None else self._inner.mode(path)
+        except Unobservable as error:
+            raise ChangeFailed(str(error)) from error
+        if journal is None:
+            raise ChangeFailed(f"{path}: not changed: the dead man's switch was taken away meanwhile")
+        if before != after:
+            entry = Entry(path, before, after, mode)
+            write(self._inner, journal._replace(entries=(*journal.entries, entry)))
+
+
+def _passed_on(call: str) -> Callable[..., Any]:
+    return lambda self, *given, **more: getattr(self._inner, call)(*given, **more)
+
+
+for _call, _function in vars(Host).items():
+    if callable(_function) and not _call.startswith("_") and _call not in vars(KeepingHost):
+        setattr(KeepingHost, _call, _passed_on(_call))
+
+
+def _parse(told: Any) -> Journal:
+    if not isinstance(told, dict) or told.get("schema") != _SCHEMA:
+        raise ValueError(f"not of schema {_SCHEMA}")
+    rows = {str(layer): [dict(row) for row in rows] for layer, rows in told["rows"].items()}
+    seconds, entries = _number(told["seconds"], _MOST), tuple(map(_entry, told["entries"]))
+    return Journal(rows, seconds, told["guard"] is True, entries)
+
+
+def _entry(told: Any) -> Entry:
+    path, before, after, mode = told
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise ValueError(f"seen {path!r}, wanted a path")
+    for text in (before, after):
+        if text is not None and not isinstance(text, str):
+            raise ValueError(f"{path}: seen {text!r}, wanted a text")
+    return Entry(path, before, after, _number(mode, 0o7777))
+
+
+def _number(told: Any, most: int) -> int:
+    if not isinstance(told, int) or isinstance(told, bool) or not 0 <= told <= most:
+        raise ValueError(f"seen {told!r}, wanted a number up to {most}")
+    return told

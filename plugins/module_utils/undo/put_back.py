@@ -1,0 +1,172 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The program of the dead man's switch: waits until nobody has come for long enough, and puts the host back.
+
+    undo.pyz
+
+Files go back in the reverse order of their changes, so that each boot on the way is one that the run itself passed through. What
+runs is only made safer again: barriers on, caches off, a guard's lease withdrawn. Exit code 0 where it is done or
+nothing was to be done, 1 where it is to be tried again, 2 where the journal cannot be read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import socket
+import sys
+import time
+from collections.abc import Callable
+
+from ..enforce import one_run
+from ..enforce.bring import bring
+from ..host import our_paths, systemd
+from ..host.mountinfo import parse_mountinfo
+from ..host.printable import line
+from ..host.seam import ChangeFailed, Host, Unobservable, expect_root
+from ..storage import mount_options, write_cache
+from ..ups.guard import apply as power_guard
+from . import installed, journal
+from .journal import Entry, Journal, KeepingHost
+
+#: In the safe order: barriers are on and flushed before a cache goes off.
+_LAYERS = {"mount_options": mount_options, "write_cache": write_cache}
+_UNITS = "/etc/systemd/system/"
+#: Seconds between two looks whether a run still changes the host.
+_PAUSE = 2.0
+
+
+def main() -> int:
+    """Wait, and put back; return the exit code."""
+    os.umask(0o022)
+    host = Host()
+    try:
+        expect_root(host)
+        found = journal.read(host)
+    except Unobservable as error:
+        _say(str(error))
+        return 2
+    if found is None:
+        return 0
+    _tell_systemd("READY=1")
+    while True:
+        wait(host, found.seconds)
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        try:
+            with one_run.hold(host, "the dead man's switch", now, ["undo"]):
+                return put_back(host, now)
+        except ChangeFailed as error:
+            _say(str(error))
+
+
+def wait(
+    host: Host,
+    seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Return when no run has changed the host for so many seconds: they count anew while one does."""
+    until = clock() + seconds
+    while clock() < until:
+        sleep(_PAUSE)
+        if one_run.look(host) == one_run.CHANGING:
+            until = clock() + seconds
+
+
+def put_back(host: Host, now: str) -> int:
+    """Put the host back to where the run found it; return the exit code. Killed at any point, it goes on from there."""
+    try:
+        found = journal.read(host)
+        if found is None:
+            return 0
+        _make_writable(host)
+        failures = _tighten(KeepingHost(host), found)
+        back: list[str] = []
+        while entries := (journal.read(host) or Journal({})).entries:
+            why = _restore(host, entries[-1])
+            (failures if why else back).append(why or entries[-1].path)
+            journal.write(host, found._replace(entries=entries[:-1]))
+        back += _restore_root(host, found)
+        if systemd.runs(host):
+            host.change(["systemctl", "daemon-reload"])
+        told = {"time": now, "put_back": list(dict.fromkeys(back)), "failures": failures}
+        host.write_file(our_paths.UNDO_FIRED, f"{json.dumps(told)}\n".encode(), mode=0o600)
+        installed.remove(host, is_stopped=True)
+        _leave_emergency(host)
+    except (ChangeFailed, Unobservable) as error:
+        _say(str(error))
+        return 1
+    _say(installed.look(host).said)
+    return 0
+
+
+def _tighten(host: Host, found: Journal) -> list[str]:
+    """Make what runs as safe as it was; return what could not be. Nothing that is safer than it was is made less safe."""
+    failures = []
+    if found.guard:
+        try:
+            power_guard.apply_release(host, power_guard.plan_release(host))
+        except (ChangeFailed, Unobservable) as error:
+            failures.append(str(error))
+    for name, layer in _LAYERS.items():
+        # One by one: after a boot that failed some are not there.
+        for row in found.rows.get(name, ()):
+            failures += bring(host, layer, {"targets": [row], "state": "present"}, False).failures
+    return failures
+
+
+def _restore(host: Host, entry: Entry) -> str | None:
+    """Put one file back; return why it is left as it is. Raises ChangeFailed where it has to be tried again."""
+    seen = journal.seen(host, entry.path)
+    if seen == entry.before:
+        return None
+    if seen != entry.after:
+        return f"{entry.path}: somebody else changed it since, so it was left as it is"
+    if entry.before is not None:
+        host.write_file(entry.path, entry.before.encode("utf-8", "surrogateescape"), mode=entry.mode)
+        return None
+    directory, name = posixpath.split(entry.path)
+    if entry.path == f"{_UNITS}{name}" and systemd.runs(host):
+        host.change(["systemctl", "--quiet", "disable", name])
+    host.remove_file(entry.path)
+    if entry.path.startswith(_UNITS) and directory.endswith(".d"):
+        host.change(["rmdir", "--ignore-fail-on-non-empty", directory])
+    return None
+
+
+def _restore_root(host: Host, found: Journal) -> list[str]:
+    """Put the default data= of the root's superblock back, which a run sets before fstab; say so. Raises ChangeFailed."""
+    modes = [str(row["root_mode"]) for row in found.rows.get("mount_options", ()) if row.get("root_mode")]
+    for mode in modes:
+        mount_options.set_root_mode(host, mode)
+    return [f"data={mode} in the superblock of /" for mode in modes]
+
+
+def _make_writable(host: Host) -> None:
+    """Make the root writable where a boot has failed before it was. Raises ChangeFailed, Unobservable."""
+    mounts = [mount for mount in parse_mountinfo(host.read("/proc/self/mountinfo")) if mount.target == "/"]
+    if mounts and "ro" in mounts[-1].super_options:
+        host.change(["mount", "-o", "remount,rw", "--options-source=disable", mounts[-1].source, "/"])
+
+
+def _leave_emergency(host: Host) -> None:
+    """Let a boot go on that has ended in emergency mode. Raises ChangeFailed."""
+    if not systemd.runs(host):
+        return
+    if host.run(["systemctl", "is-active", "emergency.target"]).stdout.strip() == "active":
+        host.change(["systemctl", "--no-block", "default"])
+
+
+def _tell_systemd(text: str) -> None:
+    address = os.environ.get("NOTIFY_SOCKET")
+    if address:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as link:
+            link.connect(address.replace("@", "\0", 1) if address.startswith("@") else address)
+            link.sendall(text.encode("ascii"))
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{line(text)}\n")
+    sys.stdout.flush()

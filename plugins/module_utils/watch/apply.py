@@ -1,0 +1,150 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Have a host watch itself: a program, what it goes by, and a timer."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any, NamedTuple
+
+from ..enforce import our_files
+from ..enforce.arguments import Arguments
+from ..enforce.change import Change, verify
+from ..enforce.our_files import ABSENT, CURRENT
+from ..host import our_paths, program, systemd, trusted_path
+from ..host.seam import ChangeFailed, Host, Unobservable
+from . import orders, units
+from . import program as watch
+
+ARGUMENTS = Arguments(
+    None,
+    shared={
+        "inputs": {"type": "dict", "default": {}},
+        "calendar": {"type": "str", "default": "hourly"},
+        "metrics": {"type": "str", "default": ""},
+    },
+)
+
+_WANTED_BY = f"/etc/systemd/system/timers.target.wants/{our_paths.WATCH_TIMER}"
+_MODES = {our_paths.WATCH_INPUTS: orders.MODE}
+#: All that release takes away, but for the numbers.
+_FILES = (
+    our_paths.WATCH_TIMER_UNIT,
+    our_paths.WATCH_UNIT,
+    our_paths.WATCH_PROGRAM,
+    our_paths.WATCH_INPUTS,
+    our_paths.WATCH_REPORT,
+)
+#: Seconds for a first look: systemctl waits for its end.
+_LOOK_TIMEOUT = 900.0
+
+
+class Work(NamedTuple):
+    """What there is to do: the files that differ, {path: content}."""
+
+    changes: tuple[Change, ...]
+    files: dict[str, bytes]
+    options: dict[str, Any]
+
+
+class Release(NamedTuple):
+    """What release takes away."""
+
+    changes: tuple[Change, ...]
+
+
+def target_of(row: Any) -> Any:
+    """Return what is given: it is of the whole host."""
+    return row
+
+
+def plan(host: Host, _targets: list[Any], inputs: dict[str, Any], calendar: str, metrics: str) -> Work:
+    """Return the work that makes the host watch itself by these inputs; reads only. Raises ChangeFailed, Unobservable."""
+    if not systemd.runs(host):
+        raise ChangeFailed(
+            "it is a timer of systemd that looks, and systemd does not run here; use a controller's cron"
+        )
+    our_files.expect_roots(host, _ways())
+    _expect_calendar(host, calendar)
+    if metrics and not host.exists(metrics):
+        raise ChangeFailed(
+            f"metrics: seen no {metrics}; wanted the directory of node_exporter's textfile collector"
+        )
+    wanted = {
+        our_paths.WATCH_PROGRAM: program.build(watch.__name__),
+        our_paths.WATCH_INPUTS: orders.render(inputs, metrics),
+        our_paths.WATCH_UNIT: units.service(program.interpreter()).encode(),
+        our_paths.WATCH_TIMER_UNIT: units.timer(calendar).encode(),
+    }
+    seen = {path: our_files.seen(host, path, content, _MODES) for path, content in wanted.items()}
+    changes = [
+        Change(path, posixpath.basename(path), "persisted", word, CURRENT)
+        for path, word in seen.items()
+        if word != CURRENT
+    ]
+    if not host.exists(_WANTED_BY):
+        changes.append(Change(our_paths.WATCH_TIMER, "enabled", "persisted", "no", "yes"))
+    files = {path: wanted[path] for path, word in seen.items() if word != CURRENT}
+    return Work(tuple(changes), files, {"inputs": inputs, "calendar": calendar, "metrics": metrics})
+
+
+def apply(host: Host, work: Work, targets: list[Any]) -> None:
+    """Do the work, look for the first time, and read it back. Raises ChangeFailed."""
+    for directory in _ways():
+        host.change(["install", "-d", "-m", "0755", directory])
+    our_files.write(host, work.files, _MODES)
+    host.change(["systemctl", "daemon-reload"])
+    host.change(["systemctl", "--quiet", "enable", our_paths.WATCH_TIMER])
+    host.change(["systemctl", "restart", our_paths.WATCH_TIMER])
+    # Not waited for: that the verdict fails is no failure of this.
+    host.change(["systemctl", "start", "--no-block", our_paths.WATCH_SERVICE])
+    verify(plan(host, targets, **work.options).changes)
+
+
+def plan_release(host: Host, **_options: Any) -> Release:
+    """Return what release takes away; reads only."""
+    there = [path for path in (*_FILES, *_numbers(host)) if host.exists(path)]
+    return Release(
+        tuple(Change(path, posixpath.basename(path), "persisted", "present", ABSENT) for path in there)
+    )
+
+
+def apply_release(host: Host, work: Release) -> None:
+    """Take all of it away. Raises ChangeFailed."""
+    numbers = _numbers(host)
+    if systemd.runs(host) and host.exists(our_paths.WATCH_TIMER_UNIT):
+        host.change(["systemctl", "--quiet", "disable", "--now", our_paths.WATCH_TIMER])
+        host.change(["systemctl", "stop", our_paths.WATCH_SERVICE], _LOOK_TIMEOUT)
+    for change in work.changes:
+        if host.exists(change.target):
+            host.remove_file(change.target, numbers.get(change.target, 0))
+    our_files.remove_directories(host, _ways())
+    if systemd.runs(host):
+        host.change(["systemctl", "daemon-reload"])
+    verify(plan_release(host).changes)
+
+
+def _numbers(host: Host) -> dict[str, int]:
+    """Return {the file with the numbers: whom its directory belongs to}, as far as that is known."""
+    try:
+        directory = orders.read(host).metrics
+        if not directory or not host.exists(f"{directory}/{orders.METRICS}"):
+            return {}
+        owner = trusted_path.statuses(host, [directory])[directory].owner
+    except Unobservable:
+        return {}
+    return {f"{directory}/{orders.METRICS}": owner}
+
+
+def _ways() -> tuple[str, ...]:
+    return (posixpath.dirname(our_paths.WATCH_PROGRAM), posixpath.dirname(our_paths.WATCH_INPUTS))
+
+
+def _expect_calendar(host: Host, calendar: str) -> None:
+    said = host.run(["systemd-analyze", "calendar", "--", calendar])
+    if said.rc != 0:
+        raise ChangeFailed(
+            f"calendar: seen {calendar!r}, of which systemd says: {' '.join(said.stderr.split())}; wanted a calendar"
+            " event of systemd.time(7), as hourly or *:0/15"
+        )

@@ -1,0 +1,76 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A report as numbers, in the text format of Prometheus. Pure."""
+
+from __future__ import annotations
+
+import calendar
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from ..policy.assessment import VERDICTS
+
+_PREFIX = "durable_dbhost"
+#: Name -> what it says; all of them are gauges. Times are in seconds since the epoch.
+HELP = {
+    "assessed_timestamp_seconds": "When the host was last looked at.",
+    "verdict": "1 for the host's verdict, 0 for each other one.",
+    "failing": "Whether the verdict is one that fails.",
+    "reasons": "Reasons for the verdict.",
+    "settings": "Settings by layer, class and verdict.",
+    "attestation_expires_timestamp_seconds": "The end of the last day on which an attestation holds.",
+}
+_DAY = 86400
+
+
+def render(report: dict[str, Any], failing: bool) -> str:
+    """Return the whole file."""
+    lines = []
+    for name, rows in _families(report, failing):
+        lines += [f"# HELP {_PREFIX}_{name} {HELP[name]}", f"# TYPE {_PREFIX}_{name} gauge"]
+        lines += [f"{_PREFIX}_{name}{_labels(labels)} {value}" for labels, value in rows]
+    return "\n".join([*lines, ""])
+
+
+_Rows = list[tuple[dict[str, str], int]]
+
+
+def _families(report: dict[str, Any], failing: bool) -> Iterator[tuple[str, _Rows]]:
+    profile = str(report["profile"] or "")
+    yield "assessed_timestamp_seconds", [({}, _seconds(report["time"], "%Y-%m-%dT%H:%M:%SZ"))]
+    yield (
+        "verdict",
+        [({"verdict": each, "profile": profile}, int(each == report["verdict"])) for each in VERDICTS],
+    )
+    yield "failing", [({}, int(failing))]
+    yield "reasons", [({}, len(report["why"]))]
+    settings = Counter((row["layer"], row["class"], row["verdict"]) for row in report["settings"])
+    yield (
+        "settings",
+        [(dict(zip(("layer", "class", "verdict"), key)), number) for key, number in sorted(settings.items())],
+    )
+    yield (
+        "attestation_expires_timestamp_seconds",
+        [
+            ({name: word[name] for name in ("claim", "target")}, _seconds(word["expires"], "%Y-%m-%d") + _DAY)
+            for word in report["attestations"]
+        ],
+    )
+
+
+def _seconds(text: str, form: str) -> int:
+    return calendar.timegm(time.strptime(text, form))
+
+
+def _labels(labels: dict[str, str]) -> str:
+    if not labels:
+        return ""
+    escaped = (f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return f"{{{','.join(escaped)}}}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,63 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host that watches itself goes by: what its inventory says, and where numbers go. A file that only root reads."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..host import json_text, trusted_path
+from ..host.our_paths import WATCH_INPUTS
+from ..host.seam import ChangeFailed, Host, Unobservable
+from ..policy.assessment import Inputs
+
+#: In the directory of node_exporter's textfile collector.
+METRICS = "durable_dbhost.prom"
+#: Nobody but root needs to know what people vouch for.
+MODE = 0o600
+
+
+class Orders(NamedTuple):
+    """`inputs`: what the inventory says; `metrics`: the directory of the textfile collector, '' for none."""
+
+    inputs: Inputs
+    metrics: str
+
+
+def render(inputs: Mapping[str, Any], metrics: str) -> bytes:
+    """Return the file's content, of Inputs as a mapping. Raises ChangeFailed for words that this version does not know."""
+    unknown = sorted(set(inputs) - set(Inputs._fields))
+    if unknown:
+        raise ChangeFailed(f"inputs: seen {', '.join(unknown)}; wanted {', '.join(Inputs._fields)}")
+    if metrics and not posixpath.isabs(metrics):
+        raise ChangeFailed(f"metrics: seen {metrics!r}, wanted an absolute path")
+    told = {"inputs": dict(inputs), "metrics": metrics}
+    return f"{json.dumps(told, indent=1, sort_keys=True)}\n".encode()
+
+
+def read(host: Host) -> Orders:
+    """Return what is in force. Raises Unobservable."""
+    try:
+        told = json_text.loads(host.read(WATCH_INPUTS))
+        return Orders(Inputs(**told["inputs"]), str(told["metrics"]))
+    except (ValueError, TypeError, KeyError) as error:
+        raise Unobservable(f"{WATCH_INPUTS}: none of this version's: {error}; run the role again") from error
+
+
+def write_metrics(host: Host, directory: str, text: str) -> None:
+    """Replace the numbers, with the rights of whom the directory belongs to. Raises ChangeFailed."""
+    try:
+        owner = trusted_path.statuses(host, [directory])[directory].owner
+        why = trusted_path.weakness(host, directory, {0, owner})
+    except Unobservable as error:
+        raise ChangeFailed(f"{directory}: {error}") from error
+    if why:
+        raise ChangeFailed(
+            f"{directory}: seen that others than root and its owner may change it ({why}); wanted a directory of"
+            " root's or of node_exporter's user"
+        )
+    host.write_file(f"{directory}/{METRICS}", text.encode(), 0o644, owner)

@@ -1,0 +1,223 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page of a run for a browser: the fleet by verdict, and each host as the stack that its commits go through. Pure."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from ..module_utils.host.printable import printable
+from ..module_utils.policy.assessment import VERDICTS
+from ..module_utils.policy.page import Group, by_remedy, groups, reasons
+from ..module_utils.policy.report import change_line, power_lines, worst_first
+
+_TEMPLATE = "report.html.j2"
+#: Verdict of a host -> how loud it is drawn; what is not here is calm.
+TONES = {
+    **dict.fromkeys(("at_risk",), "bad"),
+    **dict.fromkeys(("blocked", "unreachable", "unknown"), "poor"),
+    **dict.fromkeys(("drifted", "pending"), "warn"),
+    **dict.fromkeys(("attested", "durable"), "good"),
+    **dict.fromkeys(("unverified",), "fair"),
+}
+#: Verdict of a setting -> its tone, worst first.
+_SETTING_TONES = {
+    "drift_running": "bad",
+    "unknown": "poor",
+    "drift_persisted": "warn",
+    "pending": "warn",
+    "tightened": "fair",
+    "ok": "good",
+}
+
+
+def render(reports: Iterable[dict[str, Any]], missing: Sequence[str] = (), notes: Sequence[str] = ()) -> str:
+    """Return the page, of the reports as the files have them; it needs no network, and nothing beside it."""
+    ordered = printable(worst_first(reports))
+    return _template().render(
+        run=_run(ordered),
+        hosts=[_host(report) for report in ordered],
+        fleet=_fleet(ordered),
+        groups=[_group(group) for group in groups(ordered)],
+        engines=sorted({engine["engine"] for report in ordered for engine in report["engines"]}),
+        changed=[report for report in ordered if _has_changed(report)],
+        missing=printable(list(missing)),
+        notes=printable(list(notes)),
+        tones=TONES,
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(_TEMPLATE)
+
+
+def _run(ordered: list[dict[str, Any]]) -> dict[str, str] | None:
+    """Return what was done, when, and by which version: of reports that were merged, from the first to the last."""
+    if not ordered:
+        return None
+    did = {"looked at" if report["looked_only"] else "brought to their profiles" for report in ordered}
+    times = sorted({report["time"] for report in ordered})
+    versions = sorted({report["collection"] for report in ordered} - {""})
+    return {
+        "did": " or ".join(sorted(did, reverse=True)),
+        "time": " to ".join(dict.fromkeys((times[0], times[-1]))),
+        "collection": ", ".join(versions),
+    }
+
+
+def _fleet(ordered: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    """Return (verdict, number of hosts), worst first."""
+    count = Counter(report["verdict"] for report in ordered)
+    return [(verdict, count[verdict]) for verdict in VERDICTS if count[verdict]]
+
+
+def _group(group: Group) -> dict[str, Any]:
+    return {"verdict": group.verdict, "hosts": group.hosts, "by_remedy": by_remedy(group)}
+
+
+def _has_changed(report: dict[str, Any]) -> bool:
+    since = report.get("since")
+    return since is not None and (since["verdict"] != report["verdict"] or bool(since["settings"]))
+
+
+def _host(report: dict[str, Any]) -> dict[str, Any]:
+    """Return a report with what the page draws of it."""
+    by_target: dict[str, list[dict[str, Any]]] = {}
+    for row in report["settings"]:
+        by_target.setdefault(row["target"], []).append(row)
+    tones = {target: _tone(rows) for target, rows in by_target.items()}
+    return {
+        **report,
+        "told": reasons(report),
+        "lanes": list(_lanes(report, tones)),
+        "targets": [(target, list(map(_row, rows))) for target, rows in by_target.items()],
+        "lines": [(change["state"], change_line(change)) for change in report["changes"]],
+        "power_lines": power_lines(report["power"]) if report["power"] else [],
+        "words": " ".join(
+            [
+                report["host"],
+                str(report["profile"]),
+                *(f"{e['engine']} {e['version']}" for e in report["engines"]),
+            ]
+        ).lower(),
+    }
+
+
+def _tone(rows: list[dict[str, Any]]) -> str:
+    """Return the tone of the worst of some settings; one of speed alone is no trouble."""
+    seen = {row["verdict"] for row in rows if row["class"] == "safety"}
+    return next((tone for verdict, tone in _SETTING_TONES.items() if verdict in seen), "")
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a setting with its evidence in words, each source once."""
+    sides = [row["evidence"].get(side) or {} for side in ("running", "persisted")]
+    said = [each.get("source") for each in sides] + [each.get("reason") for each in sides]
+    tone = _SETTING_TONES.get(row["verdict"], "")
+    return {
+        **row,
+        "evidence": "; ".join(dict.fromkeys(str(each) for each in said if each)),
+        "tone": "warn" if row["class"] != "safety" and tone != "good" else tone,
+    }
+
+
+def _lanes(report: dict[str, Any], tones: dict[str, str]) -> Iterator[list[dict[str, Any]]]:
+    """Yield each managed mount as the boxes of its way: engines with their files, file system, layers, disks, power."""
+    disks = {disk["name"]: disk for disk in report["stack"]["disks"]}
+    for mount in report["stack"]["mounts"]:
+        lane = [
+            _engine(engine, mount["target"], tones) for engine in report["engines"] if _uses(engine, mount)
+        ]
+        journal = [f"data={mount['data_mode']}"] if mount["data_mode"] != "none" else []
+        lane.append(
+            {
+                "kind": "file system",
+                "name": mount["target"],
+                "lines": [str(mount["fstype"]), f"barriers {mount['barrier']}", *journal],
+                "tone": tones.get(mount["target"], ""),
+            }
+        )
+        lane += [
+            {
+                "kind": layer["type"],
+                "name": layer["label"] or layer["name"],
+                "lines": [layer["detail"]] if layer["detail"] else [],
+                "tone": tones.get(layer["name"], ""),
+            }
+            for layer in mount["layers"]
+        ]
+        names = mount["disks"] if isinstance(mount["disks"], list) else []
+        lane += [_disk(disks[name], tones) for name in names if name in disks]
+        if not names:
+            lane.append(
+                {
+                    "kind": "disk",
+                    "name": "unknown",
+                    "lines": ["what lies below is not understood"],
+                    "tone": "poor",
+                }
+            )
+        lane.append(_power(report))
+        yield lane
+
+
+def _uses(engine: dict[str, Any], mount: dict[str, Any]) -> bool:
+    return any(row["mount"] == mount["target"] for row in engine["files"])
+
+
+def _engine(engine: dict[str, Any], target: str, tones: dict[str, str]) -> dict[str, Any]:
+    places = sorted({row["directory"] for row in engine["files"] if row["mount"] == target})
+    opened = sorted({row["opened"] for row in engine["files"] if row["mount"] == target})
+    return {
+        "kind": engine["engine"],
+        "name": f"{engine['name']} {engine['version']}",
+        "lines": [
+            *places[:3],
+            *(["..."] if len(places) > 3 else []),
+            f"opened {', '.join(map(str, opened))}",
+        ],
+        "tone": tones.get(engine["name"], ""),
+    }
+
+
+def _disk(disk: dict[str, Any], tones: dict[str, str]) -> dict[str, Any]:
+    cache = disk["write_cache"]
+    return {
+        "kind": " ".join(
+            filter(None, (disk["transport"], "disk" if disk["kind"] == "physical" else disk["kind"]))
+        ),
+        "name": disk["name"],
+        "lines": [
+            *filter(None, (disk["model"], disk["id"])),
+            f"cache {cache['device']}, kernel: {cache['kernel']}",
+        ],
+        "tone": tones.get(disk["id"] or disk["name"], ""),
+    }
+
+
+def _power(report: dict[str, Any]) -> dict[str, Any]:
+    power = report["power"]
+    upses = [ups["system"] for ups in power["upses"]] if power else []
+    guard = power["guard"]["state"] if power else ""
+    lines = [f"guard {guard}"] if upses and guard else []
+    return {
+        "kind": "power",
+        "name": ", ".join(upses) or "no UPS known",
+        "lines": lines,
+        "tone": "bad" if guard == "failed" else "",
+    }

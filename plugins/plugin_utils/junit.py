@@ -1,0 +1,49 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A run as JUnit has tests: a suite for each host, a case for its verdict and for each setting. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from ..module_utils.host.printable import printable
+from ..module_utils.policy.report import worst_first
+
+
+def render(reports: Iterable[dict[str, Any]]) -> str:
+    """Return the XML. A case fails as its host or setting does; what is not known is an error, what is slow passes."""
+    root = Element("testsuites", name="durable.dbhost")
+    for report in printable(worst_first(reports)):
+        suite = SubElement(root, "testsuite", name=report["host"], timestamp=report["time"].rstrip("Z"))
+        why = "; ".join(filter(None, (report["error"], *report["why"][:1])))
+        fails = report["fails"] or report["error"]
+        _case(suite, "host", f"verdict {report['verdict']}", "failure" if fails else None, why)
+        for row in report["settings"]:
+            _case(
+                suite,
+                row["layer"],
+                f"{row['target']} {row['setting']}",
+                _kind(row),
+                f"{row['why']}; {row['remedy']}",
+            )
+        cases = list(suite)
+        suite.set("tests", str(len(cases)))
+        for kind in ("failure", "error"):
+            suite.set(f"{kind}s", str(sum(case.find(kind) is not None for case in cases)))
+    return f"{tostring(root, encoding='unicode', xml_declaration=True)}\n"
+
+
+def _kind(row: dict[str, Any]) -> str | None:
+    """Return what a setting's verdict is to JUnit."""
+    if row["verdict"] in ("ok", "tightened") or row["class"] != "safety":
+        return None
+    return "error" if row["verdict"] == "unknown" else "failure"
+
+
+def _case(suite: Element, part: str, name: str, kind: str | None, why: str) -> None:
+    case = SubElement(suite, "testcase", classname=f"{suite.get('name')}.{part}", name=name)
+    if kind:
+        SubElement(case, kind, message=why)

@@ -1,0 +1,148 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The reports of several runs as one fleet: what is missing, too old or no report is a host that is unknown. Pure."""
+
+from __future__ import annotations
+
+import functools
+import json
+import posixpath
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..module_utils.host import json_text
+from ..module_utils.policy.assessment import VERDICTS, Inputs, unobserved
+from ..module_utils.policy.report import natural, with_outcomes, worst_first
+from ..module_utils.policy.results import conclude
+from .json_schema import misfits
+from .output import Found
+
+#: How a report writes its time, UTC.
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+#: What playbooks that measure write beside reports: NAME-HOST.json.
+MEASUREMENTS = ("benchmark", "prove-fua", "pull-the-plug", "test-shutdown")
+#: Names by which every machine calls itself.
+_SELVES = ("localhost", "127.0.0.1", "::1")
+#: How far the clocks of two machines may be apart.
+_APART = timedelta(hours=1)
+#: What a controller adds to a report: one that a host has made of itself is without.
+_OF_CONTROLLER = {"collection": "", "since": None}
+_SCHEMA_FILE = Path(__file__).parents[2] / "docs/report.schema.json"
+
+
+class Fleet(NamedTuple):
+    """Reports worst first, and what is to be said of the whole."""
+
+    reports: list[dict[str, Any]]
+    notes: list[str]
+
+
+class _Told(NamedTuple):
+    path: str
+    report: dict[str, Any]
+    time: datetime
+
+
+def merge(files: Iterable[Found], expected: Sequence[str], now: datetime, max_hours: float) -> Fleet:
+    """Return one report of each host.
+
+    `files`: what lies where reports were collected; `expected`: hosts of which there has to be one; `now`: UTC, without a
+    zone; `max_hours`: the age of a report that still counts. Each file that is no report is a host of its own, named as
+    the file, whose verdict is `unknown`.
+    """
+    told: dict[str, list[_Told]] = {}
+    faults: list[dict[str, Any]] = []
+    for file in files:
+        found = _read(file)
+        if isinstance(found, str):
+            faults.append(_unknown(file.path, found, now))
+        elif found is not None:
+            told.setdefault(found.report["host"], []).append(found)
+    reports = [_of_host(host, each, now, max_hours) for host, each in told.items()]
+    absent = [
+        _unknown(
+            host,
+            "no report of it: its run has not ended, or its report was not collected; see how its run went, and run"
+            " it again",
+            now,
+        )
+        for host in expected
+        if host not in told
+    ]
+    return Fleet(worst_first([*reports, *absent, *faults]), list(_notes(told, expected)))
+
+
+def _read(file: Found) -> _Told | str | None:
+    """Return a report; why the file is none; None for what was measured, which is not of a fleet's verdicts."""
+    if file.fault:
+        return f"no report: {file.fault}; make it readable, or take the file away"
+    try:
+        found = json_text.loads(file.text)
+    except ValueError as error:
+        return f"no report: no JSON ({error}); collect it again, or take the file away"
+    name = posixpath.basename(file.path)
+    if isinstance(found, dict) and "schema" not in found and name.startswith(MEASUREMENTS):
+        return None
+    if isinstance(found, dict):
+        found = {**_OF_CONTROLLER, **found}
+    wrong = next(misfits(schema(), found), "")
+    if wrong:
+        return f"no report: {wrong}; merge with the version of the collection that wrote it, or take the file away"
+    try:
+        time = datetime.strptime(found["time"], TIME)
+    except ValueError:
+        return f"no report: time: seen {found['time']}, wanted a date and time; take the file away"
+    return _Told(file.path, found, time)
+
+
+def _of_host(host: str, told: list[_Told], now: datetime, max_hours: float) -> dict[str, Any]:
+    """Return the report of a host that counts: the newest, of one time the worst."""
+    newest = max(told, key=lambda each: (each.time, -VERDICTS.index(each.report["verdict"])))
+    said = f"its newest report says {newest.report['verdict']}, of {newest.report['time']} ({newest.path})"
+    if host in _SELVES and len(_times(told)) > 1:
+        return _unknown(
+            host,
+            f"{len(_times(told))} reports, and every machine calls itself so; give each host a name of its own in the"
+            " inventory of its run",
+            now,
+        )
+    if newest.time - now > _APART:
+        return _unknown(
+            host, f"{said}, which is still to come; set the clock of the machine that ran it", now
+        )
+    if now - newest.time > timedelta(hours=max_hours):
+        return _unknown(host, f"{said}, more than {max_hours:g} hours ago; run it again", now)
+    return newest.report
+
+
+def _times(told: list[_Told]) -> set[datetime]:
+    return {each.time for each in told}
+
+
+def _notes(told: dict[str, list[_Told]], expected: Sequence[str]) -> Iterable[str]:
+    """Yield how the fleet was made, and of which hosts there were several reports."""
+    count = sum(map(len, told.values()))
+    yield f"merged from {count} report{'s' * (count != 1)}"
+    if not expected:
+        yield "no inventory was given: a host without a report is not missed"
+    for host in sorted(told, key=natural):
+        times = sorted(_times(told[host]))
+        if len(times) > 1:
+            yield f"{host}: {len(times)} reports; the newest counts, of {times[-1].strftime(TIME)}"
+
+
+def _unknown(host: str, why: str, now: datetime) -> dict[str, Any]:
+    """Return the report of a host of which nothing can be said but why."""
+    report = conclude([{"assessment": unobserved(Inputs(), "unknown", why)}], {}, {}, True)
+    of_run = {"time": now.strftime(TIME), "collection": "", "since": None}
+    return {**with_outcomes({"host": host, **report}), **of_run}
+
+
+@functools.lru_cache(maxsize=1)
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a report."""
+    found: dict[str, Any] = json.loads(_SCHEMA_FILE.read_text(encoding="utf-8"))
+    return found

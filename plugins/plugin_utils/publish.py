@@ -1,0 +1,95 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a run ends: its page on the terminal, and its files on the controller."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from ..module_utils.policy.history import with_history
+from ..module_utils.policy.page import render
+from ..module_utils.policy.report import details
+from . import html, junit
+from .output import keep, kept, measured, refused, show
+from .variables import REPORT_DIR, Unreadable, Variables
+
+
+def publish(
+    inventory: Variables,
+    reports: list[dict[str, Any]],
+    missing: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    of_hosts: bool = True,
+) -> list[str]:
+    """Show the page, write the files, and return the page's lines.
+
+    `reports`: worst first; `missing` and `notes` as the page takes them; `of_hosts`: whether each report is written to
+    a file of its own too, and says what has changed since the one that was there. The page is shown also where its files
+    cannot be written. Raises AnsibleActionFail.
+    """
+    chosen = inventory.report_dir()
+    formats = [name for name in inventory.report_formats() if of_hosts or name != "json"]
+    directory = os.path.abspath(chosen) if chosen else ""
+    where, failed = "", ""
+    if directory:
+        try:
+            if of_hosts:
+                reports = [_since(directory, report) for report in reports]
+            files = _write(directory, formats, reports, missing, notes)
+            where = f"{directory}: {', '.join(files)}" if files else ""
+        except OSError as error:
+            failed = (
+                f"durable_report_dir: {directory}: {error.strerror}; name a directory that this user may write,"
+                " or '' for none"
+            )
+    page = render(reports, missing, [*([failed] if failed else []), *notes], where)
+    show(page.splitlines())
+    if failed:
+        raise refused(failed)
+    return page.splitlines()
+
+
+def benchmark_of(inventory: Variables) -> str | None:
+    """Return the text of the benchmark that was kept of a host, '' without one, None where it cannot be read."""
+    try:
+        directory = str(inventory.get("durable_report_dir", REPORT_DIR))
+        name = measured("benchmark", inventory.host, "json")
+        return kept(os.path.abspath(directory), name) if directory else ""
+    except (OSError, Unreadable):
+        # It ends no look at a host: the report says so.
+        return None
+
+
+def _file(host: str) -> str:
+    return f"{quote(host, safe='')}.json"
+
+
+def _since(directory: str, report: dict[str, Any]) -> dict[str, Any]:
+    return with_history(report, kept(directory, _file(report["host"])))
+
+
+def _write(
+    directory: str,
+    formats: list[str],
+    reports: list[dict[str, Any]],
+    missing: Sequence[str],
+    notes: Sequence[str],
+) -> list[str]:
+    """Write the files, and return what they are called. Raises OSError."""
+    whole: dict[str, tuple[str, Callable[[], str]]] = {
+        "html": ("report.html", lambda: html.render(reports, missing, notes)),
+        "text": ("report.txt", lambda: details(reports)),
+        "junit": ("report.xml", lambda: junit.render(reports)),
+    }
+    for report in reports if "json" in formats else ():
+        text = json.dumps(report, indent=2, sort_keys=True, default=str)
+        keep(directory, _file(report["host"]), f"{text}\n")
+    chosen = [whole[each] for each in whole if each in formats]
+    for name, render_it in chosen:
+        keep(directory, name, render_it())
+    return [*(name for name, _render in chosen), *(["HOST.json"] if "json" in formats else [])]

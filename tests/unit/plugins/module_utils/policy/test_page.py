@@ -1,0 +1,199 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page that a run ends with: a screen, whatever the fleet; the worst first, why, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, unobserved
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import (
+    HEIGHT,
+    WIDTH,
+    groups,
+    names,
+    render,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import worst_first
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
+
+from ..fakes.fleet import KINDS, report, reports
+from ..fakes.runs import inputs
+
+WHERE = "/home/dba/durable-report: report.html, report.txt, HOST.json"
+
+
+def simple(host: str, verdict: str, *why: str, **given: Any) -> dict[str, Any]:
+    """Return a report of which nothing is known but these reasons."""
+    found = {**unobserved(inputs(), verdict, "")}
+    return report(host, {**found, "why": list(why)}, **given)
+
+
+@pytest.mark.parametrize("number", [1, 6, 50, 300])
+@pytest.mark.parametrize("looked_only", [True, False])
+def test_a_fleet_of_six_kinds_fits_a_screen(number: int, looked_only: bool) -> None:
+    found = reports(number, looked_only)
+    text = render(found, notes=["a note of the run"], details=WHERE)
+    rows = text.splitlines()
+    assert len(rows) <= HEIGHT == 40
+    assert max(map(len, rows)) <= WIDTH
+    assert rows[0].startswith(f"{number} host")
+    assert sum(int(part.split()[0]) for part in rows[0].partition(": ")[2].split(", ")) == number
+    kinds = min(number, len(KINDS))
+    assert len(groups(worst_first(found))) == kinds
+    # Each verdict stands at the head of a line, worst first.
+    heads = [row.split()[0] for row in rows if row and row.split()[0] in VERDICTS]
+    assert heads == sorted({each["verdict"] for each in found}, key=VERDICTS.index)
+    assert rows[-1] == f"Details: {WHERE}"
+    assert ("exit code 2" in rows[-2]) == any(each["fails"] for each in found)
+
+
+def test_hosts_of_one_reason_are_one_line_though_each_has_disks_of_its_own() -> None:
+    found = [each for each in reports(300) if each["verdict"] == "at_risk"]
+    assert len({why for each in found for why in each["why"]}) > len(found)
+    assert len(groups(found)) == 1
+    text = render(found)
+    assert "at_risk       50  db6, db12, ... (48 more)  (strict)" in text
+    why = text.index(
+        "commits since the last flush on sda can vanish: /srv/pgdata is mounted without barriers"
+    )
+    assert why < text.index("do: run harden-db")
+    assert "QEMU_HARDDISK" not in text
+
+
+def test_what_to_do_stands_below_what_it_is_for() -> None:
+    found = [
+        simple("db10", "at_risk", "a can vanish; mend a", "c is off; mend c"),
+        simple("db2", "at_risk", "a can vanish; mend a", "b is off; mend a"),
+        simple("db3", "durable"),
+    ]
+    assert render(found).splitlines() == [
+        "3 hosts: 2 at_risk, 1 durable",
+        "",
+        "at_risk        2  db2, db10  (strict)",
+        "    a can vanish",
+        "    b is off (1 host)",
+        "        do: mend a",
+        "    c is off (1 host)",
+        "        do: mend c",
+        "durable        1  db3  (strict)",
+        "",
+        "2 of 3 hosts fail (2 at_risk): exit code 2",
+    ]
+
+
+def test_a_reason_of_several_parts_that_could_not_be_read_has_one_remedy() -> None:
+    text = render([simple("db1", "unknown", f"dm-1 is thin; dm-2 is a pool; {MEND}")])
+    assert f"    dm-1 is thin; dm-2 is a pool\n        do: {MEND}\n" in text
+
+
+def test_hosts_of_other_reasons_are_apart() -> None:
+    one, two = simple("db1", "unknown", "a; b"), simple("db2", "unknown", "c; b")
+    assert [group.hosts for group in groups([one, two])] == [["db1"], ["db2"]]
+    was = simple("db3", "unknown", "a; b", was="durable")
+    assert [group.hosts for group in groups([one, was])] == [["db1"], ["db3"]]
+    assert "db3  (strict, was durable)" in render([was])
+
+
+def test_what_failed_comes_before_the_reasons() -> None:
+    text = render([simple("db1", "drifted", "a is off; run harden-db", error="sda: no such disk")])
+    assert text.index("sda: no such disk") < text.index("a is off")
+    assert "1 of 1 host fails (1 drifted)" in text
+    # A step that failed fails its host, however well that is.
+    assert "1 of 1 host fails (1 durable)" in render([simple("db1", "durable", error="sda: no such disk")])
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [(1, "db1"), (4, "db1, db2, db3, db4"), (5, "db1, db2, ... (3 more)"), (50, "db1, db2, ... (48 more)")],
+)
+def test_a_few_hosts_stand_for_many(number: int, shown: str) -> None:
+    assert names([f"db{each}" for each in range(1, number + 1)]) == shown
+
+
+def test_the_hosts_that_no_address_reaches_are_one_line() -> None:
+    found = [simple(f"db{n}", "unreachable", f"unreachable: 10.0.0.{n}: timed out") for n in range(3)]
+    text = render(found)
+    assert "unreachable    3  db0, db1, db2" in text
+    assert "do: see that the host is up and that ssh reaches it" in text
+
+
+def test_what_keeps_ansible_out_is_told_once_for_each_cause() -> None:
+    found = [
+        simple(
+            f"db{n}",
+            "unknown",
+            f"no facts: no Python where Ansible looks for it (/opt/{n}: not found); install one",
+        )
+        for n in range(5)
+    ]
+    found.append(simple("db9", "unknown", "no facts: root's rights were not given (uid 7); add -b"))
+    rows = render(found).splitlines()
+    assert rows[2:5] == [
+        "unknown        5  db0, db1, ... (3 more)  (strict)",
+        "    no facts: no Python where Ansible looks for it",
+        "        do: install one",
+    ]
+    assert "        do: add -b" in rows
+
+
+def test_hosts_that_were_not_looked_at_are_named_and_the_end_is_not_told_yet() -> None:
+    text = render([simple("db1", "durable")], missing=["db2", "db3"])
+    assert "not looked at, or not yet: db2, db3" in text
+    assert text.endswith("no host fails: exit code 0 so far\n")
+    assert render([]).startswith("no host was looked at\n")
+
+
+def test_a_hundred_sorts_of_trouble_fit_a_screen_and_are_counted() -> None:
+    found = [simple(f"db{n}", "blocked", f"{'why ' * 80}{n}; {'do ' * 80}") for n in range(100)]
+    rows = render(found, notes=["n" * 300] * 50, details=WHERE).splitlines()
+    assert len(rows) <= HEIGHT
+    assert max(map(len, rows)) <= WIDTH
+    shown = sum(row.startswith("blocked") for row in rows)
+    assert any(row.startswith(f"and {100 - shown} more sorts, {100 - shown} hosts (blocked)") for row in rows)
+
+
+def test_notes_say_of_whom_they_are_and_damage_comes_first() -> None:
+    found = [simple("db1", "durable"), simple("db2", "durable", exposed=["look for damage"])]
+    found[0]["warnings"] = ["an old version"]
+    rows = render(found, notes=["of the run"]).splitlines()
+    notes = [row.strip() for row in rows if row.strip().startswith("note: ")]
+    assert notes == ["note: db2: look for damage", "note: of the run", "note: db1: an old version"]
+
+
+def test_engines_are_listed_with_version_and_place() -> None:
+    found = reports(12)
+    assert "found: postgresql 15.8 on /srv/pgdata: 6 hosts" in render(found)
+    assert "found: postgresql 15.8 on /srv/pgdata\n" in render(found[2:3])
+
+
+def test_the_changes_are_counted_by_setting() -> None:
+    (found,) = (each for each in reports(6) if each["verdict"] == "at_risk")
+    assert "would set: atime noatime (3), write_cache disabled (3)" in render([found])
+    done = [{**change, "state": "done"} for change in found["changes"]]
+    assert "has set: atime noatime (3)" in render([{**found, "changes": done}])
+    failed = [{**change, "state": "failed"} for change in found["changes"]]
+    assert " set: " not in render([{**found, "changes": failed}])
+
+
+def test_what_is_otherwise_than_in_the_last_report_is_named() -> None:
+    since = {"time": "2026-01-01T00:00:00Z", "settings": []}
+    found = [
+        simple("db1", "at_risk", "a; b", since={**since, "verdict": "durable"}),
+        simple("db2", "durable", since={**since, "verdict": "drifted"}),
+        simple("db3", "durable", since={**since, "verdict": "durable"}),
+        simple("db4", "durable", since=None),
+    ]
+    assert render(found).splitlines()[1] == "since the last report worse: db1; better: db2"
+
+
+@given(st.text(), st.text(), st.sampled_from(VERDICTS))
+def test_whatever_a_host_says_each_line_is_one(name: str, why: str, verdict: str) -> None:
+    text = render([simple(name, verdict, why), simple("db2", verdict, "a; b")], notes=[why])
+    assert all(row.isprintable() for row in text.splitlines())
+    assert len(text.split("\n")) <= HEIGHT + 1

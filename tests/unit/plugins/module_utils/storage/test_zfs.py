@@ -1,0 +1,160 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ZFS by its own commands: composed from its manual pages, run on no machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.zfs import (
+    GET,
+    PARAMETERS,
+    STATUS,
+    leaves,
+    parse_properties,
+    parse_status,
+)
+
+from ..fakes.captured import captured
+from ..fakes.runs import attested, enforce, look
+from ..fakes.small_host import BigHost, FakeMount
+
+SRV, DATASET = "/srv/zfs", "tank/pg data"
+GREEN = ("durable", "attested")
+
+
+def on_zfs(sync: str = "standard", mountpoint: str = SRV, **parameters: str) -> BigHost:
+    """Return a host with a dataset over sdc (SAS), mirrored on sdd, and its log on nvme0n1p2."""
+    host = BigHost()
+    host.files["/proc/filesystems"] += "nodev\tzfs\n"
+    mount = FakeMount(SRV, "zfs", "0:77", DATASET.replace(" ", "\\040"), "sdc", atime="noatime")
+    host.mounts[SRV] = mount
+    said = f"sync\t{sync}\ncanmount\ton\nmountpoint\t{mountpoint}\n"
+    host.commands[(*GET, DATASET)] = said
+    host.commands[(*STATUS, "tank")] = captured("zpool_status.txt")
+    for name, value in {"zfs_nocacheflush": "0", "zil_nocacheflush": "0", **parameters}.items():
+        host.files[f"{PARAMETERS}/{name}"] = f"{value}\n"
+    return host
+
+
+def test_the_devices_of_a_pool_are_its_disks_and_its_logs_and_no_copies() -> None:
+    assert parse_status(captured("zpool_status.txt"), "tank") == (
+        ["/dev/sdc1", "/dev/sdd1", "/dev/nvme0n1p2"],
+        ["/dev/nvme0n1p2"],
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no pools available\n", "config:\n\n\tNAME STATE\n\ttank ONLINE 0 0 0\n"]
+)
+def test_a_pool_without_devices_is_unknown(text: str) -> None:
+    with pytest.raises(Unobservable, match="no device is named"):
+        parse_status(text, "tank")
+
+
+def test_properties() -> None:
+    assert parse_properties("sync\tstandard\nmountpoint\t/a\tb\n\nx\n") == {
+        "sync": "standard",
+        "mountpoint": "/a\tb",
+    }
+
+
+@pytest.mark.parametrize("name", ["-r", "", "tank/../x|y", "tank\n", "/tank"])
+def test_a_name_that_is_none_is_asked_of_nobody(name: str) -> None:
+    host = on_zfs()
+    with pytest.raises(Unobservable, match="is no name of a ZFS dataset"):
+        leaves(host, name)
+    assert host.asked == []
+
+
+@pytest.mark.parametrize("profile", ["strict", "flush"])
+@pytest.mark.parametrize("sync", ["standard", "always"])
+@pytest.mark.fact(87)
+def test_a_dataset_that_honours_fsync_is_as_durable_as_its_disks(sync: str, profile: str) -> None:
+    host = on_zfs(sync)
+    enforce(host, look(host, profile, mounts=[SRV]))
+    found = look(host, profile, mounts=[SRV])
+    assert found["verdict"] in GREEN, found["why"]
+    wanted = "disabled" if profile == "strict" else "enabled"
+    assert {host.disk(name).cache for name in ("sdc", "sdd", "nvme0n1")} == {wanted}
+
+
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        (on_zfs("disabled"), "sync=disabled"),
+        (on_zfs(zfs_nocacheflush="1"), "zfs_nocacheflush is 1"),
+        (on_zfs(zil_nocacheflush="1"), "zil_nocacheflush is 1"),
+    ],
+    ids=["sync", "zfs", "zil"],
+)
+@pytest.mark.fact(87)
+def test_one_that_does_not_is_at_risk_over_a_cache_and_never_green(host: BigHost, why: str) -> None:
+    found = look(host, "flush", mounts=[SRV])
+    assert found["verdict"] == "at_risk"
+    assert any("zfs set sync=standard" in line for line in found["why"])
+    (row,) = [row for row in found["settings"] if (row["target"], row["setting"]) == (SRV, "barrier")]
+    assert why in row["evidence"]["running"]["reason"]
+    words = [attested(target=f"wwn:0x5000c500a1b2c3{part}") for part in ("d4", "d5")]
+    words.append(attested(target="nvme:eui.0025385"))
+    assert look(host, "protected", mounts=[SRV], attestations=words)["verdict"] == "blocked"
+
+
+@pytest.mark.parametrize(
+    ("lost", "verdict"),
+    [
+        ({"commands": (*GET, DATASET)}, "unknown"),
+        ({"commands": (*STATUS, "tank")}, "unknown"),
+        ({"files": f"{PARAMETERS}/zfs_nocacheflush"}, "unknown"),
+        ({"links": "/sys/class/block/sdd1"}, "unknown"),
+    ],
+    ids=["zfs", "zpool", "parameter", "a disk"],
+)
+def test_what_cannot_be_read_is_unknown(lost: dict[str, Any], verdict: str) -> None:
+    host = on_zfs()
+    for where, key in lost.items():
+        del getattr(host, where)[key]
+    enforce(host, look(host, "flush", mounts=[SRV]))
+    assert look(host, "flush", mounts=[SRV])["verdict"] == verdict
+
+
+def test_a_command_that_fails_is_unknown_with_its_reason() -> None:
+    host = on_zfs()
+    host.commands[(*GET, DATASET)] = Result(1, "", "cannot open\n 'tank/pg data'")
+    assert any(
+        "exit 1: cannot open 'tank/pg data'" in why for why in look(host, "flush", mounts=[SRV])["why"]
+    )
+
+
+@pytest.mark.parametrize("text", ["options zfs zfs_nocacheflush=1\n", "options zfs zil_nocacheflush=1 x=0\n"])
+@pytest.mark.parametrize("path", ["/etc/modprobe.d/zfs.conf", "/lib/modprobe.d/a.conf", "/proc/cmdline"])
+def test_a_parameter_of_the_next_boot_counts(path: str, text: str) -> None:
+    host = on_zfs()
+    host.files[path] = (
+        text.replace("options zfs ", "root=/dev/vda1 zfs.") if path == "/proc/cmdline" else text
+    )
+    found = look(host, "flush", mounts=[SRV])
+    (row,) = [row for row in found["settings"] if (row["target"], row["setting"]) == (SRV, "barrier")]
+    assert (row["running"], row["persisted"], found["verdict"]) == ("on", "off", "blocked")
+
+
+@pytest.mark.parametrize(
+    "text", ["# zfs_nocacheflush=1\n", "options zfs zfs_nocacheflush=0\n", "options zfs x=1\n"]
+)
+def test_another_parameter_does_not(text: str) -> None:
+    host = on_zfs()
+    host.files["/etc/modprobe.d/zfs.conf"] = text
+    enforce(host, look(host, "flush", mounts=[SRV]))
+    assert look(host, "flush", mounts=[SRV])["verdict"] in GREEN
+
+
+def test_a_dataset_that_mounts_elsewhere_by_itself_is_drift() -> None:
+    host = on_zfs(mountpoint="legacy")
+    found = look(host, "flush", mounts=[SRV])
+    (row,) = [row for row in found["settings"] if (row["target"], row["setting"]) == (SRV, "barrier")]
+    assert (row["persisted"], found["verdict"]) == ("unset", "drifted")
+    assert "canmount=on, mountpoint" in row["remedy"]

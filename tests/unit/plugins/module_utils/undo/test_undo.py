@@ -1,0 +1,449 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The dead man's switch: the journal is there before each change, and a host goes back to where it was, or to safer."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce import one_run
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.bring import bring
+from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import plan
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import with_outcomes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import conclude
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.undo import arm, installed, journal, put_back
+
+from ..fakes import runs
+from ..fakes.fake_host import Killed
+from ..fakes.small_host import SmallHost
+from ..fakes.undo_host import UndoHost
+
+NOW = "2026-01-31T12:00:00Z"
+SERVICE = our_paths.UNDO_SERVICE
+LINKS = tuple(
+    f"/etc/systemd/system/{target}.wants/{SERVICE}" for target in ("sysinit.target", "emergency.target")
+)
+
+
+def steps_of(host: SmallHost, profile: str) -> list[dict[str, Any]]:
+    """Return the storage steps of a plan, as the module apply gets them."""
+    found = runs.look(host, profile, **GIVEN[profile])
+    return [
+        {
+            "phase": phase,
+            "layer": layer,
+            "class": "safety",
+            "arguments": {"targets": found["plan"][phase][layer]},
+        }
+        for phase, layer in plan.STEPS
+        if layer in found["plan"][phase] and layer in runs.LAYERS
+    ]
+
+
+def change(host: SmallHost, steps: list[dict[str, Any]], taken: Any = None) -> None:
+    """Carry steps out as the module apply does, with the switch armed first."""
+    given = taken or arm.arm(host, runs.LAYERS, steps, 600)
+    for step in steps:
+        arguments = {
+            "targets": [
+                {"persist": True, **row} if "target" in row else row for row in step["arguments"]["targets"]
+            ]
+        }
+        bring(given, runs.LAYERS[step["layer"]], {**arguments, "state": "present"}, False)
+
+
+@functools.cache
+def rows(profile: str) -> dict[str, Any]:
+    """Return the plan that brings a new host to a profile."""
+    found = runs.look(UndoHost(), profile, **GIVEN[profile])
+    return {"plan": found["plan"]}
+
+
+def settled(profile: str) -> UndoHost:
+    """Return a host that was brought to a profile."""
+    host = UndoHost()
+    runs.enforce(host, rows(profile))
+    host.reboot()
+    host.mutations.clear()
+    return host
+
+
+def state(host: SmallHost) -> tuple[Any, ...]:
+    """Return what runs and what a boot reads."""
+    return (
+        {name: (mount.barrier, mount.atime) for name, mount in host.mounts.items()},
+        {name: disk.cache for name, disk in host.disks.items()},
+        boot(host),
+    )
+
+
+def boot(host: SmallHost) -> dict[str, Any]:
+    """Return what a boot reads, and all else of ours that lasts; the links of units too."""
+    files = {
+        path: host.text(path)
+        for path in host.files
+        if path.startswith(("/etc/", "/var/")) and path != our_paths.UNDO_FIRED
+    }
+    return {**files, **dict(host.links), "/": host.mounts["/"].sb_options}
+
+
+DISPOSABLE: dict[str, Any] = {"accept_data_loss": True}
+ATTESTED: dict[str, Any] = {"attestations": [runs.attested("host_honours_flush"), runs.attested()]}
+GIVEN: dict[str, dict[str, Any]] = {"strict": {}, "flush": ATTESTED, "disposable": DISPOSABLE}
+WAYS = [(a, b) for a in GIVEN for b in GIVEN if a != b]
+#: Those on which all that a run can change changes, there and back.
+WIDE = [("strict", "disposable"), ("disposable", "strict")]
+
+
+@pytest.mark.parametrize(("start", "goal"), WAYS)
+def test_a_host_goes_back_in_all_that_a_boot_reads_and_is_no_less_safe_meanwhile(
+    start: str, goal: str
+) -> None:
+    host = settled(start)
+    before, weak = boot(host), host.ways_to_lose()
+    live = state(host)[:2]
+    change(host, steps_of(host, goal))
+    assert boot(host) != before
+    assert put_back.put_back(host, NOW) == 0
+    assert boot(host) == before
+    assert host.ways_to_lose() <= weak
+    # What runs is never made less safe on the way back.
+    if start == "disposable":
+        assert {mount.barrier for name, mount in host.mounts.items() if name != "/"} == {"on"}
+    if goal == "strict":
+        assert {disk.cache for name, disk in host.disks.items() if name != "vda"} == {"disabled"}
+    if goal == "disposable" and start == "strict":
+        assert state(host)[:2] == live
+    told = installed.look(host)
+    assert told.state == installed.FIRED and NOW in told.said and "could not" not in told.said
+
+
+def test_the_report_of_the_run_calls_undone_what_its_switch_has_put_back() -> None:
+    host = settled("disposable")
+    found = [{"assessment": runs.look(host, "strict"), "switch": installed.look(host)._asdict()}]
+    steps = steps_of(host, "strict")
+    change(host, steps)
+    begun = [[step["phase"], step["layer"]] for step in steps]
+    applied = {"begun": begun, "switch": installed.look(host).state, "undo_after": 600}
+    kept = [{"assessment": runs.look(host, "strict"), "switch": {"state": "none"}}]
+    put_back.put_back(host, NOW)
+    back = [{"assessment": runs.look(host, "strict"), "switch": installed.look(host)._asdict()}]
+    states = {
+        looked: {
+            row["state"] for row in with_outcomes(conclude([*found, *last], applied, {}, False))["changes"]
+        }
+        for looked, last in (("kept", kept), ("back", back))
+    }
+    # What runs stays safer than it was; all of it is otherwise at the next boot.
+    assert states == {"kept": {"done"}, "back": {"undone"}}
+
+
+@pytest.mark.parametrize(("start", "goal"), WIDE)
+def test_killed_at_any_change_and_killed_again_while_it_goes_back_it_is_at_its_start_in_the_end(
+    start: str, goal: str
+) -> None:
+    """Each boot on the way is as safe as the less safe end, and the next try ends it."""
+    reference = settled(start)
+    weak, number = reference.ways_to_lose(), 0
+    steps = steps_of(reference, goal)
+    before = boot(reference)
+    whole = settled(start)
+    change(whole, steps)
+    allowed = weak | whole.ways_to_lose()
+    count = len(whole.mutations)
+    put_back.put_back(whole, NOW)
+    back = len(whole.mutations) - count
+    assert count > 10 < back
+    for number in range(1, count + 1, 3):
+        host = settled(start)
+        host.stop_at = number
+        with pytest.raises(Killed):
+            change(host, steps)
+        host.stop_at = len(host.mutations) + 1 + number % back
+        try:
+            put_back.put_back(host, NOW)
+        except Killed:
+            assert host.ways_to_lose() <= allowed, number
+        host.stop_at = 0
+        assert put_back.put_back(host, NOW) == 0
+        installed.disarm(host, NOW)
+        # A flush that is pending, and what systemd was told, go with the boot.
+        assert boot(host) == before, number
+        assert host.ways_to_lose() <= allowed, number
+
+
+def test_each_file_is_in_the_journal_before_it_is_changed() -> None:
+    host = settled("strict")
+    before = boot(host)
+    change(host, steps_of(host, "disposable"))
+    changed = {path for path, text in boot(host).items() if text != before.get(path) and path in host.files}
+    changed = {path for path in changed if "undo" not in path}
+    assert changed >= {"/etc/fstab", cache_rules.RULES_PATH}
+    written = [act for act in host.mutations if act[0] == "file"]
+    for path in changed:
+        at = next(
+            at for at, act in enumerate(written) if act[1] == path and act[2].decode() == host.text(path)
+        )
+        kind, where, content = written[at - 1]
+        assert (kind, where) == ("file", our_paths.UNDO_JOURNAL)
+        name, was, becomes, _mode = json.loads(content)["entries"][-1]
+        assert (name, was, becomes) == (path, before.get(path), host.text(path))
+
+
+def test_nothing_is_changed_before_the_switch_waits() -> None:
+    host = settled("strict")
+    change(host, steps_of(host, "disposable"))
+    began = host.mutations.index(("change", "systemctl", "restart", SERVICE))
+    ours = (our_paths.UNDO_JOURNAL, our_paths.UNDO_PROGRAM, our_paths.UNDO_UNIT)
+    for act in host.mutations[:began]:
+        assert act[1] in ("install", "systemctl", "sync") or act[1] in ours, act
+    assert ("change", "sync", "--file-system", our_paths.UNDO) in host.mutations[:began]
+    assert host.modes[our_paths.UNDO_JOURNAL] == 0o600
+    assert all(link in host.links for link in LINKS)
+
+
+def test_disarmed_nothing_is_left() -> None:
+    host = settled("strict")
+    change(host, steps_of(host, "disposable"))
+    assert installed.look(host).state == installed.ARMED
+    assert installed.disarm(host, NOW) == (installed.NONE, "")
+    assert not [path for path in (*host.files, *host.links) if "undo" in path]
+    assert not host.waits
+    assert put_back.put_back(host, NOW) == 0
+    assert host.mounts["/srv/pgdata"].barrier == "off"
+
+
+def test_killed_while_it_is_disarmed_the_host_stays_where_it_is_and_the_next_one_ends_it() -> None:
+    for number in range(1, 7):
+        host = settled("strict")
+        change(host, steps_of(host, "disposable"))
+        kept = boot(host)
+        host.stop_at = len(host.mutations) + number
+        with pytest.raises(Killed):
+            installed.disarm(host, NOW)
+        host.stop_at = 0
+        if number > 1:
+            put_back.put_back(host, NOW)
+        assert installed.disarm(host, NOW).state == installed.NONE
+        left = boot(host)
+        assert {path for path in kept if kept[path] != left.get(path)} <= {*installed._FILES, *LINKS}
+        assert not [path for path in (*host.files, *host.links) if "undo" in path], number
+
+
+def test_a_second_run_takes_the_switch_over_and_the_host_goes_back_to_before_the_first() -> None:
+    host = settled("strict")
+    before = state(host)
+    change(host, steps_of(host, "flush"))
+    change(host, steps_of(host, "disposable"))
+    assert put_back.put_back(host, NOW) == 0
+    assert state(host) == before
+
+
+def test_what_somebody_else_changed_meanwhile_stays_and_is_named() -> None:
+    host = settled("strict")
+    change(host, steps_of(host, "disposable"))
+    host.files["/etc/fstab"] = f"{host.text('/etc/fstab')}# mine\n"
+    assert put_back.put_back(host, NOW) == 0
+    assert host.text("/etc/fstab").endswith("# mine\n")
+    assert "/etc/fstab: somebody else changed it since" in installed.look(host).said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            "{",
+            "[]",
+            "{}",
+            '{"schema": 2}',
+            '{"schema": 1, "seconds": 5, "guard": false, "rows": [], "entries": []}',
+        ),
+        '{"schema": 1, "seconds": -1, "guard": false, "rows": {}, "entries": []}',
+        '{"schema": 1, "seconds": 60, "guard": false, "rows": {}, "entries": [["fstab", null, "x", 420]]}',
+        '{"schema": 1, "seconds": 60, "guard": false, "rows": {}, "entries": [["/etc/fstab", null, 1, 420]]}',
+        '{"schema": 1, "seconds": 60, "guard": false, "rows": {}, "entries": [["/etc/fstab", null, "x", true]]}',
+        '{"schema": 1, "seconds": 60, "guard": false, "rows": {"write_cache": [1]}, "entries": []}',
+    ],
+)
+def test_what_is_no_journal_is_refused_and_nothing_is_put_back(
+    text: str, monkeypatch: Any, capsys: Any
+) -> None:
+    host = UndoHost()
+    host.files[our_paths.UNDO_JOURNAL] = text
+    with pytest.raises(Unobservable, match="seen no journal of the dead man's switch"):
+        journal.read(host)
+    assert installed.look(host).state == installed.BROKEN
+    monkeypatch.setattr(put_back, "Host", lambda: host)
+    assert put_back.main() == 2
+    assert "nothing was put back" in capsys.readouterr().out
+    with pytest.raises(ChangeFailed, match="cannot be armed"):
+        arm.expect_possible(host)
+    assert host.mutations == []
+
+
+def test_without_systemd_no_switch_is_armed() -> None:
+    host = UndoHost()
+    del host.files["/run/systemd/system/marker"]
+    with pytest.raises(ChangeFailed, match="systemd, which does not run here; to go without one"):
+        arm.expect_possible(host)
+
+
+def test_the_seconds_count_from_the_last_change_of_a_run() -> None:
+    host = UndoHost()
+    clock = [0.0]
+    with one_run.hold(host, "ann", NOW, ["mount_options"]):
+        own = json.loads(host.text(our_paths.LOCK))["process"]
+    host.files["/proc/7/stat"] = "7 (x) " + " ".join("0" * 19) + " 5"
+    running = json.dumps({**json.loads(host.text(our_paths.LOCK)), "process": "7 5"})
+    assert own == ""
+    host.files[our_paths.LOCK] = lambda: running if clock[0] < 1000 else host.text("/idle")
+    host.files["/idle"] = json.dumps({**json.loads(running), "process": ""})
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    assert one_run.look(host) == one_run.CHANGING
+    put_back.wait(host, 60, lambda: clock[0], sleep)
+    assert 1055 <= clock[0] <= 1065
+
+
+def test_while_a_run_holds_the_host_it_is_neither_put_back_nor_disarmed(monkeypatch: Any) -> None:
+    host = settled("strict")
+    change(host, steps_of(host, "disposable"))
+    waited: list[int] = []
+
+    class Enough(Exception):
+        """The second wait."""
+
+    def wait(*_given: Any) -> None:
+        waited.append(1)
+        if len(waited) == 2:
+            raise Enough
+
+    monkeypatch.setattr(put_back, "Host", lambda: host)
+    monkeypatch.setattr(put_back, "wait", wait)
+    with one_run.hold(host, "ann on desk", NOW, ["mount_options"]):
+        told = installed.disarm(host, NOW)
+        with pytest.raises(Enough):
+            put_back.main()
+    assert told.state == installed.ARMED
+    assert "ann on desk" in told.said
+    assert installed.look(host).state == installed.ARMED
+    waited.clear()
+    assert put_back.main() == 0
+    assert installed.look(host).state == installed.FIRED
+
+
+def test_in_emergency_mode_the_root_is_made_writable_first_and_the_boot_goes_on_last() -> None:
+    host = settled("strict")
+    change(host, steps_of(host, "disposable"))
+    host.emergency = "active"
+    host.mounts["/"].sb_flag = "ro"
+    host.mutations.clear()
+    assert put_back.put_back(host, NOW) == 0
+    assert host.mutations[0] == (
+        "change",
+        "mount",
+        "-o",
+        "remount,rw",
+        "--options-source=disable",
+        "/dev/vda1",
+        "/",
+    )
+    assert host.mutations[-1] == ("change", "systemctl", "--no-block", "default")
+    assert host.mounts["/"].sb_flag == "rw"
+
+
+def test_a_file_system_that_is_not_there_keeps_nothing_else_from_going_back() -> None:
+    host = settled("strict")
+    before = boot(host)
+    change(host, steps_of(host, "disposable"))
+    del host.mounts["/srv/maria"]
+    assert put_back.put_back(host, NOW) == 0
+    assert boot(host) == before
+    assert host.mounts["/srv/pgdata"].barrier == "on"
+    assert "/srv/maria" in installed.look(host).said
+
+
+def test_the_default_data_mode_of_the_root_goes_back_after_fstab() -> None:
+    host = UndoHost()
+    before = boot(host)
+    given = arm.arm(host, runs.LAYERS, [root_step()], 600)
+    change(host, [root_step()], given)
+    assert host.mounts["/"].sb_options == ("data=journal",)
+    host.mutations.clear()
+    assert put_back.put_back(host, NOW) == 0
+    # That is what a superblock without a word means.
+    assert boot(host) == {**before, "/": ("data=ordered",)}
+
+
+def root_step() -> dict[str, Any]:
+    """Return a step that sets data= of the root."""
+    row = {"target": "/", "data_mode": "journal"}
+    return {"phase": "tighten", "layer": "mount_options", "class": "safety", "arguments": {"targets": [row]}}
+
+
+def test_a_write_that_fails_is_tried_again_from_there(capsys: Any) -> None:
+    host = settled("strict")
+    before = boot(host)
+    change(host, steps_of(host, "disposable"))
+    wrote = host._write
+
+    def full(path: str, text: str) -> None:
+        if path == "/etc/fstab":
+            raise ChangeFailed("/etc/fstab: No space left on device")
+        wrote(path, text)
+
+    host._write = full  # type: ignore[method-assign]
+    assert put_back.put_back(host, NOW) == 1
+    assert "No space left" in capsys.readouterr().out
+    assert installed.look(host).state == installed.ARMED
+    host._write = wrote  # type: ignore[method-assign]
+    assert put_back.put_back(host, NOW) == 0
+    assert boot(host) == before
+
+
+def test_a_lease_that_the_run_gave_is_withdrawn_before_anything_else(monkeypatch: Any) -> None:
+    host = settled("strict")
+    given = {"phase": "loosen", "layer": "power_guard", "class": "safety", "arguments": {"targets": []}}
+    steps = [*steps_of(host, "disposable"), given]
+    arm.arm(host, {**runs.LAYERS, "power_guard": None}, steps, 600)
+    change(host, steps[:-1], journal.KeepingHost(host))
+    released: list[str] = []
+
+    class Guard:
+        """Stands in for the layer."""
+
+        @staticmethod
+        def plan_release(_host: Any) -> None:
+            released.append(host.mounts["/srv/pgdata"].barrier)
+
+        @staticmethod
+        def apply_release(_host: Any, _work: Any) -> None:
+            raise ChangeFailed("the guard does not end")
+
+    monkeypatch.setattr(put_back, "power_guard", Guard)
+    assert put_back.put_back(host, NOW) == 0
+    assert released == ["off"]
+    assert host.mounts["/srv/pgdata"].barrier == "on"
+    assert "the guard does not end" in installed.look(host).said
+
+
+def test_what_goes_with_the_boot_and_what_is_a_server_s_is_no_part_of_it() -> None:
+    host = settled("strict")
+    given = arm.arm(host, runs.LAYERS, [], 600)
+    given.write_file(f"{our_paths.OWED}/sda", b"")
+    given.write_file("/srv/pgdata/own.conf", b"x", owner=26)
+    assert journal.read(host) == journal.Journal({}, 600)
+    installed.disarm(host, NOW)
+    with pytest.raises(ChangeFailed, match="not changed: the dead man's switch was taken away"):
+        given.write_file("/etc/fstab", b"")

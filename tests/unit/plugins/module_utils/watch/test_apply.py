@@ -1,0 +1,167 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host is made to watch itself: files, a timer, a first look; and released without a trace."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths
+from ansible_collections.durable.dbhost.plugins.module_utils.host.program import interpreter
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Result
+from ansible_collections.durable.dbhost.plugins.module_utils.watch import apply as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.watch import orders, units
+
+from ..fakes.small_host import SmallHost
+
+INPUTS: dict[str, Any] = {"profile": "strict", "mounts": ["/srv/pgdata"]}
+NUMBERS = "/var/lib/prometheus/node-exporter"
+
+
+class WatchHost(SmallHost):
+    """A small host whose service manager knows the timer, and little else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files[interpreter()] = ""
+        self.files[f"{NUMBERS}/other.prom"] = ""
+        self.uids[NUMBERS] = 117
+        self.said = Result(0, "", "")
+
+    def run(self, argv: list[str], timeout: float = 10.0) -> Result:
+        return self.said if argv[:2] == ["systemd-analyze", "calendar"] else super().run(argv, timeout)
+
+    def _systemctl(self, argv: list[str]) -> None:
+        words = [word for word in argv[1:] if word != "--quiet"]
+        if words[0] == "enable":
+            self.files[layer._WANTED_BY] = ""
+        if words[0] == "disable":
+            del self.files[layer._WANTED_BY]
+
+    def on_change(self, argv: list[str]) -> None:
+        if argv[0] == "chmod":
+            self.modes[argv[-1]] = int(argv[1], 8)
+        elif argv[0] != "install":
+            super().on_change(argv)
+
+    def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
+        if not self.exists(path):
+            self.modes[path] = mode
+        super().write_file(path, content, mode, owner)
+
+
+def watch(
+    host: WatchHost, inputs: Any = None, calendar: str = "hourly", metrics: str = ""
+) -> list[tuple[str, str]]:
+    """Plan and carry out; return (setting, before) of each change."""
+    work = layer.plan(host, [], inputs or INPUTS, calendar, metrics)
+    if work.changes:
+        layer.apply(host, work, [])
+    return [(change.setting, change.before) for change in work.changes]
+
+
+def commands(host: WatchHost) -> list[str]:
+    """Return what systemctl was told."""
+    return [" ".join(act[2:]) for act in host.mutations if act[:2] == ("change", "systemctl")]
+
+
+def test_from_nothing_to_a_timer_and_a_first_look() -> None:
+    host = WatchHost()
+    assert watch(host) == [
+        ("watch.pyz", "absent"),
+        ("watch.json", "absent"),
+        (our_paths.WATCH_SERVICE, "absent"),
+        (our_paths.WATCH_TIMER, "absent"),
+        ("enabled", "no"),
+    ]
+    assert commands(host) == [
+        "daemon-reload",
+        f"--quiet enable {our_paths.WATCH_TIMER}",
+        f"restart {our_paths.WATCH_TIMER}",
+        f"start --no-block {our_paths.WATCH_SERVICE}",
+    ]
+    assert host.modes[our_paths.WATCH_INPUTS] == 0o600
+    assert json.loads(host.files[our_paths.WATCH_INPUTS])["inputs"] == INPUTS
+    assert "OnCalendar=hourly\n" in host.files[our_paths.WATCH_TIMER_UNIT]
+    host.mutations.clear()
+    assert watch(host) == [] == host.mutations
+
+
+def test_another_inventory_is_another_file() -> None:
+    host = WatchHost()
+    watch(host)
+    assert watch(host, {**INPUTS, "profile": "flush"}, "*:0/15") == [
+        ("watch.json", "differs"),
+        (our_paths.WATCH_TIMER, "differs"),
+    ]
+    assert orders.read(host).inputs.profile == "flush"
+
+
+def test_a_mode_that_lets_others_read_is_closed() -> None:
+    host = WatchHost()
+    watch(host)
+    host.modes[our_paths.WATCH_INPUTS] = 0o644
+    assert watch(host) == [("watch.json", "differs")]
+    assert host.modes[our_paths.WATCH_INPUTS] == 0o600
+
+
+@pytest.mark.parametrize("metrics", ["", NUMBERS])
+def test_release_leaves_no_trace(metrics: str) -> None:
+    host = WatchHost()
+    before = dict(host.files)
+    watch(host, metrics=metrics)
+    host.files[our_paths.WATCH_REPORT] = "{}"
+    if metrics:
+        orders.write_metrics(host, metrics, "x 1\n")
+        assert host.written_as[f"{NUMBERS}/{orders.METRICS}"] == 117
+    layer.apply_release(host, layer.plan_release(host))
+    assert dict(host.files) == before
+    assert layer.plan_release(host).changes == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"metrics": "/nowhere"}, "seen no /nowhere; wanted the directory of node_exporter's"),
+        ({"metrics": "here"}, "metrics: seen"),
+        ({"inputs": {"profil": "strict"}}, "inputs: seen profil; wanted profile,"),
+        ({"calendar": "hourly\nExecStart=/bin/sh"}, "calendar: seen 'hourly"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_changes(given: dict[str, Any], why: str) -> None:
+    host = WatchHost()
+    with pytest.raises(ChangeFailed, match=why):
+        watch(host, **given)
+    assert host.mutations == []
+
+
+def test_systemd_itself_says_what_a_calendar_is() -> None:
+    host = WatchHost()
+    host.said = Result(1, "", "Failed to parse calendar specification 'soon'")
+    with pytest.raises(ChangeFailed, match="of which systemd says: Failed to parse"):
+        watch(host, calendar="soon")
+    assert host.mutations == []
+
+
+def test_without_systemd_it_is_refused() -> None:
+    host = WatchHost()
+    for path in [path for path in host.files if path.startswith("/run/systemd/system")]:
+        del host.files[path]
+    with pytest.raises(ChangeFailed, match="use a controller's cron"):
+        watch(host)
+
+
+def test_numbers_are_not_written_where_anybody_may_change_them() -> None:
+    host = WatchHost()
+    host.modes[NUMBERS] = 0o40777
+    with pytest.raises(ChangeFailed, match="others than root and its owner may change it"):
+        orders.write_metrics(host, NUMBERS, "x 1\n")
+    assert host.mutations == []
+
+
+def test_the_units_say_nothing_that_an_inventory_chose() -> None:
+    assert units.timer("Mon..Fri 08:00").count("\n") == units.timer("hourly").count("\n")

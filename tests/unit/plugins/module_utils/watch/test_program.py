@@ -1,0 +1,124 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host that watches itself says what a check of its controller says, in a file, a line and numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import results
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.watch import metrics, orders, program
+
+from ..fakes.captured import COLLECTION
+from ..fakes.small_host import SmallHost
+
+NOW = "2026-01-31T12:00:00Z"
+SHIPPED = next(iter(yaml.safe_load((COLLECTION / "playbooks/vars/profiles.yml").read_text("utf-8")).values()))
+WORD = {
+    "claim": "host_honours_flush",
+    "target": "host",
+    "by": "ann",
+    "reason": 'she "looked"',
+    "expires": "2026-03-01",
+}
+
+
+def given(profile: str | None, **more: Any) -> dict[str, Any]:
+    """Return what an inventory says."""
+    found = Inputs(profile=profile, shipped=SHIPPED, own={}, overrides={}, mounts=["/srv/pgdata"], **more)
+    return json.loads(json.dumps(found._asdict()))  # type: ignore[no-any-return]
+
+
+def watching(inputs: dict[str, Any], numbers: str = "") -> SmallHost:
+    """Return a host that watches itself by these."""
+    host = SmallHost()
+    host.files[our_paths.WATCH_INPUTS] = orders.render(inputs, numbers).decode()
+    host.files["/metrics/other.prom"] = ""
+    return host
+
+
+@pytest.mark.parametrize("profile", ["strict", "disposable", "nonsense", None])
+def test_its_verdict_is_that_of_a_check(profile: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    host = watching(given(profile, attestations={"durable_attestations": [WORD]}))
+    code = program.look(host, "db1", NOW)
+    kept = json.loads(host.files[our_paths.WATCH_REPORT])
+    inputs = Inputs(**given(profile, attestations={"durable_attestations": [WORD]}))
+    answer = collect(host, NOW, **results.question(inputs))
+    found = results.assess_answer(inputs, NOW, {"ansible_facts": answer.facts, "failures": answer.failures})
+    assert {name: kept[name] for name in ("verdict", "why", "fails")} == {
+        name: found[name] for name in ("verdict", "why", "fails")
+    }
+    assert code == (2 if found["fails"] else 0)
+    (said,) = capsys.readouterr().out.splitlines()
+    assert said.startswith(f"{'<3>' if found['fails'] else '<6>'}db1 is {found['verdict']}")
+    assert [path for _kind, path, *_rest in host.mutations] == [our_paths.WATCH_REPORT]
+    assert host.modes.get(our_paths.WATCH_REPORT, 0o640) == 0o640
+
+
+def test_drift_is_a_number_within_one_look() -> None:
+    host = watching(given("flush"), "/metrics")
+    program.look(host, "db1", NOW)
+    before = numbers(host)
+    host.mounts["/srv/pgdata"].barrier = "off"
+    program.look(host, "db1", NOW)
+    after = numbers(host)
+    drifting = 'durable_dbhost_settings{layer="mount_options",class="safety",verdict="drift_running"}'
+    assert drifting not in before
+    assert after[drifting] == 1
+    assert after["durable_dbhost_failing"] == 1
+
+
+def numbers(host: SmallHost) -> dict[str, int]:
+    """Return the numbers of a host, as a collector reads them."""
+    rows = [
+        line for line in host.files[f"/metrics/{orders.METRICS}"].splitlines() if not line.startswith("#")
+    ]
+    found = {}
+    for row in rows:
+        match = re.fullmatch(r'([a-z_]+(?:\{(?:[a-z]+="(?:[^"\\]|\\.)*",?)+\})?) (\d+)', row)
+        assert match, row
+        assert match[1] not in found
+        found[match[1]] = int(match[2])
+    return found
+
+
+def test_numbers_name_the_verdict_and_when_words_end() -> None:
+    host = watching(given("strict", attestations={"durable_attestations": [WORD]}), "/metrics")
+    program.look(host, "db1", NOW)
+    found = numbers(host)
+    verdicts = {name: value for name, value in found.items() if name.startswith("durable_dbhost_verdict{")}
+    assert len(verdicts) == len(VERDICTS)
+    assert sum(verdicts.values()) == 1
+    assert found["durable_dbhost_assessed_timestamp_seconds"] == 1769860800
+    ends = found[
+        'durable_dbhost_attestation_expires_timestamp_seconds{claim="host_honours_flush",target="host"}'
+    ]
+    assert ends == 1772409600  # 2026-03-02T00:00:00Z
+    for name, text in metrics.HELP.items():
+        assert (
+            f"# HELP durable_dbhost_{name} {text}\n# TYPE durable_dbhost_{name} gauge\n"
+            in host.files[f"/metrics/{orders.METRICS}"]
+        )
+
+
+def test_a_label_ends_where_it_should() -> None:
+    assert metrics._labels({"target": 'a"} 1\nb\\'}) == '{target="a\\"} 1\\nb\\\\"}'
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"inputs": {"new": 1}, "metrics": ""}'])
+def test_a_file_of_another_version_is_told(text: str) -> None:
+    host = SmallHost()
+    host.files[our_paths.WATCH_INPUTS] = text
+    with pytest.raises(Unobservable, match=f"{our_paths.WATCH_INPUTS}: none of this version's"):
+        program.look(host, "db1", NOW)
+    assert host.mutations == []

@@ -1,0 +1,213 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The steps of a plan in one process: the safest first, each as its layer's module would do it, one run at a time."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ansible")
+
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce import one_run
+from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import mount_options
+from ansible_collections.durable.dbhost.plugins.modules import apply
+from ansible_collections.durable.dbhost.plugins.modules import mount_options as mount_module
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.undo_host import UndoHost
+
+from .run_module import run_module
+
+SDA = "serial:QEMU_HARDDISK_SATA0001"
+
+
+def step(phase: str, layer: str, **arguments: Any) -> dict[str, Any]:
+    """Return a step of a plan."""
+    return {"phase": phase, "layer": layer, "class": "safety", "arguments": arguments}
+
+
+def barriers(word: str, phase: str = "tighten") -> dict[str, Any]:
+    """Return a step that switches barriers."""
+    return step(phase, "mount_options", targets=[{"target": "/srv/pgdata", "barrier": word}])
+
+
+CACHE_OFF = step("tighten", "write_cache", targets=[{"disk": SDA, "state": "disabled"}])
+
+
+@pytest.fixture
+def host() -> SmallHost:
+    """A host whose barriers are off, and whose caches are on."""
+    found = SmallHost()
+    found.mounts["/srv/pgdata"].barrier = "off"
+    return found
+
+
+@pytest.fixture
+def run(host: SmallHost, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Any:
+    """Run the module with steps."""
+
+    def call(*steps: dict[str, Any], check: bool = False, looked_at: int = 0, **more: Any) -> dict[str, Any]:
+        return run_module(
+            apply, host, monkeypatch, capsys, check, steps=list(steps), looked_at=looked_at, **more
+        )
+
+    return call
+
+
+def test_each_step_does_what_its_layer_s_module_does(
+    host: SmallHost, run: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    alone = SmallHost()
+    alone.mounts["/srv/pgdata"].barrier = "off"
+    run_module(mount_module, alone, monkeypatch, capsys, **barriers("on")["arguments"])
+    foretold = run(barriers("on"), check=True)
+    assert host.mutations == []
+    done = run(barriers("on"))
+    assert host.mutations == alone.mutations
+    assert done["taken"] == foretold["taken"]
+    assert done["changed"] is foretold["changed"] is True
+    (taken,) = done["taken"]
+    assert (taken["step"], taken["failures"]) == (["tighten", "mount_options"], [])
+    assert taken["diff"]["before"] != taken["diff"]["after"]
+    assert run(barriers("on"), looked_at=1)["changed"] is False
+
+
+def test_steps_are_taken_in_the_order_that_they_are_given(host: SmallHost, run: Any) -> None:
+    found = run(barriers("on"), CACHE_OFF)
+    assert [taken["step"][1] for taken in found["taken"]] == ["mount_options", "write_cache"]
+    assert (host.mounts["/srv/pgdata"].barrier, host.disks["sda"].cache) == ("on", "disabled")
+
+
+@pytest.mark.parametrize("error", [ChangeFailed("it refused"), KeyError("nobody foresaw it")])
+def test_after_a_failure_what_makes_safer_is_done_and_nothing_is_made_less_strict(
+    error: Exception, host: SmallHost, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(mount_options, "apply", refuse)
+    found = run(barriers("on"), CACHE_OFF, barriers("off", "loosen"))
+    assert [taken["step"] for taken in found["taken"]] == [
+        ["tighten", "mount_options"],
+        ["tighten", "write_cache"],
+    ]
+    (why,) = found["taken"][0]["failures"]
+    assert str(error) in why
+    assert (found["taken"][1]["failures"], host.disks["sda"].cache) == ([], "disabled")
+
+
+def test_what_is_about_speed_keeps_nothing_back(host: SmallHost, run: Any) -> None:
+    slow = {
+        **step("tighten", "io_scheduler", targets=[{"device": "wwn:none", "scheduler": "none"}]),
+        "class": "performance",
+    }
+    found = run(slow, barriers("on"), barriers("off", "loosen"))
+    assert [bool(taken["failures"]) for taken in found["taken"]] == [True, False, False]
+    assert [taken["class"] for taken in found["taken"]] == ["performance", "safety", "safety"]
+    assert host.mounts["/srv/pgdata"].barrier == "off"
+
+
+def test_an_argument_that_its_layer_does_not_take_fails_its_step_alone(host: SmallHost, run: Any) -> None:
+    wrong = step("tighten", "mount_options", targets=[{"target": "/srv/pgdata", "barrier": "perhaps"}])
+    found = run(wrong, CACHE_OFF)
+    assert "value of barrier must be one of: on, off" in found["taken"][0]["failures"][0]
+    assert host.disks["sda"].cache == "disabled"
+
+
+def test_a_secret_reaches_its_step_and_is_not_shown(
+    host: SmallHost, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(apply.CODE["firebird"], "plan", lambda *_given, **options: seen.append(options) or 1)
+    found = run(step("tighten", "firebird", targets=[]), secrets={"firebird": {"password": "hunter2"}})
+    assert seen == [{"user": "SYSDBA", "password": "hunter2", "server": "localhost"}]
+    assert "hunter2" not in json.dumps(found)
+
+
+def test_another_run_is_not_interrupted(host: SmallHost, run: Any) -> None:
+    with one_run.hold(host, "eve on db9", "2026-01-31T12:00:00Z", ["write_cache"]):
+        found = run(barriers("on"))
+    assert found["failed"]
+    assert found["msg"].startswith("another run changes this host: eve on db9")
+    assert host.mutations == []
+
+
+def test_a_plan_of_before_another_run_is_not_carried_out(host: SmallHost, run: Any) -> None:
+    with one_run.hold(host, "eve on db9", "2026-01-31T12:00:00Z", ["write_cache"]):
+        pass
+    assert "changed while or after it was looked at: by eve on db9" in run(barriers("on"))["msg"]
+    assert host.mutations == []
+    assert run(barriers("on"), looked_at=1)["changed"] is True
+
+
+@pytest.fixture
+def undo_host(monkeypatch: pytest.MonkeyPatch) -> UndoHost:
+    """A host that can arm the dead man's switch, with barriers off."""
+    found = UndoHost()
+    found.mounts["/srv/pgdata"].barrier = "off"
+    return found
+
+
+def test_the_switch_is_armed_for_layers_that_it_takes_back(
+    undo_host: UndoHost, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def call(*steps: dict[str, Any], check: bool = False, looked_at: int = 0, undo_after: int = 600) -> Any:
+        return run_module(
+            apply,
+            undo_host,
+            monkeypatch,
+            capsys,
+            check,
+            steps=list(steps),
+            looked_at=looked_at,
+            undo_after=undo_after,
+        )
+
+    assert call(barriers("on"), check=True)["switch"] == "none"
+    assert undo_host.mutations == []
+    assert call(step("tighten", "firebird", targets=[]))["switch"] == "none"
+    assert call(barriers("off", "loosen"), looked_at=1, undo_after=0)["switch"] == "none"
+    assert not [act for act in undo_host.mutations if "undo" in str(act)]
+    done = call(CACHE_OFF, looked_at=2)
+    assert (done["switch"], undo_host.waits, undo_host.disks["sda"].cache) == ("armed", True, "disabled")
+    kept = json.loads(undo_host.text(our_paths.UNDO_JOURNAL))
+    assert [entry[0] for entry in kept["entries"]] == [our_paths.CACHE_RULES, our_paths.RESUME_UNIT]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_without_systemd_nothing_is_changed_and_a_check_says_so(
+    check: bool, undo_host: UndoHost, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    del undo_host.files["/run/systemd/system/marker"]
+    given = {"steps": [barriers("on")], "looked_at": 0, "undo_after": 600}
+    found = run_module(apply, undo_host, monkeypatch, capsys, check, **given)
+    assert found["failed"]
+    assert "set durable_undo_after to 0" in found["msg"]
+    assert undo_host.mutations == []
+
+
+def test_a_check_holds_nothing_and_waits_for_nobody(host: SmallHost, run: Any) -> None:
+    with one_run.hold(host, "eve on db9", "2026-01-31T12:00:00Z", ["write_cache"]):
+        assert run(barriers("on"), check=True)["changed"] is True
+    assert one_run.look(host) == 1
+
+
+def test_a_module_of_a_layer_holds_the_lock_too(
+    host: SmallHost, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    with one_run.hold(host, "eve on db9", "2026-01-31T12:00:00Z", ["write_cache"]):
+        found = run_module(mount_module, host, monkeypatch, capsys, **barriers("on")["arguments"])
+    assert "another run changes this host" in found["msg"]
+    run_module(mount_module, host, monkeypatch, capsys, **barriers("on")["arguments"])
+    assert one_run.look(host) == 2
+
+
+def test_who_is_not_root_is_told_so(host: SmallHost, run: Any) -> None:
+    host.acts_as = 1000
+    assert run(barriers("on"))["msg"].endswith("seen user 1000, wanted root (become)")
+    assert host.mutations == []

@@ -1,0 +1,190 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page for browsers: one file that needs nothing beside it, and in which every host's words are words."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jinja2")
+
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS
+from ansible_collections.durable.dbhost.plugins.plugin_utils.html import TONES, render
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import reports
+
+#: Elements that HTML does not close.
+VOID = ("meta", "input", "br")
+#: A headless browser: Debian's chromium, or one that the environment names.
+BROWSER = os.environ.get("DURABLE_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
+
+
+class Page(HTMLParser):
+    """The elements of a page, each closed in its turn, and the text of each host."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Expect it to be the last one that was opened."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Note what is read."""
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.text.append(data)
+
+
+@pytest.fixture(name="fleet", scope="module")
+def a_fleet() -> list[dict[str, Any]]:
+    """Return the reports of three hundred hosts."""
+    return reports(300)
+
+
+def test_three_hundred_hosts_are_one_file_of_a_bearable_size(fleet: list[dict[str, Any]]) -> None:
+    text = render(fleet)
+    assert len(text.encode()) < 5_000_000
+    page = Page(text)
+    hosts = [about for tag, about in page.elements if tag == "details"]
+    assert len(hosts) == 300
+    ranks = [VERDICTS.index(str(about["data-verdict"])) for about in hosts]
+    assert ranks == sorted(ranks)
+
+
+def test_it_asks_nobody_for_anything(fleet: list[dict[str, Any]]) -> None:
+    text = render(fleet[:6])
+    page = Page(text)
+    assert not [
+        tag for tag, _about in page.elements if tag in ("link", "img", "iframe", "object", "base", "form")
+    ]
+    assert not [about for _tag, about in page.elements if {"src", "srcset", "action", "onclick"} & set(about)]
+    assert {about["href"] for _tag, about in page.elements if "href" in about} == {"#hosts"}
+    assert not re.search(r"https?:|@import|url\(", text)
+    (policy,) = (about["content"] for _tag, about in page.elements if "http-equiv" in about)
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def test_a_host_is_drawn_as_the_way_of_its_commits(fleet: list[dict[str, Any]]) -> None:
+    (found,) = (each for each in fleet[:6] if each["verdict"] == "at_risk")
+    page = Page(render([found]))
+    said = " ".join(" ".join(page.text).split())
+    lane = said[said.index("postgresql 15/main") :]
+    wanted = (
+        "15/main 15.8",
+        "/srv/pgdata/15/main",
+        "ext4",
+        "barriers off",
+        "sda1",
+        "sata disk",
+        "cache enabled",
+        "power",
+    )
+    places = [lane.index(each) for each in wanted]
+    assert places == sorted(places)
+    for each in (
+        "barrier on off on",
+        "/proc/fs/ext4/sda1/options",
+        "mounted without barriers",
+        "run harden-db",
+    ):
+        assert each in said, each
+    boxes = [
+        about["class"] for tag, about in page.elements if tag == "div" and "box" in str(about.get("class"))
+    ]
+    assert "box bad" in boxes
+    assert "box calm" in boxes
+
+
+def test_what_changed_since_the_last_report_is_a_table(fleet: list[dict[str, Any]]) -> None:
+    row = {
+        "layer": "mount_options",
+        "target": "/srv",
+        "setting": "barrier",
+        "was": {"running": "on"},
+        "now": None,
+    }
+    since = {"time": "2026-01-30T12:00:00Z", "verdict": "durable", "settings": [row]}
+    said = " ".join(" ".join(Page(render([{**fleet[0], "since": since}])).text).split())
+    assert "2026-01-30T12:00:00Z durable blocked /srv barrier: on → -" in said
+    assert "Since the last report" not in render([fleet[0]])
+
+
+@pytest.mark.parametrize(
+    "hostile", ["<script>alert(1)</script>", '"><img src=x onerror=y>', "{{ 7 * 7 }}", "\u202ex\x1b[2J"]
+)
+def test_words_of_a_host_are_never_more_than_words(hostile: str, fleet: list[dict[str, Any]]) -> None:
+    (found,) = (each for each in fleet[:6] if each["verdict"] == "at_risk")
+    engine = {**found["engines"][0], "name": hostile, "version": hostile}
+    changed = {
+        **found,
+        "host": hostile,
+        "why": [f"{hostile}; {hostile}"],
+        "profile": hostile,
+        "engines": [engine],
+    }
+    text = render([changed, *fleet[:2]], missing=[hostile], notes=[hostile])
+    page = Page(text)
+    assert [tag for tag, _about in page.elements].count("script") == 1
+    assert not [about for _tag, about in page.elements if "onerror" in about]
+    assert not set(text) & {"\u202e", "\x1b"}
+    assert "49" not in " ".join(page.text[:60])
+
+
+def test_no_host_is_a_page_too() -> None:
+    assert "Hosts" in " ".join(Page(render([], missing=["db1"])).text)
+
+
+def test_each_verdict_that_fails_by_default_is_loud() -> None:
+    assert {verdict for verdict in VERDICTS if TONES.get(verdict) in ("bad", "poor", "warn")} == set(
+        VERDICTS[:6]
+    )
+
+
+@pytest.mark.skipif(BROWSER is None, reason="NOT RUN: no headless browser here (Debian: chromium)")
+def test_a_browser_shows_three_hundred_hosts_at_once(fleet: list[dict[str, Any]], tmp_path: Path) -> None:
+    """Without an error of the script, and within two seconds from the start of the load by the browser's own clock."""
+    script = """<script>addEventListener("load", () => {
+      const said = [performance.now(), document.querySelectorAll("details").length];
+      document.querySelector("button[data-verdict=at_risk]").click();
+      said.push([...document.querySelectorAll("details")].filter((host) => !host.hidden).length);
+      document.body.innerHTML = `<p id=measured>${said.join(" ")}</p>`;
+    })</script></body>"""
+    path = tmp_path / "report.html"
+    path.write_text(render(fleet).replace("</body>", script))
+    options = (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path}/profile",
+        "--dump-dom",
+    )
+    begun = time.monotonic()
+    done = subprocess.run(
+        [str(BROWSER), *options, f"file://{path}"], capture_output=True, text=True, timeout=120, check=True
+    )
+    measured = re.search(r"<p id=\"measured\">([\d. ]+)</p>", done.stdout)
+    assert measured, f"nothing measured after {time.monotonic() - begun:.0f} s: {done.stderr[-500:]}"
+    milliseconds, hosts, shown = map(float, measured[1].split())
+    assert (hosts, shown) == (300, 50)
+    assert milliseconds < 2000

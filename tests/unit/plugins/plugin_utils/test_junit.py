@@ -1,0 +1,48 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A run as JUnit has tests: what is not right fails, what is not known is an error, and nothing else is either."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree
+
+from ansible_collections.durable.dbhost.plugins.plugin_utils.junit import render
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import reports
+
+
+def suites(found: list[dict[str, Any]]) -> dict[str, ElementTree.Element]:
+    """Return {host: its suite}."""
+    root = ElementTree.fromstring(render(found))
+    return {str(suite.get("name")): suite for suite in root.iter("testsuite")}
+
+
+def test_each_setting_of_each_host_is_a_case() -> None:
+    found = reports(6)
+    told = suites(found)
+    for report in found:
+        suite = told[report["host"]]
+        assert suite.get("tests") == str(len(report["settings"]) + 1)
+        wrong = [row for row in report["settings"] if row["class"] == "safety" and row["verdict"] != "ok"]
+        unknown = [row for row in wrong if row["verdict"] == "unknown"]
+        assert suite.get("errors") == str(len(unknown))
+        assert suite.get("failures") == str(len(wrong) - len(unknown) + report["fails"])
+
+
+def test_a_failure_says_why_and_what_to_do() -> None:
+    (found,) = (each for each in reports(6) if each["verdict"] == "at_risk")
+    suite = suites([found])[found["host"]]
+    (case,) = (each for each in suite if each.get("name") == "/srv/pgdata barrier")
+    (failure,) = case
+    assert "acknowledged commits can vanish; run harden-db" in str(failure.get("message"))
+    (verdict,) = (each for each in suite if each.get("name") == "verdict at_risk")
+    assert "mounted without barriers" in str(verdict[0].get("message"))
+
+
+def test_an_unknown_setting_is_an_error_and_a_hostile_name_is_a_name() -> None:
+    (found,) = (each for each in reports(6) if each["verdict"] == "attested")
+    row = {**found["settings"][0], "verdict": "unknown", "target": '"/><x a="\x00\ud800'}
+    suite = suites([{**found, "host": "<a&b>", "settings": [row]}])["<a&b>"]
+    assert (suite.get("errors"), suite.get("failures")) == ("1", "0")
+    assert not list(suite.iter("x"))

@@ -1,0 +1,138 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What people and programs see of a run's end: playbooks run as users run them, on hosts that nobody can reach."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+#: Nothing listens at that port.
+AWAY = {"ansible_host": "127.0.0.1", "ansible_port": 9, "ansible_ssh_executable": "/bin/false"}
+HOSTS = {
+    "databases": {"vars": {**AWAY, "durable_profile": "strict"}, "hosts": {"db10": {}, "db2": {}, "db1": {}}}
+}
+#: In place of ansible.posix.json, which ansible-core has not: all results in one document at the end.
+JSON_CALLBACK = '''
+import json
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = """
+name: json
+type: stdout
+short_description: one document
+description: one document
+"""
+
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "stdout"
+    CALLBACK_NAME = "json"
+    results = {}
+
+    def v2_runner_on_ok(self, result):
+        self.results[result.task_name] = json.loads(self._dump_results(result.result))
+
+    def v2_playbook_on_stats(self, stats):
+        self._display.display(json.dumps(self.results))
+'''
+
+
+@pytest.fixture(name="directory")
+def a_directory_to_run_in(tmp_path: Path) -> Path:
+    """Return a directory with an inventory."""
+    (tmp_path / "hosts.yml").write_text(json.dumps(HOSTS))
+    return tmp_path
+
+
+def run(
+    directory: Path, *options: str, playbook: str = "harden-db", **environment: str
+) -> tuple[int, str, str]:
+    """Return the exit code of a check, and what it wrote to its two streams."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    path = ROOT / f"playbooks/{playbook}.yml"
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.yml", str(path), *options],
+        cwd=directory,
+        env={**kept, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCALHOST_WARNING": "0", **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_page_is_the_last_thing_that_the_play_shows(directory: Path) -> None:
+    code, out, _err = run(directory, "--check")
+    assert code == 2
+    page = out.index("3 hosts: 3 unreachable")
+    failed = [out.index(f"fatal: [{host}]") for host in ("db1", "db2", "db10")]
+    assert max(failed) < page < out.index("PLAY RECAP")
+    assert "unreachable    3  db1, db2, db10  (strict)" in out
+    assert "3 of 3 hosts fail (3 unreachable): exit code 2" in out
+    # What all hosts say is an error once, and no host is one that was skipped because all is well.
+    assert out.count("[ERROR]") == 1
+    assert "skipping" not in out[out.index("TASK [durable.dbhost.harden : Conclude]") :]
+    assert sorted(os.listdir(directory / "durable-report"))[:3] == ["db1.json", "db10.json", "db2.json"]
+
+
+@pytest.mark.parametrize("callback", ["default", "durable.dbhost.brief"])
+def test_a_run_of_which_no_host_fails_ends_as_its_page_says(directory: Path, callback: str) -> None:
+    passes = ("-e", json.dumps({"durable_fail_on": ["at_risk"]}))
+    code, out, err = run(directory, "--check", *passes, ANSIBLE_STDOUT_CALLBACK=callback)
+    assert "no host fails: exit code 0" in out
+    assert (code, err) == (0, "")
+    assert not any(word in out for word in ("fatal:", "[ERROR]", "FAILED"))
+
+
+def test_what_programs_read_is_theirs_alone(directory: Path) -> None:
+    (directory / "callbacks").mkdir()
+    (directory / "callbacks/json.py").write_text(JSON_CALLBACK)
+    code, out, _err = run(
+        directory,
+        playbook="audit",
+        ANSIBLE_STDOUT_CALLBACK="json",
+        ANSIBLE_CALLBACK_PLUGINS=str(directory / "callbacks"),
+    )
+    assert code == 2
+    (found,) = (result for result in json.loads(out).values() if "page" in result)
+    assert found["page"][0] == "3 hosts: 3 unreachable"
+
+
+@pytest.mark.parametrize("playbook", ["harden-db", "audit"])
+def test_with_the_brief_callback_the_page_is_all_but_titles(directory: Path, playbook: str) -> None:
+    code, out, err = run(directory, playbook=playbook, ANSIBLE_STDOUT_CALLBACK="durable.dbhost.brief")
+    assert code == 2
+    before, page = out.split("3 hosts: 3 unreachable")
+    assert not any(
+        row.startswith(("ok:", "skipping:", "fatal:", "[ERROR]", "TASK")) for row in before.split("\n")
+    )
+    assert "PLAY RECAP" not in out
+    assert page.rstrip().endswith("HOST.json")
+    assert err == ""
+
+
+def test_the_brief_callback_shows_what_else_fails_and_then_the_recap(directory: Path) -> None:
+    code, out, _err = run(directory, "--tags", "x", ANSIBLE_STDOUT_CALLBACK="durable.dbhost.brief")
+    assert code == 2
+    assert "seen --tags x; wanted neither" in out
+    assert "PLAY RECAP" in out
+
+
+def test_a_directory_that_cannot_be_written_fails_the_run_after_the_page(directory: Path) -> None:
+    (directory / "file").touch()
+    code, out, _err = run(directory, "--check", "-e", "durable_report_dir=file/x")
+    assert code == 2
+    assert "3 hosts: 3 unreachable" in out
+    assert "note: durable_report_dir:" in out
+    assert "Details:" not in out

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The program of the dead man's switch as a process of its own, over real files: it needs nothing but Python."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths, program
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host
+from ansible_collections.durable.dbhost.plugins.module_utils.undo import journal, put_back
+
+#: Where things lie is made up, and that systemd runs: all else is the program's.
+_RUN = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from durable_dbhost.host import our_paths, systemd
+root = sys.argv[2]
+for name in ("UNDO", "UNDO_JOURNAL", "UNDO_PROGRAM", "UNDO_FIRED", "UNDO_UNIT", "CONFIGURED", "LOCK"):
+    setattr(our_paths, name, root + getattr(our_paths, name))
+from durable_dbhost.undo import installed, journal, put_back
+from durable_dbhost.enforce import one_run
+one_run.LOCK = our_paths.LOCK
+installed._FILES = tuple(root + path for path in installed._FILES if not path.startswith(root))
+systemd.runs = lambda host: False
+put_back.expect_root = lambda host: None
+put_back.wait = lambda host, seconds: print("waited", seconds)
+put_back._make_writable = lambda host: None
+sys.exit(put_back.main())
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """The program, ended, over a machine of files of which one was changed, one made and one removed."""
+    host = Host()
+    changed, made, removed = (str(tmp_path / f"etc/{name}") for name in ("fstab", "made", "removed"))
+    (tmp_path / "etc").mkdir()
+    Path(changed).write_bytes(b"LABEL=\xe9 / ext4 defaults 0 1\r\n")
+    Path(changed).chmod(0o640)
+    Path(removed).write_text("gone\n", encoding="utf-8")
+    patched = pytest.MonkeyPatch()
+    patched.setattr(our_paths, "UNDO_JOURNAL", f"{tmp_path}{our_paths.UNDO_JOURNAL}")
+    with patched.context():
+        journal.write(host, journal.Journal({}, 60))
+        keeping = journal.KeepingHost(host)
+        keeping.write_file(changed, b"other\n")
+        keeping.write_file(made, b"x\n")
+        keeping.remove_file(removed)
+        assert keeping.exists(made) and not keeping.exists(removed)
+    patched.undo()
+    archive = tmp_path / "undo.pyz"
+    archive.write_bytes(program.build(put_back.__name__))
+    argv = [sys.executable, "-I", "-S", "-c", _RUN, str(archive), str(tmp_path)]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_it_puts_back_bytes_modes_and_what_was_not_there(
+    run: subprocess.CompletedProcess[str], tmp_path: Path
+) -> None:
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "waited 60" in run.stdout
+    assert (tmp_path / "etc/fstab").read_bytes() == b"LABEL=\xe9 / ext4 defaults 0 1\r\n"
+    assert (tmp_path / "etc/fstab").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "etc/removed").read_text(encoding="utf-8") == "gone\n"
+    assert not (tmp_path / "etc/made").exists()
+    left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(left) == ["fired.json", "fstab", "lock", "removed", "undo.pyz"]
