@@ -118,8 +118,12 @@ def nothing_is_left(before: tuple[list[str], list[str]], traces: Traces) -> None
     while left := traces.left():
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
+    # A process that ends leaves its name spaces before it closes its last file (do_exit in kernel/exit.c), so the lock that
+    # tells whether the machine runs may be held for a moment more.
+    while traces.machine.running:
+        assert time.monotonic() < deadline, "no process is left, but the machine is told to run"
+        time.sleep(0.01)
     assert around() == before
-    assert not traces.machine.running
 
 
 @pytest.mark.parametrize(
