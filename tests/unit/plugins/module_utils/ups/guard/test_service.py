@@ -35,7 +35,8 @@ LEASED = Lease(
     test_ups=False,
     units=(),
 )
-UPSMON = 4242
+#: No process of this machine has this number, the kernel's limit is one less: the guard asks the kernel to tell of its end.
+UPSMON = (1 << 22) + 1
 FSYNC = ("change", "sync", "--file-system", PG)
 
 
