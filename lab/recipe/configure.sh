@@ -53,8 +53,12 @@ for unit in \
 do
     ln -sf /dev/null "/etc/systemd/system/$unit"
 done
+# Each boot and each daemon-reload starts all generators: these have nothing to make here. (ssh: trixie's; there is no vsock.)
 mkdir -p /etc/systemd/system-generators
-ln -s /dev/null /etc/systemd/system-generators/systemd-ssh-generator    # trixie: there is no vsock
+for generator in debug gpt-auto hibernate-resume integritysetup rc-local run ssh system-update veritysetup
+do
+    ln -s /dev/null "/etc/systemd/system-generators/systemd-$generator-generator"
+done
 printf 'blacklist %s\n' \
     aesni_intel ghash_clmulni_intel sha512_ssse3 sha256_ssse3 sha1_ssse3 crct10dif_pclmul \
     crc32_pclmul polyval_clmulni psmouse pcspkr i2c_i801 lpc_ich iTCO_wdt evdev button joydev \

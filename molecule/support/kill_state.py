@@ -10,6 +10,7 @@ a machine that is not as it was raises NotAsItWas.
 from __future__ import annotations
 
 import base64
+import json
 import os
 import shutil
 import stat
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import truth_script
-from .host.our_paths import RUNTIME, SERVICE
+from .host.our_paths import LEASE, RUNTIME, SERVICE
 from .host.seam import Host
 from .ups.guard import state as guard_state
 
@@ -101,7 +102,10 @@ def restore(wanted: State, seen: dict[str, Any] | None = None) -> None:
 def difference(wanted: State, places: tuple[str, ...] = _PLACES) -> list[str]:
     """Return, in words, in what this machine is another than `wanted`; nothing if in nothing."""
     seen = keep(places)
-    found = [f"{path} is not as it was" for path in files_that_differ(wanted, seen)]
+    found = [
+        f"{path} is not as it was: {_in_words(wanted, path)} -> {_in_words(seen, path)}"
+        for path in files_that_differ(wanted, seen)
+    ]
     for part in ("disks", "mounts"):
         names = {*wanted["truth"][part], *seen["truth"][part]}
         for name in sorted(names):
@@ -121,7 +125,7 @@ def difference(wanted: State, places: tuple[str, ...] = _PLACES) -> list[str]:
 
 def files_that_differ(wanted: State, seen: State | None = None) -> list[str]:
     """Return the files that are not as `wanted` has them; `seen`: what this machine is, where that is known."""
-    was, now = wanted["files"], seen["files"] if seen else dict(_files())
+    was, now = _without_day(wanted["files"]), _without_day(seen["files"] if seen else dict(_files()))
     return sorted(path for path in {*was, *now} if was.get(path) != now.get(path))
 
 
@@ -156,6 +160,22 @@ def _files(places: tuple[str, ...] = _KNOWN) -> Iterator[tuple[str, dict[str, An
                 # What runs now says other things each time.
                 if _NAME in path and not path.startswith(RUNTIME):
                     yield path, _content(path)
+
+
+def _without_day(files: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the files with a lease that has no first day: one that is given after midnight has another than one before."""
+    kept = files.get(LEASE)
+    if kept is None:
+        return files
+    said = json.loads(base64.b64decode(kept["text"]))
+    return {**files, LEASE: {**kept, "text": {name: said[name] for name in said if name != "issued"}}}
+
+
+def _in_words(state: State, path: str) -> str:
+    kept = state["files"].get(path)
+    if kept is None or "link" in kept:
+        return str(kept)
+    return f"{kept['mode']:o} {base64.b64decode(kept['text'])[:1000]!r}"
 
 
 def _content(path: str) -> dict[str, Any]:

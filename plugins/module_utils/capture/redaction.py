@@ -129,7 +129,7 @@ _DIRECTORIES = (
 #: Command line -> what is kept of its output. What it says of errors is kept as text.
 _COMMANDS: tuple[tuple[str, _Rule], ...] = (
     (r"systemd-detect-virt", partial(devices.lines, r"[a-z0-9-]{1,30}")),
-    (r"udevadm info --export-db", devices.database),
+    (r"udevadm info (?:--export-db|/sys/class/block/.*)", devices.database),
     (rf"{' '.join(ext4.SHOW)} \S+", devices.superblock),
     (r"hdparm -W \S+", partial(devices.lines, r"/dev/\S+:|\s*write-caching\s*=.*|SG_IO: [\w /,\[\]:]*")),
     (

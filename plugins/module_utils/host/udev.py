@@ -46,14 +46,15 @@ _RULE = re.compile(rf"^# (?P<id>(?:{'|'.join(PROPERTIES)}):\S+) (?P<words>.+)$",
 
 
 def parse_database(text: str) -> dict[str, dict[str, str]]:
-    """Return {kernel name: properties} of `udevadm info --export-db` for block devices."""
+    """Return {kernel name: properties} of block devices, of what `udevadm info` prints of them or of all devices."""
     disks = {}
     for record in text.split("\n\n"):
         properties = dict(
             line[3:].partition("=")[::2] for line in record.splitlines() if line.startswith("E: ")
         )
         if properties.get("SUBSYSTEM") == "block" and "DEVNAME" in properties:
-            disks[properties["DEVNAME"].rpartition("/")[2]] = properties
+            # In a kernel name a slash of the device node's is an exclamation mark.
+            disks[properties["DEVNAME"][len("/dev/") :].replace("/", "!")] = properties
     return disks
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..host import udev
 from ..host.observation import UNKNOWN, Observation, observe, unknown
-from ..host.seam import Host, Unobservable
+from ..host.seam import Host, Result, Unobservable
 from . import cache_rules, disk_kinds, scheduler_rules
 from .blockstack import Blocks
 from .caches import CONTROLS, ENABLED, NONE, Control, Scsi
@@ -28,6 +28,8 @@ _FUA = {"1": "supported", "0": "unsupported"}
 #: Seconds that udev may take for its database: it asks no device, and hundreds of disks are thousands
 #: of entries.
 _UDEV_TIMEOUT = 60.0
+_BLOCK_DEVICES = "/sys/class/block"
+_WHOLE = "--export-db"
 #: Disks that are asked at a time, so that one which hangs costs its limit once and not once each.
 _AT_A_TIME = 8
 #: Transport -> how its cache is asked and switched.
@@ -207,16 +209,28 @@ class Disks:
         return word
 
     def _read_udev(self) -> dict[str, dict[str, str]]:
-        argv = ["udevadm", "info", "--export-db"]
+        """Return what udev knows of each block device, by kernel name.
+
+        Its whole database has every terminal too, which takes seconds where there are hundreds, so only block devices are
+        asked for. udevadm of systemd 239 and older takes one device a call: then, as where one has gone meanwhile, the
+        whole is asked for. Half a database could hide that two disks share a serial number.
+        """
         try:
-            result = self.host.run(argv, _UDEV_TIMEOUT)
+            devices = self.host.names(_BLOCK_DEVICES)
+            result = self._ask_udev([f"{_BLOCK_DEVICES}/{name}" for name in devices] or [_WHOLE])
+            found = udev.parse_database(result.stdout) if result.rc == 0 else {}
+            if devices and not found.keys() >= set(devices):
+                result = self._ask_udev([_WHOLE])
+                found = udev.parse_database(result.stdout)
             if result.rc != 0:
-                # Half a database could hide that two disks share a serial number.
-                raise Unobservable(f"{' '.join(argv)}: exit {result.rc}: {result.stderr.strip()}")
-            return udev.parse_database(result.stdout)
+                raise Unobservable(f"udevadm info {_WHOLE}: exit {result.rc}: {result.stderr.strip()}")
+            return found
         except Unobservable as error:
             self.udev_error = str(error)
             return {}
+
+    def _ask_udev(self, words: list[str]) -> Result:
+        return self.host.run(["udevadm", "info", *words], _UDEV_TIMEOUT)
 
     def _name_devices(self) -> dict[str, str]:
         """Return {kernel name: id} for devices whose id is theirs alone."""

@@ -22,6 +22,8 @@ _HEADER = "# Managed by durable.dbhost. playbooks/release_db.yml takes it away.\
 #: What is read of a unit's [Mount] section.
 KEYS = ("What", "Where", "Type", "Options")
 _BLANKS = " \t\n\r"
+#: How a path's bytes are written in a unit's name where they are not plain.
+_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 _STRANGE = re.compile("[\0\r\ufeff\udc80-\udcff]")
 
 
@@ -52,6 +54,31 @@ def unit_name(target: str) -> str:
         for index, char in enumerate(path)
     )
     return f"{escaped}.mount"
+
+
+def mount_point(name: str) -> str:
+    """Return the mount point of a mount unit's name: what `unit_name` was given, without needless slashes."""
+    stem = name[: -len(".mount")]
+    if stem == "-":
+        return "/"
+    text = "/" + stem.replace("-", "/")
+    raw = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+    # A name is made of bytes; those of no ASCII stand there as escapes only.
+    return raw.encode("latin-1", "replace").decode("utf-8", "surrogateescape")
+
+
+def started(host: Host) -> list[str]:
+    """Return the mount points of all units that a target or service asks for at boot, or whose automount it asks for.
+
+    Raises Unobservable.
+    """
+    found = set()
+    for directory in _asking(host):
+        for name in host.names(directory):
+            stem, _dot, kind = name.rpartition(".")
+            if kind in ("mount", "automount"):
+                found.add(mount_point(f"{stem}.mount"))
+    return sorted(found)
 
 
 def find(host: Host, target: str, in_fstab: bool) -> MountUnit | None:
@@ -214,12 +241,24 @@ def _scopes(name: str) -> list[str]:
 
 
 def _is_started(host: Host, name: str) -> bool:
-    """Tell whether a target or service asks for the unit at boot."""
+    """Tell whether a target or service asks for the unit at boot, or for its automount."""
+    automount = f"{name[: -len('.mount')]}.automount"
+    return any(
+        host.exists(f"{directory}/{unit}") for directory in _asking(host) for unit in (name, automount)
+    )
+
+
+def _asking(host: Host) -> Iterator[str]:
+    """Yield the directories of links to what a unit asks for. Raises Unobservable."""
+    seen = set()
     for base in (*_ABOVE_FSTAB, *_BELOW_FSTAB):
-        for entry in host.names(base) if host.exists(base) else ():
-            if entry.endswith((".wants", ".requires")) and host.exists(f"{base}/{entry}/{name}"):
-                return True
-    return False
+        # /lib is a link to /usr/lib on most hosts.
+        place = host.resolve(base) if host.exists(base) else None
+        if place is not None and place not in seen:
+            seen.add(place)
+            yield from (
+                f"{base}/{name}" for name in host.names(base) if name.endswith((".wants", ".requires"))
+            )
 
 
 def _plain(index: int, char: str) -> bool:

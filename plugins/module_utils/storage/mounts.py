@@ -60,6 +60,7 @@ class Mounts:
         self._holders: dict[str, Holder | None] = {}
         self._nodev = self._read_nodev()
         self._resolved: dict[str, str] = {}
+        self._started: list[tuple[str, MountUnit]] | None = None
         self.fstab, self.fstab_error = self._read_fstab()
 
     def superblocks(self) -> list[Superblock]:
@@ -183,7 +184,8 @@ class Mounts:
             raise Unobservable(self.fstab_error)
         here = [mount.target for mount in group]
         lines = [entry.target for entry in self.fstab if self._names(entry, group[0])]
-        targets = ["/"] if "/" in here else list(dict.fromkeys([*here, *lines]))
+        units = [target for target, unit in self._started_units() if self._is_of(unit, group[0])]
+        targets = ["/"] if "/" in here else list(dict.fromkeys([*here, *lines, *units]))
         found = [way for way in (self._way(target, group[0]) for target in targets) if way]
         return found if any(way.target in here for way in found) else []
 
@@ -261,12 +263,26 @@ class Mounts:
         """
         if not unit.is_unit:
             return len(lines) == 1 and self._names(lines[0], mount)
-        if unit.fstype == "none" or {"bind", "rbind"} & set(unit.options):
+        if _binds(unit):
             return False
-        if unit.what and not self._is_device(unit.what, unit.fstype or "auto", mount):
+        if unit.what and not self._is_of(unit, mount):
             what = without_login(unit.what)
             raise Unobservable(f"{unit.source} mounts {what} at {target}, not {mount.source}")
         return True
+
+    def _started_units(self) -> list[tuple[str, MountUnit]]:
+        """Return the mount points that units of their own will mount at the next boot, with these. Raises Unobservable."""
+        if self._started is None:
+            found = (
+                (target, mount_units.find(self.host, target, bool(fstab.find(self.fstab, target))))
+                for target in mount_units.started(self.host)
+            )
+            self._started = [(target, unit) for target, unit in found if unit and unit.is_unit and unit.what]
+        return self._started
+
+    def _is_of(self, unit: MountUnit, mount: Mount) -> bool:
+        """Tell whether a unit mounts a superblock."""
+        return not _binds(unit) and self._is_device(unit.what, unit.fstype or "auto", mount)
 
     def _names(self, entry: fstab.Entry, mount: Mount) -> bool:
         """Tell whether an fstab line is about the device that is mounted."""
@@ -397,6 +413,11 @@ def _agreed(ways: list[Persisted], seen: list[Observation]) -> Observation:
         said = ", ".join(f"{found.value} by {way.source} at {way.target}" for way, found in zip(ways, seen))
         return unknown(source, f"{said}: what mounts first decides; give all the same options")
     return seen[0]._replace(source=source)
+
+
+def _binds(unit: MountUnit) -> bool:
+    """Tell whether a unit mounts a directory of what is mounted elsewhere."""
+    return unit.fstype == "none" or bool({"bind", "rbind"} & set(unit.options))
 
 
 def _stands_for_all(mount: Mount) -> tuple[bool, bool]:

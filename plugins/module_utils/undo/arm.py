@@ -83,8 +83,9 @@ def _install(host: Host, wanted: Journal) -> None:
     journal.write(host, wanted)
     host.write_file(our_paths.UNDO_PROGRAM, program.build(put_back.__name__))
     host.write_file(our_paths.UNDO_UNIT, installed.unit(program.interpreter()).encode())
+    # One reload for both: enable alone would have systemd read all units a second time.
+    host.change(["systemctl", "--quiet", "enable", "--no-reload", our_paths.UNDO_SERVICE])
     host.change(["systemctl", "daemon-reload"])
-    host.change(["systemctl", "--quiet", "enable", our_paths.UNDO_SERVICE])
     # The links of enable are to outlive a power cut, as the files do.
     host.sync(our_paths.UNDO, whole=True)
     # It returns when the program has read the journal.

@@ -104,7 +104,7 @@ def remove(host: Host, is_stopped: bool) -> None:
     if host_has and systemd.runs(host):
         if not is_stopped:
             host.change(["systemctl", "stop", our_paths.UNDO_SERVICE], _STOP_TIMEOUT)
-        host.change(["systemctl", "--quiet", "disable", our_paths.UNDO_SERVICE])
+        host.change(["systemctl", "--quiet", "disable", "--no-reload", our_paths.UNDO_SERVICE])
     for path in _there(host):
         host.remove_file(path)
     if not is_stopped and host.exists(our_paths.UNDO_FIRED):

@@ -129,7 +129,7 @@ def _restore(host: Host, entry: Entry) -> str | None:
         return None
     directory, name = posixpath.split(entry.path)
     if entry.path == f"{_UNITS}{name}" and systemd.runs(host):
-        host.change(["systemctl", "--quiet", "disable", name])
+        host.change(["systemctl", "--quiet", "disable", "--no-reload", name])
     host.remove_file(entry.path)
     if entry.path.startswith(_UNITS) and directory.endswith(".d"):
         host.change(["rmdir", "--ignore-fail-on-non-empty", directory])

@@ -94,8 +94,9 @@ def apply(host: Host, work: Work, targets: list[Any]) -> None:
     for directory in _ways():
         host.change(["install", "-d", "-m", "0755", directory])
     our_files.write(host, work.files, _MODES)
+    # One reload for both: enable alone would have systemd read all units a second time.
+    host.change(["systemctl", "--quiet", "enable", "--no-reload", our_paths.WATCH_TIMER])
     host.change(["systemctl", "daemon-reload"])
-    host.change(["systemctl", "--quiet", "enable", our_paths.WATCH_TIMER])
     host.change(["systemctl", "restart", our_paths.WATCH_TIMER])
     # Not waited for: that the verdict fails is no failure of this.
     host.change(["systemctl", "start", "--no-block", our_paths.WATCH_SERVICE])
@@ -114,7 +115,7 @@ def apply_release(host: Host, work: Release) -> None:
     """Take all of it away. Raises ChangeFailed."""
     numbers = _numbers(host)
     if systemd.runs(host) and host.exists(our_paths.WATCH_TIMER_UNIT):
-        host.change(["systemctl", "--quiet", "disable", "--now", our_paths.WATCH_TIMER])
+        host.change(["systemctl", "--quiet", "disable", "--now", "--no-reload", our_paths.WATCH_TIMER])
         host.change(["systemctl", "stop", our_paths.WATCH_SERVICE], _LOOK_TIMEOUT)
     for change in work.changes:
         if host.exists(change.target):

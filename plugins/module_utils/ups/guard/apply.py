@@ -111,8 +111,9 @@ def apply(host: Host, work: Work, targets: list[str]) -> None:
     for directory in _closed(host):
         host.change(["chmod", "0755", directory])
     our_files.write(host, work.files, MODES)
+    # One reload for both: enable alone would have systemd read all units a second time.
+    host.change(["systemctl", "--quiet", "enable", "--no-reload", our_paths.SERVICE])
     host.change(["systemctl", "daemon-reload"])
-    host.change(["systemctl", "--quiet", "enable", our_paths.SERVICE])
     host.change(["systemctl", "start", our_paths.SERVICE], _STOP_TIMEOUT)
     terms = {name: value for name, value in work.lease._asdict().items() if name not in ("mounts", "issued")}
     left = plan(host, targets, **terms).changes
@@ -146,7 +147,7 @@ def plan_release(host: Host, **_terms: Any) -> Release:
 
 def apply_release(host: Host, work: Release) -> None:
     """Stop the guard, see that barriers are on and flushed, and only then take it away. Raises ChangeFailed."""
-    _stop(host, ["disable", "--now"])
+    _stop(host, ["disable", "--now", "--no-reload"])
     for path in work.files:
         if path == our_paths.RUNTIME:
             host.change(["rm", "-rf", our_paths.RUNTIME])

@@ -95,7 +95,7 @@ KINDS: tuple[Callable[[int], dict[str, Any]], ...] = (
 
 
 #: Machines of the lab, by the names of their captures, as hosts of one fleet.
-LAB = ("buses", "default", "kernels", "stacked")
+LAB = ("loose", "default", "hardened", "stacked")
 
 
 def captured(looked_only: bool = True, profile: str | None = "strict") -> list[dict[str, Any]]:

@@ -449,7 +449,7 @@ class SmallHost(FakeHost):
     def _systemctl(self, argv: list[str]) -> None:
         if argv[1:] == ["daemon-reload"]:
             return
-        _systemctl, quiet, verb, unit = argv
+        _systemctl, quiet, verb, unit = [word for word in argv if word != "--no-reload"]
         assert quiet == "--quiet", argv
         wanted = [line for line in self.text(f"{UNITS}/{unit}").split("\n") if line.startswith("WantedBy=")]
         if not wanted:
@@ -553,6 +553,12 @@ class SmallHost(FakeHost):
                 f"P: /devices/pci/block/{device.name}\nM: {device.name}\nE: SUBSYSTEM=block\n"
                 f"E: DEVNAME=/dev/{device.name}\nE: DEVTYPE=disk\n{properties}"
             )
+        records += [
+            f"P: /devices/pci/block/{name}\nM: {name}\nE: SUBSYSTEM=block\n"
+            f"E: DEVNAME=/dev/{name}\nE: DEVTYPE=partition\n"
+            for name in self.names("/sys/class/block")
+            if self._whole(name) != name
+        ]
         return "\n".join(records)
 
     def _tables(self) -> Result:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.recording import ReplayHost, loads
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import mount_options
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import fstab, mount_options
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_options import Target
 
@@ -22,11 +23,16 @@ from ..fakes.captured import captured
 from ..fakes.runs import NOW, inputs
 from ..fakes.small_host import SmallHost
 
-ROOT = "UUID=ca5bb4d9-9ed2-7417-2fb8-9c2b556e5059"
-PG = "UUID=4eb817bf-b63b-7895-c0dc-a8ead9a2f643"  # sda1, ext4
-MS = "UUID=f542aca8-d9fd-4440-7411-601cb1ee7614"  # sdc1, xfs
-FB = "UUID=2c13204d-a3d4-6cea-d38c-ec800153f477"  # sdb, ext4
-FC = "UUID=aa9cbbd4-35ec-933a-f685-cdbaeb7a891c"  # vdc1, xfs
+#: By mount point, what the captured host's fstab mounts there: a new capture has other UUIDs.
+SPECS = {
+    entry.target: entry.spec
+    for entry in fstab.parse(loads(captured("captures/default.json"))["calls"]["read"]["/etc/fstab"])
+}
+ROOT = SPECS["/"]
+PG = SPECS["/srv/pgdata"]  # sda1, ext4
+MS = SPECS["/srv/mssql"]  # sdc1, xfs
+FB = SPECS["/srv/fbdata"]  # sdb, ext4
+FC = SPECS["/srv/faircom"]  # vdc1, xfs
 SOUND = f"""\
 # /etc/fstab: static file system information.
 {ROOT} / ext4 errors=remount-ro 0 1
@@ -37,7 +43,8 @@ SOUND = f"""\
 """
 MANAGED = ["/srv/pgdata", "/srv/mssql"]
 PG_LINE, FB_LINE = f"{PG} /srv/pgdata ext4 defaults 0 2\n", f"{FB} /srv/fbdata ext4 defaults 0 2\n"
-NOBODY = "UUID=4eb817bf-b63b-7895-c0dc-a8ead9a2f600"
+#: A slip in its last digit but one.
+NOBODY = f"{PG[:-2]}{'1' if PG[-2] == '0' else '0'}{PG[-1]}"
 
 
 def host(text: str) -> ReplayHost:
@@ -381,14 +388,22 @@ def test_whether_the_boot_stops_is_as_systemd_has_it(line: str, options: list[st
     assert (found["source"], found["options"], found["boot"]) == ("/etc/fstab line 2", options, boot)
 
 
-STACKED = "mssql UUID=f75525d5-eb0d-0f9b-8d79-dec281ef01f9 none\n"
+STACKED = loads(captured("captures/stacked.json"))["calls"]["read"]["/etc/crypttab"]
+CONTAINER = STACKED.split()[1].removeprefix("UUID=")
+#: Below it: arrays are numbered anew at each boot.
+(ARRAY,) = (
+    layer["below"][0]
+    for mount in json.loads(captured("captures/stacked.facts.json"))["mounts"]
+    if mount["target"] == "/srv/mssql"
+    for layer in mount["stack"]
+    if layer["type"] == "crypt"
+)
 
 
 def encrypted(crypttab: str | None, command_line: str = "") -> list[dict[str, Any]]:
     """Return the faults of the captured host whose /srv/mssql lies in LUKS over md."""
     recording = loads(captured("captures/stacked.json"))
     calls = recording["calls"]
-    assert calls["read"]["/etc/crypttab"] == STACKED
     calls["exists"]["/etc/crypttab"] = crypttab is not None
     calls["read"]["/etc/crypttab"] = crypttab if crypttab != "error" else {"error": "/etc/crypttab: No way"}
     calls["read"]["/proc/cmdline"] += command_line
@@ -411,20 +426,20 @@ def test_a_container_below_a_mount_that_nothing_opens_stops_the_boot(crypttab: s
     (found,) = encrypted(crypttab)
     assert (found["target"], found["boot"], found["state"]) == ("/srv/mssql", "required", "refused")
     assert found["fault"] == "container" and said in found["why"]
-    assert "UUID=f75525d5-eb0d-0f9b-8d79-dec281ef01f9" in found["remedy"]
+    assert f"UUID={CONTAINER}" in found["remedy"]
 
 
 @pytest.mark.parametrize(
     ("crypttab", "command_line"),
     [
         (STACKED, ""),
-        ("mssql UUID=f75525d5-eb0d-0f9b-8d79-dec281ef01f9 /root/key luks,noauto", ""),
-        ("  another\tUUID=f75525d5-eb0d-0f9b-8d79-dec281ef01f9", ""),
-        ("mssql /dev/md126 none", ""),
-        (None, " rd.luks.uuid=f75525d5-eb0d-0f9b-8d79-dec281ef01f9"),
-        (None, " luks.uuid=luks-f75525d5-eb0d-0f9b-8d79-dec281ef01f9"),
-        (None, " rd.luks.name=f75525d5-eb0d-0f9b-8d79-dec281ef01f9=mssql"),
-        (None, " cryptdevice=UUID=f75525d5-eb0d-0f9b-8d79-dec281ef01f9:mssql"),
+        (f"mssql UUID={CONTAINER} /root/key luks,noauto", ""),
+        (f"  another\tUUID={CONTAINER}", ""),
+        (f"mssql /dev/{ARRAY} none", ""),
+        (None, f" rd.luks.uuid={CONTAINER}"),
+        (None, f" luks.uuid=luks-{CONTAINER}"),
+        (None, f" rd.luks.name={CONTAINER}=mssql"),
+        (None, f" cryptdevice=UUID={CONTAINER}:mssql"),
     ],
 )
 def test_one_that_is_opened_is_not_named(crypttab: str | None, command_line: str) -> None:

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host import udev
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     READ_TIMEOUT,
     Result,
@@ -175,6 +177,33 @@ def test_half_a_database_of_udev_names_no_disk() -> None:
     assert found["evidence"]["id"]["reason"] == "udevadm info --export-db: exit 1: killed"
 
 
+def _first_only(whole: str) -> Result:
+    return Result(0, whole.partition("\n\n")[0], "")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [_first_only, lambda whole: Result(1, whole, 'Unknown device "/sys/class/block/sdz": No such device')],
+    ids=["systemd 239", "a device that has gone"],
+)
+def test_where_udev_does_not_tell_of_all_block_devices_its_whole_database_is_read(
+    said: Callable[[str], Result],
+) -> None:
+    host = SmallHost()
+    of_all = ("udevadm", "info", *(f"/sys/class/block/{name}" for name in host.names("/sys/class/block")))
+    whole = host.run(list(of_all)).stdout
+    host.commands[of_all] = said(whole)
+    host.disk("sdb").serial = host.disk("sda").serial
+    reader = Disks(host)
+    assert host.asked[-1] == ("udevadm", "info", "--export-db")
+    assert [reader.collect(name)["id"] for name in ("sda", "sdb", "vdb")] == [None, None, "serial:VIRT0001"]
+
+
+def test_a_slash_in_a_device_node_is_an_exclamation_mark_in_its_kernel_name() -> None:
+    text = "E: SUBSYSTEM=block\nE: DEVNAME=/dev/cciss/c0d0\n"
+    assert list(udev.parse_database(text)) == ["cciss!c0d0"]
+
+
 @pytest.mark.parametrize("answer", [Unobservable("udevadm: no answer within 10 s"), "", "garbage\udcff"])
 def test_without_udev_nothing_has_a_name_that_stays(answer: Any) -> None:
     host = SmallHost()
@@ -236,7 +265,8 @@ def test_a_disk_is_asked_only_what_its_transport_answers() -> None:
         "sdparm": ["/dev/sdc", "/dev/sdd", "/dev/sde", "/dev/sdf"],
     }
     assert {argv[2] for argv in host.asked if argv[0] == "nvme"} == {"/dev/nvme0n1"}
-    assert [argv for argv in host.asked if argv[0] == "udevadm"] == [("udevadm", "info", "--export-db")]
+    devices = (f"/sys/class/block/{name}" for name in host.names("/sys/class/block"))
+    assert [argv for argv in host.asked if argv[0] == "udevadm"] == [("udevadm", "info", *devices)]
 
 
 def test_an_nvme_disk_with_several_paths_is_told_by_the_devices_behind_it() -> None:

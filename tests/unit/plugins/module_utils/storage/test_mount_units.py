@@ -19,6 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_units
     MountUnit,
     drop_in,
     find,
+    mount_point,
     ours,
     parse,
     render,
@@ -65,6 +66,14 @@ def host_with(*names: str, options: str = "nobarrier", started: bool = True) -> 
 )
 def test_unit_names(target: str, expected: str) -> None:
     assert unit_name(target) == expected
+    assert mount_point(expected) == (target.replace("//", "/").rstrip("/") or "/")
+
+
+def test_a_unit_whose_automount_is_asked_for_is_started() -> None:
+    host = host_with(f"{UNITS}/{UNIT}", started=False)
+    assert not find(host, "/srv/pgdata", False).starts  # type: ignore[union-attr]
+    host.links[f"{UNITS}/local-fs.target.wants/srv-pgdata.automount"] = f"{UNITS}/srv-pgdata.automount"
+    assert find(host, "/srv/pgdata", False).starts  # type: ignore[union-attr]
 
 
 @pytest.mark.skipif(not shutil.which("systemd-escape"), reason="no systemd here")

@@ -373,6 +373,40 @@ def test_a_unit_that_mounts_the_device_elsewhere_must_agree_too(path: str, count
     assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "unknown"
 
 
+@pytest.mark.fact(45)
+@pytest.mark.parametrize(
+    ("said", "link", "barrier"),
+    [
+        ("What=/dev/sda1\nOptions=nobarrier", "local-fs.target.wants/mnt-copy.mount", "unknown"),
+        ("What=/dev/sda1\nOptions=nobarrier", "app.service.requires/mnt-copy.mount", "unknown"),
+        ("What=/dev/sda1\nOptions=nobarrier", "local-fs.target.wants/mnt-copy.automount", "unknown"),
+        ("What=/dev/sda1\nOptions=noatime", "local-fs.target.wants/mnt-copy.mount", "on"),
+        ("What=/dev/sdb1\nType=xfs\nOptions=nobarrier", "local-fs.target.wants/mnt-copy.mount", "on"),
+        (
+            "What=/srv/pgdata/x\nType=none\nOptions=bind,nobarrier",
+            "local-fs.target.wants/mnt-copy.mount",
+            "on",
+        ),
+        ("What=/dev/sda1\nOptions=nobarrier", "", "on"),
+    ],
+    ids=["wanted", "required", "automount", "agrees", "other device", "bind", "nothing starts it"],
+)
+@pytest.mark.parametrize("base", ["/etc/systemd/system", "/usr/lib/systemd/system"])
+def test_a_unit_that_is_not_mounted_now_mounts_the_device_at_the_next_boot(
+    base: str, said: str, link: str, barrier: str
+) -> None:
+    """As a copy for backups, whose unit has no line in fstab."""
+    host = SmallHost()
+    fstab_line(host, "/srv/pgdata", "defaults")
+    host.files[f"{base}/mnt-copy.mount"] = f"[Mount]\n{said}\n"
+    if link:
+        host.links[f"{base}/{link}"] = f"{base}/mnt-copy.mount"
+    found = facts(host, "/srv/pgdata")
+    assert found["persisted"]["barrier"] == barrier
+    if barrier == "unknown":
+        assert f"{base}/mnt-copy.mount at /mnt/copy" in found["evidence"]["persisted.barrier"]["reason"]
+
+
 def test_the_root_is_mounted_before_all_others_and_decides_alone() -> None:
     host = SmallHost()
     host.files["/etc/fstab"] = "UUID=root / ext4 defaults 0 1\n/dev/vda1 /mnt/copy ext4 nobarrier 0 0\n"

@@ -79,8 +79,8 @@ def test_from_nothing_to_a_timer_and_a_first_look() -> None:
         ("enabled", "no"),
     ]
     assert commands(host) == [
+        f"--quiet enable --no-reload {our_paths.WATCH_TIMER}",
         "daemon-reload",
-        f"--quiet enable {our_paths.WATCH_TIMER}",
         f"restart {our_paths.WATCH_TIMER}",
         f"start --no-block {our_paths.WATCH_SERVICE}",
     ]

@@ -144,8 +144,8 @@ def test_from_nothing_to_a_guard_that_runs() -> None:
         f"file {HOOK}",
         f"file {UNIT}",
         f"file {LEASE}",
-        "systemctl daemon-reload",
         "systemctl enable",
+        "systemctl daemon-reload",
         "systemctl start",
     ]
     assert {path: host.modes[path] for path in (PROGRAM, HOOK, UNIT, LEASE)} == {
