@@ -83,11 +83,11 @@ class Playbooks:
         text = details.read_text() if details.exists() else ""
         return Run(done.returncode, done.stdout, recap, found, text)
 
-    def ask(self, host: str, module: str) -> None:
-        """Run one module without arguments, as `ansible -m` does. Raises CalledProcessError."""
+    def ask(self, host: str, module: str, arguments: dict[str, Any] | None = None) -> str:
+        """Run one module, as `ansible -m` does, and return what it shows. Raises CalledProcessError."""
         inventories = [option for path in self.inventories for option in ("-i", str(path))]
-        subprocess.run(
-            [str(self.bin / "ansible"), *inventories, host, "-m", module],
+        done = subprocess.run(
+            [str(self.bin / "ansible"), *inventories, host, "-m", module, "-a", json.dumps(arguments or {})],
             cwd=self.directory,
             env={
                 **_users_environment(),
@@ -95,10 +95,12 @@ class Playbooks:
                 **self.environment,
             },
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
             check=True,
             timeout=300,
         )
+        return done.stdout
 
 
 def _users_environment() -> dict[str, str]:

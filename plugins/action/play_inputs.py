@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Refuse what would have no effect: variables of a play where no play can read them, and tags."""
+"""Refuse what would have no effect: variables of a play where no play can read them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Va
 
 #: What a play reads before any variable of the inventory.
 _READ_FIRST = ("durable_hosts", "durable_serial")
-_SKIP_STEPS = ("all", "tagged", "untagged")
 
 
 class ActionModule(ActionBase):
@@ -26,12 +25,9 @@ class ActionModule(ActionBase):
     _VALID_ARGS = frozenset(("pinned",))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Fail when a host's own variables name one of these (extra variables may), and for tags."""
+        """Fail when a host's own variables name one of these (extra variables may)."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
-        # In a play of somebody's own its tags choose among that play's parts, of which this is one.
-        if "always" in self._task.tags:
-            _check_tags(variables)
         hostvars, play_hosts = variables["hostvars"], variables["ansible_play_hosts_all"]
         # Of a play's own variables hostvars holds nothing: what is there is extra or inventory.
         unread = [name for name in _READ_FIRST if name not in load_extra_vars(self._loader)]
@@ -61,17 +57,3 @@ def _check_pinned(variables: dict[str, Any], hosts: list[str]) -> None:
         " durable_profile: strict in group_vars/databases.yml in the same directory as the inventory file"
         " (group_vars beside a playbook that imports this one are not read). Nothing was changed."
     )
-
-
-def _check_tags(variables: dict[str, Any]) -> None:
-    """Refuse a part of a run: steps that are left out would be missing from an order that is safe as a whole."""
-    only, skipped = (list(variables.get(f"ansible_{kind}_tags") or ()) for kind in ("run", "skip"))
-    # No step has a tag of its own, so that all other words skip nothing.
-    without = [word for word in skipped if word in _SKIP_STEPS]
-    if only not in ([], ["all"]) or without:
-        seen = [f"--tags {','.join(only)}"] if only not in ([], ["all"]) else []
-        seen += [f"--skip-tags {','.join(without)}"] if without else []
-        raise refused(
-            f"seen {' '.join(seen)}; wanted neither: the steps of this playbook are one order, and with a part of them"
-            " it would end well and have done nothing. --limit and durable_hosts choose hosts. Nothing was changed."
-        )

@@ -15,6 +15,8 @@ description:
   - Gives back the pattern that it is given, for C(hosts) of a play.
   - Fails where no host of the inventory matches, or none of those that C(--limit) leaves. Ansible itself only warns and
     ends with exit code 0, so a check that looked at nothing would pass.
+  - Fails for C(--tags), and for C(--skip-tags) that would leave out steps. This collection's playbooks are one order each, and
+    with a part of them would end well and have done nothing; a task that refused this could be left out itself.
   - Where nothing is run (C(--syntax-check), C(--list-hosts), C(--list-tasks), C(--list-tags)) no host is needed.
 options:
   _terms:
@@ -42,6 +44,8 @@ from ansible.errors import AnsibleError, AnsibleLookupError
 from ansible.inventory.manager import InventoryManager
 from ansible.plugins.lookup import LookupBase
 
+#: Words of --skip-tags that leave out steps of a play whose tag is `always`.
+_SKIP_STEPS = ("all", "always", "tagged", "untagged")
 #: Options of ansible-playbook with which it runs nothing, and needs no host.
 _RUNS_NOTHING = ("syntax", "listhosts", "listtags", "listtasks")
 
@@ -57,6 +61,7 @@ class LookupModule(LookupBase):
         limit = known.get("ansible_limit")
         if any(context.CLIARGS.get(option) for option in _RUNS_NOTHING):
             return [pattern]
+        _check_tags()
         found = self._matching(pattern, known["groups"], None)
         if not found:
             raise AnsibleLookupError(
@@ -82,3 +87,17 @@ class LookupModule(LookupBase):
             return [host.name for host in inventory.get_hosts(pattern)]
         except AnsibleError:
             return []  # As host_pattern_mismatch=error has it.
+
+
+def _check_tags() -> None:
+    """Refuse a part of a run: steps that are left out would be missing from an order that is safe as a whole."""
+    only, skipped = (list(context.CLIARGS.get(option) or ()) for option in ("tags", "skip_tags"))
+    # No step has a tag of its own but this, so that all other words skip nothing.
+    without = [word for word in skipped if word in _SKIP_STEPS]
+    seen = [f"--tags {','.join(only)}"] if only not in ([], ["all"]) else []
+    seen += [f"--skip-tags {','.join(without)}"] if without else []
+    if seen:
+        raise AnsibleLookupError(
+            f"seen {' '.join(seen)}; wanted neither: the steps of this playbook are one order, and with a part of them"
+            " it would end well and have done nothing. --limit and durable_hosts choose hosts. Nothing was changed."
+        )

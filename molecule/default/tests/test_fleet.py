@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,24 @@ def test_a_host_lost_on_the_way_is_looked_at_again_and_reported(
     assert after["disks"]["SCSI0002"]["cache"] == "on"
     assert {change["state"] for change in report["changes"]} == {"failed"}
     assert playbooks.run("harden-db").code == 0
+
+
+def test_a_host_that_answers_without_end_is_unknown_by_name_and_the_others_go_on(
+    machine: Machine, playbooks: Playbooks, tmp_path: Path
+) -> None:
+    """Over ssh, where the connection keeps all that a host says. 1 GiB stands for no end."""
+    flood = "#!/bin/sh\nhead -c 1073741824 /dev/zero | tr '\\0' x\n"
+    machine.run(["sh", "-c", f"printf %s {shlex.quote(flood)} > /root/flood; chmod 755 /root/flood"])
+    flooding = {**connection(machine), "ansible_python_interpreter": "/root/flood"}
+    hosts = {"databases": {"hosts": {"flooding": flooding}}}
+    playbooks.inventories.append(inventory(tmp_path / "more.yml", hosts))
+    run = playbooks.run("harden-db", "--check")
+    assert {host: report["verdict"] for host, report in run.reports.items()} == {
+        "flooding": "unknown",
+        "dbhost": "attested",
+    }
+    assert "its answer was refused" in " ".join(run.reports["flooding"]["why"])
+    assert run.code == 2
 
 
 def test_audit_rates_a_pinned_host_against_every_profile_and_changes_nothing(

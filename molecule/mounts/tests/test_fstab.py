@@ -8,6 +8,7 @@ Each class, and each test outside of one, gives the machine back as it found it.
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -305,6 +306,19 @@ class TestRoot:
         assert f"the kernel refuses data={mode}" in found["why"]
         assert root_default(machine) == ["journal_data_writeback"]
         assert truth.read(machine)["boot_id"] == boot
+
+    @pytest.mark.fact(54)
+    def test_the_layer_alone_tries_the_boot_and_leaves_the_superblock_where_the_kernel_refuses(
+        self, machine: Machine, playbooks: Playbooks
+    ) -> None:
+        """The policy does not come so far: it knows these words. Here the kernel itself is asked."""
+        set_root_line(machine, f"{ROOT_OPTIONS},{REFUSED['ordered'][0]}")
+        target = {"target": "/", "data_mode": "ordered"}
+        with pytest.raises(subprocess.CalledProcessError) as failed:
+            playbooks.ask(machine.name, "durable.dbhost.mount_options", {"targets": [target]})
+        assert "mount a test image" in failed.value.stdout
+        assert REFUSED["ordered"][0] in failed.value.stdout
+        assert root_default(machine) == ["journal_data_writeback"]
 
     @pytest.mark.fact(5)
     def test_what_the_line_allows_is_written_and_the_root_comes_up_writable_with_it(

@@ -85,7 +85,7 @@ class Engines:
             found for engine in self.engines for found in self._installed(engine, matching[engine.NAME])
         ]
         asked = {*own.values(), *(found.unit for found in stopped)} - {None}
-        shown, why = units.show(self.host, filter(None, asked))
+        shown, why = units.show(self.host, filter(None, asked), starts=True)
         facts = {}
         for found in sorted(running, key=lambda found: self._is_foreign(found, places)):
             pid = found.processes[0].pid

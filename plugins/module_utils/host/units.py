@@ -85,7 +85,7 @@ class Unit(NamedTuple):
     takes for the service, 0 where it knows none. `stale`: its file has changed since systemd read it. `environment` is
     as systemd prints it, and may hold passwords: for this module alone; `files` are more of it. `starters`: units that
     start it, as far as systemd has them loaded. `mounts`: mount units without which it does not start, and for which it
-    waits."""
+    waits. `manager`: the environment of systemd itself, None where it was not asked or is not known."""
 
     name: str
     names: tuple[str, ...]
@@ -102,6 +102,7 @@ class Unit(NamedTuple):
     files: tuple[str, ...] = ()
     starters: tuple[str, ...] = ()
     mounts: tuple[str, ...] = ()
+    manager: str | None = None
 
     @property
     def starts_at_boot(self) -> str:
@@ -136,10 +137,11 @@ def has_file(host: Host, name: str) -> bool:
     return any(host.exists(f"{base}/{each}") for base in _DIRECTORIES for each in (name, template))
 
 
-def show(host: Host, names: Iterable[str]) -> tuple[dict[str, Unit], str | None]:
+def show(host: Host, names: Iterable[str], starts: bool = False) -> tuple[dict[str, Unit], str | None]:
     """Return {name: what systemd says}, by each of a unit's names, and why nothing could be asked.
 
-    One call for all of them, none for none.
+    One call for all of them, none for none. `starts`: whether it is asked, by one call more, what their next start gets
+    from systemd's own environment.
     """
     asked = sorted(set(names))
     if not asked:
@@ -153,8 +155,22 @@ def show(host: Host, names: Iterable[str]) -> tuple[dict[str, Unit], str | None]
         return {}, f"this host has {_NOT_BOOTED}, and nothing else says what starts and stops its services"
     if result.rc != 0 and not result.stdout:
         return {}, f"systemctl: {' '.join(result.stderr.split()) or f'exit {result.rc}'}"
-    units = parse(result.stdout)
+    manager = _environment(host) if starts else None
+    units = [unit._replace(manager=manager) for unit in parse(result.stdout)]
     return {name: unit for unit in units for name in (unit.name, *unit.names)}, None
+
+
+def _environment(host: Host) -> str | None:
+    """Return the environment that systemd hands on to all services, as it prints it; None where it does not tell.
+
+    It has what `systemctl set-environment` and `DefaultEnvironment=` in system.conf set.
+    """
+    try:
+        result = host.run(["systemctl", "show", "--property=Environment"])
+    except Unobservable:
+        return None
+    key, _equals, value = result.stdout.strip().partition("=")
+    return value if result.rc == 0 and key == "Environment" else None
 
 
 def parse(text: str) -> list[Unit]:
@@ -234,8 +250,8 @@ def _unit_names(text: str) -> list[str]:
 def next_words(host: Host, unit: Unit) -> list[str]:
     """Return the words behind the program's name that a unit's next start gives it, parted at blanks.
 
-    A variable that nothing sets is empty. Raises Unobservable where they cannot be told, or where that start takes the
-    server's flushes away.
+    A variable that neither the unit nor systemd itself sets is empty. Raises Unobservable where they cannot be told, or
+    where that start takes the server's flushes away.
     """
     if unit.stale:
         raise Unobservable(
@@ -291,11 +307,24 @@ def differs(
 
 
 def variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
-    """Return these of the variables that a unit sets; files go before what it says itself. Raises Unobservable."""
+    """Return these of the variables that the next start of a unit gets: files go before what it says itself, and that
+    before what systemd hands on to all. Raises Unobservable."""
+    found = _assigned(unit, unit.environment)
+    for file in unit.files:
+        found.update(_of_file(host, unit, file, names))
+    if names - found.keys():
+        if unit.manager is None:
+            raise Unobservable(f"{unit.name}: what it gets of systemd's own environment is not known")
+        found = {**_assigned(unit, unit.manager), **found}
+    return {name: value for name, value in found.items() if name in names}
+
+
+def _assigned(unit: Unit, text: str) -> dict[str, str]:
+    """Return {variable: value} of an environment as systemd prints it. Raises Unobservable."""
     found: dict[str, str] = {}
     name = None
     try:
-        parts = shlex.split(unit.environment)
+        parts = shlex.split(text)
     except ValueError:
         raise Unobservable(f"{unit.name}: its environment is not understood") from None
     for part in parts:
@@ -305,9 +334,7 @@ def variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
             found[name] = value
         elif name:
             found[name] += f" {part}"  # Older releases print no quotes.
-    for file in unit.files:
-        found.update(_of_file(host, unit, file, names))
-    return {name: value for name, value in found.items() if name in names}
+    return found
 
 
 def _of_file(host: Host, unit: Unit, said: str, names: set[str]) -> dict[str, str]:

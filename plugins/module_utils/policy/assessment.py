@@ -70,6 +70,8 @@ FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 UNDO_AFTER, _LEAST_UNDO, _MOST_UNDO = 900, 60, 86400
 #: Permissions that durable_allow may give.
 PERMISSIONS = ("restart_engines", "reboot", "alter_system")
+#: What is changed of a disk that a layer over it is made by.
+_CACHE_SETTINGS = ("write_cache", "kernel_belief")
 #: Names of processes in one warning.
 _WRITERS = 5
 _UNPINNED = "no durable_profile is pinned: nothing is changed; pin one in the inventory's group_vars"
@@ -205,6 +207,7 @@ def _assess(
         "ignored": [each.as_dict() for each in ignoring.entries],
         "mounts": _mounts(case.mounts, case.temporary),
     }
+    said = [word._asdict() for word in words]
     ratings = {}
     if inputs.rate or inputs.profile is None:
         ratings = rate(case)
@@ -223,7 +226,8 @@ def _assess(
             "exposed": exposed,
             "power": ups.section(power),
             "stack": stack.of(case.mounts, storage),
-            "warnings": list(_not_judged(case)),
+            "attestations": said,
+            "warnings": [*_unmatched(case), *_not_judged(case)],
         }
         return {**_empty(inputs, told[0][0] if told else "not_managed", reasons), **listed, **beside}
     profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
@@ -236,6 +240,8 @@ def _assess(
         )
         nothing = {
             **_empty(inputs, "not_applicable", [why, *_not_judged(case)]),
+            "attestations": said,
+            "warnings": list(_unmatched(case)),
             **listed,
             "ratings": ratings,
         }
@@ -920,6 +926,8 @@ def _will_wait(row: Setting, found: Findings) -> bool:
 
 def _pending(row: Setting) -> dict[str, Any]:
     layer = LAYERS[row.layer]
+    # A layer over disks is made anew where the run has changed what it is made over.
+    over = [(disk, setting) for disk in row.evidence.get("below", ()) for setting in _CACHE_SETTINGS]
     return {
         "layer": row.layer,
         "target": row.target,
@@ -927,7 +935,7 @@ def _pending(row: Setting) -> dict[str, Any]:
         "needs": layer.needs,
         "why": str(layer.waits.get(row.setting, layer.waits.get(""))),
         # What has to be changed before it: a run reboots only for what it has changed itself.
-        "after": list(row.evidence.get("below", [row.target])),
+        "after": [f"{target} {setting}" for target, setting in over or [(row.target, row.setting)]],
     }
 
 

@@ -13,7 +13,7 @@ from ..engines.placement import Placement, at_and_below, holder, place
 from ..host.mountinfo import why_absent
 from ..host.paths import normal
 from ..profiles import BadInput
-from . import promises
+from . import promises, requirements
 
 
 def mounts_of(
@@ -23,7 +23,8 @@ def mounts_of(
     judged: Iterable[dict[str, Any]],
     named: Iterable[str] = (),
 ) -> list[dict[str, Any]]:
-    """Return the facts of the managed mounts, each with `listed`: whether it is named itself.
+    """Return the facts of the managed mounts, each with `listed`: whether it is named itself. What is mounted in one that
+    is named is managed too, but below mounts that hold the system.
 
     `mounts` and `databases` as the inventory says; where it names neither, what the engines that are judged have
     open, and are configured to, decides. `named`: the paths of `durable_mount_profiles`, which are managed besides. Raises
@@ -48,6 +49,10 @@ def mounts_of(
             )
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}
+        # A database's log may be mounted in its directory, whether a server is found there or not.
+        inner = () if requirements.holds_system(mount) else _below(target, storage)
+        for each in inner:
+            chosen.setdefault(each["target"], {**each, "listed": False})
     for path in _database_paths([] if databases is None else databases):
         real = _real(path, storage)
         mount = by_target[_holder(real, by_target, storage["other_mounts"])]

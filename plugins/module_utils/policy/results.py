@@ -164,7 +164,7 @@ def wants_reboot(
     if before is None or (applied or {}).get("error") or not _may_reboot(inputs):
         return False
     waiting = {after for row in found["pending"] if row["needs"] == "reboot" for after in row["after"]}
-    return not waiting.isdisjoint(change["target"] for change in before["changes"])
+    return not waiting.isdisjoint(f"{change['target']} {change['setting']}" for change in before["changes"])
 
 
 def disarms(inputs: Inputs, given: dict[str, Any]) -> bool:

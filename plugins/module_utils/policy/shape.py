@@ -104,6 +104,7 @@ _DISK = {
         None,
     ),
     "kind": _words(*KINDS),
+    "transport": _TEXT,
     "control": _words(*CONTROLS, "none"),
     "switchable": _YES_NO,
     "multipath": _YES_NO,
@@ -475,6 +476,8 @@ def _contradictions(storage: dict[str, Any]) -> Iterator[str]:
         yield from (f"disk {disk['name']}: {fault}" for fault in _of_volume(disk))
     devices = {mount["device"] for mount in storage["mounts"]}
     for mount in storage["mounts"]:
+        lost = set(mount["disks"]) - set(names) if mount["disks"] != UNKNOWN else set()
+        yield from (f"{mount['target']}: its disk {name} is not among the disks" for name in sorted(lost))
         yield from (f"{mount['target']}: {fault}" for fault in _contradicted(mount))
         yield from _misfits(mount["target"], mount, _NFS if nfs.is_nfs(mount["fstype"]) else {})
         for layer in mount["stack"]:

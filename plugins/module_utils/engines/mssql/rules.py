@@ -105,6 +105,9 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
     found += [] if where.mounts else ["where it keeps its files is not known"]
     by_name = {disk["name"]: disk for disk in storage["disks"]}
     for mount in where.mounts:
+        if mount["disks"] == UNKNOWN:
+            found.append(f"{mount['target']}: which disks lie below it is not known")
+            continue
         if mount["fua_path"] != "yes":
             reason = mount["evidence"]["fua_path"]["reason"]
             found.append(f"{mount['target']}: {reason or 'whether it sends FUA is not known'}")

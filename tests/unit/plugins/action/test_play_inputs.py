@@ -53,25 +53,6 @@ def test_other_variables_are_nobodys_business(monkeypatch: pytest.MonkeyPatch) -
     assert run(monkeypatch, {"a": {"durable_profile": "strict"}}, {})["changed"] is False
 
 
-@pytest.mark.parametrize(
-    ("told", "seen"),
-    [
-        ({"ansible_run_tags": ["storage"]}, "seen --tags storage; wanted neither"),
-        (
-            {"ansible_run_tags": ["all"], "ansible_skip_tags": ["power", "untagged"]},
-            "seen --skip-tags untagged; wanted neither",
-        ),
-        ({"ansible_run_tags": ["a"], "ansible_skip_tags": ["all"]}, "seen --tags a --skip-tags all"),
-    ],
-)
-def test_a_part_of_a_run_is_refused(monkeypatch: pytest.MonkeyPatch, told: dict[str, Any], seen: str) -> None:
-    with pytest.raises(AnsibleActionFail, match=seen):
-        run(monkeypatch, {"a": {}}, {}, **told)
-    assert run(monkeypatch, {"a": {}}, {}, ansible_run_tags=["all"], ansible_skip_tags=[])["changed"] is False
-    # In a play of somebody's own the role has that play's tags, all of it or none.
-    assert run(monkeypatch, {"a": {}}, {}, tag="mine", **told)["changed"] is False
-
-
 def test_a_run_without_a_pinned_host_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AnsibleActionFail, match="No host of this run has a durable_profile"):
         run(monkeypatch, {"a": {}, "b": {}}, {}, pinned=True)
@@ -90,10 +71,3 @@ def test_files_of_no_known_form_are_refused_before_a_host_is_asked(
     ):
         run(monkeypatch, {"a": {}}, {}, durable_report_formats=formats)
     assert run(monkeypatch, {"a": {}}, {}, durable_report_formats=["junit"])["changed"] is False
-
-
-def test_a_tag_that_no_step_has_skips_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Molecule gives to each of its playbooks."""
-    assert (
-        run(monkeypatch, {"a": {}}, {}, ansible_skip_tags=["molecule-notest", "notest"])["changed"] is False
-    )

@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +18,7 @@ from ansible.parsing.dataloader import DataLoader
 
 from ansible_collections.durable.dbhost.plugins.lookup.hosts import LookupModule
 
+ROOT = Path(__file__).resolve().parents[4]
 GROUPS = {"all": ["db1", "db2", "web1"], "databases": ["db1", "db2"], "web": ["web1"], "ungrouped": []}
 
 
@@ -63,3 +68,46 @@ def test_a_limit_that_leaves_none_is_an_error(limit: str) -> None:
         AnsibleLookupError, match=r"--limit: seen .* which leaves none .* wanted one of db1, db2$"
     ):
         pattern("databases", limit)
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ({"tags": ["storage"]}, "seen --tags storage; wanted neither"),
+        ({"tags": ["always"]}, "seen --tags always; wanted neither"),
+        ({"tags": ["all"], "skip_tags": ["power", "untagged"]}, "seen --skip-tags untagged; wanted neither"),
+        ({"skip_tags": ["always"]}, "seen --skip-tags always; wanted neither"),
+        ({"skip_tags": ["tagged"]}, "seen --skip-tags tagged; wanted neither"),
+        ({"tags": ["a"], "skip_tags": ["all"]}, "seen --tags a --skip-tags all"),
+        ({"tags": ["all"], "skip_tags": []}, ""),
+        # As Molecule gives to each of its playbooks: a tag that no step has skips nothing.
+        ({"tags": ["all"], "skip_tags": ["molecule-notest", "notest"]}, ""),
+    ],
+)
+def test_a_part_of_a_run_is_refused(
+    given: dict[str, list[str]], seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context, "CLIARGS", given)
+    if not seen:
+        assert pattern("all") == "all"
+        return
+    with pytest.raises(AnsibleLookupError, match=seen):
+        pattern("all")
+
+
+@pytest.mark.parametrize("word", ["always", "tagged", "all", "untagged"])
+def test_a_playbook_whose_steps_are_skipped_does_not_end_well(word: str) -> None:
+    """Of a task that refused it Ansible would skip that one too."""
+    done = subprocess.run(
+        [
+            *(str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", "-c", "local"),
+            *("--check", "--skip-tags", word, str(ROOT / "playbooks/harden-db.yml")),
+        ],
+        env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "playbooks/collections")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode != 0
+    assert f"seen --skip-tags {word}; wanted neither" in " ".join((done.stdout + done.stderr).split())

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.units import differs, next_words, parse
 
 from ..fakes.fake_mariadb import SERVER_CNF, MariaHost
@@ -313,6 +313,36 @@ def test_variables_of_a_command_are_those_of_the_next_start(given: dict[str, str
     assert ("unknown" not in persisted(host, "mariadb").values()) == same
 
 
+@pytest.mark.parametrize(
+    ("manager", "unit", "same"),
+    [
+        ("LANG=C PATH=/usr/bin", "", True),
+        ("LANG=C MYSQLD_OPTS=--sync-binlog=0", "", False),
+        ('LANG=C "MYSQLD_OPTS=--skip-name-resolve --sync-binlog=0"', "", False),
+        # What the unit says itself goes before.
+        ("MYSQLD_OPTS=--sync-binlog=0", "MYSQLD_OPTS=", True),
+        ("LD_PRELOAD=/usr/lib/libeatmydata.so", "", False),
+        ("MYSQLD_OPTS='", "", False),
+    ],
+)
+def test_what_systemd_itself_hands_on_is_a_part_of_the_next_start(
+    manager: str, unit: str, same: bool
+) -> None:
+    """Set by `systemctl set-environment` since, or by DefaultEnvironment= of system.conf."""
+    host = MariaHost()
+    shown = command(host.program, "$MYSQLD_OPTS $_WSREP_NEW_CLUSTER")
+    host.units[host.unit].update(ExecStart=shown, Environment=unit)
+    host.manager = manager
+    assert ("unknown" not in persisted(host, "mariadb").values()) == same
+
+
+def test_where_systemd_does_not_tell_its_environment_the_next_start_is_unknown() -> None:
+    host = MariaHost()
+    host.units[host.unit].update(ExecStart=command(host.program, "$MYSQLD_OPTS"))
+    host.commands[("systemctl", "show", "--property=Environment")] = Result(1, "", "Failed to connect to bus")
+    assert set(persisted(host, "mariadb").values()) == {"unknown"}
+
+
 def test_what_a_node_of_a_cluster_was_started_with_once_makes_no_difference() -> None:
     host = MariaHost(argv=("--wsrep_start_position=0:1",))
     host.units[host.unit]["ExecStart"] = command(host.program, "$_WSREP_START_POSITION")
@@ -447,7 +477,7 @@ def test_words_of_the_next_start(text: str, words: str) -> None:
     host = ProcHost()
     host.files.update({"/e/1": "B=2\n  A = 8 \n#A=0\n", "/e/2": 'A="9"\nXA=7\nC=`\n'})
     (unit,) = parse(text)
-    assert next_words(host, unit) == words.split()
+    assert next_words(host, unit._replace(manager="PATH=/usr/bin")) == words.split()
 
 
 @pytest.mark.parametrize(

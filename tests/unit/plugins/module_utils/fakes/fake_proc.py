@@ -100,6 +100,8 @@ class ProcHost(FakeHost):
         super().__init__()
         self.machine = "x86_64"
         self.units: dict[str, dict[str, str]] = {}
+        #: What systemd itself hands on to all services.
+        self.manager = "LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin"
         self.looked: list[str] = []
         self.end_at, self.ending = 0, 0
         self.files.update(
@@ -183,9 +185,11 @@ class ProcHost(FakeHost):
         return _grep(argv, text) if argv[0] == "grep" else Result(0, text, "")
 
     def _systemctl(self, argv: list[str]) -> Result:
-        asked = argv[argv.index("--") + 1 :]
         if not self.units:
             return Result(1, "", "System has not been booted with systemd\n")
+        if argv[1:] == ["show", "--property=Environment"]:
+            return Result(0, f"Environment={self.manager}\n", "")
+        asked = argv[argv.index("--") + 1 :]
         blocks = []
         for name in asked:
             said = {"Id": name, "Names": name, "LoadState": "loaded", "ActiveState": "active"}

@@ -1081,11 +1081,14 @@ class TestMounts:
         rows = {row["target"]: row["running"] for row in found["settings"] if row["setting"] == "barrier"}
         assert rows == {"/srv/pgdata": "on", log.target: "off"}
         assert found["verdict"] == "at_risk"
-        # Where the parent alone is managed, that is said.
-        only = assess(
-            inputs("strict", mounts=["/srv/pgdata"]), storage, NOW, {**engines, "engines": [server]}
-        )
-        assert any(f"files on {log.target}" in why and "not managed" in why for why in only["why"])
+        # Where the parent alone is named, what is mounted in it counts, and of another mount it is said.
+        for here in ([server], [], [{**server, "state": "stopped", "starts_at_boot": "no"}]):
+            alone = inputs("strict", mounts=["/srv/pgdata"])
+            only = assess(alone, storage, NOW, {**engines, "engines": here})
+            if way == "mount":
+                assert only["verdict"] == "at_risk"
+            elif here == [server]:
+                assert any(f"files on {log.target}" in why and "not managed" in why for why in only["why"])
 
     @pytest.mark.parametrize(
         ("path", "held"),

@@ -31,19 +31,25 @@ from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import 
 
 from ..engines.faircom.test_observe import ALL_ON
 from ..engines.firebird.test_databases import machine
+from ..fakes.captured import COLLECTION
 from ..fakes.fake_firebird import FakeDatabase
 from ..fakes.fake_mariadb import MARIADB, MYSQL, MariaHost
 from ..fakes.fake_postgresql import FakePostgresql
 from ..fakes.fake_proc import DIRECT, DSYNC, RDWR, SYNC, FakeProcess
 from ..fakes.power_host import nut_28
-from ..fakes.runs import NOW, inputs, settled
+from ..fakes.runs import NOW, attested, enforce, inputs, settled
 from ..fakes.told_power import WORDS, leased
 from ..fakes.vendor_host import faircom, sqlservr, with_faircom, with_mssql
 from ..test_captures import CAPTURES, facts_of
+from .test_engines_mssql import machine as machine_with_fua
+from .test_engines_mssql import server as sql_server
+from .test_engines_mssql import words as fua_words
 
 GREEN = ("durable", "attested")
 PROMISES = ("strict", "flush", "protected")
 ABSENT = object()
+#: Other states of a captured layout are the same host once it is settled.
+LAYOUTS = [path for path in CAPTURES if (COLLECTION / f"lab/layouts/{path.stem}.yml").exists()]
 #: What stands in for a fact. None is how JSON says that there is no value.
 INSTEAD: tuple[Any, ...] = ("unknown", ABSENT, None, [], "garbage", 17, {})
 #: Facts that may be any of the words of their shape and leave a host as safe as it is. Patterns of paths, and why.
@@ -179,7 +185,7 @@ def has_no_bearing(path: tuple[Any, ...]) -> bool:
 
 
 @pytest.mark.parametrize("profile", PROMISES)
-@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("capture", LAYOUTS, ids=lambda path: path.stem)
 def test_a_lost_fact_is_never_green(capture: Any, profile: str) -> None:
     given, storage = green_host(capture, profile)
     assert assess(given, storage, storage["time"])["verdict"] in GREEN
@@ -243,7 +249,7 @@ def restore(part: Any, key: Any, instead: Any, before: Any) -> None:
         part[key] = before
 
 
-PG = "/srv/pgdata"
+PG, SQL = "/srv/pgdata", "/srv/mssql"
 #: A file on the device of PG, as an engine has one open.
 DATA = {"directory": PG, "device": "8:1", "opened": "buffered", "count": 1, "example": f"{PG}/base/1"}
 #: As above, of durable_engines.
@@ -430,6 +436,67 @@ def test_a_lost_fact_of_an_engine_is_never_green(kind: str) -> None:
 
     wrong = survivors(engines, nodes(engines), judge, lambda _path: INSTEAD, is_well)
     assert not wrong, "\n".join(wrong)
+
+
+#: Of the storage facts, which SQL Server's way by FUA rests on beside what each host's green does.
+FUA_FACTS = ("disks.*.fua", "mounts.*.fua_path")
+
+
+def by_fua() -> tuple[Inputs, dict[str, Any], dict[str, Any]]:
+    """Return what its inventory says of a host, its storage, and SQL Server on it that writes by FUA."""
+    words = [attested("host_honours_flush"), {**attested("host_honours_fua"), "target": "host"}]
+    given = inputs("flush", mounts=[SQL], attestations=words)
+    host = machine_with_fua(fua=True)
+    enforce(host, assess(given, storage_of(host, NOW), NOW))
+    host.reboot()
+    storage = storage_of(host, NOW)
+    found = sql_server(fua_words("on", "off", "1", "0"))
+    engines = {
+        "time": NOW,
+        "boot_id": storage["boot_id"],
+        "engines": [found],
+        "unattributed": [],
+        "writers": [],
+    }
+    return given, storage, engines
+
+
+def beside_an_engine(kind: str) -> tuple[Inputs, dict[str, Any], dict[str, Any]]:
+    """Return the same of an engine whose files lie on PG."""
+    storage = storage_of(settled("strict", mounts=[PG]), NOW)
+    return inputs("strict", mounts=[PG]), storage, {**green_engines(kind), "boot_id": storage["boot_id"]}
+
+
+#: One whose rules read the disks below it, and one whose rules do not.
+@pytest.mark.parametrize("kind", ["mssql by FUA", "postgresql"])
+def test_a_lost_fact_of_the_disks_below_an_engine_is_never_green(kind: str) -> None:
+    given, storage, engines = by_fua() if kind == "mssql by FUA" else beside_an_engine(kind)
+    managed = given.mounts[0]
+
+    def judge() -> str:
+        return str(assess(given, storage, NOW, engines)["verdict"])
+
+    assert judge() in GREEN
+    ours = {
+        f"{part}.{number}."
+        for part, key, names in (("mounts", "target", [managed]), ("disks", "name", _below(storage, managed)))
+        for number, row in enumerate(storage[part])
+        if row[key] in names
+    }
+
+    def is_well(path: tuple[Any, ...], instead: Any, verdict: str) -> bool:
+        text = ".".join(map(str, path))
+        if kind == "mssql by FUA" and fits(text, FUA_FACTS):
+            return not text.startswith(tuple(ours))
+        beside = path[0] in ("disks", "mounts") and len(path) > 1 and not text.startswith(tuple(ours))
+        return beside or has_no_bearing(path) or is_harmless(path, instead, verdict, storage, False)
+
+    wrong = survivors(storage, leaves(storage), judge, lambda _path: INSTEAD, is_well)
+    assert not wrong, "\n".join(wrong)
+
+
+def _below(storage: dict[str, Any], target: str) -> list[str]:
+    return [str(name) for mount in storage["mounts"] if mount["target"] == target for name in mount["disks"]]
 
 
 def is_listed(

@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.results impo
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..fakes.runs import NOW, inputs, settled
+from ..fakes.runs import NOW, inputs, look, settled
 from ..fakes.small_host import SmallHost
 
 STRANGE: tuple[Any, ...] = (None, [], 17, "durable", [{}])
@@ -123,21 +123,24 @@ def test_a_reboot_that_failed_is_told(rebooted: dict[str, Any], error: str | Non
     ("changed", "pending", "reboots"),
     [
         ([], [], False),
-        (["/srv/pgdata"], [], False),
+        (["/srv/pg data_mode"], [], False),
         # Of an earlier run: a boot did not bring it into effect, or is somebody's to make.
-        ([], [("reboot", ["/srv/pgdata"])], False),
-        (["/srv/other"], [("reboot", ["/srv/pgdata"])], False),
-        (["/srv/pgdata"], [("reboot", ["/srv/pgdata"])], True),
-        (["/srv/pgdata"], [("restart", ["/srv/pgdata"])], False),
+        ([], [("reboot", ["/srv/pg data_mode"])], False),
+        (["/srv/other data_mode"], [("reboot", ["/srv/pg data_mode"])], False),
+        # Another setting of the same target was changed.
+        (["/srv/pg atime"], [("reboot", ["/srv/pg data_mode"])], False),
+        (["wwn:1 scheduler"], [("reboot", ["wwn:1 write_cache"])], False),
+        (["/srv/pg data_mode"], [("reboot", ["/srv/pg data_mode"])], True),
+        (["/srv/pg data_mode"], [("restart", ["/srv/pg data_mode"])], False),
         # A layer, by the disks below it.
-        (["wwn:2"], [("reboot", ["wwn:1", "wwn:2"]), ("restart", ["x"])], True),
+        (["wwn:2 write_cache"], [("reboot", ["wwn:1 write_cache", "wwn:2 write_cache"])], True),
     ],
 )
 def test_a_run_reboots_only_for_what_it_has_changed_and_where_it_may(
     changed: list[str], pending: list[tuple[str, list[str]]], reboots: bool
 ) -> None:
     found = {"pending": [{"needs": needs, "after": after} for needs, after in pending]}
-    before = {"changes": [{"target": target} for target in changed]}
+    before = {"changes": [dict(zip(("target", "setting"), each.split())) for each in changed]}
     allowed = inputs("strict")._replace(allow=["reboot"])
     assert wants_reboot(allowed, found, before, {"error": None}) is reboots
     assert wants_reboot(inputs("strict"), found, before, {"error": None}) is False
@@ -145,6 +148,20 @@ def test_a_run_reboots_only_for_what_it_has_changed_and_where_it_may(
     assert wants_reboot(allowed, found, None, None) is False
     for refused in (5, None, "reboot"):
         assert wants_reboot(inputs("strict", allow=refused), found, before, {"error": None}) is False
+
+
+def test_a_slower_setting_of_a_mount_that_waits_is_no_reason_for_a_reboot() -> None:
+    """data= was written by an earlier run; this one changes what is read of atime, on the same mount."""
+    host = SmallHost()
+    host.mounts["/srv/pgdata"].data = "writeback"
+    found = look(host, "strict", allow=["reboot"])
+    changed = {(change["target"], change["setting"]) for change in found["changes"]}
+    assert ("/srv/pgdata", "atime") in changed and ("/srv/pgdata", "data_mode") not in changed
+    assert [row["after"] for row in found["pending"]] == [["/srv/pgdata data_mode"]]
+    allowed = inputs("strict", allow=["reboot"])
+    assert not wants_reboot(allowed, found, found, {"error": None})
+    mode = {"target": "/srv/pgdata", "setting": "data_mode"}
+    assert wants_reboot(allowed, found, {"changes": [mode]}, {"error": None})
 
 
 def test_what_failed_outside_of_a_step_is_told() -> None:
@@ -205,8 +222,8 @@ def test_what_is_left_of_the_switch_is_told(
     first: str | None, last: str | None, done: str | None, state: str, is_error: bool
 ) -> None:
     seen = looks(BEFORE, AFTER)
-    for look, told in zip(seen, (first, last)):
-        look["switch"] = switched(told) if told else None
+    for each, told in zip(seen, (first, last)):
+        each["switch"] = switched(told) if told else None
     applied = {"switch": done, "undo_after": 600} if done else {"skipped": True}
     found = conclude(seen, applied, {}, False)
     assert found["switch"] == state

@@ -350,7 +350,11 @@ def test_what_waits_for_a_boot_says_whose_change_it_follows() -> None:
     host = deaf()
     found = look(host, "flush", mounts=[FAIRCOM])
     assert {entry["target"]: entry["after"] for entry in found["pending"]} == {
-        "lvm-dm-0": [host.disk("sdc").id, host.disk("sdd").id]
+        "lvm-dm-0": [
+            f"{host.disk(name).id} {setting}"
+            for name in ("sdc", "sdd")
+            for setting in ("write_cache", "kernel_belief")
+        ]
     }
 
 
