@@ -292,7 +292,7 @@ class Machine:
         self._connection.wait(BOOT_LIMIT, lambda: self._kind.must_run(self.files))
 
     def _set_clock(self) -> None:
-        """A guest that slept in a snapshot believes that no time has passed."""
+        """A guest that slept in a snapshot has a clock that stood still meanwhile."""
         self.run(["date", "--utc", "--set", f"@{time.time():.6f}"])
 
     def _must_run(self) -> None:

@@ -89,7 +89,7 @@ def minimum(setting: Setting, workload: str) -> Minimum:
 
     A file that grows needs its data and then its journal on the medium: two flushes, or a flush and a FUA write. Writes
     that lie in place need one, or none if the write itself is FUA. A disk whose cache is off needs none;
-    where the kernel's belief is pinned at write back it sends some all the same, which cost nothing. O_SYNC may commit
+    where the kernel cache mode is pinned at write back the kernel sends some all the same, which cost nothing. O_SYNC may commit
     the file's times too, so nothing is claimed for it.
     """
     if setting.engine:

@@ -80,9 +80,9 @@ _BARRIERS_OFF = """
 mount -o remount,barrier=0 "$3"
 grep -qE '^(nobarrier|barrier=0)$' "/proc/fs/ext4/$1/options" || { echo "barriers of $3 stay on"; exit 1; }
 """
-_BELIEF = """
+_WRITE_THROUGH = """
 echo "write through" > "/sys/block/$1/queue/write_cache"
-grep -qx "write through" "/sys/block/$1/queue/write_cache" || { echo "the belief about $1 stays"; exit 1; }
+grep -qx "write through" "/sys/block/$1/queue/write_cache" || { echo "the kernel cache mode of $1 stays"; exit 1; }
 """
 # udev would call what harden-db has left there, and that would turn the cache off again.
 _CACHE_COMES_BACK = """
@@ -101,9 +101,9 @@ sleep 8
 PLANTS = {
     "": Plant("as harden-db left it", ""),
     "barrier0": Plant("remounted with barrier=0 over a cache that is on", _BARRIERS_OFF),
-    "belief": Plant("queue/write_cache says write through over a cache that is on", _BELIEF),
+    "write-through": Plant("queue/write_cache says write through over a cache that is on", _WRITE_THROUGH),
     "cache-back": Plant(
-        "the cache came back on, the kernel believes write through", _CACHE_COMES_BACK + _BELIEF
+        "the cache came back on, queue/write_cache says write through", _CACHE_COMES_BACK + _WRITE_THROUGH
     ),
     "tightened": Plant(
         "commits made under barrier=0, then barrier=1 without a flush, then idle",
@@ -227,7 +227,7 @@ def _cells() -> Iterator[Cell]:
     for workload in ("direct_dsync", "direct_fdatasync"):
         yield Cell(Setting("flush", NVME, "ext4"), workload, UNTRUSTED)
     # XFS has this control on each device.
-    yield from _losing(Setting("flush", "virtio", "ext4", "belief"), (PLAIN,))
+    yield from _losing(Setting("flush", "virtio", "ext4", "write-through"), (PLAIN,))
     for name in ENGINES:
         yield from _engine(name)
     yield Cell(Setting(DISPOSABLE, "virtio", "ext4"), PLAIN, LOSES)
@@ -243,7 +243,7 @@ def _files(setting: Setting) -> Iterator[Cell]:
 
 def _liar(device: str, file_system: str) -> str:
     """XFS has no barriers to turn off; and without them a direct write to a disk with FUA carries it all the same."""
-    return "barrier0" if file_system == "ext4" and device not in WITH_FUA else "belief"
+    return "barrier0" if file_system == "ext4" and device not in WITH_FUA else "write-through"
 
 
 def _strict(device: str, file_system: str) -> Iterator[Cell]:

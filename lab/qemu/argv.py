@@ -86,7 +86,7 @@ def with_caches_off(serials: Iterable[str]) -> list[str]:
     """Return arguments, to follow all others, that start these disks with their cache off.
 
     A snapshot does not hold this state of SCSI and virtio disks: the device would come back with
-    its cache on under a kernel that believes it is off.
+    its cache on under a kernel whose cache mode for it is write through.
     """
     return [word for serial in serials for word in ("-set", f"device.{disk_id(serial)}.write-cache=off")]
 

@@ -79,7 +79,7 @@ def switch_scsi_cache(machine: Machine, serial: str, *, on: bool) -> None:
 def after_reset(machine: Machine, serial: str, target: str) -> dict[str, dict[str, str]]:
     """Reset a SCSI disk, its cache back on as a real one's; return what it is before udev hears of it, and after.
 
-    `{before: {cache, belief, flushes of 20 syncs}, after: {cache, belief}}`
+    `{before: {cache, cache_mode, flushes of 20 syncs}, after: {cache, cache_mode}}`
     """
     generic, name = generic_device(machine, serial), names(machine)[serial]
     # QEMU's disk keeps its setting over a reset, so what a real one does is done by hand, and udev
@@ -98,4 +98,4 @@ def after_reset(machine: Machine, serial: str, target: str) -> dict[str, dict[st
 
 def _state(machine: Machine, serial: str) -> dict[str, str]:
     disk = truth.read(machine)["disks"][serial]
-    return {"cache": disk["cache"], "belief": disk["belief"]}
+    return {"cache": disk["cache"], "cache_mode": disk["cache_mode"]}

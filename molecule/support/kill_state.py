@@ -252,7 +252,7 @@ def _restore_cache(serial: str, disk: dict[str, Any]) -> None:
         settle()
     else:
         _attribute(path, word)
-    _attribute(path, f"temporary {disk['belief']}")
+    _attribute(path, f"temporary {disk['cache_mode']}")
 
 
 def _restore_mount(target: str, mount: dict[str, Any], is_mounted: bool) -> None:

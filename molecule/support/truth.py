@@ -38,7 +38,7 @@ def weaknesses(truth: dict[str, Any], targets: dict[str, str]) -> set[str]:
             name
             for name, holds in {
                 f"{serial} caches": cached,
-                f"{serial} caches and takes no flush": cached and disk["belief"] != "write back",
+                f"{serial} caches and takes no flush": cached and disk["cache_mode"] != "write back",
                 f"{target} without barriers": mount["barrier"] == "off",
                 f"{target} without barriers over a cache": cached and mount["barrier"] == "off",
                 f"{target} writeback": mount["data"] == "writeback",

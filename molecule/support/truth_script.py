@@ -70,7 +70,7 @@ def _disks():  # type: ignore[no-untyped-def]
             {
                 "name": name,
                 "cache": "on" if _caches(name, serial) else "off",
-                "belief": text(f"/sys/block/{name}/queue/write_cache").strip(),
+                "cache_mode": text(f"/sys/block/{name}/queue/write_cache").strip(),
                 "flushes": int(text(f"/sys/block/{name}/stat").split()[15]),
                 "rule": "\n".join(line for line in rule if not line.startswith("#")),
             },

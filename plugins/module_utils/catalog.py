@@ -102,7 +102,7 @@ LAYERS: Mapping[str, Layer] = {
             (our_paths.CACHE_RULES, our_paths.RESUME_UNIT),
             waits={
                 "write_cache": "a layer above was made when nothing below cached, and would pass no flush on",
-                "layer_belief": "a device-mapper device keeps what it believed when its table was loaded",
+                "layer_cache_mode": "a device-mapper device keeps the cache mode that it had when its table was loaded",
             },
             undone=True,
         ),
@@ -128,7 +128,7 @@ NAMES = {name: engine.name for engine in ENGINES for name in engine.checks}
 #: the monitor of the UPS tells whom it has to; and only when all of that is read back, caches on, then
 #: barriers off, and engines less strict, and a guard may take barriers away.
 STEPS = (
-    ("believe", "write_cache"),
+    ("raise", "write_cache"),
     ("tighten", "power_guard"),
     ("tighten", "mount_options"),
     ("tighten", "write_cache"),

@@ -26,7 +26,7 @@ class Setting(NamedTuple):
     """One setting of one target.
 
     `layer` and `target` name who holds it; `verdict` is ok, drift_running, drift_persisted,
-    pending or unknown; `phase` is believe, tighten, loosen or None (no change, or none that
+    pending or unknown; `phase` is raise, tighten, loosen or None (no change, or none that
     this collection can make); `klass` is safety or performance; `profile` is the one that it is held to, '' for any.
     """
 

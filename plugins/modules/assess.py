@@ -128,7 +128,7 @@ assessment:
           type: dict
           returned: always
     plan:
-      description: For each phase (C(believe), C(tighten), C(loosen)) the layers and their targets.
+      description: For each phase (C(raise), C(tighten), C(loosen)) the layers and their targets.
       type: dict
       returned: always
     changes:

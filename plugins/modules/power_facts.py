@@ -237,7 +237,7 @@ ansible_facts:
               type: str
               returned: always
         guard:
-          description: What the guard does that takes barriers away, by its own word as far as it can be believed.
+          description: What the guard does that takes barriers away, by its own word as far as it can be trusted.
           type: dict
           returned: always
           contains:

@@ -204,7 +204,7 @@ ansible_facts:
             kind:
               description:
                 - V(physical), V(raid_volume), V(san), V(network), V(virtual), V(ephemeral), V(memory) or V(unknown).
-                - Only V(physical) is believed when it speaks of its cache, and it is given on evidence alone.
+                - Only V(physical) is trusted when it speaks of its cache, and it is given on evidence alone.
               type: str
               returned: always
             transport:
@@ -256,7 +256,7 @@ ansible_facts:
               type: str
               returned: always
             write_cache:
-              description: The write cache, and what is believed of it.
+              description: The write cache, and the kernel cache mode.
               type: dict
               returned: always
               contains:
@@ -265,7 +265,7 @@ ansible_facts:
                   type: str
                   returned: always
                 kernel:
-                  description: What the kernel believes; it flushes at V(write back), not at V(write through); or V(unknown).
+                  description: The kernel cache mode. The kernel flushes at V(write back), not at V(write through); or V(unknown).
                   type: str
                   returned: always
                 persisted:
@@ -540,10 +540,10 @@ ansible_facts:
                   description: The name that it was given, where it has one.
                   type: str
                   returned: always
-                belief:
+                cache_mode:
                   description:
-                    - What the kernel believes of the caches below this layer; empty for partitions and disks. A device-mapper
-                      device keeps the belief with which it was made. V(write through) passes no flush on.
+                    - The kernel cache mode of this layer; empty for partitions and disks. A device-mapper
+                      device keeps the cache mode with which it was made. V(write through) passes no flush on.
                   type: str
                   returned: always
                 reason:

@@ -14,10 +14,10 @@ description:
   - Switches the cache in the device, with C(hdparm) for SATA, the kernel's C(cache_type) for SCSI, SAS and virtio, and
     C(nvme set-feature) for NVMe, and reads it back from there.
   - Refuses a disk whose cache is not this host's to switch (RAID volume, SAN, network, USB), before anything changes.
-  - The kernel's belief is raised to write back and the disk is flushed, with its flush counter seen to rise, before
-    a cache is switched. It writes C(queue/write_cache) only to raise a belief that nothing else raises.
-  - The belief of a SATA, SCSI or NVMe disk stays at write back even with the cache off, because a disk may forget that
-    setting at a reset. A virtio disk has one switch for cache and belief.
+  - The kernel cache mode is raised to write back and the disk is flushed, with its flush counter seen to rise, before
+    a cache is switched. It writes C(queue/write_cache) only to raise a cache mode that nothing else raises.
+  - The kernel cache mode of a SATA, SCSI or NVMe disk stays at write back even with the cache off, because a disk may
+    forget that setting at a reset. A virtio disk has one switch for its cache and its kernel cache mode.
   - A cache is not turned on live below a device-mapper device that passes no flush on. Its rule is written, and it comes
     on at the next boot.
   - A udev rule by WWN or serial number keeps the state at each boot, reset and hotplug; a systemd unit makes udev apply it
@@ -70,7 +70,7 @@ changes:
       type: str
       returned: always
     setting:
-      description: V(write_cache), V(kernel_belief), V(flush), or V(rules) when released.
+      description: V(write_cache), V(kernel_cache_mode), V(flush), or V(rules) when released.
       type: str
       returned: always
     when:

@@ -27,7 +27,7 @@ TARGETS = {
     "/srv/maria": "VIRT0001",
 }
 #: What the kernel takes each cache for while it is off. A reset may turn all but the virtio disk's on again.
-BELIEFS = {
+CACHE_MODES = {
     serial: "write through" if serial.startswith("VIRT") else "write back" for serial in TARGETS.values()
 }
 #: Barriers off by a default in the superblock, which /proc/mounts does not show, over a cache that is on; and an NVMe
@@ -61,10 +61,10 @@ cat /proc/mounts /etc/fstab /etc/udev/rules.d/*
 def states(machine: Machine) -> dict[str, tuple[str, str]]:
     """Return {serial: (cache by the device, cache by the kernel)}."""
     disks = truth.read(machine)["disks"]
-    return {serial: (disk["cache"], disk["belief"]) for serial, disk in disks.items()}
+    return {serial: (disk["cache"], disk["cache_mode"]) for serial, disk in disks.items()}
 
 
-STRICT = {serial: ("off", belief) for serial, belief in BELIEFS.items()}
+STRICT = {serial: ("off", cache_mode) for serial, cache_mode in CACHE_MODES.items()}
 
 
 def test_each_disk_says_that_its_cache_is_off_and_all_but_virtio_are_flushed_all_the_same(
@@ -79,7 +79,7 @@ def test_each_disk_says_that_its_cache_is_off_and_all_but_virtio_are_flushed_all
 def test_a_synchronous_write_is_flushed_on_its_disk(machine: Machine, target: str) -> None:
     serial = TARGETS[target]
     counted = flushes_of_20_syncs(machine, target, [serial])
-    if BELIEFS[serial] == "write back":
+    if CACHE_MODES[serial] == "write back":
         assert counted[serial] >= 20
     else:
         assert counted == {serial: 0}
@@ -88,10 +88,10 @@ def test_a_synchronous_write_is_flushed_on_its_disk(machine: Machine, target: st
 @pytest.mark.fact(21)
 def test_after_a_bus_reset_no_commit_depends_on_the_cache_that_came_back_on(machine: Machine) -> None:
     seen = after_reset(machine, "SCSI0001", "/srv/scsi")
-    assert (seen["before"]["cache"], seen["before"]["belief"]) == ("on", "write back")
+    assert (seen["before"]["cache"], seen["before"]["cache_mode"]) == ("on", "write back")
     assert int(seen["before"]["flushes"]) >= 20
     # And the rule has turned it off again, without a run.
-    assert seen["after"] == {"cache": "off", "belief": "write back"}
+    assert seen["after"] == {"cache": "off", "cache_mode": "write back"}
 
 
 @pytest.mark.fact(20)

@@ -63,7 +63,7 @@ def test_reports_are_equal_under_each_ansible_core_and_setting(
     assert others == [first] * 4
 
 
-def test_cached_facts_of_an_earlier_run_are_not_believed(
+def test_cached_facts_of_an_earlier_run_are_not_used(
     machine: Machine, reports: tuple[Playbooks, list[dict[str, Any]]]
 ) -> None:
     playbooks, _found = reports

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What this collection believes of kernels, asked of the kernels: each test fails on a kernel that
+"""What this collection assumes of kernels, asked of the kernels: each test fails on a kernel that
 does otherwise, and then the code that rests on it is wrong there."""
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class Scratch:
         """Return the flushes that the disk got since the boot."""
         return int(self.sh(f"cat /sys/block/{self.name}/stat").split()[15])
 
-    def belief(self, word: str | None = None) -> str:
-        """Return what the kernel believes of the disk's cache; force it first, if asked to."""
+    def cache_mode(self, word: str | None = None) -> str:
+        """Return the kernel cache mode of the disk; force it first, if asked to."""
         path = f"/sys/block/{self.name}/queue/write_cache"
         if word:
             self.sh(f"echo {word} > {path}")
@@ -159,7 +159,9 @@ class TestConverged:
             assert "noatime" in mount["options"]
             (disk,) = [one for one in found["disks"].values() if one["name"] == mount["source"]]
             assert disk["cache"] == "off"
-            assert disk["belief"] == ("write back" if mount["source"].startswith("sd") else "write through")
+            assert disk["cache_mode"] == (
+                "write back" if mount["source"].startswith("sd") else "write through"
+            )
 
 
 class TestFlushes:
@@ -186,16 +188,16 @@ class TestFlushes:
     @pytest.mark.fact(4)
     @pytest.mark.fact(18)
     @pytest.mark.parametrize("fstype", ["ext4", "xfs"])
-    def test_a_belief_that_was_forced_stops_all_flushes(self, plain: Scratch, fstype: str) -> None:
+    def test_a_cache_mode_that_was_forced_stops_all_flushes(self, plain: Scratch, fstype: str) -> None:
         plain.make(fstype)
-        before = plain.belief()
+        before = plain.cache_mode()
         try:
-            assert plain.belief("write through") == "write through"
+            assert plain.cache_mode("write through") == "write through"
             assert plain.flushes("fdatasync") == [0]
             device = plain.sh(f"sdparm -q -r --get WCE=1 -H {plain.device}").strip()
             assert device == "0x01"  # and the device still caches
         finally:
-            assert plain.belief(before) == before
+            assert plain.cache_mode(before) == before
 
     @pytest.mark.fact(14)
     @pytest.mark.fact(16)
@@ -217,7 +219,7 @@ class TestFlushes:
         assert fua.flushes("direct_dsync")[0] >= COUNT
 
     @pytest.mark.fact(16)
-    def test_scsi_fua_counts_only_while_the_kernel_believes_in_a_cache(self, fua: Scratch) -> None:
+    def test_scsi_fua_counts_only_while_the_kernel_cache_mode_is_write_back(self, fua: Scratch) -> None:
         queue = f"/sys/block/{fua.name}/queue/fua"
         try:
             fua.cache_type("write through")
@@ -351,40 +353,40 @@ class TestRemounts:
 
 class TestDisks:
     @pytest.mark.fact(19)
-    def test_a_tool_behind_the_kernels_back_leaves_a_false_belief(self, plain: Scratch) -> None:
+    def test_a_tool_behind_the_kernels_back_leaves_a_false_cache_mode(self, plain: Scratch) -> None:
         plain.cache_type("write through")
         try:
             generic = plain.sh(f"ls /sys/block/{plain.name}/device/scsi_generic").strip()
             plain.sh(f"sdparm -q --set WCE=1 /dev/{generic}")
             assert plain.sh(f"sdparm -q -r --get WCE=1 -H {plain.device}").strip() == "0x01"
-            assert plain.belief() == "write through"
+            assert plain.cache_mode() == "write through"
             plain.sh(f"echo 1 > /sys/block/{plain.name}/device/rescan")
-            assert plain.belief() == "write back"
+            assert plain.cache_mode() == "write back"
         finally:
             plain.cache_type("write back")
 
     @pytest.mark.fact(18)
     @pytest.mark.fact(58)
-    def test_a_forced_belief_can_be_raised_by_the_driver_up_to_some_kernel(
+    def test_a_forced_cache_mode_can_be_raised_by_the_driver_up_to_some_kernel(
         self, plain: Scratch, kernel: tuple[int, int]
     ) -> None:
-        assert plain.belief("write through") == "write through"
+        assert plain.cache_mode("write through") == "write through"
         try:
             plain.cache_type("temporary write back")
             # Measured: 5.10 and 6.1 do, 6.12 and 7.2 let the file that was misused overrule the driver.
-            assert plain.belief() == ("write back" if kernel < (6, 12) else "write through")
+            assert plain.cache_mode() == ("write back" if kernel < (6, 12) else "write through")
             plain.cache_type("write back")
             plain.sh(f"echo 1 > /sys/block/{plain.name}/device/rescan")
-            assert plain.belief() == ("write back" if kernel < (6, 12) else "write through")
+            assert plain.cache_mode() == ("write back" if kernel < (6, 12) else "write through")
         finally:
-            assert plain.belief("write back") == "write back"
+            assert plain.cache_mode("write back") == "write back"
 
     @pytest.mark.fact(21)
     def test_a_pin_outlives_a_rescan(self, plain: Scratch) -> None:
         try:
             plain.cache_type("write through", "temporary write back")
             plain.sh(f"echo 1 > /sys/block/{plain.name}/device/rescan")
-            assert plain.belief() == "write back"
+            assert plain.cache_mode() == "write back"
             assert plain.sh(f"sdparm -q -r --get WCE=1 -H {plain.device}").strip() == "0x00"
         finally:
             plain.cache_type("write back")

@@ -58,7 +58,7 @@ def test_each_disk_below_is_off_also_those_of_journals_and_logs(machine: Machine
     assert {serial: disks[serial]["cache"] for serial in below} == dict.fromkeys(below, "off")
     for serial in below:
         wanted = "write through" if serial.startswith("VIRT") else "write back"
-        assert disks[serial]["belief"] == wanted, serial
+        assert disks[serial]["cache_mode"] == wanted, serial
     # A disk below nothing that is managed keeps what it had.
     assert disks["SCSI0003"]["cache"] == "on"
 

@@ -32,7 +32,7 @@ LEAVES = {
     "/srv/hole": {"SCSI0003", "SCSI0001", "VIRT0001"},
 }
 #: A reset may turn the cache of a SCSI disk on again, so the kernel goes on flushing; a virtio disk keeps its setting.
-BELIEFS = {
+CACHE_MODES = {
     **dict.fromkeys(("SCSI0001", "SCSI0002", "SCSI0003", "SCSI0004", "SCSI0005"), "write back"),
     "VIRT0001": "write through",
 }
@@ -159,10 +159,12 @@ def facts(playbooks: Playbooks, *options: str, **variables: Any) -> dict[str, An
     return run.reports["stacked"]
 
 
-def test_every_disk_says_that_its_cache_is_off_and_a_scsi_disk_is_believed_to_cache(machine: Machine) -> None:
+def test_every_disk_says_that_its_cache_is_off_and_a_scsi_disk_is_flushed_all_the_same(
+    machine: Machine,
+) -> None:
     disks = truth.read(machine)["disks"]
-    assert {serial: disk["cache"] for serial, disk in disks.items()} == dict.fromkeys(BELIEFS, "off")
-    assert {serial: disk["belief"] for serial, disk in disks.items()} == BELIEFS
+    assert {serial: disk["cache"] for serial, disk in disks.items()} == dict.fromkeys(CACHE_MODES, "off")
+    assert {serial: disk["cache_mode"] for serial, disk in disks.items()} == CACHE_MODES
     assert all(disk["rule"] for disk in disks.values())
 
 
@@ -192,7 +194,9 @@ def test_a_synchronous_write_is_flushed_on_each_disk_below(machine: Machine, tar
         assert "SCSI0005" in flushed, counted  # the journal; its members follow when it is emptied
     else:
         # A disk that keeps nothing back has nothing to flush; the others below the same array have.
-        assert flushed == {serial for serial in LEAVES[target] if BELIEFS[serial] == "write back"}, counted
+        assert flushed == {serial for serial in LEAVES[target] if CACHE_MODES[serial] == "write back"}, (
+            counted
+        )
 
 
 @pytest.mark.fact(47)
@@ -281,10 +285,10 @@ def test_after_a_bus_reset_no_commit_depends_on_the_cache_that_came_back_on(
 ) -> None:
     target = "/srv/pgdata" if serial == "SCSI0001" else "/srv/maria"
     seen = after_reset(machine, serial, target)
-    assert (seen["before"]["cache"], seen["before"]["belief"]) == ("on", "write back")
+    assert (seen["before"]["cache"], seen["before"]["cache_mode"]) == ("on", "write back")
     assert int(seen["before"]["flushes"]) >= 20
     # And the rule has turned it off again, without a run.
-    assert seen["after"] == {"cache": "off", "belief": "write back"}
+    assert seen["after"] == {"cache": "off", "cache_mode": "write back"}
 
 
 def test_a_layer_made_when_nothing_cached_passes_no_flush_on_and_is_found(
@@ -309,7 +313,7 @@ def test_a_layer_made_when_nothing_cached_passes_no_flush_on_and_is_found(
             sh(machine, "for each in mssql ppl; do fsfreeze --unfreeze /srv/$each; done")
         assert counted == {"SCSI0004": 0}
         report = facts(playbooks, durable_mounts=["/srv/deaf"])
-        rows = [row for row in report["settings"] if row["setting"] == "layer_belief"]
+        rows = [row for row in report["settings"] if row["setting"] == "layer_cache_mode"]
         assert [row["verdict"] for row in rows] == ["pending"]
         switch_scsi_cache(machine, "SCSI0004", on=True)
         report = facts(playbooks, durable_mounts=["/srv/deaf"])
@@ -326,7 +330,7 @@ def test_the_stack_and_the_profile_outlive_a_power_cycle(machine: Machine, playb
     assert truth.read(machine)["boot_id"] != before
     disks = truth.read(machine)["disks"]
     assert {disk["cache"] for disk in disks.values()} == {"off"}
-    assert {serial: disk["belief"] for serial, disk in disks.items()} == BELIEFS
+    assert {serial: disk["cache_mode"] for serial, disk in disks.items()} == CACHE_MODES
     check = playbooks.run("harden-db", "--check")
     assert (check.code, check.reports["stacked"]["verdict"]) == (0, "attested")
 
@@ -400,7 +404,7 @@ class TestScheduling:
         self, machine: Machine, playbooks: Playbooks, scheduler: str, queues: dict[str, Any]
     ) -> None:
         assert playbooks.run("harden-db", variables=queues).code == 0
-        for serial in BELIEFS:
+        for serial in CACHE_MODES:
             name = names(machine)[serial]
             assert f"[{scheduler}]" in sh(machine, f"cat /sys/block/{name}/queue/scheduler")
         for target in ("/srv/pgdata", "/srv/mssql", "/srv/nohole"):
@@ -448,7 +452,7 @@ def test_a_disk_that_is_plugged_in_again_comes_to_the_profile_without_a_run(mach
     machine.plug("SCSI0001")
     sh(machine, "udevadm settle")
     disk = truth.read(machine)["disks"]["SCSI0001"]
-    assert (disk["cache"], disk["belief"]) == ("off", "write back")
+    assert (disk["cache"], disk["cache_mode"]) == ("off", "write back")
 
 
 @pytest.mark.fact(48)
@@ -471,7 +475,7 @@ def test_while_md_has_lost_a_disk_and_gets_another_the_check_says_so(
     assert {setting for target, setting in wrong if "SCSI0009" in target} >= {"write_cache"}
     assert playbooks.run("harden-db").code == 0
     disk = truth.read(machine)["disks"]["SCSI0009"]
-    assert (disk["cache"], disk["belief"]) == ("off", "write back")
+    assert (disk["cache"], disk["cache_mode"]) == ("off", "write back")
 
 
 def test_release_takes_everything_away(machine: Machine, playbooks: Playbooks) -> None:

@@ -109,7 +109,7 @@ def written_rules(text: str, header: str, assign: Assign) -> dict[str, str]:
     """Return {id: words} of the devices whose rules stand whole in one of our rule files.
 
     A comment names the device and its settings for us, the lines below act; a comment whose lines
-    were edited or removed does not count, because udev would do something else than we believe.
+    were edited or removed does not count, because udev would do something else than it says.
     Nor does anything where the file does not begin as we wrote it.
     """
     if not text.startswith(header):

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the figures of a benchmark say to people: which are not believed, and what to set within a profile. Pure."""
+"""What the figures of a benchmark say to people: which are not plausible, and what to set within a profile. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def all_of(
 
 
 def doubts(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return why some rates are not believed; the worst of each disk."""
+    """Return why some rates are not plausible; the worst of each disk."""
     found: dict[str, str] = {}
     leaves = {place["target"]: place["leaves"] for place in made.places}
     for row in sorted(rows, key=lambda row: float(row["rate"] / row["clients"])):

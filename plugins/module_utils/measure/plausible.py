@@ -16,7 +16,7 @@ FLASH = 20_000
 
 
 def doubt(disk: dict[str, Any], rate: float, clients: int) -> str | None:
-    """Return why a disk's rate of commits is not believed, None where it may be true.
+    """Return why a disk's rate of commits is not plausible, None where it may be true.
 
     Each commit of a client waits for the one before. On a rotating disk the next sector of a log has then
     passed the head, so a client has one commit in a rotation at the most; several share a rotation.

@@ -763,7 +763,7 @@ def _risks(
             for name in mount["disks"]:
                 bare.setdefault(name, []).append(mount["target"])
     flush_blocked_by = _labels(
-        layer for mount in mounts for layer in flush_passthrough.layers(mount) if layer.belief != UNKNOWN
+        layer for mount in mounts for layer in flush_passthrough.layers(mount) if layer.cache_mode != UNKNOWN
     )
     unflushed = dict.fromkeys(found for mount in mounts for found in drbd.unflushed(mount))
     early_ack = _labels(layer for mount in mounts for layer in flush_passthrough.early_ack(mount))
@@ -782,8 +782,8 @@ def _risks(
                 Risk(f"{lost}: a run ended before it flushed that disk", target, "flush", "run harden-db")
             )
         if cache["kernel"] == "write through" and cache["device"] == "enabled":
-            why = f"{lost}: the kernel believes that it caches nothing and never flushes it"
-            found.append(Risk(why, target, "kernel_belief", "run harden-db"))
+            why = f"{lost}: its kernel cache mode is write through, so the kernel never flushes it"
+            found.append(Risk(why, target, "kernel_cache_mode", "run harden-db"))
         found += [
             Risk(f"{lost}: {mounted} is mounted without barriers", mounted, "barrier", _BARRIERS)
             for mounted in bare.get(disk["name"], ())
@@ -792,7 +792,7 @@ def _risks(
             Risk(
                 f"{lost}: {layer} passes no flush on",
                 layer,
-                "layer_belief",
+                "layer_cache_mode",
                 "reboot, so that it is made anew",
             )
             for layer in flush_blocked_by.get(disk["name"], ())

@@ -159,7 +159,7 @@ def _mounts(rows: list[Setting]) -> list[dict[str, Any]]:
 def _disks(rows: list[Setting]) -> list[dict[str, Any]]:
     targets: dict[str, dict[str, Any]] = {}
     for row in rows:
-        # The belief alone needs no state: the cache keeps the one that it has.
+        # The kernel cache mode alone needs no state: the cache keeps the one that it has.
         target = targets.setdefault(row.target, {"disk": row.target, "state": "keep"})
         if row.setting == "write_cache":
             target["state"] = row.wanted_running

@@ -99,7 +99,7 @@ def _unfit(found: Measured, storage: Mapping[str, Any], today: date) -> str | No
     if age < -1:
         return f"it is of {found.day}, which is to come"
     if found.is_doubted:
-        return "its rates are not believed"
+        return "its rates are not plausible"
     now = _disks(storage)
     for mount, ids in found.disks.items():
         if None in ids or sorted(map(str, ids)) != now.get(mount):

@@ -5,7 +5,7 @@
 
 Pure: facts in, rows out. A row that is not `ok` says in which phase its change belongs:
 `tighten` makes nothing less safe and always runs, `loosen` waits for the requirements, and
-`believe` makes the kernel flush again before anything else relies on a flush.
+`raise` makes the kernel flush again before anything else relies on a flush.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def of_disk(disk: dict[str, Any], profile: Profile, vouched: str | None = None) 
     if vouched and (disk["switchable"] != "yes" or disk["write_cache"]["device"] == UNKNOWN):
         return [*owed, _vouched(disk, vouched)]
     cache = _write_cache(disk, profile)
-    return [*owed, cache, _kernel_belief(disk, profile, cache.phase)]
+    return [*owed, cache, _kernel_cache_mode(disk, profile, cache.phase)]
 
 
 def of_boot(
@@ -176,11 +176,11 @@ def of_layers(
     needing = {disk["name"]: disk for disk in disks if _may_cache(disk, disk["profile"])}
     first = {layer.name: layer for layer in early}
     rows = {}
-    for layer in (layer for mount in mounts for layer in flush_passthrough.believing(mount)):
+    for layer in (layer for mount in mounts for layer in flush_passthrough.with_cache_mode(mount)):
         below = [needing[name] for name in layer.disks if name in needing]
-        at_boot = _belief_at_boot(layer, below, first) if below else "write back"
-        if below and {layer.belief, at_boot} != {"write back"}:
-            rows[layer.label] = _layer_belief(layer, at_boot, below, layer.name in first)
+        at_boot = _cache_mode_at_boot(layer, below, first) if below else "write back"
+        if below and {layer.cache_mode, at_boot} != {"write back"}:
+            rows[layer.label] = _layer_cache_mode(layer, at_boot, below, layer.name in first)
     return list(rows.values())
 
 
@@ -234,27 +234,27 @@ def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
     return device != "none" and (device != "disabled" or may_come_on)
 
 
-def _belief_at_boot(
+def _cache_mode_at_boot(
     layer: flush_passthrough.FlushLayer,
     below: list[dict[str, Any]],
     early: dict[str, flush_passthrough.FlushLayer],
 ) -> str:
-    """Return what a layer will believe after the next boot, as far as the disks below tell.
+    """Return the cache mode of a layer after the next boot, as far as the disks below tell.
 
-    One that the initramfs makes believes what the disks power on with; others are made when our rules have
+    One that the initramfs makes takes it from how the disks power on; others are made when our rules have
     pinned the disks, and pass no flush on only where no rule can, or where what they lie on does not.
     """
     if layer.fixed:
-        return layer.belief
+        return layer.cache_mode
     if layer.name in early:
-        if layer.belief != "write back":
-            return layer.belief  # as this boot
+        if layer.cache_mode != "write back":
+            return layer.cache_mode  # as this boot
         # Only of SCSI disks is it asked: they can save that their cache is off.
         states = {disk["write_cache"].get("power_on", "enabled") for disk in below}
         return "write back" if "enabled" in states else UNKNOWN if UNKNOWN in states else "write through"
-    if any(early[name].belief != "write back" for name in layer.over if name in early):
-        return layer.belief
-    return "write back" if any(map(_is_flushed_at_boot, below)) else layer.belief
+    if any(early[name].cache_mode != "write back" for name in layer.over if name in early):
+        return layer.cache_mode
+    return "write back" if any(map(_is_flushed_at_boot, below)) else layer.cache_mode
 
 
 def _is_flushed_at_boot(disk: dict[str, Any]) -> bool:
@@ -263,38 +263,38 @@ def _is_flushed_at_boot(disk: dict[str, Any]) -> bool:
     return (_switchable(disk) and cache["device"] != UNKNOWN) or str(cache["kernel"]) == "write back"
 
 
-def _layer_belief(
+def _layer_cache_mode(
     layer: flush_passthrough.FlushLayer, at_boot: str, below: list[dict[str, Any]], early: bool
 ) -> Setting:
     source = f"/sys/block/{layer.name}/queue/write_cache"
     names = ", ".join(disk["name"] for disk in below)
-    verdict = judge("layer_belief", layer.belief, at_boot, "write back", live=at_boot != "write back")
+    verdict = judge("layer_cache_mode", layer.cache_mode, at_boot, "write back", live=at_boot != "write back")
     unread = f"whether {layer.label} passes flushes on to {names} could not be read"
     why = {
         "ok": "as wanted",
         "drift_persisted": f"at the next boot the initramfs makes {layer.label} over {names}, whose cache powers on"
         " as off, and it will pass no flush on",
         UNKNOWN: unread
-        if layer.belief == UNKNOWN
+        if layer.cache_mode == UNKNOWN
         else f"{layer.label} is made before any rule of ours, and how the cache of {names} powers on could not be"
         f" read: {below[0]['evidence'].get('write_cache.power_on', {}).get('reason')}",
     }.get(verdict, f"{layer.label} passes no flush on to {names}: it was made when nothing below cached")
     return Setting(
         layer="write_cache",
         target=layer.label,
-        setting="layer_belief",
+        setting="layer_cache_mode",
         klass="safety",
         wanted_running="write back",
         wanted_persisted="write back",
-        running=layer.belief,
+        running=layer.cache_mode,
         persisted=at_boot,
         verdict=verdict,
         phase=None,
         evidence={
             "running": {
-                "value": layer.belief,
+                "value": layer.cache_mode,
                 "source": source,
-                "reason": unread if layer.belief == UNKNOWN else None,
+                "reason": unread if layer.cache_mode == UNKNOWN else None,
             },
             "below": [disk["id"] or disk["name"] for disk in below],
         },
@@ -492,7 +492,7 @@ def _mount_remedy(
 def _flush(disk: dict[str, Any]) -> Setting:
     """A run was killed before it flushed: the settings look right, the cache is still full."""
     evidence = {"value": "owed", "source": f"{flush.OWED}/{disk['name']}", "reason": None}
-    phase = "believe" if _switchable(disk) else None
+    phase = "raise" if _switchable(disk) else None
     return Setting(
         layer="write_cache",
         target=disk["id"] or disk["name"],
@@ -543,7 +543,7 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
 
 def _powers_on_as_it_is(disk: dict[str, Any], wanted: str) -> bool:
     """Tell whether a cache that is to be on needs no rule: none can be kept for the disk, and the kernel asks it
-    anew at each boot, so that it never believes less than there is."""
+    anew at each boot, so that the kernel cache mode is never weaker than the cache."""
     running = disk["write_cache"]["device"]
     unkept = disk["write_cache"]["persisted"] == UNSET and not _switchable(disk)
     return unkept and running == wanted == "enabled" and not kernel_cache_mode.needs_rule(disk)
@@ -579,16 +579,16 @@ def _of_volume(disk: dict[str, Any], wrong: volume.Fault | None) -> Setting:
     )
 
 
-def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | None) -> Setting:
-    """The kernel flushes only what it believes to be cached: its belief must not be weaker."""
+def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str | None) -> Setting:
+    """The kernel flushes only a disk whose cache mode is write back: it must not be weaker than the cache."""
     cache = disk["write_cache"]
     running = cache["kernel"]
     lie = running == "write through" and cache["device"] == "enabled"
     # Also where the cache is about to be switched off: what it holds has to be flushed first.
-    wanted = "write back" if lie else wanted_belief(disk, profile)
-    # The same rule that sets the cache pins the belief.
+    wanted = "write back" if lie else wanted_cache_mode(disk, profile)
+    # The same rule that sets the cache pins the kernel cache mode.
     persisted = running if cache["persisted"] == "none" else _pinned(disk)
-    verdict = judge("kernel_belief", running, persisted, wanted, live=True)
+    verdict = judge("kernel_cache_mode", running, persisted, wanted, live=True)
     if verdict == "drift_running" and running == "write back":
         verdict = "ok"  # stronger than needed: flushes that do nothing
     # A cache that is on and kept so comes back as it is.
@@ -599,20 +599,20 @@ def _kernel_belief(disk: dict[str, Any], profile: Profile, cache_phase: str | No
         verdict = "ok"  # the kernel asks the device anew at each boot
     phase = None
     if verdict.startswith("drift") and _switchable(disk) and cache["device"] != UNKNOWN:
-        # Without a pin of its own the belief follows the cache when that is switched.
-        phase = "believe" if lie else "tighten" if kernel_cache_mode.is_pinned(disk) else None
+        # Without a pin of its own the kernel cache mode follows the cache when that is switched.
+        phase = "raise" if lie else "tighten" if kernel_cache_mode.is_pinned(disk) else None
     if verdict == "drift_persisted":
         phase = cache_phase  # one rule keeps both: without a change of the cache there is none
     name = disk["name"]
     why = {
-        "write through": f"the kernel believes that {name} caches nothing and sends it no flush",
+        "write through": f"the kernel cache mode of {name} is write through: the kernel sends it no flush",
         UNSET: f"no rule keeps the kernel flushing {name} when a reset turns its cache on",
     }
-    return _disk_row(disk, "kernel_belief", wanted, (running, persisted), verdict, phase, why)
+    return _disk_row(disk, "kernel_cache_mode", wanted, (running, persisted), verdict, phase, why)
 
 
 #: Setting of a disk -> the field of the facts where its running value was observed.
-_OBSERVED_AS = {"write_cache": "write_cache.device", "kernel_belief": "write_cache.kernel"}
+_OBSERVED_AS = {"write_cache": "write_cache.device", "kernel_cache_mode": "write_cache.kernel"}
 
 
 def _disk_row(
@@ -646,8 +646,8 @@ def _disk_row(
     )
 
 
-def wanted_belief(disk: dict[str, Any], profile: Profile) -> str:
-    """Return what the kernel should believe of a disk's cache, so that it flushes enough."""
+def wanted_cache_mode(disk: dict[str, Any], profile: Profile) -> str:
+    """Return the kernel cache mode that a disk should have, so that the kernel flushes enough."""
     device = disk["write_cache"]["device"]
     if device == "none":
         return str(disk["write_cache"]["kernel"])

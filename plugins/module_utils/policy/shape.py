@@ -140,7 +140,7 @@ _LAYER = {
     "detail": _TEXT,
     "state": _TEXT,
     "label": _TEXT,
-    "belief": _words("", "write back", "write through", UNKNOWN),
+    "cache_mode": _words("", "write back", "write through", UNKNOWN),
     "below": _NAMES,
     "reason": _TEXT,
     "id": _TEXT,
@@ -527,5 +527,5 @@ def _torn(mount: dict[str, Any]) -> Iterator[str]:
             yield f"what lies below {layer['name']} is not in its stack"
         if layer["type"] == UNKNOWN or layer["reason"]:
             yield f"{layer['name']} is not understood, and its disks are known"
-        if (layer["type"] in ("disk", "partition")) != (layer["belief"] == ""):
-            yield f"the kernel cache mode of {layer['name']} is {layer['belief'] or 'not read'}"
+        if (layer["type"] in ("disk", "partition")) != (layer["cache_mode"] == ""):
+            yield f"the kernel cache mode of {layer['name']} is {layer['cache_mode'] or 'not read'}"

@@ -35,9 +35,9 @@ class Layer(NamedTuple):
     (linear, raid1; of a loop device the file system that holds its file), `state` what it is doing, `below`
     the kernel names of what it lies on.
     `label` is the name that an administrator gave it, where it has one;
-    `belief` is what the kernel believes of the caches below ('' for partitions and disks): a
-    device-mapper device takes it from below when its table is loaded, and keeps it. One that
-    believes "write through" passes no flush on, whatever its disks believe since.
+    `cache_mode` is the kernel cache mode of the layer ('' for partitions and disks): a
+    device-mapper device takes it from below when its table is loaded, and keeps it. A layer with
+    "write through" passes no flush on, whatever the cache mode of its disks is since.
     `reason` says why what it promises is not known, '' where it is; `id` is the name that stays of a
     device-mapper device (`dm:...` its uuid, `dm-name:...` of one without) whose table was read; `held_on` the device number of
     the file system that holds a loop device's file.
@@ -49,7 +49,7 @@ class Layer(NamedTuple):
     state: str = ""
     below: tuple[str, ...] = ()
     label: str = ""
-    belief: str = ""
+    cache_mode: str = ""
     reason: str = ""
     id: str = ""
     held_on: str = ""
@@ -148,7 +148,7 @@ class Blocks:
         return self._text(path) or None if self.host.exists(path) else None
 
     def blocking_above(self, name: str) -> list[str]:
-        """Return the layers above a disk that believe that nothing below them caches."""
+        """Return the layers above a disk that pass no flush on, by their cache mode."""
         waiting, seen = [name], set()
         while waiting:
             above = waiting.pop()
@@ -159,7 +159,7 @@ class Blocks:
                     seen.add(holder)
                     waiting.append(holder)
         layers = [self._look(other).layer for other in sorted(seen)]
-        return [layer.name for layer in layers if layer.belief not in ("", "write back")]
+        return [layer.name for layer in layers if layer.cache_mode not in ("", "write back")]
 
     def whole(self, name: str) -> str:
         """Return the name of the device that a partition is part of; of another, its own."""
@@ -181,9 +181,9 @@ class Blocks:
         if name not in self._found:
             found = self._find(name)
             if found.layer.type not in ("partition", "disk"):
-                belief = self._text(f"/sys/class/block/{name}/queue/write_cache") or UNKNOWN
+                cache_mode = self._text(f"/sys/class/block/{name}/queue/write_cache") or UNKNOWN
                 label = self._text(f"/sys/class/block/{name}/dm/name")
-                layer = found.layer._replace(belief=belief, label=label)
+                layer = found.layer._replace(cache_mode=cache_mode, label=label)
                 if not layer.below and not layer.reason:
                     # All paths gone, or failed: where its bytes lie cannot be told.
                     reason = f"{name} ({layer.detail}) names no device below it: its disks are not known"

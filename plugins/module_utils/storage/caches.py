@@ -40,8 +40,8 @@ ENABLED, DISABLED, NONE = "enabled", "disabled", "none"
 class Control:
     """What all interfaces have in common.
 
-    `pinned`: the kernel's belief stays at write back whatever the cache is set to, because the
-    device may forget the setting at a reset. A stronger belief costs flushes that do nothing; a
+    `pinned`: the kernel cache mode stays at write back whatever the cache is set to, because the
+    device may forget the setting at a reset. A stronger mode costs flushes that do nothing; a
     weaker one loses commits. `pinned_by_rule`: that takes a rule, at each boot.
     """
 
@@ -60,14 +60,14 @@ class Control:
         """Tell whether this host offers to switch it."""
         return True
 
-    def believe(self, host: Host, name: str) -> None:
-        """Raise the kernel's belief to write back without touching the device. Raises ChangeFailed."""
-        # "temporary" changes the kernel's belief and sends the device nothing. It also keeps the
-        # belief from following a later rescan, so a cache that comes back on is flushed.
+    def raise_mode(self, host: Host, name: str) -> None:
+        """Raise the kernel cache mode to write back without touching the device. Raises ChangeFailed."""
+        # "temporary" changes the kernel cache mode and sends the device nothing. It also keeps the
+        # mode from following a later rescan, so a cache that comes back on is flushed.
         host.write_attribute(scsi_cache_type(host, name), "temporary write back")
 
     def switch(self, host: Host, name: str, state: str) -> None:
-        """Switch the device's cache, the belief being at write back. Raises ChangeFailed."""
+        """Switch the device's cache, the kernel cache mode being write back. Raises ChangeFailed."""
         raise NotImplementedError
 
     def rules(self, state: str) -> list[list[str]]:
@@ -98,8 +98,8 @@ class Sata(Control):
 class Scsi(Control):
     """SCSI and SAS disks with a caching mode page.
 
-    Switched through the kernel, which then knows of it: a tool's MODE SELECT leaves the belief
-    behind. The kernel saves the page where the disk can save it.
+    Switched through the kernel, which then knows of it: a tool's MODE SELECT leaves the kernel
+    cache mode behind. The kernel saves the page where the disk can save it.
     """
 
     def source(self, name: str) -> str:
@@ -134,7 +134,7 @@ class Scsi(Control):
         else:
             host.write_attribute(path, "write through")
         # An unsaved page is gone at the next reset, and the kernel is not asked again by itself.
-        self.believe(host, name)
+        self.raise_mode(host, name)
 
     def rules(self, state: str) -> list[list[str]]:
         word = "write back" if state == ENABLED else "write through"
@@ -150,7 +150,7 @@ class Scsi(Control):
 class Nvme(Control):
     """NVMe namespaces: the controller's volatile write cache, feature 6.
 
-    The kernel takes its belief from the controller's identity, not from the feature, so a cache
+    The kernel takes the cache mode from the controller's identity, not from the feature, so a cache
     that is off is still flushed.
     """
 
@@ -165,7 +165,7 @@ class Nvme(Control):
             return NONE
         return parse_nvme(_run(host, ["nvme", "get-feature", f"/dev/{name}", "--feature-id=6"]))
 
-    def believe(self, host: Host, name: str) -> None:
+    def raise_mode(self, host: Host, name: str) -> None:
         # The driver has nothing to raise it by, and needs none: it is right unless it was forced.
         pass
 
@@ -178,7 +178,7 @@ class Nvme(Control):
 
 
 class Virtio(Control):
-    """virtio-blk: one attribute sets device and belief together, where the hypervisor offers it."""
+    """virtio-blk: one attribute sets device and kernel cache mode together, where the hypervisor offers it."""
 
     pinned = False
     pinned_by_rule = False
@@ -200,7 +200,7 @@ class Virtio(Control):
         except Unobservable:
             return False
 
-    def believe(self, host: Host, name: str) -> None:
+    def raise_mode(self, host: Host, name: str) -> None:
         host.write_attribute(self.source(name), "write back")
 
     def switch(self, host: Host, name: str, state: str) -> None:

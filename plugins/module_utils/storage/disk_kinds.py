@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What sort of disk a block device is, and who can switch its write cache.
 
-`physical` is the only kind whose word about its cache is believed, so it is given on evidence
+`physical` is the only kind whose word about its cache is trusted, so it is given on evidence
 alone: no hypervisor, a path that ends at a port of this machine, and no name of anything else.
 What the names and paths mean is said in tests/fixtures/kinds/, with the public source of each.
 """
@@ -241,7 +241,7 @@ def _hypervisor(*texts: str) -> str | None:
 
 
 def _guest(traits: Traits, transport: str) -> Kind | None:
-    """Takes disks that only a hypervisor offers, whatever systemd-detect-virt was made to believe."""
+    """Takes disks that only a hypervisor offers, whatever systemd-detect-virt was made to say."""
     shown = _hypervisor(traits.path, traits.driver, _names(traits))
     if shown is None and transport not in ("virtio", "xen"):
         return None

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a disk says of itself and of its write cache, and what the kernel believes of it."""
+"""What a disk says of itself and of its write cache, and its kernel cache mode."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .flush import is_owed
 from .raid_controllers import controllers, volume
 
 _YES_NO = {"1": "yes", "0": "no"}
-_BELIEFS = {"write back": "write back", "write through": "write through"}
-#: The kernel's belief of a disk's cache, worst first.
+_CACHE_MODES = {"write back": "write back", "write through": "write through"}
+#: The kernel cache modes of a disk, worst first.
 _WEAKEST = ("write through", UNKNOWN, "write back")
 _FUA = {"1": "supported", "0": "unsupported"}
 #: Seconds that udev may take for its database: it asks no device, and hundreds of disks are thousands
@@ -120,7 +120,7 @@ class Disks:
     def with_power_on(self, facts: dict[str, Any]) -> dict[str, Any]:
         """Return the facts of a disk with the state in which its cache comes out of a reset, where it can tell.
 
-        It matters below what an initramfs makes, before any rule: the kernel believes then what the disk says.
+        It matters below what an initramfs makes, before any rule: the kernel trusts then what the disk says.
         """
         control = CONTROLS.get(facts["control"])
         if not isinstance(control, Scsi):
@@ -291,7 +291,7 @@ class Disks:
     def _volume(self, name: str) -> controllers.Found:
         """Return the volume that a disk is, as the tool of its controller has it."""
         if self.virtualization.value != "none":
-            why = "only without a hypervisor is the word of a controller believed"
+            why = "only without a hypervisor is the word of a controller trusted"
             return controllers.Found(None, unknown("systemd-detect-virt", why))
         properties = self.properties.get(name, {})
         known = self.id_of(name) or self._shared.get(name)
@@ -320,10 +320,10 @@ class Disks:
         return Observation("unset", cache_rules.RULES_PATH, why)
 
     def _kernel_mode(self, name: str) -> Observation:
-        """Return what the kernel believes of a disk's cache; of one with several paths, the weakest of them."""
+        """Return the kernel cache mode of a disk; of one with several paths, the weakest of them."""
         names = (name, *self._nvme_paths.get(name, ()))
-        seen = [self._queue_word(queue, "write_cache", _BELIEFS) for queue in names]
-        return min(seen, key=lambda belief: _WEAKEST.index(belief.value))
+        seen = [self._queue_word(queue, "write_cache", _CACHE_MODES) for queue in names]
+        return min(seen, key=lambda mode: _WEAKEST.index(mode.value))
 
     def _queue_word(self, name: str, attribute: str, words: dict[str, str]) -> Observation:
         source = f"/sys/block/{name}/queue/{attribute}"
@@ -370,8 +370,8 @@ def _volatility(device: Observation, found: controllers.Found | None) -> Observa
 def _fua_efficient(device: Observation, kernel: Observation, fua: Observation) -> Observation:
     """A log write costs no separate flush.
 
-    Either the kernel sends FUA, which a disk whose cache is off takes as well, or it believes,
-    rightly, that nothing is cached.
+    Either the kernel sends FUA, which a disk whose cache is off takes as well, or its cache mode is
+    rightly write through.
     """
     source = ", ".join((device.source, kernel.source, fua.source))
     for seen in (device, kernel, fua):
@@ -380,5 +380,5 @@ def _fua_efficient(device: Observation, kernel: Observation, fua: Observation) -
     if kernel.value == "write back":
         return Observation("yes" if fua.value == "supported" else "no", source)
     if device.value == ENABLED:
-        return Observation("no", source, "the kernel's belief is weaker than what the device says")
+        return Observation("no", source, "the kernel cache mode is weaker than what the device says")
     return Observation("yes", source)

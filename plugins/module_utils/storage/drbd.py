@@ -65,7 +65,11 @@ def unflushed(mount: dict[str, Any]) -> list[tuple[flush_passthrough.FlushLayer,
         for layer in mount["stack"]
         if layer["type"] == "drbd"
     }
-    return [(layer, said[layer.name]) for layer in flush_passthrough.believing(mount) if said.get(layer.name)]
+    return [
+        (layer, said[layer.name])
+        for layer in flush_passthrough.with_cache_mode(mount)
+        if said.get(layer.name)
+    ]
 
 
 def _asked(host: Host, argv: list[str]) -> list[dict[str, Any]]:

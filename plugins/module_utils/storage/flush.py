@@ -45,7 +45,7 @@ def flush_mount(host: Host, mount: Mount, disks: Iterable[str]) -> None:
 def flush_disk(host: Host, name: str) -> None:
     """Flush one disk's cache and see its flush counter rise.
 
-    A disk of which the kernel believes, rightly, that it caches nothing takes no flush and needs
+    A disk whose kernel cache mode is rightly write through takes no flush and needs
     none. Raises ChangeFailed.
     """
     if not takes_flushes(host, name):
@@ -94,7 +94,7 @@ def queues(host: Host, name: str) -> list[str]:
 
 
 def takes_flushes(host: Host, name: str) -> bool:
-    """Tell whether the kernel believes that a disk caches, and so passes flushes on to it, by each path."""
+    """Tell whether the kernel cache mode of a disk is write back, so that it is sent flushes, by each path."""
     return not unflushed(host, name)
 
 

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layers that pass no flush on, whatever their disks believe, or pass it on too late. Pure.
+"""Layers that pass no flush on, whatever the cache mode of their disks is, or pass it on too late. Pure.
 
-A device-mapper device takes the belief of what lies below when its table is loaded. Made over
+A device-mapper device takes the cache mode of what lies below when its table is loaded. Made over
 disks that cached nothing then, it drops each flush, also after a cache has come on.
 
 An md array with a partial parity log ends a flush at once, and has its disks flushed afterwards
@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 
 class FlushLayer(NamedTuple):
-    """A layer that may not see each flush done: its kernel name, the name that stays (for people), its belief
-    ("write through", unknown, ...), the disks below it by kernel name, `over`, what else lies below it, and whether
-    its belief is `fixed`: the kernel gives it one, whatever lies below."""
+    """A layer that may not see each flush done: its kernel name, the name that stays (for people), its cache
+    mode ("write through", unknown, ...), the disks below it by kernel name, `over`, what else lies below it, and whether
+    its cache mode is `fixed`: the kernel gives it one, whatever lies below."""
 
     name: str
     label: str
-    belief: str
+    cache_mode: str
     disks: tuple[str, ...]
     over: tuple[str, ...] = ()
     fixed: bool = False
@@ -30,24 +30,24 @@ class FlushLayer(NamedTuple):
 
 #: Mount points whose stacks an initramfs makes, before any rule of ours acts.
 _BY_INITRAMFS = ("/", "/usr")
-#: Layers that take each flush themselves, and so believe in a cache over any disk.
+#: Layers that take each flush themselves, and so are write back over any disk.
 _TAKING = {"bcache", "loop", "thin", "thin-pool", "cache", "writecache", "integrity"}
 
 
 def layers(mount: dict[str, Any]) -> list[FlushLayer]:
     """Return the layers below a file system that pass no flush on, or of which that is not known."""
-    return [layer for layer in believing(mount) if layer.belief != "write back"]
+    return [layer for layer in with_cache_mode(mount) if layer.cache_mode != "write back"]
 
 
-def believing(mount: dict[str, Any]) -> list[FlushLayer]:
-    """Return all layers below a file system that have a belief of their own."""
-    return [_flush_layer(layer, mount) for layer in mount["stack"] if layer["belief"]]
+def with_cache_mode(mount: dict[str, Any]) -> list[FlushLayer]:
+    """Return all layers below a file system that have a cache mode of their own."""
+    return [_flush_layer(layer, mount) for layer in mount["stack"] if layer["cache_mode"]]
 
 
 def early(mounts: list[dict[str, Any]]) -> list[FlushLayer]:
-    """Return the layers with a belief of their own that an initramfs makes, of all mounts."""
+    """Return the layers with a cache mode of their own that an initramfs makes, of all mounts."""
     ours = (mount for mount in mounts if set(mount["targets"]) & set(_BY_INITRAMFS))
-    return [layer for mount in ours for layer in believing(mount)]
+    return [layer for mount in ours for layer in with_cache_mode(mount)]
 
 
 def early_ack(mount: dict[str, Any]) -> list[FlushLayer]:
@@ -66,7 +66,9 @@ def _flush_layer(layer: dict[str, Any], mount: dict[str, Any]) -> FlushLayer:
     leaves = tuple(name for name in found if name in disks)
     over = tuple(name for name in found if name not in disks and name != layer["name"])
     fixed = bool(_TAKING & {layer["type"], *layer["detail"].split("+")})
-    return FlushLayer(layer["name"], layer["label"] or layer["name"], layer["belief"], leaves, over, fixed)
+    return FlushLayer(
+        layer["name"], layer["label"] or layer["name"], layer["cache_mode"], leaves, over, fixed
+    )
 
 
 def _closure(name: str, below: dict[str, list[str]]) -> list[str]:

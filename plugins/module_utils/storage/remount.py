@@ -64,8 +64,8 @@ def expect_nothing_cached(host: Host, target: str, names: Iterable[str]) -> None
         seen = reader.collect(name)["write_cache"]["device"]
         if seen not in ("disabled", "none"):
             raise ChangeFailed(
-                f"{target}: barriers are on again, but the kernel believes that {name} caches nothing and"
-                f" sends it no flush, while its cache is {seen}: raise the belief (write_cache, state keep)"
+                f"{target}: barriers are on again, but the kernel cache mode of {name} is write through, so"
+                f" it gets no flush, while its cache is {seen}: raise the cache mode (write_cache, state keep)"
             )
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The write_cache layer: a disk's volatile cache, the kernel's belief of it, and the udev rule."""
+"""The write_cache layer: a disk's volatile cache, its kernel cache mode, and the udev rule."""
 
 from __future__ import annotations
 
@@ -162,12 +162,12 @@ def _changes(target: Target, facts: dict[str, Any], now: str, persists: bool) ->
     if device == NONE:
         return []
     wanted = device if now == KEEP else now
-    believed = kernel_cache_mode.for_state(facts, wanted)
+    cache_mode = kernel_cache_mode.for_state(facts, wanted)
     changes = []
     if facts["flush"] == "owed":
         changes.append(Change(target.disk, "flush", "running", "owed", "done"))
-    if cache["kernel"] != believed and believed == "write back":
-        changes.append(Change(target.disk, "kernel_belief", "running", cache["kernel"], believed))
+    if cache["kernel"] != cache_mode and cache_mode == "write back":
+        changes.append(Change(target.disk, "kernel_cache_mode", "running", cache["kernel"], cache_mode))
     if device != wanted:
         changes.append(Change(target.disk, "write_cache", "running", device, wanted))
     if persists and cache["persisted"] != target.state:
@@ -176,7 +176,7 @@ def _changes(target: Target, facts: dict[str, Any], now: str, persists: bool) ->
 
 
 def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
-    """Raise the belief first, flush what was never flushed, and only then touch the cache."""
+    """Raise the kernel cache mode first, flush what was never flushed, and only then touch the cache."""
     name, device = facts["name"], facts["write_cache"]["device"]
     control = CONTROLS[facts["control"]]
     wanted = device if state == KEEP else state
@@ -191,7 +191,7 @@ def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
             raise
         # Switching a cache off makes nothing worse, so what failed does not keep it on.
         refused = error
-    # Raising the belief of a disk that is not pinned has switched its cache on, also one that was off.
+    # Raising the cache mode of a disk that is not pinned has switched its cache on, also one that was off.
     if wanted != device if control.pinned else wanted == DISABLED:
         control.switch(host, name, wanted)
     if refused:
@@ -202,23 +202,23 @@ def _make_flushed(host: Host, facts: dict[str, Any], wanted: str) -> None:
     """Make the kernel flush a disk, and see one flush."""
     name, device = facts["name"], facts["write_cache"]["device"]
     control = CONTROLS[facts["control"]]
-    believed = facts["write_cache"]["kernel"] == "write back"
+    is_write_back = facts["write_cache"]["kernel"] == "write back"
     comes_on = (device, wanted) == (DISABLED, ENABLED)
-    if not believed and device == ENABLED:
+    if not is_write_back and device == ENABLED:
         owe(host, name)
     if comes_on and not control.pinned:
         _unforce_early(host, name)
-    # A pin is set anew even where the belief is right. What is not pinned has one switch for both:
-    # raising the belief enables the cache.
-    if control.pinned or not believed or comes_on:
-        control.believe(host, name)
+    # A pin is set anew even where the cache mode is right. What is not pinned has one switch for both:
+    # raising the cache mode enables the cache.
+    if control.pinned or not is_write_back or comes_on:
+        control.raise_mode(host, name)
     _unforce(host, name)
-    _expect_belief(host, name)
+    _expect_write_back(host, name)
     flush_disk(host, name)
 
 
 def _unforce(host: Host, name: str) -> None:
-    """Raise a belief that its driver does not: somebody forced it, and kernel 6.12 keeps that.
+    """Raise a cache mode that its driver does not: somebody forced it, and kernel 6.12 keeps that.
 
     Only the file that it was written to undoes it. The device is sent nothing; a flush is to follow.
     """
@@ -227,7 +227,7 @@ def _unforce(host: Host, name: str) -> None:
 
 
 def _unforce_early(host: Host, name: str) -> None:
-    """Take a forced belief back before the one switch of cache and belief turns the cache on under it."""
+    """Take a forced cache mode back before the one switch of both turns the cache on under it."""
     try:
         _unforce(host, name)
     except ChangeFailed:
@@ -235,10 +235,10 @@ def _unforce_early(host: Host, name: str) -> None:
         pass
 
 
-def _expect_belief(host: Host, name: str) -> None:
+def _expect_write_back(host: Host, name: str) -> None:
     if not takes_flushes(host, name):
         raise ChangeFailed(
-            f"{name}: the kernel believes 'write through', wanted 'write back': neither its driver nor its"
+            f"{name}: seen the kernel cache mode write through, wanted write back: neither its driver nor its"
             " queue/write_cache raises it; reboot"
         )
 

@@ -77,7 +77,7 @@ def test_figures_are_for_each_commit() -> None:
     ],
 )
 def test_the_minimum_follows_device_and_workload(setting: Setting, workload: str, wanted: Minimum) -> None:
-    """FUA where the kernel has it; a pinned belief flushes a cache that is off, and nothing is claimed of it."""
+    """FUA where the kernel has it; a pinned cache mode flushes a cache that is off, and nothing is claimed of it."""
     assert minimum(setting, workload) == wanted
 
 

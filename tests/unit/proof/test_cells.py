@@ -72,7 +72,7 @@ def test_every_control_that_was_asked_for_is_there() -> None:
     """Each device has those that are about devices; XFS has no barriers to turn off."""
     planted = {(cell.setting.device, cell.setting.plant) for cell in CELLS.values() if cell.expects == LOSES}
     for device in (*DEVICES, NBD):
-        wanted = {"", "belief"} if device in WITH_FUA else {"", "barrier0", "belief"}
+        wanted = {"", "write-through"} if device in WITH_FUA else {"", "barrier0", "write-through"}
         assert {plant for where, plant in planted if where == device} - {
             "cache-back",
             "tightened",

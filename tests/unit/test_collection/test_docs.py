@@ -116,7 +116,7 @@ def test_the_platforms_and_what_they_document_are_those_of_the_code() -> None:
 
 #: What each step of the documented order is, as (phase, layer).
 ORDER = {
-    "Believe.": ("believe", "write_cache"),
+    "Raise.": ("raise", "write_cache"),
     "Take the guard's lease back": ("tighten", "power_guard"),
     "Tighten mounts.": ("tighten", "mount_options"),
     "Tighten caches.": ("tighten", "write_cache"),

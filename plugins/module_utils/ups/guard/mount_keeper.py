@@ -99,7 +99,7 @@ class Keeper:
         reasons = [*reasons, *stack.reasons]
         if reasons or not stack.disks:
             raise ChangeFailed(f"{self.target}: {'; '.join(reasons) or 'no disk was found below it'}")
-        blocking = [layer.name for layer in stack.layers if layer.belief not in ("", "write back")]
+        blocking = [layer.name for layer in stack.layers if layer.cache_mode not in ("", "write back")]
         if blocking:
             raise ChangeFailed(f"{self.target}: {', '.join(blocking)} below it pass no flush on")
         self._expect_flushed(stack.disks)
@@ -266,8 +266,8 @@ class Keeper:
         for name in disks:
             if not takes_flushes(self.host, name):
                 raise ChangeFailed(
-                    f"{self.target}: the kernel believes that {name} caches nothing: without barriers nothing would"
-                    " be won, and a reset may turn its cache on"
+                    f"{self.target}: the kernel cache mode of {name} is write through: without barriers nothing"
+                    " would be won, and a reset may turn its cache on"
                 )
             if is_owed(self.host, name):
                 raise ChangeFailed(f"{self.target}: {name} is owed a flush by an earlier run")

@@ -360,7 +360,7 @@ class Service:
         try:
             self._save()
         except (ChangeFailed, Unobservable) as error:
-            # Who is not seen to run is not believed: better tight.
+            # A guard that is not seen to run does not count: better tight.
             self._alarm(str(error), now)
 
     def _save(self, word: str = "", reason: str = "") -> None:

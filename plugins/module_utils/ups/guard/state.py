@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the guard says of itself, and what of it can be believed."""
+"""What the guard says of itself, and what of it can be trusted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FAILED = "failed"
 #: There is a lease, and nobody guards it.
 STOPPED = "stopped"
 _SAID = (WAITING, LOOSE, TIGHT, FAILED, STOPPED)
-#: Seconds without a sign after which a guard is not believed any more; it gives one every few seconds, and
+#: Seconds without a sign after which a guard is not trusted any more; it gives one every few seconds, and
 #: one that tightens gives none meanwhile.
 _SILENT = 60.0
 
@@ -87,7 +87,7 @@ def read(host: Host) -> dict[str, Any]:
         if allowed is None:
             return _facts(host, ABSENT, "there is no lease", None, None)
         return _facts(host, STOPPED, f"{LEASE} is there, and no guard has run since the boot", None, allowed)
-    state, reason = _believed(host, said, allowed)
+    state, reason = _trusted(host, said, allowed)
     return _facts(host, state, reason, said, allowed)
 
 
@@ -186,7 +186,7 @@ def last(host: Host) -> Said | None:
         raise Unobservable(f"{STATE}: {error}") from None
 
 
-def _believed(host: Host, said: Said, allowed: Lease | None) -> tuple[str, str]:
+def _trusted(host: Host, said: Said, allowed: Lease | None) -> tuple[str, str]:
     """Return the state that the guard is in, as far as that is sure, and why."""
     try:
         boot = host.read("/proc/sys/kernel/random/boot_id").strip()

@@ -31,14 +31,14 @@ MAKES = {
 
 @dataclass
 class FakeDisk:
-    """A disk: `cache` is the device's own, `belief` the kernel's, `dirty` what a cut would lose.
+    """A disk: `cache` is the device's own, `cache_mode` the kernel's, `dirty` what a cut would lose.
 
     `power_on` is the cache's state after a power cycle or a reset; a SCSI disk that `saves` keeps there what
     it was last set to. `refuses` makes each command
-    that switches it an error, `obeys` False makes it succeed and do nothing. `forced`: a belief that somebody
+    that switches it an error, `obeys` False makes it succeed and do nothing. `forced`: a cache mode that somebody
     wrote to its queue, which kernel 6.12 keeps until the same file undoes it, or a boot. `attention` is what a
-    SCSI disk has to say before it answers, once. `fua` is what the kernel shows while it believes
-    in a cache. `multipath` is "1" for what multipathd has claimed; `shown` is what udev knows of what is written to the
+    SCSI disk has to say before it answers, once. `fua` is what the kernel shows while the cache
+    mode is write back. `multipath` is "1" for what multipathd has claimed; `shown` is what udev knows of what is written to the
     disk, and of its place.
     """
 
@@ -46,7 +46,7 @@ class FakeDisk:
     transport: str
     serial: str
     cache: str = "enabled"
-    belief: str = "write back"
+    cache_mode: str = "write back"
     pinned: bool = False
     forced: bool = False
     obeys: bool = True
@@ -102,12 +102,12 @@ class FakeDisk:
         if self.forced:
             return
         if self.pinned:
-            self.belief = "write back"
+            self.cache_mode = "write back"
         elif self.transport == "nvme":
             # By the controller's identity: the feature is not looked at.
-            self.belief = "write through" if self.cache == "none" else "write back"
+            self.cache_mode = "write through" if self.cache == "none" else "write back"
         else:
-            self.belief = "write back" if self.cache == "enabled" else "write through"
+            self.cache_mode = "write back" if self.cache == "enabled" else "write through"
 
     def start(self) -> None:
         """Come back with the power: clean, because it was shut down."""
@@ -140,7 +140,7 @@ class FakeDisk:
     def unforce(self, value: str) -> None:
         """Do what a write to queue/write_cache does. Raises ChangeFailed."""
         assert value == "write back", "write through there is never ours to write"
-        assert self.belief == "write through", "nor is it written where nothing is to be raised"
+        assert self.cache_mode == "write through", "nor is it written where nothing is to be raised"
         if self.refuses:
             raise ChangeFailed(f"/sys/block/{self.name}/queue/write_cache: Invalid argument")
         if self.obeys:
@@ -196,8 +196,8 @@ class FakeLayer:
     """A device-mapper or md device over others.
 
     `kind` is dm, md or another (loop, bcache, ...); `tables` are the device-mapper's segments;
-    `files` what its directory in sysfs holds besides. `belief` is what the kernel believed of the
-    caches below when it was made; it passes flushes on only if that is "write back". `made` tells
+    `files` what its directory in sysfs holds besides. `cache_mode` is the kernel's, as it was
+    when the layer was made; it passes flushes on only if that is "write back". `made` tells
     whether it is there yet: at boot the disks come first.
     """
 
@@ -210,7 +210,7 @@ class FakeLayer:
     tables: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
     readahead: str = "128"
-    belief: str = "write back"
+    cache_mode: str = "write back"
     made: bool = True
 
     @property

@@ -276,7 +276,7 @@ KINDS = (
     Kind("NVMe SSD with a volatile cache", partial(_as, "nvme_pci"), _LABEL, "lab: `buses`; `nvme_pci`"),
     Kind(
         "NVMe SSD that has no volatile cache",
-        partial(_as, "nvme_pci", cache="none", belief="write through"),
+        partial(_as, "nvme_pci", cache="none", cache_mode="write through"),
         "nothing",
         "`nvme_pci`",
     ),
@@ -295,7 +295,7 @@ KINDS = (
     Kind("Azure, data disk", partial(_as, "azure_data_disk", dmi=_AZURE), _CLOUD, "`azure_data_disk`"),
     Kind(
         "EC2, EBS volume",
-        partial(_as, "aws_ebs", cache="none", belief="write through"),
+        partial(_as, "aws_ebs", cache="none", cache_mode="write through"),
         _GUEST,
         "`aws_ebs`",
     ),

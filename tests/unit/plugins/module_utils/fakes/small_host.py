@@ -128,7 +128,7 @@ class SmallHost(FakeHost):
 
     def __repr__(self) -> str:
         """Show what differs between hosts, for the reader of a failed property."""
-        disks = [f"{d.name} cache {d.cache}, belief {d.belief}" for d in self.disks.values()]
+        disks = [f"{d.name} cache {d.cache}, cache mode {d.cache_mode}" for d in self.disks.values()]
         mounts = [
             f"{m.target} barrier {m.barrier}, data {m.data}, {m.atime}, superblock {m.sb_options}, boot"
             f" {','.join(self.boot_options(m.target))}"
@@ -146,8 +146,8 @@ class SmallHost(FakeHost):
         name, base = disk.name, disk.sysfs
         self._publish(name, base, number)
         queue = {
-            "write_cache": lambda: disk.belief,
-            "fua": lambda: disk.fua if disk.belief == "write back" else "0",
+            "write_cache": lambda: disk.cache_mode,
+            "fua": lambda: disk.fua if disk.cache_mode == "write back" else "0",
             "rotational": lambda: disk.rotational,
             "scheduler": lambda: disk.scheduler,
             "read_ahead_kb": lambda: disk.readahead,
@@ -165,7 +165,7 @@ class SmallHost(FakeHost):
             self.commands[("nvme", "id-ctrl", node, "--output-format=json")] = disk.nvme_identity
             self.commands[("nvme", "get-feature", node, "--feature-id=6")] = disk.nvme_feature
         else:
-            self.files[f"{base}/device/scsi_disk/0:0:0:0/cache_type"] = lambda: f"{disk.belief}\n"
+            self.files[f"{base}/device/scsi_disk/0:0:0:0/cache_type"] = lambda: f"{disk.cache_mode}\n"
             for part in (part for part in base.split("/") if part.startswith("host")):
                 driver = disk.driver or PORTS.get(disk.transport, ("", "", ""))[1]
                 self.files[f"/sys/class/scsi_host/{part}/proc_name"] = f"{driver}\n"
@@ -183,7 +183,7 @@ class SmallHost(FakeHost):
         for path in layer.attributes():
             self.files[f"{base}/{path}"] = lambda path=path: f"{layer.attributes()[path]}\n"
         self.files[f"{base}/queue/read_ahead_kb"] = lambda: f"{layer.readahead}\n"
-        self.files[f"{base}/queue/write_cache"] = lambda: f"{layer.belief}\n"
+        self.files[f"{base}/queue/write_cache"] = lambda: f"{layer.cache_mode}\n"
         for below in layer.below:
             path = self.links.get(f"/sys/class/block/{below}", "/nowhere")
             self.links.update({f"{base}/slaves/{below}": path, f"{path}/holders/{layer.name}": base})
@@ -366,8 +366,8 @@ class SmallHost(FakeHost):
     def _assemble(self, layer: FakeLayer) -> None:
         below = [self.layers.get(name) or self.disks[self._whole(name)] for name in layer.below]
         takes = layer.kind in ("md", "loop", "bcache", "drbd") or layer.tables[0].startswith(_TAKING)
-        believes = takes or any(part.belief == "write back" for part in below)
-        layer.belief, layer.made = "write back" if believes else "write through", True
+        flushed = takes or any(part.cache_mode == "write back" for part in below)
+        layer.cache_mode, layer.made = "write back" if flushed else "write through", True
 
     def _ways_down(self, mount: FakeMount) -> list[tuple[FakeDisk, bool]]:
         """Return the disks below a file system, each with whether all layers above pass flushes on."""
@@ -377,7 +377,7 @@ class SmallHost(FakeHost):
             name = name if name in self.layers else self._whole(name)
             if name in self.layers:
                 layer = self.layers[name]
-                waiting += [(below, heard and layer.belief == "write back") for below in layer.below]
+                waiting += [(below, heard and layer.cache_mode == "write back") for below in layer.below]
             elif name in self.disks:
                 found.append((self.disks[name], heard))
         return found
@@ -392,7 +392,7 @@ class SmallHost(FakeHost):
                 continue
             if mount.barrier == "off":
                 found.add(f"{mount.target} {when}: no barriers over {disk.name}'s cache")
-            if disk.belief == "write through" or not heard:
+            if disk.cache_mode == "write through" or not heard:
                 found.add(f"{mount.target} {when}: nothing flushes {disk.name}'s cache")
         return found
 
@@ -443,7 +443,7 @@ class SmallHost(FakeHost):
         if argv[1] == "--file-system":
             return
         disk = self._of_path(argv[-1])
-        if disk.belief == "write back" and disk.counts:
+        if disk.cache_mode == "write back" and disk.counts:
             disk.flushes, disk.dirty = disk.flushes + 1, False
 
     def _systemctl(self, argv: list[str]) -> None:
@@ -528,7 +528,7 @@ class SmallHost(FakeHost):
         """Databases commit all the time: what is not flushed piles up."""
         for mount in self.mounts.values():
             for disk, heard in self._ways_down(mount):
-                flushed = heard and mount.barrier == "on" and disk.belief == "write back"
+                flushed = heard and mount.barrier == "on" and disk.cache_mode == "write back"
                 if disk.cache == "enabled" and not flushed:
                     disk.dirty = True
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What udev knows, and the rule file: read back exactly as written, and never believed in part."""
+"""What udev knows, and the rule file: read back exactly as written, and never taken in part."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def test_a_strange_comment_in_our_file_is_passed_over(comment: str) -> None:
     assert parse_rules(f"{RENDERED}\n{comment}\n", HEADER, assign) == RULES
 
 
-def test_the_last_comment_on_a_disk_is_not_believed_over_the_lines_that_stand() -> None:
+def test_the_last_comment_on_a_disk_does_not_count_over_the_lines_that_stand() -> None:
     """udev runs both blocks, and the last assignment wins: what is said has to be what happens."""
     twice = RENDERED + render_rules({next(iter(RULES)): "on"}, HEADER, assign).removeprefix(HEADER)
     assert written_rules(twice, HEADER, assign) == {next(iter(RULES)): "on"}

@@ -110,14 +110,14 @@ def test_a_rule_that_is_safer_than_what_runs_is_not_taken_away() -> None:
 def test_it_is_off_for_a_while_and_comes_back_and_no_rule_is_left(kind: str) -> None:
     host = host_of(kind)
     disk, places = host.disks[DISKS[kind]], find(host, [MOUNTS[kind]])
-    before = (disk.cache, disk.belief)
+    before = (disk.cache, disk.cache_mode)
     with variants.in_force(host, places, OFF):
         assert disk.cache == "disabled"
-    assert (disk.cache, disk.belief) == before == ("enabled", "write back")
+    assert (disk.cache, disk.cache_mode) == before == ("enabled", "write back")
     assert not host.exists(cache_rules.RULES_PATH)
     with pytest.raises(KeyError), variants.in_force(host, places, OFF):
         raise KeyError
-    assert (disk.cache, disk.belief) == before
+    assert (disk.cache, disk.cache_mode) == before
 
 
 def test_a_rule_that_udev_applies_at_any_time_follows() -> None:
@@ -166,7 +166,7 @@ def test_at_no_moment_is_a_cache_on_that_the_kernel_does_not_flush(kind: str, st
         # One step may be refused without harm, which the layer knows; then all is done.
         with contextlib.suppress(stop):
             go(host)
-        assert disk.cache == "disabled" or disk.belief == "write back", host.mutations
+        assert disk.cache == "disabled" or disk.cache_mode == "write back", host.mutations
 
 
 def test_no_run_goes_beside_a_harden_db_and_none_on_a_host_that_was_changed_since() -> None:
@@ -194,5 +194,5 @@ def test_a_run_that_a_signal_ends_puts_the_cache_back(
     made = planned.Plan([place], [planned.Way(grouped.PATTERN, 1)], [1], [OFF], 30, 1, 50000)
     with pytest.raises(Ended):
         benchmark.run(host, made, busy_allowed=True)
-    assert (seen, disk.cache, disk.belief) == (["disabled"], "enabled", "write back")
+    assert (seen, disk.cache, disk.cache_mode) == (["disabled"], "enabled", "write back")
     assert os.listdir(tmp_path) == []

@@ -29,7 +29,7 @@ from ..fakes.small_host import BOOT_ID, BigHost, SmallHost
 from ..fakes.told_power import power
 
 PG, MARIA = ("/srv/pgdata",), ("/srv/maria",)
-NO_PLAN = {"believe": {}, "tighten": {}, "loosen": {}}
+NO_PLAN = {"raise": {}, "tighten": {}, "loosen": {}}
 Arrange = Callable[[SmallHost], Any]
 
 
@@ -43,7 +43,7 @@ def without_hdparm(host: SmallHost) -> None:
 
 
 BARE = change("mounts", "/srv/pgdata", barrier="off")
-LIE = change("disks", "sda", belief="write through")
+LIE = change("disks", "sda", cache_mode="write through")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_settled_host(profile: str, mounts: Any, given_inputs: dict[str, Any],
     ids=[
         "fresh",
         "no barriers",
-        "belief is a lie",
+        "cache mode is a lie",
         "cache unreadable",
         "barriers unreadable",
         "disk gone",
@@ -121,7 +121,7 @@ def test_each_profile_in_each_state(profile: str, arrange: Arrange, verdicts: li
         (
             LIE,
             "at_risk",
-            "commits since the last flush on sda can vanish: the kernel believes that it caches nothing",
+            "commits since the last flush on sda can vanish: its kernel cache mode is write through",
         ),
         (
             lambda h: [BARE(h), change("disks", "sda", cache="disabled")(h)],
@@ -159,14 +159,14 @@ def test_the_reason_is_said_in_plain_words(arrange: Arrange, verdict: str, why: 
         (change("mounts", "/srv/pgdata", data="journal"), False),
         (lambda host: None, False),
     ],
-    ids=["no barriers", "belief forced to write through", "data=journal", "default"],
+    ids=["no barriers", "cache mode forced to write through", "data=journal", "default"],
 )
 @pytest.mark.fact(4)
 @pytest.mark.fact(18)
 def test_what_sends_no_flush_loses_commits_however_a_database_syncs(
     profile: str, arrange: Arrange, loses: bool
 ) -> None:
-    """Of 100 synchronous writes, nobarrier and a belief of write through flush none; the defaults flush all."""
+    """Of 100 synchronous writes, nobarrier and the cache mode write through flush none; the defaults flush all."""
     host = SmallHost()
     arrange(host)
     assert (look(host, profile, mounts=PG)["verdict"] == "at_risk") is loses
@@ -203,7 +203,7 @@ def test_what_a_run_that_was_killed_has_not_flushed_is_at_risk() -> None:
         "commits since the last flush on sda can vanish: a run ended before it flushed that disk; run harden-db",
     )
     (row,) = [row for row in found["settings"] if row["verdict"] != "ok"]
-    assert (row["setting"], row["verdict"], row["phase"]) == ("flush", "drift_running", "believe")
+    assert (row["setting"], row["verdict"], row["phase"]) == ("flush", "drift_running", "raise")
 
 
 def test_without_barriers_over_disks_that_are_not_known_it_is_at_risk() -> None:
@@ -541,7 +541,7 @@ def test_tightening_is_planned_even_when_loosening_is_withheld() -> None:
 def test_an_attestation_that_has_expired_withholds_what_loosens_and_nothing_else(profile: str) -> None:
     over = {**attested(), "expires": "2026-01-30"}
     host = SmallHost()
-    host.disk("sda").cache, host.disk("sda").belief = "disabled", "write through"
+    host.disk("sda").cache, host.disk("sda").cache_mode = "disabled", "write through"
     BARE(host)
     without = look(host, profile, mounts=PG, accept_data_loss=True)
     found = look(host, profile, mounts=PG, accept_data_loss=True, attestations=[over])

@@ -334,7 +334,7 @@ def test_ext4_and_data_journal() -> None:
 def test_without_fua_a_cache_that_is_only_switched_off_is_not_enough(cache: str, fits: bool) -> None:
     """It may come on, in this very run too."""
     host = SmallHost()
-    vars(host.disk("vdb")).update(cache="disabled", belief="write through", fua="0")
+    vars(host.disk("vdb")).update(cache="disabled", cache_mode="write through", fua="0")
     storage = collect(host, NOW)
     (disk,) = [disk for disk in storage["disks"] if disk["name"] == "vdb"]
     disk["write_cache"]["device"] = cache
@@ -391,11 +391,11 @@ def test_2022_before_cu18_has_a_race(version: str, alternate: str, warned: bool)
 
 @pytest.mark.fact(26)
 @pytest.mark.parametrize("profile", ["strict", "flush"])
-@pytest.mark.parametrize("belief", ["write back", "write through"])
-def test_a_cache_that_is_only_switched_off_is_no_fua(profile: str, belief: str) -> None:
+@pytest.mark.parametrize("cache_mode", ["write back", "write through"])
+def test_a_cache_that_is_only_switched_off_is_no_fua(profile: str, cache_mode: str) -> None:
     """It comes on at a reset, or in the same run: the server would be set one way, and back by the next run."""
     host = machine(fua=False)
-    host.disk("sdb").cache, host.disk("sdb").belief = "disabled", belief
+    host.disk("sdb").cache, host.disk("sdb").cache_mode = "disabled", cache_mode
     for _run in range(2):
         found = judged(server(), host, profile=profile)
         assert planned(found) == {}

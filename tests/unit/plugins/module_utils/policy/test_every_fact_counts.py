@@ -129,7 +129,7 @@ def settle(storage: dict[str, Any], given: Inputs) -> None:
             continue
         if setting == "write_cache":
             found["write_cache"].update(device=wanted, persisted=wanted)
-        elif setting == "kernel_belief":
+        elif setting == "kernel_cache_mode":
             found["write_cache"]["kernel"] = wanted
         elif "unset" not in found["persisted"].values():
             found[setting] = found["persisted"][setting] = wanted
@@ -170,7 +170,7 @@ def is_harmless(
     """Tell whether a stand-in is listed; `own`: each disk is attested itself."""
     if path[-1] == "kind" and not own:
         return verdict == "unverified"
-    if (path[-1], instead) == ("belief", "unknown"):
+    if (path[-1], instead) == ("cache_mode", "unknown"):
         return own  # What somebody says outlives a power cut needs no flush.
     if path[-1] == "data_mode" and storage["mounts"][path[1]]["fstype"].startswith("ext"):
         return False

@@ -43,7 +43,7 @@ def bare() -> SmallHost:
 def test_a_profile_that_keeps_all_changes_nothing_of_safety(rests_on: str) -> None:
     for host in (SmallHost(), bare(), settled("strict", mounts=PG)):
         found = seen(host, rests_on, **dict.fromkeys(ALL, KEEP))
-        assert [change for change in found["changes"] if change["setting"] != "kernel_belief"] == []
+        assert [change for change in found["changes"] if change["setting"] != "kernel_cache_mode"] == []
 
 
 def test_barriers_that_are_kept_off_are_at_risk_all_the_same() -> None:
@@ -104,10 +104,10 @@ def test_a_cache_nobody_can_read_is_unknown_also_when_it_is_kept() -> None:
 
 def test_a_lie_about_a_cache_that_is_kept_is_mended() -> None:
     host = settled("flush", mounts=PG)
-    host.disk("sda").belief = "write through"
+    host.disk("sda").cache_mode = "write through"
     found = seen(host, write_cache=KEEP)
     assert found["verdict"] == "at_risk"
-    assert found["plan"]["believe"] == {"write_cache": [{"disk": host.disk("sda").id, "state": "keep"}]}
+    assert found["plan"]["raise"] == {"write_cache": [{"disk": host.disk("sda").id, "state": "keep"}]}
 
 
 def test_an_engine_that_is_kept_loses_commits_at_its_owner_s_risk_only_where_nothing_is_promised() -> None:

@@ -60,10 +60,10 @@ def test_a_layer_that_is_understood_is_as_durable_as_the_disks_below(name: str, 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.fact(82)
 def test_a_volatile_cache_below_that_nothing_flushes_is_at_risk(name: str) -> None:
-    """The control: the kernel believes that the caching device keeps nothing back."""
+    """The control: the kernel cache mode of the caching device is write through."""
     host = over(TABLES[name])
     enforce(host, look(host, "flush", mounts=[SRV]))
-    vars(host.disk("nvme0n1")).update(belief="write through", forced=True)
+    vars(host.disk("nvme0n1")).update(cache_mode="write through", forced=True)
     found = look(host, "flush", mounts=[SRV])
     assert found["verdict"] == "at_risk"
     assert any("on nvme0n1 can vanish" in why for why in found["why"])
@@ -118,7 +118,7 @@ def on(layer: FakeLayer, host: BigHost | None = None) -> BigHost:
 def test_a_bcache_is_as_durable_as_the_disks_below(mode: str, profile: str) -> None:
     host = on(bcache("bcache0", ("sdc", "nvme0n1"), "9:9", mode))
     assert brought(host, profile)["verdict"] in GREEN
-    vars(host.disk("nvme0n1")).update(cache="enabled", belief="write through", forced=True)
+    vars(host.disk("nvme0n1")).update(cache="enabled", cache_mode="write through", forced=True)
     assert look(host, "flush", mounts=[SRV])["verdict"] == "at_risk"
 
 
@@ -209,15 +209,15 @@ def test_another_word_does_not_do(word: dict[str, str]) -> None:
 
 
 def test_it_vouches_for_nothing_else() -> None:
-    """Neither for the disks below, nor for what the kernel believes of them, nor for another layer."""
+    """Neither for the disks below, nor for their kernel cache mode, nor for another layer."""
     words = [vouching()]
     host = over(STRANGE, "sdc1")
     brought(host, "flush", attestations=words)
-    vars(host.disk("sdc")).update(belief="write through", forced=True)
+    vars(host.disk("sdc")).update(cache_mode="write through", forced=True)
     assert look(host, "flush", mounts=[SRV], attestations=words)["verdict"] == "at_risk"
     host = over(STRANGE, "sdc1")
     brought(host, "flush", attestations=words)
-    host.layers["dm-9"].belief = "write through"
+    host.layers["dm-9"].cache_mode = "write through"
     assert look(host, "flush", mounts=[SRV], attestations=words)["verdict"] == "at_risk"
 
 

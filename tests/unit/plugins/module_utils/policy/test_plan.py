@@ -76,7 +76,7 @@ def hosts(draw: st.DrawFn) -> SmallHost:
     for layer in host.layers.values():
         # Made when nothing below cached, it passes no flush on.
         if layer.kind == "dm":
-            layer.belief = draw(st.sampled_from(["write back", "write back", "write through"]))
+            layer.cache_mode = draw(st.sampled_from(["write back", "write back", "write through"]))
     # Some initramfs makes all that it finds, before any rule.
     host.initramfs = draw(st.sampled_from([(), tuple(host.layers)]))
     text = host.read("/etc/fstab")
@@ -108,17 +108,17 @@ def draw_rules(draw: st.DrawFn, host: SmallHost) -> None:
 def draw_disk(draw: st.DrawFn, host: SmallHost, disk: FakeDisk) -> None:
     """Draw the state of a disk: any that its interface can be brought to."""
     disk.cache = draw(caches)
-    disk.belief = draw(st.sampled_from(["write back", "write through"]))
+    disk.cache_mode = draw(st.sampled_from(["write back", "write through"]))
     if disk.transport == "virtio" and disk.cache == "disabled":
-        disk.belief = "write through"
+        disk.cache_mode = "write through"
     if disk.transport == "nvme":
-        # Its kernel's belief is that of the controller's identity; only by force it is another.
+        # Its kernel cache mode is that of the controller's identity; only by force it is another.
         disk.cache = draw(st.sampled_from(["enabled", "disabled", "none"]))
-        disk.belief = "write through" if disk.cache == "none" else "write back"
+        disk.cache_mode = "write through" if disk.cache == "none" else "write back"
     # Kernel 6.12 keeps what somebody wrote to the queue.
     disk.forced = disk.cache != "none" and draw(st.integers(0, 3)) == 0
     if disk.forced:
-        disk.belief = "write through"
+        disk.cache_mode = "write through"
     if disk.cache == "enabled" and draw(st.integers(0, 3)) == 0:
         host.files[f"{flush.OWED}/{disk.name}"] = ""
         disk.dirty = True
@@ -251,7 +251,7 @@ def test_a_reset_of_any_disk_of_a_settled_host_loses_nothing(
     enforce(host, look(host, profile, **given_inputs))
     apart = elsewhere(host, profile)
     for disk in host.disks.values():
-        # One switch sets belief and cache of a virtio disk: nothing can pin it (see below).
+        # One switch sets cache mode and cache of a virtio disk: nothing can pin it (see below).
         if disk.transport != "virtio":
             host.reset(disk.name, heard)
     assert host.ways_to_lose() - apart == elsewhere(host, profile) - apart
@@ -260,7 +260,7 @@ def test_a_reset_of_any_disk_of_a_settled_host_loses_nothing(
 
 
 def test_a_virtio_disk_that_comes_back_caching_is_seen_and_mended_by_the_next_run() -> None:
-    """As after a migration or a restored snapshot: the guest believes write through, and no event tells it."""
+    """As after a migration or a restored snapshot: the guest's kernel cache mode is write through, and no event tells it."""
     host = settled("strict")
     host.reset("vdb", heard=False)
     found = look(host, "strict", mounts=["/srv/maria"])
@@ -298,7 +298,7 @@ def test_without_counter_and_trace_a_host_is_at_risk_until_its_owner_mounts_one(
 
 def test_the_order_of_the_steps() -> None:
     assert (
-        ("believe", "write_cache"),
+        ("raise", "write_cache"),
         ("tighten", "power_guard"),
         ("tighten", "mount_options"),
         ("tighten", "write_cache"),
@@ -315,12 +315,12 @@ def test_the_order_of_the_steps() -> None:
 
 def test_what_a_plan_hands_to_its_layers() -> None:
     host = SmallHost()
-    host.disk("sda").belief = "write through"
+    host.disk("sda").cache_mode = "write through"
     host.mounts["/srv/pgdata"].barrier = "off"
     found = look(host, "strict", mounts=["/srv/pgdata"])
     sda = "serial:QEMU_HARDDISK_SATA0001"
     assert found["plan"] == {
-        "believe": {"write_cache": [{"disk": sda, "state": "keep"}]},
+        "raise": {"write_cache": [{"disk": sda, "state": "keep"}]},
         "tighten": {
             "mount_options": [
                 {"target": "/srv/pgdata", "persist": True, "barrier": "on", "atime": "noatime"}
@@ -334,7 +334,7 @@ def test_what_a_plan_hands_to_its_layers() -> None:
         ("tighten", "/srv/pgdata", "barrier", "on"),
         ("tighten", "/srv/pgdata", "atime", "noatime"),
         ("tighten", sda, "write_cache", "disabled"),
-        ("believe", sda, "kernel_belief", "write back"),
+        ("raise", sda, "kernel_cache_mode", "write back"),
         ("tighten", sda, "scheduler", "none"),
     ]
     assert found["files"] == sorted(
@@ -366,7 +366,7 @@ def test_without_a_line_of_its_own_only_the_running_mount_is_planned(unit: str |
 
 def test_nothing_to_do_is_an_empty_plan_with_every_phase() -> None:
     steps = build([], True)
-    assert steps == {"believe": {}, "tighten": {}, "loosen": {}}
+    assert steps == {"raise": {}, "tighten": {}, "loosen": {}}
     assert changes(steps, []) == []
 
 

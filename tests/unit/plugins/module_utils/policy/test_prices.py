@@ -88,7 +88,7 @@ def later(days: int) -> str:
         (kept(disks={"/srv/pgdata": ["serial:ANOTHER"]}), TODAY, "other disks were below /srv/pgdata then"),
         (kept(disks={"/srv/pgdata": [None]}), TODAY, "other disks were below /srv/pgdata then"),
         (kept(disks={"/srv/gone": []}), TODAY, "other disks were below /srv/gone then"),
-        (kept(doubts=["sda: too fast"]), TODAY, "its rates are not believed"),
+        (kept(doubts=["sda: too fast"]), TODAY, "its rates are not plausible"),
         (kept(prices=[]), TODAY, "it has priced no profile"),
         (None, TODAY, "it cannot be read"),
         ("{", TODAY, "it cannot be read"),

@@ -83,7 +83,7 @@ def test_the_verdict_is_that_of_the_strictest_mount() -> None:
 def test_what_a_disposable_mount_lacks_is_no_risk_of_the_others() -> None:
     host = SmallHost()
     brought(host, **BOTH)
-    host.disk("vdb").belief = "write through"
+    host.disk("vdb").cache_mode = "write through"
     found = look(host, "strict", **BOTH)
     assert not any("can vanish" in why for why in found["why"])
 

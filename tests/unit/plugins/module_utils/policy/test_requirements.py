@@ -269,9 +269,9 @@ def test_who_honours_flushes_vouches_only_for_a_disk_that_is_sent_any(
 
 
 @pytest.mark.parametrize("virtualization", ["none\n", "kvm\n", "docker\n"])
-def test_only_a_physical_disk_is_believed_to_have_no_volatile_cache(virtualization: str) -> None:
+def test_only_a_physical_disk_is_trusted_to_have_no_volatile_cache(virtualization: str) -> None:
     host = BigHost()
-    vars(host.disk("nvme0n1")).update(cache="none", belief="write through")
+    vars(host.disk("nvme0n1")).update(cache="none", cache_mode="write through")
     host.commands[("systemd-detect-virt",)] = virtualization
     is_physical = virtualization == "none\n"
     expected = "met" if is_physical else "unmet"
@@ -378,7 +378,7 @@ def test_a_word_about_flushes_vouches_for_no_disk_that_the_kernel_does_not_flush
 
 
 @pytest.mark.parametrize("kind", ["virtual", "raid_volume", "san", "network", "unknown"])
-def test_no_volatile_cache_is_believed_of_a_physical_disk_alone(kind: str) -> None:
+def test_no_volatile_cache_is_trusted_of_a_physical_disk_alone(kind: str) -> None:
     said = {"device": "none", "volatile": "non_volatile"}
     assert of_disk("non_volatile_cache", facts(kind="physical", **said), []).state == "met"
     assert of_disk("non_volatile_cache", facts(kind=kind, **said), []).state == "unmet"
@@ -420,7 +420,7 @@ def test_a_cache_is_not_turned_on_under_a_neighbour_without_barriers() -> None:
 
 def test_a_neighbour_of_which_nothing_is_known_keeps_a_cache_off() -> None:
     host = SmallHost()
-    vars(host.disk("sda")).update(cache="disabled", belief="write back", pinned=True)
+    vars(host.disk("sda")).update(cache="disabled", cache_mode="write back", pinned=True)
     host.add_mount(
         FakeMount("/srv/n", "ext4", "8:2", "/dev/sda2", "sda"), "UUID=n /srv/n ext4 defaults 0 2\n"
     )

@@ -110,10 +110,10 @@ def test_write_caches(profile: str, device: str, persisted: str, strict: Any, fl
 
 
 @pytest.mark.parametrize(
-    ("name", "belief", "device", "persisted", "verdict", "phase"),
+    ("name", "cache_mode", "device", "persisted", "verdict", "phase"),
     [
-        ("sda", "write through", "enabled", "disabled", "drift_running", "believe"),
-        ("vdb", "write through", "enabled", "disabled", "drift_running", "believe"),
+        ("sda", "write through", "enabled", "disabled", "drift_running", "raise"),
+        ("vdb", "write through", "enabled", "disabled", "drift_running", "raise"),
         ("sda", "write through", "disabled", "disabled", "drift_running", "tighten"),
         ("sda", "write back", "disabled", "unset", "drift_persisted", "tighten"),
         ("sda", "write back", "disabled", "disabled", "ok", None),
@@ -122,15 +122,15 @@ def test_write_caches(profile: str, device: str, persisted: str, strict: Any, fl
         ("sda", "unknown", "disabled", "disabled", "unknown", None),
     ],
 )
-def test_the_belief_is_never_weaker_than_the_device(
-    name: str, belief: str, device: str, persisted: str, verdict: str, phase: str | None
+def test_the_kernel_cache_mode_is_never_weaker_than_the_device(
+    name: str, cache_mode: str, device: str, persisted: str, verdict: str, phase: str | None
 ) -> None:
     words = {
-        "write_cache__kernel": belief,
+        "write_cache__kernel": cache_mode,
         "write_cache__device": device,
         "write_cache__persisted": persisted,
     }
-    found = row("disks", name, "kernel_belief", **words)
+    found = row("disks", name, "kernel_cache_mode", **words)
     assert (found.verdict, found.phase) == (verdict, phase)
 
 
@@ -178,9 +178,9 @@ def test_a_cache_that_is_to_be_on_needs_no_rule_where_none_can_be_kept(
     assert found.verdict == verdict
     assert bool(found.remedy) == (verdict != "ok")
     if verdict == "ok":
-        assert row("disks", name, "kernel_belief", profile, **changes).verdict == "ok"
+        assert row("disks", name, "kernel_cache_mode", profile, **changes).verdict == "ok"
         lie = {**changes, "write_cache__kernel": "write through"}
-        assert row("disks", name, "kernel_belief", profile, **lie).verdict == "drift_running"
+        assert row("disks", name, "kernel_cache_mode", profile, **lie).verdict == "drift_running"
 
 
 def test_a_virtio_disk_without_a_serial_number_passes_under_flush() -> None:
@@ -206,7 +206,7 @@ def test_a_vmware_disk_without_a_name_says_how_to_give_it_one(page: bool, profil
     port = "0000:03:00.0/host7/target7:0:0/7:0:0:0/block"
     disk = FakeDisk("sdx", "scsi", "", vendor="VMware", model="Virtual disk", driver="vmw_pvscsi", port=port)
     disk.caching_page = page
-    disk.belief = "write back" if page else "write through"
+    disk.cache_mode = "write back" if page else "write through"
     host.add_disk(disk, "8:240")
     host.commands[("systemd-detect-virt",)] = "vmware\n"
     host.add_mount(FakeMount("/srv/x", "ext4", "8:240", "/dev/sdx", "sdx"))
@@ -299,10 +299,10 @@ def test_a_layer_over_a_cache_that_is_to_come_on_has_to_pass_flushes() -> None:
         "type": "lvm",
         "detail": "linear",
         "state": "",
-        "belief": "write through",
+        "cache_mode": "write through",
         "below": ["vdb"],
     }
-    stack = [layer, {**layer, "name": "vdb", "type": "disk", "belief": "", "below": []}]
+    stack = [layer, {**layer, "name": "vdb", "type": "disk", "cache_mode": "", "below": []}]
     (mount,) = [{**mount, "stack": stack} for mount in storage["mounts"] if mount["target"] == "/srv/maria"]
     for profile, rows in (("flush", 1), ("strict", 0)):
         chosen, _pinned = choose(profile, shipped(), {}, {})

@@ -35,7 +35,7 @@ from ..fakes.told_power import (
 )
 
 PG = ("/srv/pgdata",)
-NO_PLAN = {"believe": {}, "tighten": {}, "loosen": {}}
+NO_PLAN = {"raise": {}, "tighten": {}, "loosen": {}}
 
 
 def host(barrier: str = "on", lease: bool = True) -> SmallHost:
@@ -575,10 +575,10 @@ def test_what_may_lose_its_barriers(changes: dict[str, Any], why: str) -> None:
     assert bool(why_kept({**mount, **changes})) is bool(why)
 
 
-@pytest.mark.parametrize(("belief", "why"), [("write back", ""), ("write through", "passes no flush on")])
-def test_a_layer_that_passes_no_flush_on_keeps_barriers(belief: str, why: str) -> None:
+@pytest.mark.parametrize(("cache_mode", "why"), [("write back", ""), ("write through", "passes no flush on")])
+def test_a_layer_that_passes_no_flush_on_keeps_barriers(cache_mode: str, why: str) -> None:
     machine = BigHost()
-    machine.layers["dm-0"].belief = belief
+    machine.layers["dm-0"].cache_mode = cache_mode
     (mount,) = mounts_of(["/srv/faircom"], None, collect(machine, NOW), [])
     assert why in why_kept(mount)
     assert bool(why_kept(mount)) is bool(why)

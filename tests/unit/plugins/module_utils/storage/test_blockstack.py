@@ -501,17 +501,17 @@ def test_a_circle_ends() -> None:
 def test_layers_above_a_disk_that_pass_no_flush_on(
     deaf: tuple[str, ...], disk: str, found: list[str]
 ) -> None:
-    """A device-mapper device keeps what its disks believed when its table was loaded."""
+    """A device-mapper device keeps the cache mode that its disks had when its table was loaded."""
     host = BigHost()
     for name in deaf:
-        host.layers[name].belief = "write through"
+        host.layers[name].cache_mode = "write through"
     assert Blocks(host).blocking_above(disk) == found
 
 
-def test_the_belief_of_a_layer_that_cannot_be_read_is_unknown() -> None:
+def test_the_cache_mode_of_a_layer_that_cannot_be_read_is_unknown() -> None:
     host = BigHost()
     del host.files["/sys/devices/virtual/block/dm-0/queue/write_cache"]
-    assert walk(host, "253:0").layers[0].belief == "unknown"
+    assert walk(host, "253:0").layers[0].cache_mode == "unknown"
     assert Blocks(host).blocking_above("sdc") == ["dm-0"]
 
 

@@ -59,7 +59,7 @@ def test_rendered_bytes() -> None:
 @pytest.mark.fact(20)
 @pytest.mark.fact(21)
 @pytest.mark.fact(48)
-def test_udev_brings_each_disk_to_its_state_and_the_belief_is_never_weaker(
+def test_udev_brings_each_disk_to_its_state_and_the_cache_mode_is_never_weaker(
     control: str, name: str, state: str, power_on: str, event: str
 ) -> None:
     """Many disks forget their setting at a power cycle or reset; replaced ones come with a default."""
@@ -72,17 +72,17 @@ def test_udev_brings_each_disk_to_its_state_and_the_belief_is_never_weaker(
     # Over a layer that may pass no flush on, no rule turns a cache on.
     below_a_layer = name in ("sdc", "nvme0n1") and event == "reset"
     assert disk.cache == (power_on if below_a_layer and state == "enabled" else state)
-    assert disk.belief == "write back" or (disk.cache == "disabled" and control == "virtio")
+    assert disk.cache_mode == "write back" or (disk.cache == "disabled" and control == "virtio")
 
 
 @pytest.mark.parametrize(("control", "name"), [pair for pair in EVERY if pair[0] != "virtio"])
 @pytest.mark.fact(21)
 def test_between_a_reset_and_its_event_the_kernel_goes_on_flushing(control: str, name: str) -> None:
-    """The kernel believed write through, and the cache was on again."""
+    """The kernel cache mode was write through, and the cache was on again."""
     host = kept("disabled", name)
     host.reboot()
     host.reset(name, heard=False)
-    assert (host.disk(name).cache, host.disk(name).belief) == ("enabled", "write back")
+    assert (host.disk(name).cache, host.disk(name).cache_mode) == ("enabled", "write back")
 
 
 def test_a_rule_acts_on_its_own_disk_alone() -> None:
@@ -121,7 +121,7 @@ def test_a_disk_that_refuses_stops_no_other() -> None:
         "enabled",
         "disabled",
     ]
-    assert host.disk("sdc").belief == "write back"
+    assert host.disk("sdc").cache_mode == "write back"
 
 
 @pytest.mark.parametrize(

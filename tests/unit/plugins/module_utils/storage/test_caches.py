@@ -190,21 +190,21 @@ class TestScsi:
     @pytest.mark.parametrize(("state", "word"), [("enabled", "write back"), ("disabled", "write through")])
     @pytest.mark.fact(19)
     def test_switched_through_the_kernel_which_is_then_pinned(self, state: str, word: str) -> None:
-        """A tool's MODE SELECT leaves the kernel believing what was; its own attribute does not."""
+        """A tool's MODE SELECT leaves the kernel cache mode as it was; its own attribute does not."""
         host = BigHost()
         disk = host.disk("sdc")
         disk.cache = {"enabled": "disabled", "disabled": "enabled"}[state]
         CONTROLS["scsi"].switch(host, "sdc", state)
         assert host.mutations == [("attribute", SCSI, word), ("attribute", SCSI, "temporary write back")]
-        assert (disk.cache, disk.belief, disk.pinned) == (state, "write back", True)
+        assert (disk.cache, disk.cache_mode, disk.pinned) == (state, "write back", True)
 
     @pytest.mark.fact(21)
-    def test_an_unsaved_page_comes_back_at_a_reset_under_a_belief_that_flushes_it(self) -> None:
+    def test_an_unsaved_page_comes_back_at_a_reset_under_a_cache_mode_that_flushes_it(self) -> None:
         """WCE=0 that is not saved is gone at the next power-on or bus reset."""
         host = BigHost()
         CONTROLS["scsi"].switch(host, "sdc", "disabled")
         host.reset("sdc", heard=False)
-        assert (host.disk("sdc").cache, host.disk("sdc").belief) == ("enabled", "write back")
+        assert (host.disk("sdc").cache, host.disk("sdc").cache_mode) == ("enabled", "write back")
 
     def test_a_disk_that_refuses_is_an_error(self) -> None:
         host = BigHost()
@@ -231,12 +231,12 @@ class TestNvme:
 
     @pytest.mark.fact(22)
     def test_the_kernel_goes_on_flushing_when_the_feature_is_off(self) -> None:
-        """The belief comes from the controller's identity: after set-feature sysfs says what it said."""
+        """The kernel cache mode comes from the controller's identity: after set-feature sysfs says what it said."""
         host = BigHost()
         disk = host.disk("nvme0n1")
         control = CONTROLS["nvme"]
         control.switch(host, "nvme0n1", "disabled")
-        assert (control.ask(host, "nvme0n1"), disk.belief) == ("disabled", "write back")
+        assert (control.ask(host, "nvme0n1"), disk.cache_mode) == ("disabled", "write back")
         assert control.pinned
         assert host.read("/sys/block/nvme0n1/queue/write_cache") == "write back\n"
 
@@ -328,23 +328,23 @@ class TestVirtio:
 )
 @pytest.mark.parametrize("state", ["enabled", "disabled"])
 @pytest.mark.fact(18)
-def test_no_interface_writes_the_kernels_belief_alone(control: str, name: str, state: str) -> None:
-    """Writing queue/write_cache changes the belief and not the device: weaker, it loses commits."""
+def test_no_interface_writes_the_kernel_cache_mode_alone(control: str, name: str, state: str) -> None:
+    """Writing queue/write_cache changes the kernel cache mode and not the device: weaker, it loses commits."""
     host = BigHost()
-    for act in (CONTROLS[control].believe, lambda h, n: CONTROLS[control].switch(h, n, state)):
+    for act in (CONTROLS[control].raise_mode, lambda h, n: CONTROLS[control].switch(h, n, state)):
         act(host, name)
-        assert host.disk(name).belief == "write back" or host.disk(name).cache == "disabled"
+        assert host.disk(name).cache_mode == "write back" or host.disk(name).cache == "disabled"
     written = [str(mutation) for mutation in host.mutations]
     written += [str(rule) for rule in CONTROLS[control].rules(state)]
     assert [text for text in written if "queue/write_cache" in text] == []
 
 
 @pytest.mark.parametrize(("control", "name"), [("sata", "sda"), ("scsi", "sdc")])
-def test_raising_the_belief_touches_no_device(control: str, name: str) -> None:
+def test_raising_the_cache_mode_touches_no_device(control: str, name: str) -> None:
     host = BigHost()
-    vars(host.disk(name)).update(cache="disabled", belief="write through")
-    CONTROLS[control].believe(host, name)
-    assert (host.disk(name).cache, host.disk(name).belief) == ("disabled", "write back")
+    vars(host.disk(name)).update(cache="disabled", cache_mode="write through")
+    CONTROLS[control].raise_mode(host, name)
+    assert (host.disk(name).cache, host.disk(name).cache_mode) == ("disabled", "write back")
 
 
 def test_many_empty_lines_are_soon_no_answer() -> None:

@@ -26,11 +26,11 @@ def over_a_deaf_layer(name: str, **more: str) -> tuple[SmallHost, FakeDisk]:
     if name == "sdg":
         host.add_disk(FakeDisk("sdg", "scsi", "35sdg", wwn="0x5000c500a1b2c3e0"), number)
     disk = host.disk(name)
-    vars(disk).update(cache="disabled", belief="write through", power_on="disabled", **more)
+    vars(disk).update(cache="disabled", cache_mode="write through", power_on="disabled", **more)
     for mount in [mount for mount in host.mounts.values() if mount.disk == name]:
         del host.mounts[mount.target]
     host.add_layer(dm("dm-5", "LVM", (name,), "253:5", f"linear {number} 0"))
-    host.layers["dm-5"].belief = "write through"
+    host.layers["dm-5"].cache_mode = "write through"
     volume = FakeMount("/srv/lv", "ext4", "253:5", "/dev/mapper/lvm-dm-5", "dm-5")
     host.add_mount(volume, "/dev/mapper/lvm-dm-5 /srv/lv ext4 noatime 0 2\n")
     return host, disk
@@ -46,7 +46,7 @@ DEAF = pytest.mark.parametrize("name", ["sda", "sdg", "vdb"])
 
 @DEAF
 def test_a_cache_below_a_deaf_layer_is_not_turned_on_before_the_boot(name: str) -> None:
-    """A virtio cache came on at once: its belief and its cache are one switch."""
+    """A virtio cache came on at once: its cache mode and its cache are one switch."""
     host, disk = over_a_deaf_layer(name)
     target = [Target(disk.id, "enabled")]
     work = plan(host, target)
@@ -107,7 +107,7 @@ def test_a_deaf_layer_below_the_root_is_not_said_to_wait_for_a_boot(managed: str
         host.add_layer(dm("dm-6", "LVM", ("dm-5",), "253:6", "linear 253:5 0"))
         vars(host.mounts["/srv/lv"]).update(device="253:6", source="/dev/mapper/lvm-dm-6", disk="dm-6")
     found = look(host, "strict", mounts=[managed])
-    rows = {row["target"]: row for row in found["settings"] if row["setting"] == "layer_belief"}
+    rows = {row["target"]: row for row in found["settings"] if row["setting"] == "layer_cache_mode"}
     row = rows["lvm-dm-5"]
     assert (row["verdict"], row["persisted"]) == ("drift_running", "write through")
     assert "initramfs" in row["remedy"]
@@ -119,13 +119,13 @@ def test_a_deaf_layer_elsewhere_waits_for_the_boot() -> None:
     (row,) = [
         row
         for row in look(host, "strict", mounts=["/srv/lv"])["settings"]
-        if row["setting"] == "layer_belief"
+        if row["setting"] == "layer_cache_mode"
     ]
     assert (row["verdict"], row["remedy"][:6]) == ("pending", "reboot")
 
 
 def test_a_flush_owed_by_a_virtio_cache_that_is_off_turns_no_cache_on() -> None:
-    """Its belief and its cache are one switch: to flush it would be to turn it on."""
+    """Its cache mode and its cache are one switch: to flush it would be to turn it on."""
     host, disk = over_a_deaf_layer("vdb")
     note = f"{flush.OWED}/vdb"
     host.files[note] = ""
@@ -143,17 +143,17 @@ def test_no_write_carries_fua_through_a_layer_that_drops_flushes() -> None:
         return next(m for m in collect(host, NOW)["mounts"] if m["target"] == "/srv/faircom")["fua_path"]
 
     assert fua_path() == "yes"
-    host.layers["dm-0"].belief = "write through"
+    host.layers["dm-0"].cache_mode = "write through"
     assert fua_path() == "no"
 
 
 def test_a_deaf_layer_that_is_not_mounted_is_seen_by_facts_and_layer_alike() -> None:
     """Swap on a volume: the layer never turned the cache on, and the report asked for it for ever."""
     host = SmallHost()
-    vars(host.disk("sda")).update(cache="disabled", belief="write through", power_on="disabled")
+    vars(host.disk("sda")).update(cache="disabled", cache_mode="write through", power_on="disabled")
     host.add_partition("sda", "sda2", "8:2")
     host.add_layer(dm("dm-7", "LVM", ("sda2",), "253:7", "linear 8:2 0"))
-    host.layers["dm-7"].belief = "write through"
+    host.layers["dm-7"].cache_mode = "write through"
     given = {"mounts": [PG], "attestations": [attested("host_honours_flush")]}
     enforce(host, look(host, "flush", **given))
     found = look(host, "flush", **given)

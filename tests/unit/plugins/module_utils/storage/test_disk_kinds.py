@@ -202,7 +202,7 @@ def test_no_garbage_is_physical_unless_the_machine_is_known_to_be(traits: Traits
 
 
 @given(anything)
-def test_what_is_behind_usb_is_never_believed(traits: Traits) -> None:
+def test_what_is_behind_usb_is_never_trusted(traits: Traits) -> None:
     path = "/sys/devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host0/target0:0:0/0:0:0:0/block/sda"
     found = classify(traits._replace(path=path, name="sda", driver="uas"))
     assert (found.transport, found.kind, bool(found.hidden)) == ("usb", "unknown", True)

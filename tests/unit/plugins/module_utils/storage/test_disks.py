@@ -77,11 +77,11 @@ def test_what_a_disk_is(name: str, expected: dict[str, str]) -> None:
         ({"cache": "none"}, "nvme0n1", "write_cache.volatile", "unknown", "non_volatile"),
         ({"cache": "none"}, "nvme0n1", "write_cache.persisted", "unset", "none"),
         ({"readahead": "4096"}, "sda", "readahead.running", "128", "4096"),
-        ({"belief": "write through"}, "sda", "write_cache.kernel", "write back", "write through"),
+        ({"cache_mode": "write through"}, "sda", "write_cache.kernel", "write back", "write through"),
         ({"fua": "1"}, "sda", "fua", "unsupported", "supported"),
         ({"fua": "1"}, "sda", "fua_efficient", "no", "yes"),
         ({"cache": "disabled"}, "sda", "fua_efficient", "no", "no"),
-        ({"cache": "disabled", "belief": "write through"}, "sda", "fua_efficient", "no", "yes"),
+        ({"cache": "disabled", "cache_mode": "write through"}, "sda", "fua_efficient", "no", "yes"),
         ({"rotational": "1"}, "sda", "rotational", "no", "yes"),
         ({"scheduler": "none [mq-deadline]"}, "sda", "scheduler.running", "none", "mq-deadline"),
         ({"scheduler": "[none] bfq"}, "sda", "scheduler.available", ["none", "mq-deadline"], ["none", "bfq"]),
@@ -318,17 +318,17 @@ def test_a_disk_that_another_machine_owns_is_not_switched_from_here(
 
 
 @pytest.mark.parametrize("device", ["enabled", "disabled"])
-@pytest.mark.parametrize("belief", ["write back", "write through"])
+@pytest.mark.parametrize("cache_mode", ["write back", "write through"])
 @pytest.mark.parametrize("fua", ["0", "1"])
 @pytest.mark.fact(15)
-def test_log_writes_are_efficient_by_fua_or_where_nothing_is_cached_and_belief_is_right(
-    device: str, belief: str, fua: str
+def test_log_writes_are_efficient_by_fua_or_where_nothing_is_cached_and_the_cache_mode_is_right(
+    device: str, cache_mode: str, fua: str
 ) -> None:
-    """fua=0 is not bad by itself; a belief weaker than the device makes any of it worthless."""
+    """fua=0 is not bad by itself; a cache mode weaker than the device makes any of it worthless."""
     host = SmallHost()
-    vars(host.disk("sda")).update(cache=device, belief=belief, fua=fua)
-    efficient = (belief == "write back" and fua == "1") or (
-        belief == "write through" and device == "disabled"
+    vars(host.disk("sda")).update(cache=device, cache_mode=cache_mode, fua=fua)
+    efficient = (cache_mode == "write back" and fua == "1") or (
+        cache_mode == "write through" and device == "disabled"
     )
     found = facts(host, "sda")
     assert found["fua_efficient"] == ("yes" if efficient else "no")

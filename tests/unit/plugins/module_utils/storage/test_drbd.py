@@ -58,7 +58,7 @@ def status(disk: str = "UpToDate", ordering: str = "flush", peer: str = "UpToDat
 def node(show: Any = None, state: Any = None, cache: str = "enabled") -> SmallHost:
     """Return a host whose database lies on /dev/drbd5, over sdg."""
     host = SmallHost()
-    host.add_disk(FakeDisk("sdg", "sata", "G", cache=cache, belief="write back"), "8:96")
+    host.add_disk(FakeDisk("sdg", "sata", "G", cache=cache, cache_mode="write back"), "8:96")
     host.add_layer(FakeLayer("drbd5", "drbd", ("sdg",), "147:5"))
     mount = FakeMount(DATA, "ext4", "147:5", "/dev/drbd5", "drbd5", atime="noatime")
     host.add_mount(mount, f"/dev/drbd5 {DATA} ext4 noatime,noauto 0 0\n")

@@ -48,7 +48,7 @@ def test_a_flush_that_is_not_counted_fails_and_names_the_disk() -> None:
 
 def test_a_disk_that_caches_nothing_needs_none() -> None:
     host = SmallHost()
-    vars(host.disk("sda")).update(cache="disabled", belief="write through")
+    vars(host.disk("sda")).update(cache="disabled", cache_mode="write through")
     flush_disk(host, "sda")
     assert host.mutations == []
 

@@ -30,11 +30,11 @@ def mount(host: BigHost, target: str = FAIRCOM) -> dict[str, Any]:
 def deaf() -> BigHost:
     """Return a host whose volume was made when nothing below it cached."""
     host = BigHost()
-    host.layers["dm-0"].belief = "write through"
+    host.layers["dm-0"].cache_mode = "write through"
     return host
 
 
-def test_a_layer_that_believes_in_no_cache_is_found_with_the_disks_below() -> None:
+def test_a_layer_whose_cache_mode_is_write_through_is_found_with_the_disks_below() -> None:
     assert layers(mount(BigHost())) == []
     assert layers(mount(deaf())) == [
         FlushLayer("dm-0", "lvm-dm-0", "write through", ("sdc", "sdd"), ("md0", "sdc1", "sdd1"))
@@ -49,7 +49,7 @@ def test_one_of_which_it_is_not_known_counts() -> None:
 
 def test_disks_and_partitions_are_no_layers() -> None:
     host = BigHost()
-    host.disk("sda").belief = "write through"
+    host.disk("sda").cache_mode = "write through"
     assert layers(mount(host, "/srv/pgdata")) == []
 
 
@@ -60,7 +60,7 @@ def test_a_caching_disk_below_is_at_risk_and_a_reboot_ends_it() -> None:
     assert found["verdict"] == "at_risk"
     lost = "commits since the last flush on sdc can vanish: lvm-dm-0 passes no flush on; reboot"
     assert any(line.startswith(lost) for line in found["why"])
-    (row,) = [row for row in found["settings"] if row["setting"] == "layer_belief"]
+    (row,) = [row for row in found["settings"] if row["setting"] == "layer_cache_mode"]
     assert (row["verdict"], row["phase"]) == ("pending", None)
     enforce(host, found)
     host.reboot()
@@ -69,7 +69,7 @@ def test_a_caching_disk_below_is_at_risk_and_a_reboot_ends_it() -> None:
 
 def test_a_cache_is_not_turned_on_below_one() -> None:
     host = settled_strict()
-    host.layers["dm-0"].belief = "write through"
+    host.layers["dm-0"].cache_mode = "write through"
     target = Target(host.disk("sdc").id, "enabled")
     work = plan(host, [target])
     assert {(change.setting, change.when) for change in work.changes} == {("write_cache", "persisted")}
@@ -77,7 +77,7 @@ def test_a_cache_is_not_turned_on_below_one() -> None:
     assert host.disk("sdc").cache == "disabled"
     # At the next boot the rule turns it on before the layer is made.
     host.reboot()
-    assert (host.disk("sdc").cache, host.layers["dm-0"].belief) == ("enabled", "write back")
+    assert (host.disk("sdc").cache, host.layers["dm-0"].cache_mode) == ("enabled", "write back")
 
 
 def settled_strict() -> BigHost:
@@ -90,7 +90,7 @@ def settled_strict() -> BigHost:
 
 def test_from_strict_to_flush_it_is_pending_until_the_boot_and_then_done() -> None:
     host = settled_strict()
-    host.layers["dm-0"].belief = "write through"
+    host.layers["dm-0"].cache_mode = "write through"
     given = {"mounts": [FAIRCOM], "attestations": [attested("host_honours_flush")]}
     enforce(host, look(host, "flush", **given))
     found = look(host, "flush", **given)
@@ -109,13 +109,13 @@ def test_a_host_that_was_settled_and_rebooted_has_none() -> None:
 def test_without_a_cache_below_it_is_of_no_concern(profile: str) -> None:
     host = BigHost()
     host.disk("nvme0n1").cache = "none"
-    host.layers["dm-1"].belief = "write through"
+    host.layers["dm-1"].cache_mode = "write through"
     found = look(host, profile, mounts=["/srv/firebird"])
-    assert [row for row in found["settings"] if row["setting"] == "layer_belief"] == []
+    assert [row for row in found["settings"] if row["setting"] == "layer_cache_mode"] == []
     assert found["verdict"] != "at_risk"
 
 
-def rows(found: dict[str, Any], setting: str = "layer_belief") -> dict[str, tuple[str, str, str]]:
+def rows(found: dict[str, Any], setting: str = "layer_cache_mode") -> dict[str, tuple[str, str, str]]:
     """Return {target: (running, persisted, verdict)} of a setting."""
     return {
         row["target"]: (row["running"], row["persisted"], row["verdict"])
@@ -169,17 +169,17 @@ UNSWITCHED = {
 @pytest.mark.parametrize("profile", ["strict", "flush"])
 @pytest.mark.parametrize("name", UNSWITCHED)
 def test_over_a_disk_that_no_rule_can_pin_it_does_not_wait_for_a_boot(name: str, profile: str) -> None:
-    """The kernel believes at each boot what such a disk says, so that a reboot makes the same layer again."""
+    """The kernel trusts at each boot what such a disk says, so that a reboot makes the same layer again."""
     make, under, known = UNSWITCHED[name]
     host = make()
-    vars(host.disk("sdg")).update(belief="write through", power_on="disabled", cache="disabled")
+    vars(host.disk("sdg")).update(cache_mode="write through", power_on="disabled", cache="disabled")
     host.add_layer(dm("dm-9", "LVM", (under,), "253:9", "linear 8:96 0"))
     for layer in ("dm-8", "dm-9"):
         if layer in host.layers:
-            host.layers[layer].belief = "write through"
+            host.layers[layer].cache_mode = "write through"
     host.add_mount(FakeMount("/srv/lv", "ext4", "253:9", "/dev/mapper/lvm-dm-9", "dm-9"))
     for disk in host.disks.values():
-        disk.belief = "write through" if disk.power_on == "disabled" else disk.belief
+        disk.cache_mode = "write through" if disk.power_on == "disabled" else disk.cache_mode
     for _boot in range(2):
         found = look(host, profile, mounts=["/srv/lv"])
         assert rows(found)["lvm-dm-9"] == DEAF
@@ -195,12 +195,12 @@ def test_over_a_disk_that_no_rule_can_pin_it_does_not_wait_for_a_boot(name: str,
 
 @pytest.mark.parametrize("name", ["early", "late"])
 def test_over_a_layer_of_the_initramfs_it_does_not_wait_for_a_boot(name: str) -> None:
-    """It takes its belief from that layer, whatever the disks below are pinned to."""
+    """It takes its cache mode from that layer, whatever the disks below are pinned to."""
     host = with_root("sata")
     host.add_layer(dm("dm-6", "LVM", ("dm-5",), "253:6", "linear 253:5 0"))
     host.add_mount(FakeMount("/srv/lv", "ext4", "253:6", "/dev/mapper/lvm-dm-6", "dm-6"))
-    host.layers["dm-6"].belief = "write through"
-    host.layers["dm-5"].belief = "write through" if name == "early" else "write back"
+    host.layers["dm-6"].cache_mode = "write through"
+    host.layers["dm-5"].cache_mode = "write through" if name == "early" else "write back"
     found = rows(look(host, "strict", mounts=["/srv/lv"]))["lvm-dm-6"]
     assert found == (DEAF if name == "early" else ("write through", "write back", "pending"))
 
@@ -236,7 +236,7 @@ def test_below_the_root_a_disk_that_saves_its_page_is_as_durable_after_the_boot(
     enforce(host, look(host, "strict", mounts=["/"]))
     before = look(host, "strict", mounts=["/"])
     host.reboot()
-    assert host.layers["dm-5"].belief == ("write through" if saves else "write back")
+    assert host.layers["dm-5"].cache_mode == ("write through" if saves else "write back")
     after = look(host, "strict", mounts=["/"])
     assert (before["verdict"], after["verdict"]) == ("durable", "durable"), after["why"]
     assert rows(after) == {}
@@ -281,7 +281,7 @@ def test_from_strict_to_flush_below_the_root_no_reboot_is_waited_for() -> None:
         assert "load the table of dm-5 again (dmsetup)" in row["remedy"]
         host.reboot()
     # The remedy.
-    host.layers["dm-5"].belief = "write back"
+    host.layers["dm-5"].cache_mode = "write back"
     enforce(host, look(host, "flush", mounts=["/"]))
     assert host.disk("sdg").cache == "enabled"
     host.reboot()
@@ -293,7 +293,7 @@ def test_from_strict_to_flush_below_the_root_a_disk_that_powers_on_with_its_cach
     transport: str,
 ) -> None:
     host = with_root(transport, cache="disabled")
-    host.layers["dm-5"].belief = "write through"
+    host.layers["dm-5"].cache_mode = "write through"
     enforce(host, look(host, "flush", mounts=["/"]))
     (row,) = [row for row in look(host, "flush", mounts=["/"])["settings"] if row["setting"] == "write_cache"]
     assert row["verdict"] == "pending"
@@ -303,7 +303,7 @@ def test_from_strict_to_flush_below_the_root_a_disk_that_powers_on_with_its_cach
 
 def test_what_usr_lies_on_is_made_by_the_initramfs_too() -> None:
     host = with_root("sata", cache="disabled")
-    host.layers["dm-5"].belief = "write through"
+    host.layers["dm-5"].cache_mode = "write through"
     host.mounts["/"].target = "/usr"
     assert rows(look(host, "strict", mounts=["/usr"]))["lvm-dm-5"] == DEAF
     host.mounts["/"].target = "/srv/usr"
@@ -324,7 +324,7 @@ def test_a_layer_is_mended_by_a_boot_where_the_kernel_flushes_the_disk_then(
 ) -> None:
     host = deaf()
     for name in ("sdc", "sdd"):
-        vars(host.disk(name)).update(belief=kernel, caching_page=tool)
+        vars(host.disk(name)).update(cache_mode=kernel, caching_page=tool)
     found = rows(look(host, "strict", mounts=[FAIRCOM]))["lvm-dm-0"]
     assert found[:2] == ("write through", after_the_boot)
 
@@ -338,9 +338,11 @@ def test_over_a_virtio_disk_it_matters_while_that_caches_or_is_to(
 ) -> None:
     """No reset of its own turns it on."""
     host = BigHost()
-    vars(host.disk("vdb")).update(cache=cache, belief="write back" if cache == "enabled" else "write through")
+    vars(host.disk("vdb")).update(
+        cache=cache, cache_mode="write back" if cache == "enabled" else "write through"
+    )
     host.add_layer(dm("dm-9", "LVM", ("vdb",), "253:9", "linear 254:16 0"))
-    host.layers["dm-9"].belief = "write through"
+    host.layers["dm-9"].cache_mode = "write through"
     host.add_mount(FakeMount("/srv/lv", "ext4", "253:9", "/dev/mapper/lvm-dm-9", "dm-9"))
     found = rows(look(host, profile, mounts=["/srv/lv"]))
     assert found == ({"lvm-dm-9": ("write through", "write back", "pending")} if concerned else {})

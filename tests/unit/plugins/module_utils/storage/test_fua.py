@@ -139,10 +139,10 @@ def test_every_layer_has_to_pass_it_on(kernel_mode: str, expected: str) -> None:
         "type": "lvm",
         "detail": "linear",
         "state": "",
-        "belief": kernel_mode,
+        "cache_mode": kernel_mode,
         "below": ["sda"],
     }
-    stack = [layer, {**layer, "name": "sda", "label": "", "type": "disk", "belief": "", "below": []}]
+    stack = [layer, {**layer, "name": "sda", "label": "", "type": "disk", "cache_mode": "", "below": []}]
     found = path(mount(stack=stack), [disk()], "6.1.0")
     assert found.value == expected
     assert found.reason == (None if expected == "yes" else "dm-0 passes neither flush nor FUA on")
@@ -164,9 +164,9 @@ def test_a_layer_with_a_map_or_tags_of_its_own_makes_more_of_a_write(detail: str
         "type": "lvm",
         "detail": detail,
         "state": "",
-        "belief": "write back",
+        "cache_mode": "write back",
     }
-    below = {**layer, "name": "sda", "type": "disk", "detail": "", "belief": "", "below": []}
+    below = {**layer, "name": "sda", "type": "disk", "detail": "", "cache_mode": "", "below": []}
     stack = [{**layer, "below": ["sda"]}, below]
     assert path(mount(stack=stack), [disk()], "6.1.0").value == expected
 

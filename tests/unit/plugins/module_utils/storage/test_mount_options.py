@@ -288,8 +288,10 @@ def test_a_mount_that_does_not_follow_is_a_failure() -> None:
 
 def test_barriers_over_a_cache_that_the_kernel_never_flushes_are_not_called_done() -> None:
     host = bare()
-    host.disk("sda").belief = "write through"
-    with pytest.raises(ChangeFailed, match="sends it no flush, while its cache is enabled: raise the belief"):
+    host.disk("sda").cache_mode = "write through"
+    with pytest.raises(
+        ChangeFailed, match="it gets no flush, while its cache is enabled: raise the cache mode"
+    ):
         run(host, TIGHT)
     assert host.mounts[PG].barrier == "on"
 
@@ -799,9 +801,9 @@ def test_one_mount_that_fails_does_not_leave_the_others_unpersisted() -> None:
 def test_barriers_over_a_disk_that_lies_are_not_called_done() -> None:
     host = SmallHost()
     host.mounts[PG].barrier = "off"
-    host.disk("sda").belief = "write through"
+    host.disk("sda").cache_mode = "write through"
     target = [Target(PG, {"barrier": "on"})]
-    with pytest.raises(ChangeFailed, match="sends it no flush, while its cache is enabled"):
+    with pytest.raises(ChangeFailed, match="it gets no flush, while its cache is enabled"):
         apply(host, plan(host, target), target)
 
 

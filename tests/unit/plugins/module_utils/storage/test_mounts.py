@@ -34,7 +34,7 @@ def fstab_line(host: SmallHost, target: str, options: str) -> None:
 
 def test_an_ordinary_ext4() -> None:
     found = facts(SmallHost(), "/srv/pgdata")
-    nothing = dict.fromkeys(("detail", "state", "label", "belief", "reason", "id", "held_on"), "")
+    nothing = dict.fromkeys(("detail", "state", "label", "cache_mode", "reason", "id", "held_on"), "")
     expected = {
         "target": "/srv/pgdata",
         "targets": ["/srv/pgdata"],

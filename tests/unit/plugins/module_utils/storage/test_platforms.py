@@ -130,7 +130,7 @@ CLOUDS = [
 def test_a_cloud_host_is_attested_by_what_its_report_has_people_copy(
     machine: Any, model: str, says: str, profile: str
 ) -> None:
-    host = cloud_host(*machine[:2], model=model, cache="none", belief="write through")
+    host = cloud_host(*machine[:2], model=model, cache="none", cache_mode="write through")
     before = look(host, profile, mounts=["/srv/cloud"])
     assert before["verdict"] == "unverified", before["why"]
     (needed,) = [need for need in before["requirements"] if need["state"] == "unverified"]

@@ -20,14 +20,14 @@ from ..fakes.small_host import BigHost, SmallHost
 @pytest.mark.parametrize("cache", ["disabled", "none"])
 def test_a_disk_that_says_that_it_caches_nothing_needs_no_flush(cache: str) -> None:
     host = BigHost()
-    vars(host.disk("nvme0n1")).update(cache=cache, belief="write through")
+    vars(host.disk("nvme0n1")).update(cache=cache, cache_mode="write through")
     expect_nothing_cached(host, "/srv/x", ["nvme0n1"])
 
 
 @pytest.mark.parametrize("name", ["sda", "sdc", "nvme0n1", "vdb"])
 def test_a_disk_that_caches_needs_one(name: str) -> None:
     host = BigHost()
-    host.disk(name).belief = "write through"
+    host.disk(name).cache_mode = "write through"
     with pytest.raises(ChangeFailed, match=f"/srv/x: .* {name} .* while its cache is enabled"):
         expect_nothing_cached(host, "/srv/x", [name])
 
@@ -35,14 +35,16 @@ def test_a_disk_that_caches_needs_one(name: str) -> None:
 def test_a_disk_that_does_not_say_is_not_taken_for_one_that_caches_nothing() -> None:
     """As one without a caching page: the kernel assumes write through."""
     host = BigHost()
-    vars(host.disk("sdc")).update(caching_page=False, belief="write through")
-    with pytest.raises(ChangeFailed, match=r"/srv/x: .* sdc .* while its cache is unknown: raise the belief"):
+    vars(host.disk("sdc")).update(caching_page=False, cache_mode="write through")
+    with pytest.raises(
+        ChangeFailed, match=r"/srv/x: .* sdc .* while its cache is unknown: raise the cache mode"
+    ):
         expect_nothing_cached(host, "/srv/x", ["sdc"])
 
 
 def test_one_of_several_is_enough() -> None:
     host = BigHost()
-    vars(host.disk("sda")).update(cache="disabled", belief="write through")
+    vars(host.disk("sda")).update(cache="disabled", cache_mode="write through")
     with pytest.raises(ChangeFailed, match="sdb"):
         expect_nothing_cached(host, "/srv/x", ["sda", "sdb"])
     expect_nothing_cached(host, "/srv/x", ["sda"])
@@ -52,7 +54,7 @@ def test_one_of_several_is_enough() -> None:
 def test_of_a_disk_that_does_not_tell_nothing_is_known() -> None:
     host = SmallHost()
     host.commands[("hdparm", "-W", "/dev/sda")] = Unobservable("hdparm: no answer within 10 s")
-    with pytest.raises(ChangeFailed, match="sends it no flush, while its cache is unknown"):
+    with pytest.raises(ChangeFailed, match="it gets no flush, while its cache is unknown"):
         expect_nothing_cached(host, "/srv/pgdata", ["sda"])
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The write_cache layer: belief before cache, a counted flush between them, and the rule kept."""
+"""The write_cache layer: cache mode before cache, a counted flush between them, and the rule kept."""
 
 from __future__ import annotations
 
@@ -72,13 +72,18 @@ def test_a_sata_cache_is_switched_off_last() -> None:
         rules({SDA: ("sata", "disabled")}),
         *WOKEN,
     ]
-    assert (host.disk("sda").cache, host.disk("sda").belief) == ("disabled", "write back")
+    assert (host.disk("sda").cache, host.disk("sda").cache_mode) == ("disabled", "write back")
 
 
-def test_a_sata_cache_is_switched_on_only_under_a_belief_that_flushes_it() -> None:
+def test_a_sata_cache_is_switched_on_only_under_a_cache_mode_that_flushes_it() -> None:
     host = SmallHost()
-    vars(host.disk("sda")).update(cache="disabled", belief="write through")
-    assert run(host, Target(SDA, "enabled"))[0] == ("kernel_belief", "running", "write through", "write back")
+    vars(host.disk("sda")).update(cache="disabled", cache_mode="write through")
+    assert run(host, Target(SDA, "enabled"))[0] == (
+        "kernel_cache_mode",
+        "running",
+        "write through",
+        "write back",
+    )
     assert host.mutations == [
         PIN,
         ("change", "sync", "/dev/sda"),
@@ -107,10 +112,10 @@ def test_a_sata_cache_is_switched_on_only_under_a_belief_that_flushes_it() -> No
 def test_a_virtio_cache(state: str, before: str, mutations: list[Any]) -> None:
     host = SmallHost()
     disk = host.disk("vdb")
-    disk.cache, disk.belief = before, "write back" if before == "enabled" else "write through"
+    disk.cache, disk.cache_mode = before, "write back" if before == "enabled" else "write through"
     run(host, Target(VDB, state))
     assert host.mutations == [*mutations, rules({VDB: ("virtio", state)}), *WOKEN]
-    assert (disk.cache, disk.belief) == (state, "write back" if state == "enabled" else "write through")
+    assert (disk.cache, disk.cache_mode) == (state, "write back" if state == "enabled" else "write through")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +138,7 @@ def test_a_sas_cache_is_switched_by_the_kernel_between_pins(
         rules({SDC: ("scsi", state)}),
         *WOKEN,
     ]
-    assert (disk.cache, disk.belief, disk.pinned) == (state, "write back", True)
+    assert (disk.cache, disk.cache_mode, disk.pinned) == (state, "write back", True)
 
 
 @pytest.mark.parametrize(("state", "before", "bit"), [("disabled", "enabled", 0), ("enabled", "disabled", 1)])
@@ -160,13 +165,13 @@ def test_an_nvme_disk_without_a_volatile_cache_has_nothing_to_do() -> None:
 @pytest.mark.parametrize(("disk", "name"), EVERY)
 @pytest.mark.parametrize("state", ["keep", "disabled", "enabled"])
 @pytest.mark.fact(58)
-def test_a_belief_that_was_forced_is_raised_where_it_was_forced_and_flushed(
+def test_a_cache_mode_that_was_forced_is_raised_where_it_was_forced_and_flushed(
     state: str, disk: str, name: str
 ) -> None:
     """Kernel 6.12 keeps it whatever the driver is told: only the file that it was written to undoes it."""
     host = BigHost()
     found = host.disk(name)
-    vars(found).update(belief="write through", forced=True, dirty=True)
+    vars(found).update(cache_mode="write through", forced=True, dirty=True)
     run(host, Target(disk, state))
     raised = host.mutations.index(("attribute", f"/sys/block/{name}/queue/write_cache", "write back"))
     assert raised < host.mutations.index(("change", "sync", f"/dev/{name}"))
@@ -177,22 +182,22 @@ def test_a_belief_that_was_forced_is_raised_where_it_was_forced_and_flushed(
 
 @pytest.mark.parametrize(("disk", "name"), EVERY)
 @pytest.mark.fact(58)
-def test_no_cache_comes_on_under_a_forced_belief(disk: str, name: str) -> None:
+def test_no_cache_comes_on_under_a_forced_cache_mode(disk: str, name: str) -> None:
     host = BigHost()
     found = host.disk(name)
-    vars(found).update(cache="disabled", belief="write through", forced=True)
+    vars(found).update(cache="disabled", cache_mode="write through", forced=True)
     seen: list[bool] = []
-    host.after_mutation = lambda: seen.append((found.cache, found.belief) == ("enabled", "write through"))
+    host.after_mutation = lambda: seen.append((found.cache, found.cache_mode) == ("enabled", "write through"))
     run(host, Target(disk, "enabled"))
-    assert (found.cache, found.belief, any(seen)) == ("enabled", "write back", False)
+    assert (found.cache, found.cache_mode, any(seen)) == ("enabled", "write back", False)
 
 
-def test_a_belief_that_nothing_raises_is_a_failure_that_says_what_helps() -> None:
+def test_a_cache_mode_that_nothing_raises_is_a_failure_that_says_what_helps() -> None:
     host = SmallHost()
-    vars(host.disk("sda")).update(cache="disabled", belief="write through", forced=True)
+    vars(host.disk("sda")).update(cache="disabled", cache_mode="write through", forced=True)
     host.disk("sda").unforce = lambda value: None  # type: ignore[method-assign]
     with pytest.raises(
-        ChangeFailed, match=r"sda: the kernel believes 'write through', wanted 'write back': .* reboot"
+        ChangeFailed, match=r"sda: seen the kernel cache mode write through, wanted write back: .* reboot"
     ):
         run(host, Target(SDA, "enabled"))
     assert host.disk("sda").cache == "disabled"
@@ -201,10 +206,10 @@ def test_a_belief_that_nothing_raises_is_a_failure_that_says_what_helps() -> Non
 def test_a_queue_that_refuses_while_nothing_is_cached_keeps_no_cache_off() -> None:
     """Kernels 6.6 to 6.10, which keep nothing forced either."""
     host = SmallHost()
-    vars(host.disk("vdb")).update(cache="disabled", belief="write through")
+    vars(host.disk("vdb")).update(cache="disabled", cache_mode="write through")
     host.disk("vdb").unforce = refuse  # type: ignore[method-assign]
     run(host, Target(VDB, "enabled"))
-    assert (host.disk("vdb").cache, host.disk("vdb").belief) == ("enabled", "write back")
+    assert (host.disk("vdb").cache, host.disk("vdb").cache_mode) == ("enabled", "write back")
 
 
 def refuse(value: str) -> None:
@@ -214,13 +219,15 @@ def refuse(value: str) -> None:
 def test_of_a_disk_with_several_paths_each_is_raised() -> None:
     host = Multipath()
     host.kernel["nvme0c1n1"] = "write through"
-    assert run(host, Target(NVME, "keep")) == [("kernel_belief", "running", "write through", "write back")]
+    assert run(host, Target(NVME, "keep")) == [
+        ("kernel_cache_mode", "running", "write through", "write back")
+    ]
     assert host.kernel["nvme0c1n1"] == "write back"
 
 
 @pytest.mark.parametrize("name", ["sdc", "nvme0n1", "vdb"])
 @pytest.mark.parametrize("state", ["enabled", "disabled"])
-def test_a_disk_that_refuses_costs_no_other_disk_and_no_belief(name: str, state: str) -> None:
+def test_a_disk_that_refuses_costs_no_other_disk_and_no_cache_mode(name: str, state: str) -> None:
     host = BigHost()
     others = [disk for disk in host.disks.values() if disk.name not in (name, "vda")]
     for disk in host.disks.values():
@@ -229,17 +236,19 @@ def test_a_disk_that_refuses_costs_no_other_disk_and_no_belief(name: str, state:
     with pytest.raises(ChangeFailed, match=name):
         run(host, *(Target(disk.id, state) for disk in (host.disk(name), *others)))
     assert {disk.cache for disk in others} == {state}
-    assert host.disk(name).belief == "write back" or host.disk(name).cache == "disabled"
+    assert host.disk(name).cache_mode == "write back" or host.disk(name).cache == "disabled"
     assert set(cache_rules.read(host)) >= {disk.id for disk in others}
 
 
 @pytest.mark.parametrize(("disk", "name"), [(SDA, "sda"), (VDB, "vdb")])
-def test_a_belief_that_was_a_lie_is_raised_and_the_debt_paid_before_anything_else(
+def test_a_cache_mode_that_was_a_lie_is_raised_and_the_debt_paid_before_anything_else(
     disk: str, name: str
 ) -> None:
     host = SmallHost()
-    vars(host.disk(name)).update(belief="write through", dirty=True)
-    assert run(host, Target(disk, "keep")) == [("kernel_belief", "running", "write through", "write back")]
+    vars(host.disk(name)).update(cache_mode="write through", dirty=True)
+    assert run(host, Target(disk, "keep")) == [
+        ("kernel_cache_mode", "running", "write through", "write back")
+    ]
     owed = f"{OWED}/{name}"
     raised = PIN if name == "sda" else ("attribute", VIRTIO, "write back")
     assert host.mutations == [
@@ -268,7 +277,7 @@ def test_planning_changes_nothing() -> None:
 
 def test_only_the_next_boot_is_mended_when_only_that_drifts() -> None:
     host = SmallHost()
-    vars(host.disk("sda")).update(cache="disabled", belief="write back", pinned=True)
+    vars(host.disk("sda")).update(cache="disabled", cache_mode="write back", pinned=True)
     run(host, Target(SDA, "disabled"))
     assert host.mutations == [rules({SDA: ("sata", "disabled")}), *WOKEN]
 
@@ -348,7 +357,7 @@ def test_a_flush_that_is_not_counted_keeps_a_cache_off(disk: str, name: str) -> 
     host.disk(name).counts = False
     with pytest.raises(ChangeFailed, match=f"{name}: seen"):
         run(host, Target(disk, "enabled"))
-    assert host.disk(name).cache == "disabled" or host.disk(name).belief == "write back"
+    assert host.disk(name).cache == "disabled" or host.disk(name).cache_mode == "write back"
 
 
 def test_one_disk_that_refuses_does_not_cost_the_others() -> None:
@@ -364,7 +373,7 @@ def test_one_disk_that_refuses_does_not_cost_the_others() -> None:
 def test_a_disk_that_vanishes_half_way_is_a_failed_change(name: str) -> None:
     host = SmallHost()
     disk = SDA if name == "sda" else VDB
-    host.disk(name).cache, host.disk(name).belief = "disabled", "write through"
+    host.disk(name).cache, host.disk(name).cache_mode = "disabled", "write through"
     work = plan(host, [Target(disk, "enabled")])
     host.after_mutation = lambda: host.unplug(name) if name in host.disks else None
     with pytest.raises(ChangeFailed, match=name):
@@ -410,7 +419,7 @@ class TestRelease:
 def test_a_disk_that_cannot_be_asked_does_not_keep_the_others_exposed() -> None:
     host = SmallHost()
     host.commands[("hdparm", "-W", "/dev/sda")] = Unobservable("hdparm: no answer within 10 s")
-    host.disk("sda").belief = "write through"
+    host.disk("sda").cache_mode = "write through"
     with contextlib.suppress(ChangeFailed):
         enforce(host, look(host, "strict"))
     assert [host.disk(n).cache for n in ("sdb", "vdb")] == ["disabled", "disabled"]
@@ -418,7 +427,7 @@ def test_a_disk_that_cannot_be_asked_does_not_keep_the_others_exposed() -> None:
 
 def test_keep_does_not_switch_a_virtio_cache_on() -> None:
     host = SmallHost()
-    vars(host.disk("vdb")).update(cache="disabled", belief="write through")
+    vars(host.disk("vdb")).update(cache="disabled", cache_mode="write through")
     host.files[f"{OWED}/vdb"] = ""
     target = [Target(VDB, "keep")]
     with contextlib.suppress(ChangeFailed):
@@ -433,9 +442,9 @@ def test_release_takes_away_a_rule_file_whose_rules_were_edited() -> None:
     assert plan_release(host).changes != ()
 
 
-def test_a_virtio_cache_is_switched_on_under_a_belief_that_is_high_already() -> None:
+def test_a_virtio_cache_is_switched_on_under_a_cache_mode_that_is_high_already() -> None:
     host = SmallHost()
-    vars(host.disk("vdb")).update(cache="disabled", belief="write back")
+    vars(host.disk("vdb")).update(cache="disabled", cache_mode="write back")
     target = [Target(VDB, "enabled")]
     apply(host, plan(host, target), target)
 

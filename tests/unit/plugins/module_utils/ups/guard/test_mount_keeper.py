@@ -122,9 +122,9 @@ def test_a_flush_that_is_not_counted_is_none() -> None:
 def test_a_disk_that_takes_no_flush_must_cache_nothing() -> None:
     host = SmallHost()
     found = loosened(host)
-    host.disk("sda").belief = "write through"
+    host.disk("sda").cache_mode = "write through"
     with pytest.raises(
-        ChangeFailed, match="sda caches nothing and sends it no flush, while its cache is enabled"
+        ChangeFailed, match="sda is write through, so it gets no flush, while its cache is enabled"
     ):
         found.tighten()
 
@@ -141,8 +141,8 @@ def _no_uuid(host: SmallHost) -> None:
     host.mounts[PG].uuid = ""
 
 
-def _believes(host: SmallHost) -> None:
-    vars(host.disk("sda")).update(cache="disabled", belief="write through")
+def _write_through(host: SmallHost) -> None:
+    vars(host.disk("sda")).update(cache="disabled", cache_mode="write through")
 
 
 def _off(host: SmallHost) -> None:
@@ -172,7 +172,7 @@ def _silent(host: SmallHost) -> None:
         (_readonly, "mounted read-only"),
         (_other, "the lease is for"),
         (_no_uuid, "its superblock has none"),
-        (_believes, "believes that sda caches nothing"),
+        (_write_through, "the kernel cache mode of sda is write through"),
         (_off, "barriers: seen off, wanted on before they go"),
         (_owed, "owed a flush"),
         (_gone, "nothing is mounted there"),
@@ -196,16 +196,16 @@ def test_xfs_keeps_its_barriers() -> None:
 
 @pytest.mark.fact(47)
 @pytest.mark.parametrize(
-    ("table", "belief", "reason"),
+    ("table", "cache_mode", "reason"),
     [
         ("vdo x", "write back", "device-mapper vdo"),
         ("linear 8:0 0", "write through", "dm-9 below it pass no flush on"),
     ],
 )
-def test_layers_that_break_or_drop_a_flush_keep_barriers_on(table: str, belief: str, reason: str) -> None:
+def test_layers_that_break_or_drop_a_flush_keep_barriers_on(table: str, cache_mode: str, reason: str) -> None:
     host = SmallHost()
     layer = dm("dm-9", "LVM", ("sda",), "253:9", table)
-    layer.belief = belief
+    layer.cache_mode = cache_mode
     host.add_layer(layer)
     mount = host.mounts[PG]
     mount.device, mount.disk = "253:9", "dm-9"
@@ -312,4 +312,4 @@ def test_each_disk_of_a_stack_is_flushed() -> None:
         before = {disk.name: disk.flushes for disk in host.leaves(mount)}
         keeper(host, mount.target).tighten()
         for disk in host.leaves(mount):
-            assert disk.flushes > before[disk.name] or disk.belief == "write through"
+            assert disk.flushes > before[disk.name] or disk.cache_mode == "write through"

@@ -398,7 +398,7 @@ def test_a_program_that_was_replaced_tightens_and_starts_anew(guard: Guard) -> N
 
 
 def _no_flush(guard: Guard) -> None:
-    vars(guard.host.disk("sda")).update(belief="write through", cache="disabled")
+    vars(guard.host.disk("sda")).update(cache_mode="write through", cache="disabled")
 
 
 def _pulled(guard: Guard) -> None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lease, and what is believed of the guard's state."""
+"""The lease, and what counts of the guard's state."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_lease_holds_from_its_first_day_to_its_last(today: str, why: str | Non
 
 
 @pytest.mark.parametrize("word", ["waiting", "loose", "tight", "failed"])
-def test_a_running_guard_is_believed(word: str) -> None:
+def test_a_running_guard_counts(word: str) -> None:
     seen = host(said(state=word, quiet=17))
     seen.mounts[PG].barrier = "off"
     assert state.read(seen) == {
@@ -158,7 +158,7 @@ def test_a_running_guard_is_believed(word: str) -> None:
         (said(), None, True, "loose", "all has been well"),
     ],
 )
-def test_what_cannot_be_believed_is_not(
+def test_what_cannot_be_trusted_does_not_count(
     found: Any, allowed: Any, runs: bool, expected: str, reason: str
 ) -> None:
     seen = state.read(host(found, allowed, runs))

@@ -32,10 +32,10 @@ def test_qemu_forgets_in_a_snapshot_that_the_cache_of_a_virtio_disk_was_off(mach
     machine.files.caches_off("forgotten").unlink()
     machine.load("forgotten")
     disk = truth.read(machine)["disks"]["VIRT0001"]
-    assert (disk["cache"], disk["belief"]) == ("on", "write through")
+    assert (disk["cache"], disk["cache_mode"]) == ("on", "write through")
 
 
-def test_a_disk_that_is_faster_than_it_can_turn_is_not_believed(
+def test_a_disk_that_is_faster_than_it_can_turn_is_not_plausible(
     machine: Machine, playbooks: Playbooks
 ) -> None:
     machine.stop()
