@@ -71,7 +71,7 @@ UNDO_AFTER, _LEAST_UNDO, _MOST_UNDO = 900, 60, 86400
 #: Permissions that durable_allow may give.
 PERMISSIONS = ("restart_engines", "reboot", "alter_system")
 #: What is changed of a disk that a layer over it is made by.
-_CACHE_SETTINGS = ("write_cache", "kernel_belief")
+_CACHE_SETTINGS = ("write_cache", "kernel_cache_mode")
 #: Names of processes in one warning.
 _WRITERS = 5
 _UNPINNED = "no durable_profile is pinned: nothing is changed; pin one in the inventory's group_vars"

@@ -355,7 +355,7 @@ def test_what_waits_for_a_boot_says_whose_change_it_follows() -> None:
         "lvm-dm-0": [
             f"{host.disk(name).id} {setting}"
             for name in ("sdc", "sdd")
-            for setting in ("write_cache", "kernel_belief")
+            for setting in ("write_cache", "kernel_cache_mode")
         ]
     }
 
