@@ -123,9 +123,10 @@ def test_with_the_brief_callback_the_page_is_all_but_titles(directory: Path, pla
 
 
 def test_the_brief_callback_shows_what_else_fails_and_then_the_recap(directory: Path) -> None:
-    code, out, _err = run(directory, "--tags", "x", ANSIBLE_STDOUT_CALLBACK="durable.dbhost.brief")
+    formats = ("-e", '{"durable_report_formats": "jsn"}')
+    code, out, _err = run(directory, *formats, ANSIBLE_STDOUT_CALLBACK="durable.dbhost.brief")
     assert code == 2
-    assert "seen --tags x; wanted neither" in out
+    assert "durable_report_formats: seen 'jsn'; wanted a list" in out
     assert "PLAY RECAP" in out
 
 
