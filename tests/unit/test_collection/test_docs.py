@@ -13,11 +13,12 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.attestations import CLAIMS
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import assessment, plan
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import assessment, chosen_layers, plan
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import render
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import platforms
+from ansible_collections.durable.dbhost.plugins.plugin_utils import variables
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import captured
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -88,6 +89,40 @@ def test_the_permissions_and_what_fails_are_those_of_the_policy() -> None:
         row[2] for row in table("docs/variables.md", "variable | type") if "durable_fail_on" in row[0]
     ]
     assert tuple(words(fails)) == assessment.FAIL_ON
+
+
+def test_the_profiles_are_those_that_are_shipped() -> None:
+    text = (ROOT / "playbooks/vars/profiles.yml").read_text(encoding="utf-8")
+    shipped = yaml.safe_load(text)["durable_shipped_profiles"]
+    keys = ("write_cache", "barrier", "data_mode", "atime", "engines", "rests_on")
+    rows = table("docs/profiles.md", "profile | `write_cache`")
+    assert {row[0]: tuple(row[1:]) for row in rows} == {
+        name: tuple(profile[key] for key in keys) for name, profile in shipped.items()
+    }
+    assert {row[0]: tuple(row[1:3]) for row in table("README.md", "profile | write cache")} == {
+        name: (
+            {"enabled": "on", "disabled": "off"}[profile["write_cache"]],
+            "on at boot, off at run time by a guard" if name == "ups" else profile["barrier"],
+        )
+        for name, profile in shipped.items()
+    }
+
+
+def test_the_words_for_layers_are_those_of_the_policy() -> None:
+    rows = table("docs/variables.md", "word | layers")
+    assert {row[0]: tuple(words(row[1])) for row in rows} == chosen_layers.GROUPS
+
+
+def test_the_defaults_of_variables_are_those_of_the_code() -> None:
+    rows = {row[0].partition("]")[0].strip("["): row[2] for row in table("docs/variables.md", "variable | ")}
+    assert int(rows["durable_undo_after"]) == assessment.UNDO_AFTER
+    assert rows["durable_report_dir"] == variables.REPORT_DIR
+    assert words(rows["durable_report_formats"]) == list(variables.REPORT_FORMATS)
+    inputs = assessment.Inputs()
+    for name in ("mount_profiles", "profiles", "overrides", "ups"):
+        assert rows[f"durable_{name}"] == "{}"
+    assert (rows["durable_ignore"], rows["durable_allow"]) == ("[]", "[]")
+    assert rows["durable_accept_data_loss"] == str(inputs.accept_data_loss).lower()
 
 
 def test_the_claims_and_their_lives_are_those_of_the_policy() -> None:

@@ -55,7 +55,7 @@ INSTEAD: tuple[Any, ...] = ("unknown", ABSENT, None, [], "garbage", 17, {})
 #: Facts that may be any of the words of their shape and leave a host as safe as it is. Patterns of paths, and why.
 NO_BEARING = {
     "*.evidence.*": "for people; where a change goes, never whether a value is safe",
-    "boot_id": "not compared by the policy yet",
+    "boot_id": "compared with that of engines and power, and these are not here",
     "virtualization": "only a UPS rests on it; what it says of disks is in their kind",
     "platform": "where a remedy says to look",
     "tuned.*": "scheduler and readahead, performance",
@@ -82,7 +82,7 @@ NO_BEARING = {
     "mounts.*.readahead*": "performance",
     "mounts.*.carrier*": "where readahead is set, performance",
     "mounts.*.views*": "what other processes see of it: atime, performance",
-    "mounts.*.boots*": "which servers have to wait for it, and no engine is here",
+    "mounts.*.boots*": "which servers have to wait for it, and whether a mount that is not managed stops the boot",
     "mounts.*.device": "what engines' files are placed by, and no engine is here",
     "mounts.*.stack.*.detail": "for people; the levels with a write hole are in write_hole",
     "mounts.*.stack.*.label": "for people",
