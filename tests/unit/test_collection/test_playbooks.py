@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +201,21 @@ def test_a_part_of_the_role_cannot_be_chosen() -> None:
     """A tag of one task would be a part of an order."""
     for path in (ROOT / "roles/harden/tasks").glob("*.yml"):
         assert "tags:" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("word", ["always", "tagged", "all", "untagged"])
+def test_a_playbook_whose_steps_are_skipped_does_not_end_well(word: str) -> None:
+    """Of a task that refused it Ansible would skip that one too."""
+    done = subprocess.run(
+        [
+            *(str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", "-c", "local"),
+            *("--check", "--skip-tags", word, str(ROOT / "playbooks/harden-db.yml")),
+        ],
+        env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "playbooks/collections")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode != 0
+    assert f"seen --skip-tags {word}; wanted neither" in " ".join((done.stdout + done.stderr).split())
