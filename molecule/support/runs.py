@@ -86,8 +86,10 @@ class Playbooks:
     def ask(self, host: str, module: str, arguments: dict[str, Any] | None = None) -> str:
         """Run one module, as `ansible -m` does, and return what it shows. Raises CalledProcessError."""
         inventories = [option for path in self.inventories for option in ("-i", str(path))]
+        # Of an empty mapping ansible makes an argument without a name.
+        given = ["-a", json.dumps(arguments)] if arguments else []
         done = subprocess.run(
-            [str(self.bin / "ansible"), *inventories, host, "-m", module, "-a", json.dumps(arguments or {})],
+            [str(self.bin / "ansible"), *inventories, host, "-m", module, *given],
             cwd=self.directory,
             env={
                 **_users_environment(),
