@@ -96,7 +96,7 @@ _ACTS = 'LABEL="another_line"'
 
 
 def records(text: str) -> list[dict[str, str]]:
-    """Return the properties of each block device in `udevadm info --export-db`."""
+    """Return the properties of each block device in what `udevadm info` prints."""
     found = []
     for record in text.split("\n\n"):
         lines = (line for line in record.split("\n") if line.startswith("E: "))
@@ -107,7 +107,7 @@ def records(text: str) -> list[dict[str, str]]:
 
 
 def database(text: str, names: Identities) -> str:
-    """Return the block devices of `udevadm info --export-db`, with the properties that are known."""
+    """Return the block devices of what `udevadm info` prints, with the properties that are known."""
     return "\n".join(_record(properties, names) for properties in records(text))
 
 

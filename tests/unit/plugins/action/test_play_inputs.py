@@ -21,13 +21,12 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     hosts: dict[str, Any],
     extra: dict[str, Any],
-    tag: str = "always",
     pinned: bool = False,
     **told: Any,
 ) -> dict[str, Any]:
     """Return what the action returns for these hosts' own variables and these extra ones."""
     monkeypatch.setattr(action, "load_extra_vars", lambda _loader: extra)
-    task = MagicMock(args={"pinned": pinned}, async_val=0, diff=False, check_mode=False, tags=[tag])
+    task = MagicMock(args={"pinned": pinned}, async_val=0, diff=False, check_mode=False)
     connection = MagicMock(_shell=MagicMock(tmpdir=None))
     templar = MagicMock(template=lambda value: value)
     plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), templar, None)
