@@ -107,8 +107,8 @@ def test_what_was_answered_is_in_the_log_of_a_killed_process(disk: VolatileDisk)
 
 
 def test_a_flush_counts_at_its_end(tmp_path: Path) -> None:
-    """An acknowledgement that comes meanwhile is before it in the log; a write waits."""
-    with a_disk(tmp_path, flush=0.3) as disk:
+    """An acknowledgement that comes meanwhile is before it in the log, also on a computer that is busy; a write waits."""
+    with a_disk(tmp_path, flush=1.5) as disk:
         data, ack = nbd.Client(disk.socket, "disk"), nbd.Client(disk.socket, "ack")
         for make_durable in (data.flush, lambda: data.write(512, b"f" * 512, fua=True)):
             data.write(0, b"a" * 512)
@@ -118,7 +118,7 @@ def test_a_flush_counts_at_its_end(tmp_path: Path) -> None:
                 time.sleep(0.1)
                 ack.write(0, b"1" * 512)
                 waiting.result()
-                assert time.monotonic() - started >= 0.3
+                assert time.monotonic() - started >= 1.5
     kinds = [event.kind for event in events(disk)]
     assert kinds == [Kind.WRITE, Kind.ACK, Kind.FLUSH, Kind.WRITE, Kind.ACK, Kind.WRITE]
 
