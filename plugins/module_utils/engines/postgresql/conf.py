@@ -44,6 +44,8 @@ _WORDS = {
     "equals": re.compile("="),
     "end": re.compile(r"#.*|\n"),
 }
+#: A line that is blank, or a comment.
+_NO_WORDS = re.compile(r"[ \t\r]*(?:#.*)?\n?")
 #: A name, an equals sign and a value.
 _MOST_WORDS = 3
 _VALUES = ("id", "string", "unquoted", "integer", "real")
@@ -117,7 +119,8 @@ def _of(lines: Sequence[Line], name: str) -> list[Line]:
 
 
 def _line(number: int, raw: str, file: str) -> Line:
-    words = _words(number, raw, file)
+    # Nearly all lines of the file that a package brings are comments, and each is read many times.
+    words = [] if _NO_WORDS.fullmatch(raw) else _words(number, raw, file)
     if not words:
         return Line(number, raw)
     kinds = [kind for kind, _start, _end in words]
