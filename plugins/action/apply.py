@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Carry out the steps of a plan on a host, in the order that is safe."""
+"""Carry out the steps of a plan on a host, or those that take everything back, in the order that is safe."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import getpass
 import platform
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
-from ansible_collections.durable.dbhost.plugins.module_utils.catalog import LAYERS
+from ansible_collections.durable.dbhost.plugins.module_utils.catalog import LAYERS, release
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import line, printable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import undo_is_valid
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import cause
@@ -40,7 +42,7 @@ class ActionModule(Bounded):
     """One execution for all steps. A failure is for the report: the host is to be looked at again."""
 
     TRANSFERS_FILES = False
-    _VALID_ARGS = frozenset(("steps", "looked_at", "by"))
+    _VALID_ARGS = frozenset(("steps", "release", "looked_at", "by"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return what was begun, and what failed; what is about speed alone apart, as `slow`: it fails no run."""
@@ -75,7 +77,7 @@ class ActionModule(Bounded):
             errors.append(f"lost the host: {answer.get('msg', 'unreachable')}")
         elif answer.get("failed"):
             errors.append(cause(answer) or "the module failed, and said nothing")
-        every = [[step["phase"], step["layer"]] for step in self._task.args["steps"]]
+        every = [[step["phase"], step["layer"]] for step in arguments["steps"]]
         result.update(
             changed=bool(answer.get("changed")) or lost,
             # Of a host that is lost it is not known how far it came.
@@ -93,8 +95,9 @@ class ActionModule(Bounded):
         """Return the module's arguments, with passwords, which are in no task's and in no assessment. Raises Unreadable."""
         inventory = Variables(self._templar, variables)
         given = self._task.args
+        is_release = boolean(given.get("release", False))
         steps, secrets = [], {}
-        for step in given["steps"]:
+        for step in release() if is_release else given["steps"]:
             layer = step["layer"]
             options = inventory.options(layer, LAYERS[layer].options)
             steps.append({**step, "arguments": {**step["arguments"], **options}})
@@ -105,8 +108,9 @@ class ActionModule(Bounded):
             "looked_at": _number(given["looked_at"]),
             "by": by,
             "secrets": secrets,
+            # What is released waits for the next boot: no connection is lost by it.
             "undo_after": self._undo_after(inventory)
-            if any(LAYERS[step["layer"]].undone for step in steps)
+            if not is_release and any(LAYERS[step["layer"]].undone for step in steps)
             else 0,
         }
 

@@ -119,6 +119,9 @@ LAYERS: Mapping[str, Layer] = {
     )
 }
 
+#: The phase of the steps that take everything back.
+RELEASE = "release"
+
 #: Name that the inventory may give an engine -> its name.
 NAMES = {name: engine.name for engine in ENGINES for name in engine.checks}
 
@@ -141,6 +144,14 @@ STEPS = (
     *(("loosen", engine.name) for engine in ENGINES),
     ("loosen", "power_guard"),
 )
+
+
+def release() -> list[dict[str, Any]]:
+    """Return the steps that take all layers back, as a plan has its steps."""
+    return [
+        {"phase": RELEASE, "layer": name, "class": "safety", "arguments": {"state": "released"}}
+        for name in LAYERS
+    ]
 
 
 def engine(name: str) -> Engine:

@@ -29,12 +29,19 @@ attributes:
     support: full
 options:
   steps:
-    description: The steps, as M(durable.dbhost.assess) returns them.
+    description: The steps, as M(durable.dbhost.assess) returns them. Needed unless O(release) is V(true).
     type: list
     elements: dict
-    required: true
+  release:
+    description:
+      - Take all layers back, in the order of the catalogue, the guard of a UPS first. Other steps are not taken then.
+      - After a layer that could not be released no other is. The dead man's switch is not armed.
+    type: bool
+    default: false
   looked_at:
-    description: Which run was the last on the host when it was looked at, as M(durable.dbhost.assess) returns it.
+    description:
+      - Which run was the last on the host when it was looked at, as M(durable.dbhost.assess) and M(durable.dbhost.host_facts)
+        return it.
     type: int
     required: true
   by:

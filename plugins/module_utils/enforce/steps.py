@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ..catalog import RELEASE
 from ..host.seam import Host
 from .bring import Outcome, bring
 
@@ -32,8 +33,8 @@ def take(
     foretell: bool,
     hosts: Mapping[str, Host] = MappingProxyType({}),
 ) -> Iterator[Taken]:
-    """Yield each step as it ends. After one that failed those that make safer are still done, and no other; one about speed
-    alone keeps nothing back.
+    """Yield each step as it ends. After one that failed those that make safer are still done, and no other: a guard that could
+    not be released may still take barriers away. One about speed alone keeps nothing back.
 
     `code`: {layer: what enforce/bring.py takes}; `steps`: [{phase, layer, class, arguments}], as the plan has them; `secrets`:
     {layer: arguments that nobody is shown}; `hosts`: {layer: the host as that layer takes it}, where that is another.
@@ -41,7 +42,7 @@ def take(
     failed = False
     for step in steps:
         phase, layer, klass = str(step["phase"]), str(step["layer"]), str(step["class"])
-        if failed and phase == "loosen":
+        if failed and phase in ("loosen", RELEASE):
             continue
         given = {**step["arguments"], **secrets.get(layer, {})}
         outcome = _brought(hosts.get(layer, host), code[layer], given, foretell)

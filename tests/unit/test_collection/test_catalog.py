@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 pytest.importorskip("ansible")
 
@@ -86,9 +87,14 @@ def test_every_role_is_a_layer_and_every_step_of_one() -> None:
     assert roles == set(catalog.LAYERS) == {layer for _phase, layer in catalog.STEPS}
 
 
-def test_release_takes_the_layers_in_the_order_of_the_catalogue() -> None:
-    calls = [task["ansible.builtin.include_role"] for task in tasks("playbooks/release_db.yml")[2:]]
-    assert [call["name"].rpartition(".")[2] for call in calls] == ["watch", *catalog.LAYERS]
+def test_release_takes_all_layers_the_guard_first_and_nothing_but_the_word() -> None:
+    steps = catalog.release()
+    assert [step["layer"] for step in steps] == list(catalog.LAYERS)
+    assert steps[0]["layer"] == "power_guard"
+    for step in steps:
+        assert (step["phase"], step["arguments"]) == (catalog.RELEASE, {"state": "released"})
+        spec = CODE[step["layer"]].ARGUMENTS.spec
+        assert not ArgumentSpecValidator(spec).validate(step["arguments"]).error_messages
 
 
 @pytest.mark.parametrize("layer", catalog.LAYERS.values(), ids=lambda layer: layer.name)

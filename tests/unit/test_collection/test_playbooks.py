@@ -48,11 +48,19 @@ def test_looking_costs_one_execution_however_many_engines_there_are() -> None:
         assert text.count("execute(self") == 1
 
 
-def test_the_guard_is_released_first_of_all() -> None:
-    release = [task["name"] for task in tasks("playbooks/release_db.yml")[0]["tasks"]]
-    # But for what would put all of it back.
-    assert release[1:3] == ["Disarm the dead man's switch", "Release the watch"]
-    assert release[3:5] == ["Release the guard", "Release the monitor of the UPS"]
+def test_all_layers_are_released_in_one_execution_once_nothing_puts_them_back() -> None:
+    release = tasks("playbooks/release_db.yml")[0]["tasks"]
+    assert [task["name"] for task in release[1:]] == [
+        "Release the watch",
+        "Disarm the dead man's switch",
+        "Release the layers, the guard of a UPS first",
+        "Fail for what could not be released",
+    ]
+    # The watch takes the host's lock too, so the look comes after it.
+    assert release[3]["durable.dbhost.apply"] == {
+        "release": True,
+        "looked_at": f"{{{{ {release[2]['register']}.looked_at }}}}",
+    }
 
 
 @pytest.mark.parametrize("role", ENGINES)

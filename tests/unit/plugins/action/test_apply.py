@@ -16,6 +16,7 @@ pytest.importorskip("ansible")
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.durable.dbhost.plugins.action import apply as action
+from ansible_collections.durable.dbhost.plugins.module_utils.catalog import LAYERS
 
 STEPS = [
     {"phase": "tighten", "layer": "mount_options", "class": "safety", "arguments": {"targets": [1]}},
@@ -36,12 +37,12 @@ def run(
     steps: list[dict[str, Any]] | None = None,
     looked_at: Any = 4,
     transport: str = "ssh",
+    release: bool = False,
     **variables: Any,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the action's result, and what the module was given; an answer may be an error that is raised."""
-    task = MagicMock(
-        args={"steps": steps or STEPS, "looked_at": looked_at}, async_val=0, diff=False, check_mode=False
-    )
+    what: dict[str, Any] = {"release": True} if release else {"steps": steps or STEPS}
+    task = MagicMock(args={**what, "looked_at": looked_at}, async_val=0, diff=False, check_mode=False)
     connection = MagicMock(_shell=MagicMock(tmpdir=None), transport=transport)
     templar = MagicMock(template=lambda value: value)
     plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), templar, None)
@@ -51,6 +52,22 @@ def run(
     assert "failed" not in result
     assert executed.call_args.kwargs["module_name"] == "durable.dbhost.apply"
     return result, executed.call_args.kwargs["module_args"]
+
+
+def test_a_release_takes_all_layers_and_arms_no_switch() -> None:
+    _result, given = run({"taken": []}, release=True, durable_undo_after=600, firebird_user="OWNER")
+    assert [step["layer"] for step in given["steps"]] == list(LAYERS)
+    assert {step["arguments"]["state"] for step in given["steps"]} == {"released"}
+    (firebird,) = [step for step in given["steps"] if step["layer"] == "firebird"]
+    assert firebird["arguments"]["user"] == "OWNER"
+    assert given["undo_after"] == 0
+    assert run({"taken": []}, durable_undo_after=600)[1]["undo_after"] == 600
+
+
+def test_a_release_that_loses_its_host_may_have_begun_anything() -> None:
+    result, _given = run(AnsibleConnectionFailure("gone"), release=True)
+    assert [layer for _phase, layer in result["begun"]] == list(LAYERS)
+    assert "lost the host" in result["error"]
 
 
 def test_all_steps_are_one_execution() -> None:

@@ -12,10 +12,12 @@ import pytest
 
 pytest.importorskip("ansible")
 
+from ansible_collections.durable.dbhost.plugins.module_utils.catalog import release
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import one_run
 from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import mount_options
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import apply as power_guard
 from ansible_collections.durable.dbhost.plugins.modules import apply
 from ansible_collections.durable.dbhost.plugins.modules import mount_options as mount_module
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
@@ -99,6 +101,22 @@ def test_after_a_failure_what_makes_safer_is_done_and_nothing_is_made_less_stric
     (why,) = found["taken"][0]["failures"]
     assert str(error) in why
     assert (found["taken"][1]["failures"], host.disks["sda"].cache) == ([], "disabled")
+
+
+def test_after_a_layer_that_could_not_be_released_no_other_is(
+    host: SmallHost, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(barriers("on"), CACHE_OFF)
+    rules = host.files[our_paths.CACHE_RULES]
+
+    def refuse(*_arguments: Any, **_terms: Any) -> None:
+        raise ChangeFailed("it refused")
+
+    monkeypatch.setattr(power_guard, "plan_release", refuse)
+    found = run(*release(), looked_at=1)
+    assert [taken["step"] for taken in found["taken"]] == [["release", "power_guard"]]
+    assert found["taken"][0]["failures"][0].startswith("it refused")
+    assert host.files[our_paths.CACHE_RULES] == rules
 
 
 def test_what_is_about_speed_keeps_nothing_back(host: SmallHost, run: Any) -> None:
