@@ -97,7 +97,7 @@ class ActionModule(Bounded):
         given = self._task.args
         is_release = boolean(given.get("release", False))
         steps, secrets = [], {}
-        for step in release() if is_release else given["steps"]:
+        for step in release() if is_release else given.get("steps", []):
             layer = step["layer"]
             options = inventory.options(layer, LAYERS[layer].options)
             steps.append({**step, "arguments": {**step["arguments"], **options}})

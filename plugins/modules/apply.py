@@ -29,12 +29,14 @@ attributes:
     support: full
 options:
   steps:
-    description: The steps, as M(durable.dbhost.assess) returns them. Needed unless O(release) is V(true).
+    description: The steps, as M(durable.dbhost.assess) returns them.
     type: list
     elements: dict
+    default: []
   release:
     description:
-      - Take all layers back, in the order of the catalogue, the guard of a UPS first. Other steps are not taken then.
+      - Take all layers back, in the order of the catalogue, the guard of a UPS first, instead of O(steps). The action makes
+        the steps of it.
       - After a layer that could not be released no other is. The dead man's switch is not armed.
     type: bool
     default: false
@@ -147,7 +149,8 @@ CODE = {
 def main() -> None:
     """Run the module."""
     spec = {
-        "steps": {"type": "list", "elements": "dict", "required": True},
+        "steps": {"type": "list", "elements": "dict", "default": []},
+        "release": {"type": "bool", "default": False},
         "looked_at": {"type": "int", "required": True},
         "by": {"type": "str"},
         "undo_after": {"type": "int", "default": 0},
