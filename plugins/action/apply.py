@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.printable impo
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import undo_is_valid
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import cause
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute, learned
-from ansible_collections.durable.dbhost.plugins.plugin_utils.output import laid_out
+from ansible_collections.durable.dbhost.plugins.plugin_utils.output import laid_out, refused
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
 
 _MODULE = "durable.dbhost.apply"
@@ -96,8 +96,13 @@ class ActionModule(Bounded):
         inventory = Variables(self._templar, variables)
         given = self._task.args
         is_release = boolean(given.get("release", False))
+        what = set(given) - {"release", "by"}
+        if what != (set() if is_release else {"steps", "looked_at"}):
+            raise refused(
+                f"apply: seen {', '.join(sorted(given)) or 'nothing'}; wanted steps with looked_at, or release: true alone"
+            )
         steps, secrets = [], {}
-        for step in release() if is_release else given.get("steps", []):
+        for step in release() if is_release else given["steps"]:
             layer = step["layer"]
             options = inventory.options(layer, LAYERS[layer].options)
             steps.append({**step, "arguments": {**step["arguments"], **options}})
@@ -105,7 +110,8 @@ class ActionModule(Bounded):
         by = given.get("by") or f"{getpass.getuser()} on {platform.node()}"
         return {
             "steps": steps,
-            "looked_at": _number(given["looked_at"]),
+            # What is released is found as it is released: it rests on no look.
+            "looked_at": None if is_release else _number(given["looked_at"]),
             "by": by,
             "secrets": secrets,
             # What is released waits for the next boot: no connection is lost by it.

@@ -119,9 +119,6 @@ LAYERS: Mapping[str, Layer] = {
     )
 }
 
-#: The phase of the steps that take everything back.
-RELEASE = "release"
-
 #: Name that the inventory may give an engine -> its name.
 NAMES = {name: engine.name for engine in ENGINES for name in engine.checks}
 
@@ -149,7 +146,7 @@ STEPS = (
 def release() -> list[dict[str, Any]]:
     """Return the steps that take all layers back, as a plan has its steps."""
     return [
-        {"phase": RELEASE, "layer": name, "class": "safety", "arguments": {"state": "released"}}
+        {"phase": "release", "layer": name, "class": "safety", "arguments": {"state": "released"}}
         for name in LAYERS
     ]
 

@@ -29,23 +29,20 @@ attributes:
     support: full
 options:
   steps:
-    description: The steps, as M(durable.dbhost.assess) returns them.
+    description: The steps, as M(durable.dbhost.assess) returns them. Either they or O(release) are wanted.
     type: list
     elements: dict
     default: []
   release:
     description:
-      - Take all layers back, in the order of the catalogue, the guard of a UPS first, instead of O(steps). The action makes
-        the steps of it.
-      - After a layer that could not be released no other is. The dead man's switch is not armed.
+      - Take all layers back instead, in the order of the catalogue, the guard of a UPS first. The action makes steps of it.
+      - If a layer cannot be released, none after it is. The dead man's switch is not armed.
     type: bool
     default: false
   looked_at:
     description:
-      - Which run was the last on the host when it was looked at, as M(durable.dbhost.assess) and M(durable.dbhost.host_facts)
-        return it.
+      - Which run was the last on the host when it was looked at, as M(durable.dbhost.assess) returns it. Wanted with O(steps).
     type: int
-    required: true
   by:
     description: Who runs this, for others who find the host locked. Without it, the user and the name of the controller.
     type: str
@@ -151,7 +148,7 @@ def main() -> None:
     spec = {
         "steps": {"type": "list", "elements": "dict", "default": []},
         "release": {"type": "bool", "default": False},
-        "looked_at": {"type": "int", "required": True},
+        "looked_at": {"type": "int"},
         "by": {"type": "str"},
         "undo_after": {"type": "int", "default": 0},
         "secrets": {"type": "dict", "default": {}, "no_log": True},

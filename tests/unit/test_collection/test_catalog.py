@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 pytest.importorskip("ansible")
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
@@ -92,7 +93,7 @@ def test_release_takes_all_layers_the_guard_first_and_nothing_but_the_word() -> 
     assert [step["layer"] for step in steps] == list(catalog.LAYERS)
     assert steps[0]["layer"] == "power_guard"
     for step in steps:
-        assert (step["phase"], step["arguments"]) == (catalog.RELEASE, {"state": "released"})
+        assert (step["phase"], step["arguments"]) == ("release", {"state": "released"})
         spec = CODE[step["layer"]].ARGUMENTS.spec
         assert not ArgumentSpecValidator(spec).validate(step["arguments"]).error_messages
 

@@ -42,10 +42,9 @@ _WORDS = {
     "integer": re.compile(r"[-+]?(?:0x[0-9a-fA-F]+|[0-9]+)[a-zA-Z]*"),
     "real": re.compile(r"[-+]?[0-9]*\.[0-9]*(?:[Ee][-+]?[0-9]+)?"),
     "equals": re.compile("="),
-    "end": re.compile(r"#.*|\n"),
 }
-#: A line that is blank, or a comment.
-_NO_WORDS = re.compile(r"[ \t\r]*(?:#.*)?\n?")
+#: With these no word begins: they end a line.
+_ENDS = "#\n"
 #: A name, an equals sign and a value.
 _MOST_WORDS = 3
 _VALUES = ("id", "string", "unquoted", "integer", "real")
@@ -119,8 +118,7 @@ def _of(lines: Sequence[Line], name: str) -> list[Line]:
 
 
 def _line(number: int, raw: str, file: str) -> Line:
-    # Nearly all lines of the file that a package brings are comments, and each is read many times.
-    words = [] if _NO_WORDS.fullmatch(raw) else _words(number, raw, file)
+    words = _words(number, raw, file)
     if not words:
         return Line(number, raw)
     kinds = [kind for kind, _start, _end in words]
@@ -146,6 +144,8 @@ def _words(number: int, raw: str, file: str) -> list[tuple[str, int, int]]:
         if raw[position] in " \t\r":
             position += 1
             continue
+        if raw[position] in _ENDS:
+            break
         matches = [(kind, pattern.match(raw, position)) for kind, pattern in _WORDS.items()]
         kind, end = max(
             ((kind, match.end()) for kind, match in matches if match), key=_length, default=("", 0)
@@ -155,8 +155,6 @@ def _words(number: int, raw: str, file: str) -> list[tuple[str, int, int]]:
                 "a quote that is closed on its line" if raw[position] == "'" else "words that need no quotes"
             )
             raise _refusal(file, number, raw, wanted)
-        if kind == "end":
-            break
         words.append((kind, position, end))
         position = end
     return words

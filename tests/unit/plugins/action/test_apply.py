@@ -41,8 +41,8 @@ def run(
     **variables: Any,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the action's result, and what the module was given; an answer may be an error that is raised."""
-    what: dict[str, Any] = {"release": True} if release else {"steps": steps or STEPS}
-    task = MagicMock(args={**what, "looked_at": looked_at}, async_val=0, diff=False, check_mode=False)
+    what = {"release": True} if release else {"steps": steps or STEPS, "looked_at": looked_at}
+    task = MagicMock(args=what, async_val=0, diff=False, check_mode=False)
     connection = MagicMock(_shell=MagicMock(tmpdir=None), transport=transport)
     templar = MagicMock(template=lambda value: value)
     plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), templar, None)
@@ -60,8 +60,27 @@ def test_a_release_takes_all_layers_and_arms_no_switch() -> None:
     assert {step["arguments"]["state"] for step in given["steps"]} == {"released"}
     (firebird,) = [step for step in given["steps"] if step["layer"] == "firebird"]
     assert firebird["arguments"]["user"] == "OWNER"
-    assert given["undo_after"] == 0
+    assert (given["undo_after"], given["looked_at"]) == (0, None)
     assert run({"taken": []}, durable_undo_after=600)[1]["undo_after"] == 600
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {},
+        {"looked_at": 4},
+        {"steps": STEPS},
+        {"steps": STEPS, "looked_at": 4, "release": True},
+        {"release": False},
+        {"release": True, "looked_at": 4},
+    ],
+)
+def test_neither_steps_nor_a_release_or_both_is_refused(args: dict[str, Any]) -> None:
+    task = MagicMock(args=args, async_val=0, diff=False, check_mode=False)
+    connection = MagicMock(_shell=MagicMock(tmpdir=None), transport="ssh")
+    plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
+    with pytest.raises(AnsibleError, match="wanted steps with looked_at, or release: true alone"):
+        plugin.run(task_vars={})
 
 
 def test_a_release_that_loses_its_host_may_have_begun_anything() -> None:

@@ -12,11 +12,12 @@ import pytest
 
 pytest.importorskip("ansible")
 
-from ansible_collections.durable.dbhost.plugins.module_utils.catalog import release
+from ansible_collections.durable.dbhost.plugins.module_utils.catalog import is_engine, release
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import one_run
 from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import mount_options
+from ansible_collections.durable.dbhost.plugins.module_utils.undo import installed
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import apply as power_guard
 from ansible_collections.durable.dbhost.plugins.modules import apply
 from ansible_collections.durable.dbhost.plugins.modules import mount_options as mount_module
@@ -53,7 +54,9 @@ def host() -> SmallHost:
 def run(host: SmallHost, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Any:
     """Run the module with steps."""
 
-    def call(*steps: dict[str, Any], check: bool = False, looked_at: int = 0, **more: Any) -> dict[str, Any]:
+    def call(
+        *steps: dict[str, Any], check: bool = False, looked_at: int | None = 0, **more: Any
+    ) -> dict[str, Any]:
         return run_module(
             apply, host, monkeypatch, capsys, check, steps=list(steps), looked_at=looked_at, **more
         )
@@ -113,7 +116,7 @@ def test_after_a_layer_that_could_not_be_released_no_other_is(
         raise ChangeFailed("it refused")
 
     monkeypatch.setattr(power_guard, "plan_release", refuse)
-    found = run(*release(), looked_at=1)
+    found = run(*release(), looked_at=None)
     assert [taken["step"] for taken in found["taken"]] == [["release", "power_guard"]]
     assert found["taken"][0]["failures"][0].startswith("it refused")
     assert host.files[our_paths.CACHE_RULES] == rules
@@ -195,6 +198,23 @@ def test_the_switch_is_armed_for_layers_that_it_takes_back(
     assert (done["switch"], undo_host.waits, undo_host.disks["sda"].cache) == ("armed", True, "disabled")
     kept = json.loads(undo_host.text(our_paths.UNDO_JOURNAL))
     assert [entry[0] for entry in kept["entries"]] == [our_paths.CACHE_RULES, our_paths.RESUME_UNIT]
+
+
+def test_a_release_comes_after_what_disarmed_the_switch(
+    undo_host: UndoHost, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    armed = {"steps": [CACHE_OFF], "looked_at": 0, "undo_after": 600}
+    assert run_module(apply, undo_host, monkeypatch, capsys, **armed)["switch"] == "armed"
+    looked_at = one_run.look(undo_host)
+    assert installed.disarm(undo_host, "2026-01-31T12:00:00Z").state == "none"
+    assert one_run.look(undo_host) != looked_at
+    # This host has no processes, in which engines would be looked for.
+    steps = [step for step in release() if not is_engine(step["layer"])]
+    found = run_module(apply, undo_host, monkeypatch, capsys, steps=steps)
+    assert [(taken["step"][1], taken["failures"]) for taken in found["taken"]] == [
+        (step["layer"], []) for step in steps
+    ]
+    assert our_paths.CACHE_RULES not in undo_host.files
 
 
 @pytest.mark.parametrize("check", [False, True])
