@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,7 +37,7 @@ def unshare() -> list[str]:
 def start(files: MachineFiles, port: int, config: dict[str, Any]) -> None:
     """Start a machine in the background, ssh on 127.0.0.1:`port`. PortTakenError: another has it."""
     path = config_file(files)
-    path.write_text(json.dumps(config))
+    path.write_text(json.dumps({**config, "processor": _processor()}))
     supervisor = (sys.executable, "-m", "lab.uml.supervisor")
     with _listener(port) as listener, _held(files) as lock, files.log.open("ab") as log:
         process = subprocess.Popen(
@@ -102,6 +103,29 @@ def _reap(files: MachineFiles) -> None:
         os.waitpid(int(files.pid.read_text()), os.WNOHANG)
     except (OSError, ValueError):
         return
+
+
+def _processor() -> int:
+    """Return the processor of this host that the fewest machines are bound to, of those that we may use."""
+    machines = [
+        int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _is_kernel(entry)
+    ]
+    bound = Counter(number for pid in machines for number in _bound_to(pid))
+    return min(os.sched_getaffinity(0), key=lambda number: (bound[number], number))
+
+
+def _is_kernel(process: Path) -> bool:
+    try:
+        return (process / "comm").read_text().strip() == "linux.uml"
+    except OSError:
+        return False
+
+
+def _bound_to(pid: int) -> set[int]:
+    try:
+        return os.sched_getaffinity(pid)
+    except OSError:
+        return set()
 
 
 @contextmanager
