@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from ..host import json_text, udev
-from ..storage import ext4
+from ..storage import drbd_84, ext4
 from ..storage.cache_rules import HEADER as CACHE_HEADER
 from ..storage.caches import CONTROLS, DISABLED, ENABLED
 from ..storage.scheduler_rules import HEADER as SCHEDULER_HEADER
@@ -70,6 +70,10 @@ _NVME_FIELDS = ("cntrltype", "fuses", "mdts", "nn", "oacs", "oncs", "sgls", "ver
 _DRBD_FIELDS = frozenset(
     "resource name _this_host volumes volume_nr device_minor backing-disk meta-disk disk disk-flushes md-flushes connections"
     " net protocol write-ordering devices minor disk-state peer_devices volume peer-disk-state".split()
+)
+
+_DRBD_WORD = re.compile(
+    r"(write-ordering|volume|minor|disk|connection|replication|peer-disk):[A-Za-z0-9]{1,20}"
 )
 
 _TUNED = ("elevator", "include", "readahead", "type")
@@ -237,6 +241,44 @@ def _drbd(value: Any, field: str, names: Identities) -> Any:
     if isinstance(value, str) and field in ("resource", "name"):
         return names.of(value)
     return names.text(value) if isinstance(value, str) else value
+
+
+def drbd_84_shown(text: str, names: Identities) -> str:
+    """Return an answer of `drbdsetup show` that is in sections: what is read of it, with stand-ins."""
+    try:
+        found = _drbd(drbd_84.shown(text), "", names)
+    except (ValueError, IndexError):
+        return ""
+    return "".join(_sections(resource) for resource in found)
+
+
+def _sections(resource: dict[str, Any]) -> str:
+    peer = "".join(
+        f"net {{ {_statements(one['net'])}}} _remote_host {{ }} " for one in resource["connections"] or ()
+    )
+    volumes = "".join(
+        f'volume {volume.get("volume_nr", 0)} {{ device minor {volume["device_minor"]}; disk "{volume["backing-disk"]}"; '
+        f'meta-disk "{volume.get("meta-disk", "internal")}"; disk {{ {_statements(volume.get("disk", {}))}}} }} '
+        for volume in resource["_this_host"]["volumes"]
+        if {"device_minor", "backing-disk"} <= set(volume)
+    )
+    return f"resource {resource['resource']} {{ {peer}_this_host {{ {volumes}}} }}\n"
+
+
+def _statements(options: dict[str, str]) -> str:
+    return "".join(f"{name} {value}; " for name, value in options.items())
+
+
+def drbd_84_status(text: str, names: Identities) -> str:
+    """Return an answer of `drbdsetup status` that is in lines: the words that are read of it, with stand-ins."""
+    kept = []
+    for line in text.split("\n"):
+        indent = line[: len(line) - len(line.lstrip(" "))]
+        words = [word for word in line.split() if _DRBD_WORD.fullmatch(word)]
+        if not indent:
+            words = [names.of(name) for name in line.split()[:1]] + words
+        kept.append(indent + " ".join(words))
+    return "\n".join(kept)
 
 
 def settings(text: str, names: Identities) -> str:

@@ -150,6 +150,8 @@ _COMMANDS: tuple[tuple[str, _Rule], ...] = (
     ),
     (r"multipathd show maps raw format %w:%Q", devices.queueing),
     (r"drbdsetup (?:show|status) --json", devices.drbd),
+    (r"drbdsetup show", devices.drbd_84_shown),
+    (r"drbdsetup status --verbose --statistics", devices.drbd_84_status),
 )
 
 

@@ -4,7 +4,9 @@
 """DRBD: a local disk, and copies of it on other nodes.
 
 Asked is drbdsetup, whose JSON leaves defaults out (drbd-utils, user/v9/drbdsetup.c; drbd.conf(5): protocol C, disk-flushes
-and md-flushes on). After a power cut this node has what its own disk has; what its peers have counts when one of them takes
+and md-flushes on); where the kernel has version 8.4 it knows no JSON, and is asked for text (drbd_84.py).
+
+After a power cut this node has what its own disk has; what its peers have counts when one of them takes
 over. With protocol A a write is acknowledged before any peer has it, so a take-over loses commits.
 """
 
@@ -14,11 +16,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..host import json_text
-from ..host.seam import Host, Unobservable
-from . import flush_passthrough
+from ..host.seam import Host, Result, Unobservable
+from . import drbd_84, flush_passthrough
 
 SHOW = ["drbdsetup", "show", "--json"]
 STATUS = ["drbdsetup", "status", "--json"]
+#: What it says where it speaks for version 8.4.
+_NO_JSON = "'--json'"
 #: Words of a layer's state: what a take-over loses, and what a power cut does over a disk that caches.
 NO_COPY = "protocol A"
 UNFLUSHED = ("disk-flushes no", "md-flushes no", "write-ordering drain", "write-ordering none")
@@ -39,9 +43,8 @@ class Drbd:
         self._found: dict[int, Volume] = {}
         self._error = "drbdsetup does not list it"
         try:
-            shown, states = (_asked(host, argv) for argv in (SHOW, STATUS))
-            self._found = dict(_volumes(shown, states))
-        except (Unobservable, ValueError, KeyError, TypeError, AttributeError) as error:
+            self._found = dict(_volumes(*_asked(host)))
+        except (Unobservable, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             self._error = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
 
     def volume(self, minor: int) -> Volume:
@@ -72,13 +75,25 @@ def unflushed(mount: dict[str, Any]) -> list[tuple[flush_passthrough.FlushLayer,
     ]
 
 
-def _asked(host: Host, argv: list[str]) -> list[dict[str, Any]]:
-    result = host.run(argv)
-    if result.rc != 0:
-        raise Unobservable(f"{' '.join(argv)}: exit {result.rc}: {' '.join(result.stderr.split())}")
-    found = json_text.loads(result.stdout)
+def _asked(host: Host) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return what is configured, and what is going on."""
+    answer = host.run(SHOW)
+    if answer.rc != 0 and _NO_JSON in answer.stderr:
+        shown, states = (_said(argv, host.run(argv)) for argv in (drbd_84.SHOW, drbd_84.STATUS))
+        return drbd_84.shown(shown), drbd_84.states(states)
+    return _list(_said(SHOW, answer)), _list(_said(STATUS, host.run(STATUS)))
+
+
+def _said(argv: list[str], answer: Result) -> str:
+    if answer.rc != 0:
+        raise Unobservable(f"{' '.join(argv)}: exit {answer.rc}: {' '.join(answer.stderr.split())}")
+    return answer.stdout
+
+
+def _list(text: str) -> list[dict[str, Any]]:
+    found = json_text.loads(text)
     if not isinstance(found, list):
-        raise ValueError(f"{' '.join(argv)}: seen no list")
+        raise ValueError("drbdsetup gives no list")
     return found
 
 
@@ -106,6 +121,8 @@ def _volume(
         return Volume(below, reason=f"its disk on this node is {disk_state}")
     options = options if isinstance(options, dict) else {}
     peers = resource.get("connections", ())
+    if peers is None:
+        return Volume(below, reason="it stands alone, and tells no protocol until it is connected again")
     protocols = {str(peer.get("net", {}).get("protocol", "C")) for peer in peers}
     words = (
         *(f"protocol {protocol}" for protocol in sorted(protocols)),

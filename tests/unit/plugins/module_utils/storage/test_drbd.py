@@ -19,11 +19,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Re
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.drbd import SHOW, STATUS
 
-from ..fakes.fake_devices import FakeLayer
-from ..fakes.runs import NOW, attested, enforce, look
-from ..fakes.small_host import FakeDisk, FakeMount, SmallHost
-
-DATA = "/srv/drbd"
+from ..fakes.replicated_host import DATA, facts, judged, replicated_host
+from ..fakes.runs import NOW, attested, look
+from ..fakes.small_host import SmallHost
 
 
 def shown(net: dict[str, Any] | None = None, **volume: Any) -> list[dict[str, Any]]:
@@ -57,26 +55,10 @@ def status(disk: str = "UpToDate", ordering: str = "flush", peer: str = "UpToDat
 
 def node(show: Any = None, state: Any = None, cache: str = "enabled") -> SmallHost:
     """Return a host whose database lies on /dev/drbd5, over sdg."""
-    host = SmallHost()
-    host.add_disk(FakeDisk("sdg", "sata", "G", cache=cache, cache_mode="write back"), "8:96")
-    host.add_layer(FakeLayer("drbd5", "drbd", ("sdg",), "147:5"))
-    mount = FakeMount(DATA, "ext4", "147:5", "/dev/drbd5", "drbd5", atime="noatime")
-    host.add_mount(mount, f"/dev/drbd5 {DATA} ext4 noatime,noauto 0 0\n")
+    host = replicated_host(cache)
     host.commands[tuple(SHOW)] = json.dumps(shown() if show is None else show)
     host.commands[tuple(STATUS)] = json.dumps(status() if state is None else state)
     return host
-
-
-def judged(host: SmallHost, profile: str = "flush", *words: dict[str, str]) -> dict[str, Any]:
-    """Return the assessment of a host on which a run has set what it may."""
-    given = {"mounts": [DATA], "attestations": list(words)}
-    enforce(host, look(host, profile, **given))
-    return look(host, profile, **given)
-
-
-def facts(host: SmallHost) -> dict[str, Any]:
-    found: dict[str, Any] = next(m for m in collect(host, NOW)["mounts"] if m["target"] == DATA)
-    return found
 
 
 def test_its_disk_on_this_node_lies_below_it() -> None:
@@ -155,7 +137,7 @@ BROKEN: dict[str, tuple[Any, Any, str]] = {
     "resyncing": (shown(), status("Inconsistent"), "its disk on this node is Inconsistent"),
     "not in the status": (shown(), [], "its disk on this node is of unknown state"),
     "another device": (shown(device_minor=6), status(), "drbdsetup does not list it"),
-    "not the form": ({"resource": "pg"}, status(), "seen no list"),
+    "not the form": ({"resource": "pg"}, status(), "drbdsetup gives no list"),
     "half the form": ([{"resource": "pg"}], status(), "_this_host"),
     "no ordering": (
         shown(),
