@@ -222,8 +222,8 @@ def _no_path_retry(found: multipath.Queueing) -> Setting:
         why=reason(verdict, "no_path_retry", (found.running, kept), why, evidence),
         remedy=""
         if verdict == "ok"
-        else "set no_path_retry queue (or a number of checks) for it in /etc/multipath.conf, have multipathd running, and"
-        " run multipathd reconfigure",
+        else "set no_path_retry queue (or a number of checks) in the section overrides of /etc/multipath.conf (defaults do not"
+        " count for an array that multipathd has in its table), have multipathd running, and run multipathd reconfigure",
     )
 
 
