@@ -35,6 +35,14 @@ _LEFT = "find /etc/durable-dbhost /etc/systemd/system -name '*undo*' ; systemctl
 _FILES = "cat /etc/fstab /etc/udev/rules.d/*durable-dbhost* /var/lib/durable-dbhost/originals.json; ls /etc/systemd/system"
 
 
+#: Stands in for a kernel that refuses what a run has written: mount(8) asks it in place of the kernel.
+_HELPER = "/sbin/mount.ext4"
+_REFUSES = """#!/bin/sh
+case "$*" in *barrier=0*) exit 32 ;; esac
+exec mount -i -t ext4 "$@"
+"""
+
+
 def shell(machine: Machine, script: str) -> str:
     """Return what a shell says."""
     return str(machine.run(["sh", "-c", script]).stdout)
@@ -124,6 +132,19 @@ def test_a_host_in_emergency_mode_goes_back_and_boots_on(strict: Machine, playbo
     await_fired(strict)
     assert_as_it_was(strict, before)
     assert shell(strict, "systemctl is-active ssh").strip() == "active"
+
+
+def test_a_boot_that_fails_at_what_the_run_wrote_goes_back_and_boots_on(
+    strict: Machine, playbooks: Playbooks
+) -> None:
+    before = files(strict)
+    lose(strict, playbooks, "true")
+    shell(strict, f"cat > {_HELPER} <<'END'\n{_REFUSES}END\nchmod 755 {_HELPER}; sync")
+    strict.cut()
+    strict.boot()
+    await_fired(strict)
+    assert "emergency.target" in shell(strict, "journalctl --boot --output cat UNIT=emergency.target; true")
+    assert_as_it_was(strict, before)
 
 
 def test_a_run_that_was_killed_is_taken_up_by_the_next(strict: Machine, playbooks: Playbooks) -> None:
