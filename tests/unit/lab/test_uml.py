@@ -119,6 +119,20 @@ def test_a_port_that_is_taken_is_told_apart(files: MachineFiles) -> None:
     assert not files.pid.exists()
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="wants two processors")
+def test_a_machine_runs_on_the_processor_that_the_fewest_are_bound_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second, *_ = sorted(os.sched_getaffinity(0))
+    with subprocess.Popen(["sleep", "60"]) as machine:
+        monkeypatch.setattr(process, "_is_kernel", lambda entry: entry.name == str(machine.pid))
+        os.sched_setaffinity(machine.pid, {first})
+        assert process._processor() == second
+        os.sched_setaffinity(machine.pid, {second})
+        assert process._processor() == first
+        machine.kill()
+
+
 @pytest.mark.parametrize("verb", ["unplug", "plug"])
 def test_only_scsi_disks_come_and_go(verb: str, tmp_path: Path) -> None:
     """The kernel learns of virtio disks when it boots."""
