@@ -19,7 +19,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lab import doctor
+from lab import doctor, watch
 from lab.errors import LabError
 from lab.kinds import KINDS
 from lab.paths import Lab
@@ -38,6 +38,8 @@ FAILURES = (ProofError, LabError, OSError, subprocess.SubprocessError)
 def main(argv: Sequence[str]) -> int:
     """Do what the command line says; return the exit code: 0 only if all that was asked for is shown."""
     arguments = _parser().parse_args(argv)
+    # However this run ends, no machine outlives it.
+    watch.own()
     os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}:{doctor.SBIN}"
     try:
         if arguments.short:

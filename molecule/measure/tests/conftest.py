@@ -34,4 +34,4 @@ def machine(request: pytest.FixtureRequest) -> Machine:
 def playbooks(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Playbooks:
     """The collection's playbooks, with the scenario's own inventory of this machine."""
     inventories = [machine.inventory, SCENARIO / f"inventory/{machine.name}.yml"]
-    return Playbooks(inventories, tmp_path_factory.mktemp("run"), {"ANSIBLE_PIPELINING": "true"})
+    return Playbooks(inventories, tmp_path_factory.mktemp("run"), {})

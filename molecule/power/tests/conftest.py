@@ -38,7 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def playbooks(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Playbooks:
     """The collection's playbooks, with the scenario's own inventory."""
     inventories = [site.machine.inventory, SCENARIO / "inventory/hosts.yml"]
-    return Playbooks(inventories, tmp_path_factory.mktemp("run"), {"ANSIBLE_PIPELINING": "true"})
+    return Playbooks(inventories, tmp_path_factory.mktemp("run"), {})
 
 
 @pytest.fixture(scope="session")
