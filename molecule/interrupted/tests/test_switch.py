@@ -7,30 +7,14 @@ back to keeps what was changed, and nothing of the switch."""
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from support import truth
 from support.layout import TARGETS
-from support.runs import Executions, Playbooks, before_call
+from support.lost import LIMIT, LOOSE, await_fired, lose
+from support.runs import Executions, Playbooks
 
 from lab.machine import Machine
 
-LIMIT = 60
-#: All that a run can change: caches on, barriers off, here and at the next boot.
-LOOSE: dict[str, Any] = {
-    "durable_profile": "disposable",
-    "durable_accept_data_loss": True,
-    "durable_undo_after": LIMIT,
-}
-#: Seconds until the host has gone back, the slowness of a busy lab and a boot included.
-PATIENCE = LIMIT + 120
-_UNIT = "/etc/systemd/system/durable-dbhost-undo.service"
-#: It has said so before it is gone itself, and after that a boot that it lets go on still settles.
-_IS_DONE = (
-    f"test -e /etc/durable-dbhost/undo/fired.json -a ! -e {_UNIT}"
-    " && systemctl --quiet is-active local-fs.target multi-user.target"
-    " && test -z \"$(systemctl list-units --all --no-legend '*dbhost-undo*')\" && echo yes"
-)
 _LEFT = "find /etc/durable-dbhost /etc/systemd/system -name '*undo*' ; systemctl list-units --all --no-legend '*dbhost-undo*'"
 _FILES = "cat /etc/fstab /etc/udev/rules.d/*durable-dbhost* /var/lib/durable-dbhost/originals.json; ls /etc/systemd/system"
 
@@ -51,26 +35,6 @@ def shell(machine: Machine, script: str) -> str:
 def files(machine: Machine) -> str:
     """Return what a boot reads."""
     return shell(machine, _FILES)
-
-
-def await_fired(machine: Machine) -> None:
-    """Return when the machine answers again and has gone back."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        try:
-            if shell(machine, _IS_DONE).strip() == "yes":
-                return
-        except Exception:  # It does not answer yet.
-            pass
-        time.sleep(3)
-    raise AssertionError(f"it has not gone back within {PATIENCE} s")
-
-
-def lose(machine: Machine, playbooks: Playbooks, command: str) -> None:
-    """Run to a looser profile, and run a command in place of the look after the changes; the controller sees nothing more."""
-    before_call(playbooks, machine.name, 3, f"({command}) >&2; kill -KILL $PPID; exit 255")
-    run = playbooks.run("harden-db", variables=LOOSE)
-    assert run.code != 0
 
 
 def assert_as_it_was(machine: Machine, before: str) -> None:

@@ -9,6 +9,7 @@ import json
 
 from ..host import json_text, our_paths
 from ..host.seam import ChangeFailed, Host, Unobservable
+from . import our_files
 
 #: {mount point: the options of its fstab line before the first change}. Layers of engines have a file
 #: of their own beside it, {what was changed: what it was}.
@@ -35,9 +36,11 @@ def load(host: Host, path: str = PATH) -> dict[str, str]:
 
 
 def save(host: Host, entries: dict[str, str], path: str = PATH, mode: int = 0o644) -> None:
-    """Write the originals durably, with `mode` for a new file; an empty set removes the file."""
+    """Write the originals durably, with `mode` for a new file; an empty set removes the file, and the directory if it was
+    the last there."""
     if entries:
         text = json.dumps(entries, indent=2, sort_keys=True) + "\n"
         host.write_file(path, text.encode("utf-8", "surrogateescape"), mode=mode)
     elif host.exists(path):
         host.remove_file(path)
+        our_files.remove_directories(host, (our_paths.KEPT,))

@@ -47,6 +47,8 @@ WATCH_REPORT = f"{KEPT}/watch.json"
 WATCH_SERVICE, WATCH_TIMER = "durable-dbhost-watch.service", "durable-dbhost-watch.timer"
 WATCH_UNIT = f"/etc/systemd/system/{WATCH_SERVICE}"
 WATCH_TIMER_UNIT = f"/etc/systemd/system/{WATCH_TIMER}"
+#: systemd's, when the timer has last elapsed: it stays when the timer is gone.
+WATCH_STAMP = f"/var/lib/systemd/timers/stamp-{WATCH_TIMER}"
 
 #: The dead man's switch: what a run changed, what puts it back, and what it says once it has. Beside fstab, on the file
 #: system that is there before any other is mounted.

@@ -35,6 +35,7 @@ _FILES = (
     our_paths.WATCH_PROGRAM,
     our_paths.WATCH_INPUTS,
     our_paths.WATCH_REPORT,
+    our_paths.WATCH_STAMP,
 )
 #: Seconds for a first look: systemctl waits for its end.
 _LOOK_TIMEOUT = 900.0
@@ -120,7 +121,7 @@ def apply_release(host: Host, work: Release) -> None:
     for change in work.changes:
         if host.exists(change.target):
             host.remove_file(change.target, numbers.get(change.target, 0))
-    our_files.remove_directories(host, _ways())
+    our_files.remove_directories(host, (*_ways(), our_paths.KEPT))
     if systemd.runs(host):
         host.change(["systemctl", "daemon-reload"])
     verify(plan_release(host).changes)
