@@ -22,6 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     caches,
     disks,
     drbd,
+    drbd_84,
     ext4,
     flush_trace,
     fstab,
@@ -140,6 +141,30 @@ _DRBD = {
 @of_text(seeds=[json.dumps([_DRBD])])
 def drbdsetup_answers(text: str) -> None:
     drbd.Drbd(Says(text)).volume(5)
+
+
+@of_text(
+    ValueError,
+    IndexError,
+    seeds=[
+        'resource pg { net { protocol A; } _remote_host { } _this_host { volume 0 { device minor 5; disk "/dev/sdg";'
+        " meta-disk internal; disk { disk-flushes no; } } } }\n"
+    ],
+)
+def drbdsetup_84_sections(text: str) -> None:
+    drbd_84.shown(text)
+
+
+@of_text(
+    ValueError,
+    KeyError,
+    seeds=[
+        "pg role:Primary suspended:no\n    write-ordering:drain\n  volume:0 minor:5 disk:UpToDate\n"
+        "  peer connection:Connected role:Secondary\n    volume:0 replication:Established peer-disk:UpToDate\n"
+    ],
+)
+def drbdsetup_84_states(text: str) -> None:
+    drbd_84.states(text)
 
 
 _JOURNAL = {

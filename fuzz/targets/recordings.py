@@ -117,6 +117,8 @@ def redacted_text(text: str) -> None:
             redact_devices.nvme_identity,
             redact_devices.queueing,
             redact_devices.drbd,
+            redact_devices.drbd_84_shown,
+            redact_devices.drbd_84_status,
             redact_devices.settings,
             redact_mounts.mountinfo,
             redact_mounts.crypttab,
