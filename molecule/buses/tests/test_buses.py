@@ -56,6 +56,45 @@ for disk in /dev/nvme?n1; do nvme get-feature $disk -f 6; done
 grep -r . /sys/block/*/queue/write_cache /sys/class/scsi_disk/*/cache_type /sys/block/vd*/cache_type
 cat /proc/mounts /etc/fstab /etc/udev/rules.d/*
 """
+#: An NVMe namespace over TCP with two paths, both ends here: its head's name, and for 20 synchronous writes the flushes of
+#: the head and of the hidden devices of its paths.
+FABRIC = """
+exec 3>&1 >/dev/null
+modprobe -a nvmet nvmet-tcp nvme-tcp
+truncate -s 64M /var/tmp/namespace.img
+cd /sys/kernel/config/nvmet
+mkdir -p subsystems/lab/namespaces/1 ports/1 ports/2
+echo 1 > subsystems/lab/attr_allow_any_host
+echo -n /var/tmp/namespace.img > subsystems/lab/namespaces/1/device_path
+echo 1 > subsystems/lab/namespaces/1/enable
+for port in 1 2; do
+    echo tcp > ports/$port/addr_trtype
+    echo ipv4 > ports/$port/addr_adrfam
+    echo 127.0.0.$port > ports/$port/addr_traddr
+    echo 4420 > ports/$port/addr_trsvcid
+    ln -s /sys/kernel/config/nvmet/subsystems/lab ports/$port/subsystems/lab
+    nvme connect -t tcp -a 127.0.0.$port -s 4420 -n lab
+done
+udevadm settle
+for path in /sys/block/nvme*c*n1; do paths="${paths:-} ${path##*/}"; done
+head=$(echo "$paths" | sed -E 's/^ (nvme[0-9]+)c.*/\\1n1/')
+mkfs.ext4 -q /dev/$head
+mkdir -p /srv/fabric
+mount /dev/$head /srv/fabric
+python3 - $head $paths <<END >&3
+import os, sys
+def flushes():
+    return [int(open("/sys/block/%s/stat" % name).read().split()[15]) for name in sys.argv[1:]]
+fd = os.open("/srv/fabric/counted", os.O_RDWR | os.O_CREAT)
+os.pwrite(fd, b"0" * 81920, 0)
+os.fsync(fd)
+before = flushes()
+for number in range(20):
+    os.pwrite(fd, b"x" * 4096, number * 4096)
+    os.fdatasync(fd)
+print(sys.argv[1], *(after - seen for after, seen in zip(flushes(), before)))
+END
+"""
 
 
 def states(machine: Machine) -> dict[str, tuple[str, str]]:
@@ -202,6 +241,26 @@ def test_a_sata_disk_that_vanishes_mid_run_is_named_and_comes_back_to_the_profil
     machine.plug("SATA0001")
     sh(machine, "udevadm settle; mountpoint -q /srv/pgdata || mount /srv/pgdata")
     assert states(machine)["SATA0001"] == STRICT["SATA0001"]
+
+
+@pytest.mark.fact(56)
+def test_a_volume_on_two_nvme_paths_is_flushed_on_a_path_and_its_cache_is_left_to_its_array(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    head, *flushes = sh(machine, FABRIC).split()
+    try:
+        assert flushes[0] == "0" and sum(map(int, flushes[1:])) >= 20, flushes
+        named = f"nvme:{sh(machine, f'cat /sys/block/{head}/wwid').strip()}"
+        variables = {"durable_mounts": ["/srv/fabric"], "durable_profile": "strict"}
+        report = playbooks.run("harden-db", "--check", variables=variables).reports["buses"]
+        (row,) = [
+            row for row in report["settings"] if (row["target"], row["setting"]) == (named, "write_cache")
+        ]
+        assert (row["running"], row["verdict"]) == ("enabled", "drift_running")
+        assert "on the array" in row["remedy"]
+        assert not [change for change in report["changes"] if change["target"] == named]
+    finally:
+        sh(machine, "umount /srv/fabric; nvme disconnect -n lab")
 
 
 def test_release_takes_everything_away(machine: Machine, playbooks: Playbooks) -> None:
