@@ -119,6 +119,7 @@ def redacted_text(text: str) -> None:
             redact_devices.drbd,
             redact_devices.drbd_84_shown,
             redact_devices.drbd_84_status,
+            redact_devices.drbd_adjusted,
             redact_devices.settings,
             redact_mounts.mountinfo,
             redact_mounts.crypttab,

@@ -79,6 +79,21 @@ service lab-replicas remote-fs-pre.target
 mkdir -p /etc/systemd/system/ssh.service.d
 printf '[Unit]\nAfter=remote-fs.target\n' > /etc/systemd/system/ssh.service.d/last.conf
 
+# r0 as a configuration has it; the helper, and r1, are not in it.
+echo 'global { usage-count no; }
+common { disk { c-plan-ahead 0; resync-rate 100M; } net { protocol C; } }' > /etc/drbd.d/global_common.conf
+cat > /etc/drbd.d/r0.res <<END
+resource r0 {
+    volume 0 {
+        device minor 0;
+        disk /dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0002;
+        meta-disk internal;
+    }
+    on $(uname -n) { address 127.0.0.1:7789; }
+    on peer { address 127.0.0.1:7790; }
+}
+END
+
 # The built-in table of arrays says 12 checks for this target, and goes before `defaults`.
 cat > /etc/multipath.conf <<END
 defaults {

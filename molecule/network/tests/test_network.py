@@ -139,6 +139,29 @@ def test_a_replica_that_is_not_waited_for_is_not_green(machine: Machine, playboo
     assert check(playbooks)["verdict"] == "attested"
 
 
+@pytest.mark.fact(92)
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [("protocol C", "protocol A", "blocked"), ("disk {", "disk { md-flushes no;", "at_risk")],
+)
+def test_what_the_configuration_makes_of_a_replica_counts(
+    machine: Machine, playbooks: Playbooks, old: str, new: str, verdict: str
+) -> None:
+    file = "/etc/drbd.d/global_common.conf"
+    with undone(machine, f"sed -i 's/{old}/{new}/' {file}", f"sed -i 's/{new}/{old}/' {file}"):
+        report = check(playbooks)
+        assert report["verdict"] == verdict
+        assert any("once adjusted" in why for why in (*report["why"], *map(str, report["requirements"])))
+
+
+def test_a_replica_that_stands_in_no_file_is_unknown(machine: Machine, playbooks: Playbooks) -> None:
+    with undone(machine, "mv /etc/drbd.d/r0.res /root", "mv /root/r0.res /etc/drbd.d"):
+        report = check(playbooks)
+        assert report["verdict"] == "unknown"
+        assert any("once adjusted, as at the next boot, is not told" in why for why in report["why"])
+    assert check(playbooks)["verdict"] == "attested"
+
+
 @pytest.mark.fact(93)
 def test_a_node_that_is_told_not_to_flush_is_at_risk(machine: Machine, playbooks: Playbooks) -> None:
     """What the file system flushes is flushed all the same, by this version; its documentation does not promise that."""

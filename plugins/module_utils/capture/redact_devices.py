@@ -72,6 +72,9 @@ _DRBD_FIELDS = frozenset(
     " net protocol write-ordering devices minor disk-state peer_devices volume peer-disk-state".split()
 )
 
+_DRBD_OPTION = re.compile(
+    r"drbdsetup(?:-84)?|[a-z-]{3,20}|\d{1,7}|--(?:protocol|disk-flushes|md-flushes)=\w{1,5}"
+)
 _DRBD_WORD = re.compile(
     r"(write-ordering|volume|minor|disk|connection|replication|peer-disk):[A-Za-z0-9]{1,20}"
 )
@@ -267,6 +270,14 @@ def _sections(resource: dict[str, Any]) -> str:
 
 def _statements(options: dict[str, str]) -> str:
     return "".join(f"{name} {value}; " for name, value in options.items())
+
+
+def drbd_adjusted(text: str, names: Identities) -> str:
+    """Return of the commands of `drbdadm --dry-run adjust` the words that are read: the fourth may be a password."""
+    kept = (
+        " ".join(word for word in line.split() if _DRBD_OPTION.fullmatch(word)) for line in text.split("\n")
+    )
+    return "\n".join(kept)
 
 
 def drbd_84_status(text: str, names: Identities) -> str:

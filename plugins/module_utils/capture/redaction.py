@@ -151,6 +151,7 @@ _COMMANDS: tuple[tuple[str, _Rule], ...] = (
     (r"multipathd show maps raw format %w:%Q", devices.queueing),
     (r"drbdsetup (?:show|status) --json", devices.drbd),
     (r"drbdsetup show", devices.drbd_84_shown),
+    (r"drbdadm --dry-run adjust minor-\d+", devices.drbd_adjusted),
     (r"drbdsetup status --verbose --statistics", devices.drbd_84_status),
 )
 

@@ -441,6 +441,11 @@ _BROKEN_BY = {
         "DRBD acknowledges a write before a peer has it: when a peer takes over, acknowledged commits are lost",
         "set protocol C in the net section of the resource, on each node, and drbdadm adjust it",
     ),
+    drbd.NO_COPY_LATER: (
+        "replica_awaited",
+        "by its configuration DRBD will acknowledge a write before a peer has it, from the next boot or drbdadm adjust on",
+        "set protocol C in the net section of the resource, on each node",
+    ),
 }
 
 

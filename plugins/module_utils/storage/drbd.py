@@ -6,6 +6,9 @@
 Asked is drbdsetup, whose JSON leaves defaults out (drbd-utils, user/v9/drbdsetup.c; drbd.conf(5): protocol C, disk-flushes
 and md-flushes on); where the kernel has version 8.4 it knows no JSON, and is asked for text (drbd_84.py).
 
+What its configuration makes of it later is what `drbdadm --dry-run adjust` would change; that prints a password too,
+which goes no further.
+
 After a power cut this node has what its own disk has; what its peers have counts when one of them takes
 over. With protocol A a write is acknowledged before any peer has it, so a take-over loses commits.
 """
@@ -21,11 +24,16 @@ from . import drbd_84, flush_passthrough
 
 SHOW = ["drbdsetup", "show", "--json"]
 STATUS = ["drbdsetup", "status", "--json"]
+#: What would be told to drbdsetup so that the resource of a minor number, which is added, is what its configuration says.
+ADJUST = ["drbdadm", "--dry-run", "adjust"]
 #: What it says where it speaks for version 8.4.
 _NO_JSON = "'--json'"
 #: Words of a layer's state: what a take-over loses, and what a power cut does over a disk that caches.
-NO_COPY = "protocol A"
-UNFLUSHED = ("disk-flushes no", "md-flushes no", "write-ordering drain", "write-ordering none")
+NO_COPY, NO_COPY_LATER = "protocol A", "protocol A once adjusted"
+UNFLUSHED = (
+    *("disk-flushes no", "md-flushes no", "write-ordering drain", "write-ordering none"),
+    *("disk-flushes no once adjusted", "md-flushes no once adjusted"),
+)
 
 
 class Volume(NamedTuple):
@@ -43,7 +51,7 @@ class Drbd:
         self._found: dict[int, Volume] = {}
         self._error = "drbdsetup does not list it"
         try:
-            self._found = dict(_volumes(*_asked(host)))
+            self._found = dict(_volumes(host, *_asked(host)))
         except (Unobservable, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             self._error = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
 
@@ -97,14 +105,35 @@ def _list(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def _volumes(shown: list[dict[str, Any]], states: list[dict[str, Any]]) -> Iterator[tuple[int, Volume]]:
+def _volumes(
+    host: Host, shown: list[dict[str, Any]], states: list[dict[str, Any]]
+) -> Iterator[tuple[int, Volume]]:
     by_name = {state["name"]: state for state in states}
     for resource in shown:
         state = by_name.get(resource["resource"], {})
         disks = {device["minor"]: device["disk-state"] for device in state.get("devices", ())}
         for volume in resource["_this_host"]["volumes"]:
             minor = int(volume["device_minor"])
-            yield minor, _volume(resource, volume, state, disks.get(minor, "of unknown state"))
+            found = _volume(resource, volume, state, disks.get(minor, "of unknown state"))
+            yield minor, found if found.reason else _with_later(host, minor, found)
+
+
+def _with_later(host: Host, minor: int, found: Volume) -> Volume:
+    """Add what the device will be by its configuration."""
+    argv = [*ADJUST, f"minor-{minor}"]
+    try:
+        commands = [line.split() for line in _said(argv, host.run(argv)).split("\n")]
+    except Unobservable as error:
+        return Volume(
+            found.below, reason=f"what it is once adjusted, as at the next boot, is not told: {error}"
+        )
+    options = {word for command in commands for word in command if word.startswith("--protocol=")}
+    later = [NO_COPY_LATER] if "--protocol=A" in options else []
+    of_disk = {word for command in commands if command[2:3] == [str(minor)] for word in command}
+    later += [
+        f"{name} no once adjusted" for name in ("disk-flushes", "md-flushes") if f"--{name}=no" in of_disk
+    ]
+    return Volume(found.below, (*found.words, *later))
 
 
 def _volume(

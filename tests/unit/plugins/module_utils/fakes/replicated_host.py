@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.drbd import ADJUST
 
 from .fake_devices import FakeLayer
 from .runs import NOW, enforce, look
@@ -17,8 +18,9 @@ DATA = "/srv/drbd"
 
 
 def replicated_host(cache: str = "enabled") -> SmallHost:
-    """Return a host whose database lies on /dev/drbd5, over sdg."""
+    """Return a host whose database lies on /dev/drbd5, over sdg; its resource `pg` is what its configuration says."""
     host = SmallHost()
+    host.commands[(*ADJUST, "minor-5")] = ""
     host.add_disk(FakeDisk("sdg", "sata", "G", cache=cache, cache_mode="write back"), "8:96")
     host.add_layer(FakeLayer("drbd5", "drbd", ("sdg",), "147:5"))
     mount = FakeMount(DATA, "ext4", "147:5", "/dev/drbd5", "drbd5", atime="noatime")

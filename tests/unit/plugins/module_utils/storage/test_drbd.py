@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.capture import capture
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.storage.drbd import SHOW, STATUS
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.drbd import ADJUST, SHOW, STATUS
 
 from ..fakes.replicated_host import DATA, facts, judged, replicated_host
 from ..fakes.runs import NOW, attested, look
@@ -120,6 +120,48 @@ def test_without_flushes_a_disk_that_caches_is_at_risk(
     assert f"sdg can vanish: drbd5 (DRBD) is set to {said}; take" in found["why"][0]
     kept = judged(host, "protected", attested(target="serial:G"))
     assert kept["verdict"] == "attested", kept["why"]
+
+
+#: As drbdadm printed it on a lab machine, but for the minor number; of version 9, as its source has it.
+TO_ADJUST = """drbdsetup-84 disk-options 5 --set-defaults{disk} --c-plan-ahead=0
+drbdsetup-84 net-options ipv4:127.0.0.1:7789 ipv4:127.0.0.1:7790 --set-defaults --shared-secret=hunter2{net}
+drbdsetup new-peer pg 1 --_name=db2{net}
+"""
+LATER = {
+    "as it is": ("", "", "durable"),
+    "protocol A": ("", " --protocol=A", "blocked"),
+    "protocol B": ("", " --protocol=B", "durable"),
+    "disk-flushes": (" --disk-flushes=no", "", "at_risk"),
+    "md-flushes": (" --md-flushes=no", "", "at_risk"),
+}
+
+
+@pytest.mark.parametrize(("disk", "net", "verdict"), LATER.values(), ids=LATER)
+def test_what_its_configuration_makes_of_it_counts(disk: str, net: str, verdict: str) -> None:
+    host = node()
+    host.commands[(*ADJUST, "minor-5")] = TO_ADJUST.format(disk=disk, net=net)
+    assert judged(host)["verdict"] == verdict
+    assert "hunter2" not in json.dumps(collect(host, NOW))
+    assert "hunter2" not in json.dumps(capture(host, NOW))
+
+
+def test_options_of_another_device_are_not_its_own() -> None:
+    host = node()
+    host.commands[(*ADJUST, "minor-5")] = TO_ADJUST.format(disk=" --disk-flushes=no", net="").replace(
+        " 5 ", " 6 "
+    )
+    assert judged(host)["verdict"] == "durable"
+
+
+def test_a_configuration_that_is_not_told_is_unknown() -> None:
+    host = node()
+    host.commands[(*ADJUST, "minor-5")] = Result(1, "", "no resources defined!\n")
+    found = facts(host)
+    assert found["disks"] == "unknown"
+    assert (
+        "is not told: drbdadm --dry-run adjust minor-5: exit 1: no resources"
+        in found["evidence"]["disks"]["reason"]
+    )
 
 
 def test_a_cache_is_not_turned_on_below_it() -> None:
