@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from ..host import our_paths
-from ..storage import cache_rules, crypttab, ext4, platforms, shown_options, zfs
+from ..storage import cache_rules, crypttab, drbd, ext4, platforms, shown_options, zfs
 from ..storage.raid_controllers.controllers import TOOLS
 from . import redact_devices as devices
 from . import redact_mounts as mounts
@@ -151,7 +151,7 @@ _COMMANDS: tuple[tuple[str, _Rule], ...] = (
     (r"multipathd show maps raw format %w:%Q", devices.queueing),
     (r"drbdsetup (?:show|status) --json", devices.drbd),
     (r"drbdsetup show", devices.drbd_84_shown),
-    (r"drbdadm --dry-run adjust minor-\d+", devices.drbd_adjusted),
+    (r"drbdadm --dry-run adjust \S+", devices.drbd_adjusted),
     (r"drbdsetup status --verbose --statistics", devices.drbd_84_status),
 )
 
@@ -213,8 +213,11 @@ class Redactor:
 
     def _answer(self, call: str, key: str, answer: Any) -> tuple[str, Any]:
         if call == "run":
-            argv = [self._path(word) for word in json.loads(key)]
-            return json.dumps(argv), self._ran(" ".join(json.loads(key)), answer)
+            words = json.loads(key)
+            argv = [self._path(word) for word in words]
+            if words[:-1] == drbd.ADJUST:
+                argv[-1] = self.names.of(words[-1])  # as the resource is called in what drbdsetup says
+            return json.dumps(argv), self._ran(" ".join(words), answer)
         return self._path(key), self._said(call, key, answer)
 
     def _said(self, call: str, path: str, answer: Any) -> Any:

@@ -15,6 +15,7 @@ over. With protocol A a write is acknowledged before any peer has it, so a take-
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -24,8 +25,9 @@ from . import drbd_84, flush_passthrough
 
 SHOW = ["drbdsetup", "show", "--json"]
 STATUS = ["drbdsetup", "status", "--json"]
-#: What would be told to drbdsetup so that the resource of a minor number, which is added, is what its configuration says.
+#: What would be told to drbdsetup so that a resource, whose name is added, is what its configuration says.
 ADJUST = ["drbdadm", "--dry-run", "adjust"]
+_NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}")
 #: What it says where it speaks for version 8.4.
 _NO_JSON = "'--json'"
 #: Words of a layer's state: what a take-over loses, and what a power cut does over a disk that caches.
@@ -115,13 +117,15 @@ def _volumes(
         for volume in resource["_this_host"]["volumes"]:
             minor = int(volume["device_minor"])
             found = _volume(resource, volume, state, disks.get(minor, "of unknown state"))
-            yield minor, found if found.reason else _with_later(host, minor, found)
+            yield minor, found if found.reason else _with_later(host, str(resource["resource"]), minor, found)
 
 
-def _with_later(host: Host, minor: int, found: Volume) -> Volume:
+def _with_later(host: Host, name: str, minor: int, found: Volume) -> Volume:
     """Add what the device will be by its configuration."""
-    argv = [*ADJUST, f"minor-{minor}"]
+    argv = [*ADJUST, name]
     try:
+        if not _NAME.fullmatch(name):
+            raise Unobservable(f"{name[:40]!r} is no name of a resource")
         commands = [line.split() for line in _said(argv, host.run(argv)).split("\n")]
     except Unobservable as error:
         return Volume(

@@ -248,7 +248,7 @@ def _drbd(protocol: str = "C") -> SmallHost:
         }
     ]
     host.commands[tuple(drbd.SHOW)], host.commands[tuple(drbd.STATUS)] = json.dumps(shown), json.dumps(state)
-    host.commands[(*drbd.ADJUST, "minor-7")] = ""
+    host.commands[(*drbd.ADJUST, "pg")] = ""
     host.add_layer(FakeLayer("drbd7", "drbd", ("sdk",), "147:7"))
     return _mounted(host, "drbd7", "147:7")
 

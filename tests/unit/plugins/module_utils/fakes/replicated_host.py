@@ -20,7 +20,7 @@ DATA = "/srv/drbd"
 def replicated_host(cache: str = "enabled") -> SmallHost:
     """Return a host whose database lies on /dev/drbd5, over sdg; its resource `pg` is what its configuration says."""
     host = SmallHost()
-    host.commands[(*ADJUST, "minor-5")] = ""
+    host.commands[(*ADJUST, "pg")] = ""
     host.add_disk(FakeDisk("sdg", "sata", "G", cache=cache, cache_mode="write back"), "8:96")
     host.add_layer(FakeLayer("drbd5", "drbd", ("sdg",), "147:5"))
     mount = FakeMount(DATA, "ext4", "147:5", "/dev/drbd5", "drbd5", atime="noatime")

@@ -89,6 +89,8 @@ NO_BEARING = {
     "mounts.*.stack.*.id": "what somebody vouches for goes by it, where a layer is not understood: then it was not well",
     "mounts.*.stack.*.state": "ppl counts, and what a layer loses by itself: then the host was not well",
 }
+#: Kinds of disks whose cache is another machine's.
+ELSEWHERE = ("san", "network")
 #: Facts that one stand-in alone leaves well: (pattern of the path, stand-in) -> why.
 HARMLESS = {
     ("disks.*.kind", "unknown"): "a word about its whole host does not do any more; one about itself does",
@@ -174,8 +176,16 @@ def is_harmless(
         return own  # What somebody says outlives a power cut needs no flush.
     if path[-1] == "data_mode" and storage["mounts"][path[1]]["fstype"].startswith("ext"):
         return False
+    if path[2:] in (("write_cache", "persisted"), ("write_cache", "kernel")) and is_elsewhere(path, storage):
+        # This host sets nothing there: who vouches for it vouches for what it is set to.
+        return instead == "unknown" and (own or path[-1] == "persisted")
     text = ".".join(map(str, path))
     return any(instead == value and fnmatch.fnmatchcase(text, pattern) for pattern, value in HARMLESS)
+
+
+def is_elsewhere(path: tuple[Any, ...], storage: dict[str, Any]) -> bool:
+    """Tell whether a path of facts is of a disk whose cache is another machine's."""
+    return path[0] == "disks" and storage["disks"][path[1]]["kind"] in ELSEWHERE
 
 
 def has_no_bearing(path: tuple[Any, ...]) -> bool:

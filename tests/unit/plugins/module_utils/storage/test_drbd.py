@@ -139,7 +139,7 @@ LATER = {
 @pytest.mark.parametrize(("disk", "net", "verdict"), LATER.values(), ids=LATER)
 def test_what_its_configuration_makes_of_it_counts(disk: str, net: str, verdict: str) -> None:
     host = node()
-    host.commands[(*ADJUST, "minor-5")] = TO_ADJUST.format(disk=disk, net=net)
+    host.commands[(*ADJUST, "pg")] = TO_ADJUST.format(disk=disk, net=net)
     assert judged(host)["verdict"] == verdict
     assert "hunter2" not in json.dumps(collect(host, NOW))
     assert "hunter2" not in json.dumps(capture(host, NOW))
@@ -147,21 +147,18 @@ def test_what_its_configuration_makes_of_it_counts(disk: str, net: str, verdict:
 
 def test_options_of_another_device_are_not_its_own() -> None:
     host = node()
-    host.commands[(*ADJUST, "minor-5")] = TO_ADJUST.format(disk=" --disk-flushes=no", net="").replace(
-        " 5 ", " 6 "
-    )
+    host.commands[(*ADJUST, "pg")] = TO_ADJUST.format(disk=" --disk-flushes=no", net="").replace(" 5 ", " 6 ")
     assert judged(host)["verdict"] == "durable"
 
 
-def test_a_configuration_that_is_not_told_is_unknown() -> None:
-    host = node()
-    host.commands[(*ADJUST, "minor-5")] = Result(1, "", "no resources defined!\n")
+@pytest.mark.parametrize("name", ["pg", "-d", "a b", ""])
+def test_a_configuration_that_is_not_told_is_unknown(name: str) -> None:
+    host = node([{**shown()[0], "resource": name}], [{**status()[0], "name": name}])
+    host.commands[(*ADJUST, "pg")] = Result(1, "", "no resources defined!\n")
     found = facts(host)
     assert found["disks"] == "unknown"
-    assert (
-        "is not told: drbdadm --dry-run adjust minor-5: exit 1: no resources"
-        in found["evidence"]["disks"]["reason"]
-    )
+    why = "drbdadm --dry-run adjust pg: exit 1: no resources" if name == "pg" else "is no name of a resource"
+    assert why in found["evidence"]["disks"]["reason"]
 
 
 def test_a_cache_is_not_turned_on_below_it() -> None:
