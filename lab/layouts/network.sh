@@ -34,7 +34,7 @@ cat > /usr/local/sbin/lab-replicas <<'END'
 #!/bin/sh
 # Two resources that are each other's peer: r0 is this node's, r1 stands for the other node.
 set -eu
-# There is no configuration that its helper could read.
+# Its helper, drbdadm, fails for r1, which stands in no configuration.
 modprobe drbd
 echo /bin/true > /sys/module/drbd/parameters/usermode_helper
 here=7789 there=7790
@@ -79,7 +79,7 @@ service lab-replicas remote-fs-pre.target
 mkdir -p /etc/systemd/system/ssh.service.d
 printf '[Unit]\nAfter=remote-fs.target\n' > /etc/systemd/system/ssh.service.d/last.conf
 
-# r0 as a configuration has it; the helper, and r1, are not in it.
+# r0 stands in a configuration too, as on any node.
 echo 'global { usage-count no; }
 common { disk { c-plan-ahead 0; resync-rate 100M; } net { protocol C; } }' > /etc/drbd.d/global_common.conf
 cat > /etc/drbd.d/r0.res <<END

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from ..host import json_text
@@ -111,26 +112,33 @@ def _volumes(
     host: Host, shown: list[dict[str, Any]], states: list[dict[str, Any]]
 ) -> Iterator[tuple[int, Volume]]:
     by_name = {state["name"]: state for state in states}
+    # A resource is adjusted whole, however many volumes it has.
+    to_adjust = cache(partial(_to_adjust, host))
     for resource in shown:
         state = by_name.get(resource["resource"], {})
         disks = {device["minor"]: device["disk-state"] for device in state.get("devices", ())}
         for volume in resource["_this_host"]["volumes"]:
             minor = int(volume["device_minor"])
             found = _volume(resource, volume, state, disks.get(minor, "of unknown state"))
-            yield minor, found if found.reason else _with_later(host, str(resource["resource"]), minor, found)
+            if not found.reason:
+                try:
+                    found = _with_later(found, minor, to_adjust(str(resource["resource"])))
+                except Unobservable as error:
+                    why = f"what it is once adjusted, as at the next boot, is not told: {error}"
+                    found = Volume(found.below, reason=why)
+            yield minor, found
 
 
-def _with_later(host: Host, name: str, minor: int, found: Volume) -> Volume:
-    """Add what the device will be by its configuration."""
+def _to_adjust(host: Host, name: str) -> list[list[str]]:
+    """Return the words of each command that would make a resource what its configuration says. Raises Unobservable."""
+    if not _NAME.fullmatch(name):
+        raise Unobservable(f"{name[:40]!r} is no name of a resource")
     argv = [*ADJUST, name]
-    try:
-        if not _NAME.fullmatch(name):
-            raise Unobservable(f"{name[:40]!r} is no name of a resource")
-        commands = [line.split() for line in _said(argv, host.run(argv)).split("\n")]
-    except Unobservable as error:
-        return Volume(
-            found.below, reason=f"what it is once adjusted, as at the next boot, is not told: {error}"
-        )
+    return [line.split() for line in _said(argv, host.run(argv)).split("\n")]
+
+
+def _with_later(found: Volume, minor: int, commands: list[list[str]]) -> Volume:
+    """Add what the device will be by its configuration."""
     options = {word for command in commands for word in command if word.startswith("--protocol=")}
     later = [NO_COPY_LATER] if "--protocol=A" in options else []
     of_disk = {word for command in commands if command[2:3] == [str(minor)] for word in command}
