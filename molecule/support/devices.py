@@ -61,9 +61,14 @@ def flushes_of_20_syncs(machine: Machine, target: str, serials: Iterable[str]) -
     """Return {serial: flushes} of these disks for 20 synchronous writes on a mount."""
     known = names(machine)
     found = {serial: known[serial] for serial in serials}
-    argv = ["python3", "-", f"{target}/counted", *found.values()]
-    counted = json.loads(machine.run(argv, input=_WRITER).stdout)
+    counted = flushes_by_name(machine, target, found.values())
     return {serial: counted[name] for serial, name in found.items()}
+
+
+def flushes_by_name(machine: Machine, target: str, devices: Iterable[str]) -> dict[str, int]:
+    """Return {kernel name: flushes} of these block devices for 20 synchronous writes on a mount."""
+    argv = ["python3", "-", f"{target}/counted", *devices]
+    return dict(json.loads(machine.run(argv, input=_WRITER).stdout))
 
 
 def generic_device(machine: Machine, serial: str) -> str:
