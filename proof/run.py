@@ -14,8 +14,9 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
-from concurrent.futures import Future
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +33,8 @@ from proof.errors import ProofError
 
 EVIDENCE = ROOT / "docs/evidence"
 SEEDS, CUTS = 5, 1000
+#: A machine that is recorded waits for its disk more than it works.
+MACHINES = 2
 FAILURES = (ProofError, LabError, OSError, subprocess.SubprocessError)
 
 
@@ -93,6 +96,9 @@ def _parser() -> argparse.ArgumentParser:
         "--cuts", type=_positive, default=CUTS, help=f"cuts of each cell, shared by its runs ({CUTS})"
     )
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="processes that judge")
+    parser.add_argument(
+        "--machines", type=_positive, default=MACHINES, help=f"settings recorded side by side ({MACHINES})"
+    )
     parser.add_argument("--fresh", action="store_true", help="record anew what has been recorded")
     parser.add_argument("--no-reboot", action="store_true", help="leave out the boot from what one cut left")
     parser.add_argument("--judge-only", action="store_true", help="judge kept records, start no machine")
@@ -143,27 +149,30 @@ def _must_have_tools(cells: Sequence[Cell], install: bool) -> None:
 def _prove(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
     """Record and judge setting by setting; a setting that fails is named at the end, and the others go on.
 
-    While one is recorded, those before it are judged, each cell by a process.
+    While some are recorded, each by a machine of its own, those before them are judged, each cell by a process.
     """
     started = time.monotonic()
     records = arguments.records or Lab.default().root / "proof"
     done = _Done(len(cells))
     settings = by_setting(cells)
-    with judges.pool(arguments.jobs) as pool:
+    with judges.pool(arguments.jobs) as pool, _recorders(arguments.machines) as recorders:
+        ahead = {
+            setting: recorders.submit(_recorded, setting, members, records, arguments)
+            for setting, members in settings.items()
+        }
         waiting = deque[_Judged]()
         for number, (setting, members) in enumerate(settings.items(), 1):
-            say(f"{setting.name}: {number} of {len(settings)} settings, {len(members)} cells")
             try:
-                directory = _recorded(setting, members, records, arguments)
+                directory = ahead[setting].result()
             except FAILURES as error:
                 done.fail(setting.name, error)
                 continue
+            say(f"{setting.name}: {number} of {len(settings)} settings recorded, {len(members)} cells")
             futures = [pool.submit(judges.judged, cell, directory, arguments.cuts) for cell in members]
             for future in futures:
                 future.add_done_callback(done.tell)
             waiting.append(_Judged(setting, members, directory, futures))
-            # no more than one setting is ahead of the judges, so that what is found is soon told
-            while len(waiting) > 1 or (waiting and all(future.done() for future in waiting[0].futures)):
+            while waiting and all(future.done() for future in waiting[0].futures):
                 _take(waiting.popleft(), arguments, done)
         while waiting:
             _take(waiting.popleft(), arguments, done)
@@ -172,6 +181,16 @@ def _prove(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
     for line in wrong:
         print(f"  what is chosen for SQL Server: {line}")
     return 1 if done.failed or wrong or any(cell["problems"] for cell in done.judged) else 0
+
+
+@contextmanager
+def _recorders(machines: int) -> Iterator[Executor]:
+    """Give what records settings side by side; one that has not begun when the run fails never does."""
+    executor = ThreadPoolExecutor(machines)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
 
 
 class _Judged(NamedTuple):

@@ -6,14 +6,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proof.checks import scratch_directory
 from proof.errors import ProofError
-from proof.images import Image, copy_sparse
+from proof.images import Image, Twin, copy_sparse
 from proof.volatile import Piece
 
 SIZE = 64 << 10
@@ -84,6 +86,35 @@ def test_an_image_that_is_too_short_is_told(tmp_path: Path) -> None:
     image = an_image(tmp_path / "cut.img")
     with pytest.raises(ProofError, match="ends before"), image.at_cut([Piece(SIZE, 1, memoryview(b"x"))]):
         pass
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """Where the images of a sweep lie."""
+    with scratch_directory() as name:
+        yield Path(name)
+
+
+def test_a_twin_is_renewed_whatever_was_done_to_it(memory: Path) -> None:
+    """Bytes that another wrote over, beside, and where the source has a hole; and what the source has got since."""
+    source, path = memory / "a", memory / "b"
+    with source.open("wb") as file:
+        file.write(b"begin")
+        file.truncate(64 << 20)
+    path.write_bytes(b"old" * (1 << 20))
+    twin = Twin(source, path)
+    twin.renew()
+    assert path.read_bytes() == source.read_bytes()
+    with path.open("r+b") as file:
+        file.write(b"other")
+        file.seek(40 << 20)
+        file.write(b"in a hole")
+    with source.open("r+b") as file:
+        file.seek(50 << 20)
+        file.write(b"new")
+    twin.renew()
+    assert path.read_bytes() == source.read_bytes()
+    assert path.stat().st_blocks == source.stat().st_blocks
 
 
 def test_a_copy_has_the_same_bytes_and_holes(tmp_path: Path) -> None:
