@@ -208,6 +208,16 @@ def lab_stages() -> Iterator[Stage]:
     proof = ("pytest", "-rs", "-m", "skipif", "tests/unit/proof")
     name = "unit tests of the proof, with its tools"
     yield Stage("lab", name, new, proof, needs="packages")
+    # What other programs make of ours. It installs chromium, and two who install at once are one too many.
+    path = {"PYTHONPATH": f"{COLLECTIONS}:{ROOT}"}
+    yield Stage(
+        "lab",
+        "browser and monitoring",
+        "browser",
+        ("pytest", "tests/tools"),
+        environment=path,
+        needs="packages",
+    )
 
 
 def scenarios() -> list[str]:

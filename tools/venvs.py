@@ -40,6 +40,7 @@ RECIPES = {
     "ansible-latest": Recipe(("3.13", "3.12", "3.14"), "ansible-latest.txt"),
     "python-3.9": Recipe(("3.9",), "unit.txt"),
     "docs": Recipe(NEWEST_FIRST, "docs.txt"),
+    "browser": Recipe(("3.13", "3.12", "3.11"), "browser.txt"),
     "fuzz": Recipe(("3.13", "3.12", "3.11"), "fuzz.txt", alone=True),
 }
 
