@@ -110,6 +110,7 @@ class ActionModule(Bounded):
         by = given.get("by") or f"{getpass.getuser()} on {platform.node()}"
         return {
             "steps": steps,
+            "release": is_release,
             # What is released is found as it is released: it rests on no look.
             "looked_at": None if is_release else _number(given["looked_at"]),
             "by": by,

@@ -36,7 +36,8 @@ options:
   release:
     description:
       - Take all layers back instead, in the order of the catalogue, the guard of a UPS first. The action makes steps of it.
-      - If a layer cannot be released, none after it is. The dead man's switch is not armed.
+      - If a layer cannot be released, none after it is. A dead man's switch that waits is disarmed before them all; none is
+        armed.
     type: bool
     default: false
   looked_at:
@@ -161,6 +162,8 @@ def main() -> None:
     try:
         expect_root(host)
         with nullcontext() if module.check_mode else alone:
+            # Left armed, it would put back what is released here.
+            is_disarmed = given["release"] and not module.check_mode and installed.take_away(host)
             undone = [layer for layer in reach if LAYERS[layer].undone]
             hosts = {}
             if undone and given["undo_after"]:
@@ -174,7 +177,7 @@ def main() -> None:
         warn(module, warning)
     finish(
         module,
-        changed=any(step.outcome.changed for step in taken),
+        changed=is_disarmed or any(step.outcome.changed for step in taken),
         taken=[
             {
                 "step": [step.phase, step.layer],

@@ -200,21 +200,37 @@ def test_the_switch_is_armed_for_layers_that_it_takes_back(
     assert [entry[0] for entry in kept["entries"]] == [our_paths.CACHE_RULES, our_paths.RESUME_UNIT]
 
 
-def test_a_release_comes_after_what_disarmed_the_switch(
+@pytest.mark.parametrize("check", [False, True])
+def test_a_release_disarms_the_switch_and_a_check_of_it_does_not(
+    check: bool, undo_host: UndoHost, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    armed = {"steps": [CACHE_OFF], "looked_at": 0, "undo_after": 600}
+    assert run_module(apply, undo_host, monkeypatch, capsys, **armed)["switch"] == "armed"
+    # This host has no processes, in which engines would be looked for.
+    steps = [step for step in release() if not is_engine(step["layer"])]
+    found = run_module(apply, undo_host, monkeypatch, capsys, check, steps=steps, release=True)
+    assert [(taken["step"][1], taken["failures"]) for taken in found["taken"]] == [
+        (step["layer"], []) for step in steps
+    ]
+    assert found["changed"]
+    assert (found["switch"], undo_host.waits) == (("armed", True) if check else ("none", False))
+    assert (our_paths.CACHE_RULES in undo_host.files) is check
+
+
+def test_a_release_whose_switch_cannot_be_disarmed_releases_nothing(
     undo_host: UndoHost, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     armed = {"steps": [CACHE_OFF], "looked_at": 0, "undo_after": 600}
     assert run_module(apply, undo_host, monkeypatch, capsys, **armed)["switch"] == "armed"
-    looked_at = one_run.look(undo_host)
-    assert installed.disarm(undo_host, "2026-01-31T12:00:00Z").state == "none"
-    assert one_run.look(undo_host) != looked_at
-    # This host has no processes, in which engines would be looked for.
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ChangeFailed("systemctl stop: seen a unit that goes on")
+
+    monkeypatch.setattr(installed, "remove", refuse)
     steps = [step for step in release() if not is_engine(step["layer"])]
-    found = run_module(apply, undo_host, monkeypatch, capsys, steps=steps)
-    assert [(taken["step"][1], taken["failures"]) for taken in found["taken"]] == [
-        (step["layer"], []) for step in steps
-    ]
-    assert our_paths.CACHE_RULES not in undo_host.files
+    found = run_module(apply, undo_host, monkeypatch, capsys, steps=steps, release=True)
+    assert found["failed"] and "a unit that goes on" in found["msg"]
+    assert our_paths.CACHE_RULES in undo_host.files
 
 
 @pytest.mark.parametrize("check", [False, True])
