@@ -128,9 +128,9 @@ class Frame:
 
     def recovered(self, kept: Sequence[Kept], scratch: Path) -> tuple[Checked, bool]:
         """Return what recovery gives after a cut that keeps these sectors, and whether this frame was known."""
-        layout, durable = self._frames.layout, self._durable
+        layout = self._frames.layout
         own = [one for one in kept if one[0] not in layout.content]
-        key = self._key + sum(self._digest(one) - durable.get(one[0], 0) for one in own)
+        key = self._key_with(own)
         is_known = key in self._frames.known
         if not is_known:
             with self._image.at_cut(joined(own)) as path:
@@ -152,13 +152,16 @@ class Frame:
         self._key += digest - self._durable.get(sector, 0)
         self._durable[sector] = digest
 
-    def _digest(self, one: Kept) -> int:
-        sector, event = one
-        name = sector, event.sequence
-        found = self._digests.get(name)
-        if found is None:
-            found = self._digests[name] = _digest(sector, _data(sector, event))
-        return found
+    def _key_with(self, own: Iterable[Kept]) -> int:
+        """Return the key of the frame with these sectors over it: a tight loop, for thousands may be kept."""
+        key, digests, durable = self._key, self._digests, self._durable
+        for sector, event in own:
+            name = sector, event.sequence
+            digest = digests.get(name)
+            if digest is None:
+                digest = digests[name] = _digest(sector, _data(sector, event))
+            key += digest - durable.get(sector, 0)
+        return key
 
 
 def _digest(sector: int, data: bytes | memoryview) -> int:
