@@ -70,10 +70,10 @@ class Site:
             say(f"converging: {name}")
             self._playbook(playbook, pipelining=False)
 
-    def check(self, name: str, pipelining: bool) -> Cost:
+    def check(self, name: str, pipelining: bool, *options: str) -> Cost:
         """Check the machine by one of the playbooks. Raises LabError where it fails, or would change anything."""
         executions, own, before = Executions(self.machine), self._reading(), self._bytes()
-        wall, cpu, said = self._playbook(PLAYBOOKS[name], pipelining, "--check")
+        wall, cpu, said = self._playbook(PLAYBOOKS[name], pipelining, "--check", *options)
         after = self._bytes()
         counts = dict(re.findall(r"(\w+)=(\d+)", "".join(_RECAP.findall(said))))
         if counts.get("changed") != "0":
@@ -83,7 +83,7 @@ class Site:
 
     def versions(self) -> dict[str, str]:
         """Return what took part."""
-        said = subprocess.run([_beside("ansible"), "--version"], capture_output=True, text=True, check=True)
+        said = subprocess.run([beside("ansible"), "--version"], capture_output=True, text=True, check=True)
         core = re.search(r"core (\S+?)\]", said.stdout)
         stock = re.search(r"^ansible==(\S+)$", (STOCK / "requirements.txt").read_text(), re.M)
         return {
@@ -109,7 +109,7 @@ class Site:
         with (self.scratch / "output").open("w+") as output:
             started = time.monotonic()
             process = subprocess.Popen(
-                [_beside("ansible-playbook"), *inventories, str(playbook), *options],
+                [beside("ansible-playbook"), *inventories, str(playbook), *options],
                 cwd=self.scratch,
                 env=self._environment(pipelining),
                 stdin=subprocess.DEVNULL,
@@ -137,7 +137,8 @@ class Site:
         }
 
 
-def _beside(program: str) -> str:
+def beside(program: str) -> str:
+    """Return the path of a program of this environment."""
     return str(Path(sys.executable).with_name(program))
 
 
