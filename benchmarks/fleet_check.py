@@ -31,7 +31,17 @@ from typing import Any
 
 from benchmarks import keeping, lines
 from benchmarks.rig import ROOT
-from benchmarks.stock_check import COLLECTIONS, NAME, PLAYBOOKS, STOCK, Site, beside, fetch
+from benchmarks.stock_check import (
+    COLLECTIONS,
+    NAME,
+    PLAYBOOKS,
+    STOCK,
+    Site,
+    beside,
+    environment,
+    fetch,
+    timed,
+)
 from lab import layout
 from lab.errors import LabError
 from lab.machine import Machine
@@ -200,47 +210,34 @@ def _await_listener(server: subprocess.Popen[bytes]) -> None:
 
 def measured(words: Sequence[str], directory: Path, collections: Path) -> tuple[Cost, int, str]:
     """Run a playbook; return what it cost, its exit code and what it said."""
-    with (directory / "output").open("w+") as output:
-        started = time.monotonic()
-        process = subprocess.Popen(
-            words,
-            cwd=directory,
-            env={
-                "PATH": "/usr/bin:/bin",
-                "HOME": str(directory),
-                "LC_ALL": "C.UTF-8",
-                "ANSIBLE_COLLECTIONS_PATH": f"{ROOT / 'playbooks/collections'}:{collections}",
-                "ANSIBLE_DEPRECATION_WARNINGS": "false",
-                "ANSIBLE_NOCOLOR": "true",
-                "ANSIBLE_PIPELINING": "true",
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        peak = _Peak(process.pid)
-        _pid, status, used = os.wait4(process.pid, 0)
-        wall = time.monotonic() - started
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        said = output.read()
-    return Cost(wall, used.ru_utime + used.ru_stime, peak.end()), process.returncode, said
+    peak = _Peak()
+    # what ssh keeps of the stand-ins goes with them
+    variables = {**environment(collections, pipelining=True), "HOME": str(directory)}
+    try:
+        wall, cpu, code, said = timed(words, directory, variables, peak.watch)
+    finally:
+        memory = peak.end()
+    return Cost(wall, cpu, memory), code, said
 
 
 class _Peak:
     """Looks twice a second at the memory of all processes of a session; shared pages count once."""
 
-    def __init__(self, session: int) -> None:
-        self._session, self._most = session, 0
+    def __init__(self) -> None:
+        self._session, self._most = 0, 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch)
+
+    def watch(self, session: int) -> None:
+        """Begin."""
+        self._session = session
         self._thread.start()
 
     def end(self) -> float:
         """Return the most that was seen, in MiB."""
         self._ended.set()
-        self._thread.join()
+        if self._session:
+            self._thread.join()
         return self._most / 1024
 
     def _watch(self) -> None:
@@ -380,7 +377,7 @@ def _sizes(text: str) -> list[int]:
 
 
 def main() -> int:
-    """Measure, show, keep; in a network name space of its own."""
+    """Measure, show, keep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--hosts", type=_sizes, default=[1, 10, 50, 200], help="how many, as 1,10,50,200")
     parser.add_argument("--stock", type=_sizes, default=[1, 10, 50], help="the same for stock modules")

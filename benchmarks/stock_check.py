@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -106,35 +106,50 @@ class Site:
     def _playbook(self, playbook: Path, pipelining: bool, *options: str) -> tuple[float, float, str]:
         """Run a playbook; return seconds, CPU seconds, output. Raises LabError where it fails."""
         inventories = ["-i", str(self.machine.inventory), "-i", str(STOCK / "inventory")]
-        with (self.scratch / "output").open("w+") as output:
-            started = time.monotonic()
-            process = subprocess.Popen(
-                [beside("ansible-playbook"), *inventories, str(playbook), *options],
-                cwd=self.scratch,
-                env=self._environment(pipelining),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-            _pid, status, used = os.wait4(process.pid, 0)
-            wall = time.monotonic() - started
-            process.returncode = os.waitstatus_to_exitcode(status)
-            output.seek(0)
-            said = output.read()
-        if process.returncode != 0:
-            raise LabError(f"{playbook.name} ended with {process.returncode}:\n{said}")
-        return wall, used.ru_utime + used.ru_stime, said
+        words = [beside("ansible-playbook"), *inventories, str(playbook), *options]
+        wall, cpu, code, said = timed(words, self.scratch, environment(self.collections, pipelining))
+        if code != 0:
+            raise LabError(f"{playbook.name} ended with {code}:\n{said}")
+        return wall, cpu, said
 
-    def _environment(self, pipelining: bool) -> dict[str, str]:
-        return {
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(Path.home()),
-            "LC_ALL": "C.UTF-8",
-            "ANSIBLE_COLLECTIONS_PATH": f"{ROOT / 'playbooks/collections'}:{self.collections}",
-            "ANSIBLE_DEPRECATION_WARNINGS": "false",
-            "ANSIBLE_NOCOLOR": "true",
-            "ANSIBLE_PIPELINING": str(pipelining).lower(),
-        }
+
+def environment(collections: Path, pipelining: bool) -> dict[str, str]:
+    """Return the environment of a playbook that is measured."""
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(Path.home()),
+        "LC_ALL": "C.UTF-8",
+        "ANSIBLE_COLLECTIONS_PATH": f"{ROOT / 'playbooks/collections'}:{collections}",
+        "ANSIBLE_DEPRECATION_WARNINGS": "false",
+        "ANSIBLE_NOCOLOR": "true",
+        "ANSIBLE_PIPELINING": str(pipelining).lower(),
+    }
+
+
+def timed(
+    words: Sequence[str],
+    directory: Path,
+    variables: dict[str, str],
+    begun: Callable[[int], object] = lambda _: None,
+) -> tuple[float, float, int, str]:
+    """Run a command in a session of its own; return seconds, CPU seconds, exit code, output. `begun` is told its process."""
+    with (directory / "output").open("w+") as output:
+        started = time.monotonic()
+        process = subprocess.Popen(
+            words,
+            cwd=directory,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        begun(process.pid)
+        _pid, status, used = os.wait4(process.pid, 0)
+        wall = time.monotonic() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        return wall, used.ru_utime + used.ru_stime, process.returncode, output.read()
 
 
 def beside(program: str) -> str:

@@ -68,7 +68,7 @@ def exporter(tool: Tool, tmp_path: Path) -> Iterator[tuple[Path, Callable[[], st
 def test_the_node_exporter_tells_each_line_of_each_kind_of_host(
     exporter: tuple[Path, Callable[[], str]],
 ) -> None:
-    """With names of mounts and disks as they come."""
+    """Verdict, reasons, settings and attestations."""
     directory, answer = exporter
     for report in reports(6):
         text = metrics.render(report, failing=True)
