@@ -177,7 +177,7 @@ def undone(start: str, goal: str, now: str, first: str = "1") -> Iterator[Told]:
 
     `first`: before which change the first of them dies.
     `code`: the exit code of its program; `differs`: the files that are not as they were, but for its own and those of a trial,
-    which no boot reads; `switch`: its state.
+    which no boot reads; `state`, `said`: the switch's.
     """
     wanted = _kept()[start]["start"]
     run = partial(enforce, goal, is_armed=True)
@@ -195,7 +195,7 @@ def _as_put_back(wanted: state.State, now: str) -> Told:
         "differs": [
             path for path in state.files_that_differ(wanted) if "undo" not in path and TRIAL not in path
         ],
-        "switch": installed.look(Host()).state,
+        **installed.look(Host())._asdict(),
         "truth": truth_script.look(),
     }
 

@@ -11,6 +11,7 @@ from typing import Any
 from ..enforce import our_files
 from ..host import our_paths, program, systemd
 from ..host.seam import ChangeFailed, Host, Unobservable
+from ..ups.guard import lease
 from . import installed, journal, put_back
 from .journal import Journal, KeepingHost
 
@@ -50,12 +51,17 @@ def _journal(
     found = journal.read(host) or Journal({})
     rows = {layer: list(kept) for layer, kept in found.rows.items()}
     guard = found.guard
+    leased = _leased(host)
     for step in steps:
         layer = str(step["layer"])
         guard = guard or (layer, step["phase"]) == ("power_guard", "loosen")
         known = {_named(row) for row in rows.get(layer, ())}
         now = _as_now(host, code[layer], step["arguments"].get("targets") or [])
-        rows.setdefault(layer, []).extend(row for row in now if _named(row) not in known)
+        rows.setdefault(layer, []).extend(
+            {**row, "leased": True} if _named(row) in leased else row
+            for row in now
+            if _named(row) not in known
+        )
     return found._replace(
         seconds=seconds, rows={name: kept for name, kept in rows.items() if kept}, guard=guard
     )
@@ -69,6 +75,15 @@ def _as_now(host: Host, layer: Any, rows: list[dict[str, Any]]) -> list[dict[str
         return list(layer.as_now(host, rows))
     except (ChangeFailed, Unobservable, KeyError, TypeError, ValueError):
         return []  # The step itself says why.
+
+
+def _leased(host: Host) -> list[str]:
+    """Return the mount points that a guard may have barriers off at: a run that takes it away leaves nobody behind them."""
+    try:
+        found = lease.read(host)
+    except Unobservable:
+        return []  # Such a guard has barriers on.
+    return [mount.target for mount in found.mounts] if found else []
 
 
 def _named(row: Mapping[str, Any]) -> Any:

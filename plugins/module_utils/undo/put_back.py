@@ -28,6 +28,7 @@ from ..host.printable import line
 from ..host.seam import ChangeFailed, Host, Unobservable, expect_root
 from ..storage import mount_options, write_cache
 from ..ups.guard import apply as power_guard
+from ..ups.guard import state as guard_state
 from . import installed, journal
 from .journal import Entry, Journal, KeepingHost
 
@@ -82,7 +83,7 @@ def put_back(host: Host, now: str) -> int:
         if found is None:
             return 0
         _make_writable(host)
-        failures = _tighten(KeepingHost(host), found)
+        failures = _withdraw_guard(host, found) + _tighten(KeepingHost(host), found)
         back: list[str] = []
         while entries := (journal.read(host) or Journal({})).entries:
             why = _restore(host, entries[-1])
@@ -102,18 +103,27 @@ def put_back(host: Host, now: str) -> int:
     return 0
 
 
+def _withdraw_guard(host: Host, found: Journal) -> list[str]:
+    """Take away the guard that the run has installed or given a lease, for good: its files do not come back with the others."""
+    if not found.guard:
+        return []
+    try:
+        power_guard.apply_release(host, power_guard.plan_release(host))
+    except (ChangeFailed, Unobservable) as error:
+        return [str(error)]
+    return []
+
+
 def _tighten(host: Host, found: Journal) -> list[str]:
     """Make what runs as safe as it was; return what could not be. Nothing that is safer than it was is made less safe."""
     failures = []
-    if found.guard:
-        try:
-            power_guard.apply_release(host, power_guard.plan_release(host))
-        except (ChangeFailed, Unobservable) as error:
-            failures.append(str(error))
     for name, layer in _LAYERS.items():
         # One by one: after a boot that failed some are not there.
         for row in found.rows.get(name, ()):
-            failures += bring(host, layer, {"targets": [row], "state": "present"}, False).failures
+            is_left_alone = row.get("leased") and guard_state.read(host)["state"] not in guard_state.RUNNING
+            # The guard that had barriers off at the start is gone.
+            wanted = {**row, "barrier": "on"} if is_left_alone else row
+            failures += bring(host, layer, {"targets": [wanted], "state": "present"}, False).failures
     return failures
 
 

@@ -24,8 +24,6 @@ from .installed import MODES, files
 from .lease import Lease
 from .parallel import together
 
-#: A guard that runs, whatever it does with the barriers.
-_RUNS = (state.WAITING, state.LOOSE, state.TIGHT)
 #: Seconds for systemctl: a disk that hangs holds up the guard, its end, and what tightens after that.
 _STOP_TIMEOUT = 2 * CHANGE_TIMEOUT
 #: Directories that the monitor's user comes through.
@@ -100,7 +98,7 @@ def plan(host: Host, targets: list[str], **terms: Any) -> Work:
     if not host.exists(unit.WANTED_BY):
         changes.append(Change(our_paths.SERVICE, "enabled", "persisted", "no", "yes"))
     now = state.read(host)
-    if now["state"] not in _RUNS:
+    if now["state"] not in state.RUNNING:
         changes.append(Change(our_paths.SERVICE, "state", "running", str(now["state"]), "running"))
     return Work(tuple(changes), wanted, changed)
 

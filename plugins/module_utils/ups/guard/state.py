@@ -31,6 +31,8 @@ TIGHT = "tight"
 FAILED = "failed"
 #: There is a lease, and nobody guards it.
 STOPPED = "stopped"
+#: A guard that runs, whatever it does with the barriers.
+RUNNING = (WAITING, LOOSE, TIGHT)
 _SAID = (WAITING, LOOSE, TIGHT, FAILED, STOPPED)
 #: Seconds without a sign after which a guard is not trusted any more; it gives one every few seconds, and
 #: one that tightens gives none meanwhile.

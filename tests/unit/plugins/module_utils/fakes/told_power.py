@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.lease import Lease, Leased
 
 from .runs import NOW, attested
 from .small_host import BOOT_ID
@@ -49,6 +50,12 @@ def leased(state: str = "loose", reason: str = "all is well", **changes: Any) ->
         lease={**LEASE, **changes},
         mounts=[{"target": "/srv/pgdata", "barrier": "off" if state == "loose" else "on"}],
     )
+
+
+def lease_of(target: str) -> str:
+    """Return a lease for one mount point, as it lies on a host."""
+    mount = Leased(target, "0f3c1b9a-55f3-4c1e-9a52-3f4c0a8e7d10")
+    return Lease((mount,), "2026-01-01", "2026-06-30", 300, dict(LEASE["needed"]), False, ()).render()
 
 
 def seen(value: Any, source: str = "/etc/nut/upsmon.conf") -> dict[str, Any]:

@@ -20,8 +20,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import conclude
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.undo import arm, installed, journal, put_back
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import state as guard_state
 
-from ..fakes import runs
+from ..fakes import runs, told_power
 from ..fakes.fake_host import Killed
 from ..fakes.small_host import SmallHost
 from ..fakes.undo_host import UndoHost
@@ -219,6 +220,22 @@ def test_disarmed_nothing_is_left() -> None:
     assert not host.waits
     assert put_back.put_back(host, NOW) == 0
     assert host.mounts["/srv/pgdata"].barrier == "off"
+
+
+@pytest.mark.parametrize(("guard", "barrier"), [("absent", "on"), ("stopped", "on"), ("loose", "off")])
+def test_barriers_that_a_guard_had_off_come_back_on_where_the_run_has_taken_it_away(
+    guard: str, barrier: str, monkeypatch: Any
+) -> None:
+    host = settled("strict")
+    host.mounts["/srv/pgdata"].barrier = "off"
+    steps = steps_of(host, "disposable")
+    host.files[our_paths.LEASE] = told_power.lease_of("/srv/pgdata")
+    given = arm.arm(host, runs.LAYERS, steps, 600)
+    del host.files[our_paths.LEASE]
+    change(host, steps, given)
+    monkeypatch.setattr(guard_state, "read", lambda _host: {"state": guard})
+    assert put_back.put_back(host, NOW) == 0
+    assert host.mounts["/srv/pgdata"].barrier == barrier
 
 
 def test_killed_while_it_is_disarmed_the_host_stays_where_it_is_and_the_next_one_ends_it() -> None:
@@ -436,6 +453,28 @@ def test_a_lease_that_the_run_gave_is_withdrawn_before_anything_else(monkeypatch
     assert released == ["off"]
     assert host.mounts["/srv/pgdata"].barrier == "on"
     assert "the guard does not end" in installed.look(host).said
+
+
+def test_files_of_a_guard_that_is_withdrawn_do_not_come_back(monkeypatch: Any) -> None:
+    host = settled("strict")
+    given = {"phase": "loosen", "layer": "power_guard", "class": "safety", "arguments": {"targets": []}}
+    arm.arm(host, {**runs.LAYERS, "power_guard": None}, [given], 600)
+    host.files[our_paths.LEASE] = told_power.lease_of("/srv/pgdata")
+
+    class Guard:
+        """Stands in for the layer."""
+
+        @staticmethod
+        def plan_release(_host: Any) -> None:
+            """Nothing that the other one needs."""
+
+        @staticmethod
+        def apply_release(taken: Any, _work: Any) -> None:
+            taken.remove_file(our_paths.LEASE)
+
+    monkeypatch.setattr(put_back, "power_guard", Guard)
+    assert put_back.put_back(host, NOW) == 0
+    assert not host.exists(our_paths.LEASE)
 
 
 def test_what_goes_with_the_boot_and_what_is_a_server_s_is_no_part_of_it() -> None:
