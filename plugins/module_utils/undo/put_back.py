@@ -116,7 +116,7 @@ def _withdraw_guard(host: Host, found: Journal) -> list[str]:
 
 def _tighten(host: Host, found: Journal) -> list[str]:
     """Make what runs as safe as it was; return what could not be. Nothing that is safer than it was is made less safe."""
-    failures = []
+    failures: list[str] = []
     for name, layer in _LAYERS.items():
         # One by one: after a boot that failed some are not there.
         for row in found.rows.get(name, ()):
