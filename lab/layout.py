@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ class Layout:
     """A machine's memory in MiB, its disks in order, packages beyond the image's own.
 
     `script` is the text of a shell script that finishes what keys cannot say. `needs` holds words of NEEDS.
+    `release_packages` are those that only one Debian release has, or that have its version in their name.
     """
 
     disks: tuple[Disk, ...] = ()
@@ -66,6 +67,16 @@ class Layout:
     append: str | None = None
     script: str = ""
     needs: tuple[str, ...] = ()
+    release_packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def on(self, release: str) -> Layout:
+        """Return the layout of a machine of that release; LabError if it has packages of other releases only."""
+        if not self.release_packages:
+            return self
+        if release not in self.release_packages:
+            known = sorted(self.release_packages)
+            raise LabError(f"the layout names no packages of {release}; release_packages has {known}")
+        return replace(self, packages=self.packages + self.release_packages[release], release_packages={})
 
     @property
     def buses(self) -> set[str]:
@@ -105,7 +116,8 @@ def parse(text: str, directory: Path = Path()) -> Layout:
         raise LabError(f"needs has unknown words {unknown}; known are {sorted(NEEDS)}")
     script = _script(raw["script"], directory) if "script" in raw else Layout.script
     packages, needs = tuple(raw.get("packages", [])), tuple(raw.get("needs", []))
-    return Layout(disks, memory, packages, raw.get("append"), script, needs)
+    of_release = _release_packages(raw.get("release_packages", {}))
+    return Layout(disks, memory, packages, raw.get("append"), script, needs, of_release)
 
 
 def size_in_bytes(value: object) -> int:
@@ -114,6 +126,13 @@ def size_in_bytes(value: object) -> int:
     if not match or not int(match[1]):
         raise LabError(f"size is {value!r}; write it as 512M or 1G")
     return int(match[1]) * UNITS.get(match[2], 1)
+
+
+def _release_packages(raw: object) -> dict[str, tuple[str, ...]]:
+    """Return {release: packages}."""
+    if not isinstance(raw, Mapping) or not all(isinstance(names, list) for names in raw.values()):
+        raise LabError(f"release_packages is {raw!r}; give a list of packages for each release")
+    return {release: tuple(names) for release, names in raw.items()}
 
 
 def _script(name: object, directory: Path) -> str:

@@ -77,6 +77,7 @@ class Machine:
 
     def up(self, layout: Layout, release: str = "bookworm") -> None:
         """Make the machine and return when ssh works; a running one of the same kind is kept."""
+        layout = layout.on(release)
         kind = pick(self.lab, layout)
         recipe = Recipe(release, ssh.public_key(self.lab), layout.packages)
         hardware = kind.hardware(self.lab, image.ensure(self.lab, recipe), layout)

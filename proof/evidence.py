@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from proof import choice, price, price_page
+from proof.boot_files import CONTROL
+from proof.boot_files import problems as wrong_boots
 from proof.cells import LOSES, NBD, SAFE, UNTRUSTED, WORKLOADS, by_setting, matrix
 from proof.engines import ENGINES
 from proof.plot import Bar, bars
@@ -26,6 +28,7 @@ CELLS = "cells.jsonl"
 _OLD = "cells"
 PRICE = "price.json"
 EARLY = "early.json"
+BOOT_FILES = "boot-files.json"
 TITLE = "<!-- written by `make prove`; edits are lost -->\n# Evidence\n"
 COST_WORDS = """\
 For each commit: by the kernel's counters, by its trace, and by the log of the disk. The kernel of User Mode Linux (`uml`)
@@ -93,9 +96,17 @@ def write_early(found: Mapping[str, Any], directory: Path) -> None:
     _write_page(directory)
 
 
+def write_boot_files(found: Mapping[str, Any], directory: Path) -> None:
+    """Write what cuts on the disk of the root have shown, by its file system; then the page."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / BOOT_FILES).write_text(json.dumps(dict(found), indent=1, sort_keys=True) + "\n")
+    _write_page(directory)
+
+
 def _write_page(directory: Path) -> None:
     found, cost = read(directory), read_price(directory)
-    (directory / "README.md").write_text(page(found, cost, _read_json(directory / EARLY)))
+    others = (_read_json(directory / name) for name in (EARLY, BOOT_FILES))
+    (directory / "README.md").write_text(page(found, cost, *others))
     if cost:
         (directory / "price.svg").write_text(price_page.plot(cost))
     (directory / "cuts.svg").write_text(cuts_plot(found))
@@ -151,9 +162,10 @@ def page(
     cells: Sequence[dict[str, Any]],
     cost: Mapping[str, Any] | None = None,
     early: Mapping[str, Any] | None = None,
+    boots: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the page that people read."""
-    cost, early = cost or {}, early or {}
+    cost, early, boots = cost or {}, early or {}, boots or {}
     choices = choice.choices(cells)
     safe = [cell for cell in cells if cell["expects"] == SAFE]
     controls = [cell for cell in cells if cell["expects"] == LOSES]
@@ -189,6 +201,7 @@ def page(
         _of_trials(safe),
         table(RIG_HEAD, [_rig_row(cell) for cell in safe if "rig" in cell]),
         *_of_early(early),
+        *_of_boot_files(boots),
         "## One cut, and a boot\n",
         "A fresh machine was booted over what a cut had left, and read the files by its own kernel.\n",
         table(REBOOT_HEAD, [_reboot_row(cell) for cell in safe if "reboot" in cell]),
@@ -274,6 +287,42 @@ def _of_early(early: Mapping[str, Any]) -> list[str]:
             lines = "\n".join(found["excerpt"])
             parts.append(f"What the kernel did before the first one of {name}:\n\n```text\n{lines}\n```\n")
     return parts
+
+
+def _of_boot_files(boots: Mapping[str, Any]) -> list[str]:
+    """Return the part on the files of the boot, on the disk of the root; nothing if nobody has cut there."""
+    if not boots:
+        return []
+    rows = [
+        [
+            root,
+            name,
+            *(str(step[key]) for key in ("events", "cuts", "between", "unfinished", "checked", "wrong")),
+        ]
+        for root, found in sorted(boots.items())
+        for name, step in found["steps"].items()
+    ]
+    steps = [step for found in boots.values() for name, step in found["steps"].items() if name != CONTROL]
+    files = sorted({path for step in steps for path in step["files"]})
+    broken = [
+        f"- {root}, the control: {problem} ({count} cuts)"
+        for root, found in sorted(boots.items())
+        for problem, count in sorted(found["steps"][CONTROL]["problems"].items())
+    ]
+    return [
+        "## The boot's files, on the disk of the root\n",
+        "harden-db and release, from a root on the volatile disk; the power is cut after each write and flush, and the kernel "
+        "recovers the root. A file has to be whole, with a content that it had before the run or has had in it; once the run has "
+        "returned, with its last one. Nothing may be changed of which the original is not kept. `between`: cuts that left some "
+        "files changed and others not; `unfinished`: files not yet in their place, which nothing reads; `checked`: cuts "
+        f"whose whole file system was checked. Control: fstab {CONTROL}, as a plain program does it.\n",
+        table(("root", "run", "places", "cuts", "between", "unfinished", "checked", "wrong"), rows),
+        "Files that a run changed meanwhile:\n",
+        "\n".join(f"- `{path}`" for path in files) + "\n",
+        "What was wrong:\n",
+        "\n".join([*(f"- {line}" for found in boots.values() for line in wrong_boots(found)), *broken])
+        + "\n",
+    ]
 
 
 def not_shown(cells: Sequence[dict[str, Any]]) -> list[str]:

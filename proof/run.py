@@ -25,7 +25,7 @@ from lab.errors import LabError
 from lab.kinds import KINDS
 from lab.paths import Lab
 from lab.progress import say
-from proof import choice, early, evidence, judge, judges, machine, needs, price, short
+from proof import boot_files, choice, early, evidence, judge, judges, machine, needs, price, short
 from proof.cells import PLANTS, SAFE, Cell, Setting, by_setting, chosen, matrix, to_boot
 from proof.disk import ROOT
 from proof.engines import ENGINES
@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         if arguments.short:
             return short.main(arguments.keep)
-        cells = [] if arguments.price else _cells(arguments)
+        cells = [] if arguments.price or arguments.boot_files else _cells(arguments)
         if arguments.list:
             return _list(cells)
         _must_have_tools(cells, arguments.install)
@@ -55,6 +55,8 @@ def main(argv: Sequence[str]) -> int:
             return 0
         if arguments.early:
             return _early(cells, arguments)
+        if arguments.boot_files:
+            return _boot_files(arguments)
         failed = _prove(cells, arguments) if cells else 0
         return _price(arguments) or failed if arguments.price or not arguments.cells else failed
     except (ProofError, LabError) as error:
@@ -80,6 +82,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_positive,
         metavar="RUNS",
         help="no cuts: make so many long runs of each safe cell, traced where that can be, and look at each acknowledgement",
+    )
+    parser.add_argument(
+        "--boot-files",
+        type=_positive,
+        metavar="CUTS",
+        help="no cells: so many cuts in each step of harden-db and release, on the disk of the root itself, ext4 and XFS",
     )
     parser.add_argument("--kind", choices=KINDS, help="only cells that are recorded on such a machine here")
     parser.add_argument("--list", action="store_true", help="show the cells, and do nothing")
@@ -245,6 +253,25 @@ def _early(cells: Sequence[Cell], arguments: argparse.Namespace) -> int:
             found = early.hunt(cell.setting, cell.workload, arguments.early, where)
             evidence.write_early(early.as_json(found), arguments.evidence)
     return 0
+
+
+def _boot_files(arguments: argparse.Namespace) -> int:
+    """Cut the power on the root's own disk; the exit code is 0 only if each file was whole, and the control's was not."""
+    records = arguments.records or Lab.default().root / "proof"
+    with judges.pool(arguments.jobs) as pool:
+        found = [
+            boot_files.tried(root, records, arguments.boot_files, arguments.jobs, pool, arguments.fresh)
+            for root in boot_files.ROOTS
+        ]
+    evidence.write_boot_files({one["root"]: one for one in found}, arguments.evidence)
+    wrong = [problem for one in found for problem in boot_files.problems(one)]
+    cuts = sum(
+        step["cuts"] for one in found for name, step in one["steps"].items() if name != boot_files.CONTROL
+    )
+    print(f"\nboot files: {cuts} cuts, {len(found)} roots")
+    for line in wrong:
+        print(f"  {line}")
+    return 1 if wrong else 0
 
 
 def _price(arguments: argparse.Namespace) -> int:

@@ -44,25 +44,26 @@ def disk_file(directory: Path, serial: str) -> Path:
 
 
 def configuration(hardware: Hardware, files: MachineFiles, others: tuple[BootDisk, ...]) -> dict[str, Any]:
-    """Return the configuration of the disk server (lab/vhost): the root over the image, then the disks of this boot."""
-    root = {
+    """Return the configuration of the disk server (lab/vhost): the root, then the disks of this boot.
+
+    The root lies over the image, unless this boot has another in its place: a virtio disk with the serial ROOT_SERIAL, with
+    a file system of the same UUID.
+    """
+    overlay = {
         "type": "overlay",
         "base": str(hardware.image.root),
         "top": str(files.disks / f"{ROOT_SERIAL}.top"),
         "map": str(files.disks / f"{ROOT_SERIAL}.map"),
     }
-    wanted = disks_of_boot(hardware.layout, others)
+    others_by_serial = {disk.serial: disk for disk in others}
+    root = others_by_serial.pop(ROOT_SERIAL, BootDisk("virtio", ROOT_SERIAL, store=overlay))
+    wanted = disks_of_boot(hardware.layout, tuple(others_by_serial.values()))
     targets = {disk.serial: number for number, disk in enumerate(d for d in wanted if d.bus == "scsi")}
     return {
         "control": str(control(files)),
         "scsi": str(files.sockets / "scsi"),
         "disks": [
-            {
-                "serial": ROOT_SERIAL,
-                "bus": "virtio",
-                "socket": str(_socket(files, ROOT_SERIAL)),
-                "store": root,
-            },
+            words(root, files, None),
             *(words(disk, files, targets.get(disk.serial)) for disk in wanted),
         ],
     }

@@ -40,6 +40,18 @@ def test_all_that_a_disk_may_have() -> None:
     )
 
 
+def test_packages_of_one_release_join_the_others_on_that_release() -> None:
+    """A release that is not named has no such machine: it would lack what the layout is about."""
+    layout = parse("{packages: [a], release_packages: {bookworm: [b3, c], trixie: [b4]}}")
+    assert layout.on("bookworm") == Layout(packages=("a", "b3", "c"))
+    assert layout.on("trixie") == Layout(packages=("a", "b4"))
+    with pytest.raises(
+        LabError, match=r"no packages of bullseye; release_packages has \['bookworm', 'trixie'\]"
+    ):
+        layout.on("bullseye")
+    assert Layout(packages=("a",)).on("bullseye") == Layout(packages=("a",))
+
+
 def test_defaults() -> None:
     """A disk needs a bus and a serial only; an empty layout is a machine with a root disk."""
     assert parse("disks: [{bus: nvme, serial: N1}]").disks == (Disk("nvme", "N1", 512 * 2**20),)
@@ -90,6 +102,8 @@ def test_what_is_wrong_is_said(disks: str, message: str) -> None:
         ("disk: []", r"unknown keys \['disk'\]"),
         ("memory: lots", "memory is 'lots'"),
         ("packages: postgresql", "packages is 'postgresql'"),
+        ("release_packages: [a]", r"release_packages is \['a'\]"),
+        ("release_packages: {trixie: a}", "release_packages is {'trixie': 'a'}"),
         ("disks: 5", "disks is 5"),
         ("[", "not YAML"),
         ("- a", "must be a mapping"),

@@ -74,6 +74,15 @@ def test_disks_of_one_boot_bring_a_store_of_their_own() -> None:
     assert told[1]["target"] == 0
 
 
+def test_one_boot_can_have_another_root() -> None:
+    """In place of the image's, and first of all disks as that is."""
+    store = {"type": "file", "path": "/other-root.raw"}
+    told = disks.configuration(hardware(), FILES, (BootDisk("virtio", "LABROOT", store=store),))["disks"]
+    assert [disk["serial"] for disk in told] == ["LABROOT", "S1", "V1", "S2"]
+    assert told[0]["store"] == store
+    assert told[0]["socket"] == disks.configuration(hardware(), FILES, ())["disks"][0]["socket"]
+
+
 def test_the_kernel_finds_the_root_disk_first() -> None:
     """Disks by the paths that it sees: its sockets are below /run."""
     words = kind.arguments(hardware(), disks.configuration(hardware(), FILES, ()))
