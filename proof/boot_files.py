@@ -46,6 +46,8 @@ CONTROL = "written over"
 RECORD = "boot-files.json"
 FSTAB = "/etc/fstab"
 ORIGINALS = "/var/lib/durable-dbhost/originals.json"
+#: An image in which mount options are tried: no boot reads it.
+TRIAL = "/var/lib/durable-dbhost/trial/"
 #: What harden-db writes beside a line of fstab that is its own.
 MANAGED = "# durable.dbhost"
 DIRECTORIES = (
@@ -158,7 +160,8 @@ class Tally:
     """What cuts of one step left.
 
     `between`: cuts after which files are neither all as before the run nor all as after it; `unfinished`: files that were not
-    yet in their place; `checked`: cuts whose whole file system was checked; `problems`: what was wrong, and how often.
+    yet in their place; `checked`: cuts whose whole file system was checked; `refused`: cuts after which `e2fsck -p`, which a boot
+    from ext4 begins with, wants an administrator, who lets it mend all; `problems`: what was wrong, and how often.
     """
 
     cuts: int = 0
@@ -166,6 +169,7 @@ class Tally:
     unfinished: int = 0
     checked: int = 0
     between: int = 0
+    refused: int = 0
     problems: dict[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Tally) -> Tally:
@@ -176,6 +180,7 @@ class Tally:
             self.unfinished + other.unfinished,
             self.checked + other.checked,
             self.between + other.between,
+            self.refused + other.refused,
             dict(Counter(self.problems) + Counter(other.problems)),
         )
 
@@ -210,7 +215,15 @@ def record(root: str, directory: Path) -> None:
 def _steps(host: Machine, root: str, disk: VolatileDisk, directory: Path) -> list[Step]:
     """Run everything, and return what was seen meanwhile."""
     host.put(ROOT / "proof/boot_watcher.py", "/run/boot_watcher.py")
-    watcher = ("systemd-run", "--quiet", "--unit=boot-watcher", "python3", "/run/boot_watcher.py", _SEEN)
+    watcher = (
+        "systemd-run",
+        "--quiet",
+        "--unit=boot-watcher",
+        "--property=Nice=-10",
+        "python3",
+        "/run/boot_watcher.py",
+        _SEEN,
+    )
     host.run([*watcher, FSTAB, *DIRECTORIES])
     play = _Plays(host, directory)
     todo: dict[str, Callable[[], None]] = {
@@ -305,7 +318,8 @@ def _settled(host: Machine, begin: int) -> list[tuple[str, Content]]:
     """Return what the watcher has seen after so many lines, once it has seen all that there is."""
     script = f"sleep 1; systemctl is-active --quiet boot-watcher; tail -n +{begin + 1} {_SEEN}"
     lines = host.run(["sh", "-euc", script]).stdout.splitlines()
-    return [(found["path"], found["content"]) for found in map(json.loads, lines)]
+    found = [(line["path"], line["content"]) for line in map(json.loads, lines)]
+    return [(path, content) for path, content in found if not path.startswith(TRIAL)]
 
 
 def _after(known: dict[str, Content], seen: Iterable[tuple[str, Content]]) -> dict[str, Content]:
@@ -384,8 +398,14 @@ def judged_part(directory: Path, root: str, step: Step, cuts: Sequence[Cut]) -> 
 
 def look(image: Path, root: str, step: Step, sequence: int, scratch: Path, is_checked: bool) -> Tally:
     """Recover one image of a root, and hold each file against the contents that it may have at this place of the log."""
-    wanted = step.wanted(sequence)
-    with checks.mounted(image, scratch, root) as (target, said):
+    wanted, refused = step.wanted(sequence), list[str]()
+
+    def boots(copy: Path) -> None:
+        """Do what a boot does before it mounts the root."""
+        if root == "ext4":
+            refused.extend(filter(None, [checks.preened(copy)]))
+
+    with checks.mounted(image, scratch, root, boots) as (target, said):
         if target is None:
             return Tally(cuts=1, wrong=1, problems={said: 1})
         found = {path: _content(target, path) for path in wanted}
@@ -397,7 +417,8 @@ def look(image: Path, root: str, step: Step, sequence: int, scratch: Path, is_ch
         wrong.append(checks.damage(scratch / checks.COPY, root))
     before = {path: contents[0] for path, contents in step.allowed.items()}
     problems = Counter(filter(None, wrong))
-    return Tally(1, bool(problems), unfinished, is_checked, found not in (before, step.last), dict(problems))
+    is_between = found not in (before, step.last)
+    return Tally(1, bool(problems), unfinished, is_checked, is_between, len(refused), dict(problems))
 
 
 def _wrong(path: str, found: Content, contents: Sequence[Content]) -> str:

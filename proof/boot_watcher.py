@@ -7,45 +7,95 @@
     python3 boot_watcher.py OUTPUT PATH...
 
 A line of OUTPUT is {"path": ..., "content": ...}: base64 of the bytes, `-> target` of a symbolic link, null of a file that is
-gone, or was not there before. OUTPUT should lie in memory. It looks all the time: between two writes of one file lies an fsync
-on a disk that takes its time for that.
+gone, or was not there before. OUTPUT should lie in memory. The kernel tells when a file gets another content (inotify(7)); it is
+read at once: between two writes of one file lies an fsync, on a disk that takes its time for that.
 """
 
 from __future__ import annotations
 
 import base64
+import ctypes
 import json
 import os
+import select
 import stat
+import struct
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 #: How harden-db calls a file that is not yet in its place.
 UNFINISHED = ".durable-"
-PAUSE = 0.0005
+#: Seconds after which all is looked at though the kernel told nothing.
+PAUSE = 0.1
+#: sys/inotify.h: IN_CLOSE_WRITE, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE; and a head of what is read.
+_EVENTS = 0x8 | 0x40 | 0x80 | 0x100 | 0x200
+_HEAD = struct.Struct("iIII")
+_libc = ctypes.CDLL(None, use_errno=True)
 
 State = tuple[int, int, int, int]
 
 
-def watch(output: TextIO, roots: Sequence[str]) -> None:
-    """Look until this process is ended."""
-    seen: dict[str, State] = {}
-    is_first = True
-    while True:
-        found = dict(states(roots))
-        for path, state in found.items():
-            if seen.get(path) == state:
-                continue
-            if path not in seen and not is_first:
-                _tell(output, path, None)
-            _tell(output, path, content(path))
-        for path in seen.keys() - found.keys():
-            _tell(output, path, None)
-        seen, is_first = found, False
+class Watcher:
+    """Tells what has changed since it looked last."""
+
+    def __init__(self, output: TextIO, roots: Sequence[str]) -> None:
+        """Look for the first time: what is there now is not new."""
+        self._output, self._roots = output, roots
+        self._events = _libc.inotify_init1(os.O_NONBLOCK)
+        if self._events < 0:
+            raise OSError(ctypes.get_errno(), "inotify_init1")
+        self._directories: dict[int, str] = {}
+        self._seen: dict[str, State] = {}
+        self._follow()
+        for path, state in states(roots):
+            self._seen[path] = state
+            self._tell(path, content(path))
         output.flush()
-        time.sleep(PAUSE)
+
+    def look(self, seconds: float) -> None:
+        """Wait until something changes, not longer than that, and tell it."""
+        if select.select([self._events], [], [], seconds)[0]:
+            for path in self._changed():
+                if path in self._seen:
+                    self._look_at([path])
+        self._follow()
+        self._look_at([*self._seen, *(path for path, _ in states(self._roots) if path not in self._seen)])
+        self._output.flush()
+
+    def _look_at(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            state = dict(states([path])).get(path)
+            if state == self._seen.get(path):
+                continue
+            if path not in self._seen:
+                self._tell(path, None)
+            self._tell(path, content(path))
+            if state is None:
+                del self._seen[path]
+            else:
+                self._seen[path] = state
+
+    def _changed(self) -> Iterator[str]:
+        """Yield what the kernel names."""
+        told = os.read(self._events, 1 << 16)
+        while told:
+            number, _mask, _cookie, length = _HEAD.unpack_from(told)
+            name = told[_HEAD.size : _HEAD.size + length].rstrip(b"\0").decode()
+            told = told[_HEAD.size + length :]
+            yield f"{self._directories.get(number, '')}/{name}"
+
+    def _follow(self) -> None:
+        """Ask the kernel for each directory; one that it knows it takes again."""
+        for root in self._roots:
+            place = root if os.path.isdir(root) else os.path.dirname(root)
+            for directory, _, _ in os.walk(place) if place == root else [(place, [], [])]:
+                number = _libc.inotify_add_watch(self._events, os.fsencode(directory), _EVENTS)
+                if number >= 0:
+                    self._directories[number] = directory
+
+    def _tell(self, path: str, what: str | None) -> None:
+        self._output.write(json.dumps({"path": path, "content": what}) + "\n")
 
 
 def states(roots: Sequence[str]) -> Iterator[tuple[str, State]]:
@@ -80,10 +130,8 @@ def _names(directory: str) -> list[str]:
         return []
 
 
-def _tell(output: TextIO, path: str, what: str | None) -> None:
-    output.write(json.dumps({"path": path, "content": what}) + "\n")
-
-
 if __name__ == "__main__":
     with open(sys.argv[1], "w", encoding="utf-8") as lines:
-        watch(lines, sys.argv[2:])
+        watcher = Watcher(lines, sys.argv[2:])
+        while True:
+            watcher.look(PAUSE)

@@ -53,11 +53,17 @@ def ext4(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
     What -p refuses to mend is damage. It is then mended by force, so that it can be said what is left.
     """
     with _copy(image, scratch) as copy:
-        done = _run("e2fsck", "-f", "-p", str(copy))
-        clean = not done.returncode & LEFT
-        if not clean:
-            _run("e2fsck", "-f", "-y", str(copy))
-        return Checked(clean, "" if clean else done.stdout.strip(), _dumped(copy, paths, scratch))
+        said = preened(copy, "-f")
+        return Checked(not said, said, _dumped(copy, paths, scratch))
+
+
+def preened(image: Path, *options: str) -> str:
+    """Let `e2fsck -p` mend an ext4; return what it refused to, which is then mended by force; empty: nothing."""
+    done = _run("e2fsck", *options, "-p", str(image))
+    if not done.returncode & LEFT:
+        return ""
+    _run("e2fsck", "-f", "-y", str(image))
+    return done.stdout.strip()
 
 
 def xfs(image: Path, paths: Sequence[str], scratch: Path) -> Checked:
@@ -144,16 +150,19 @@ MOUNTS = {"xfs": "nouuid", "ext4": "errors=continue"}
 
 
 @contextmanager
-def mounted(image: Path, scratch: Path, file_system: str) -> Iterator[tuple[Path | None, str]]:
+def mounted(
+    image: Path, scratch: Path, file_system: str, before: Callable[[Path], None] = lambda copy: None
+) -> Iterator[tuple[Path | None, str]]:
     """Mount a copy of an image, `copy.img` in the scratch directory, which replays its log.
 
-    Give the mount point, or None and what was said. Needs root.
+    Give the mount point, or None and what was said. `before` does something to the copy first. Needs root.
     """
     if os.geteuid() != 0:
         raise ProofError("only root can mount an image: run as root, or in a machine of the lab")
     target = scratch / "mount"
     target.mkdir(exist_ok=True)
     with _copy(image, scratch) as copy:
+        before(copy)
         try:
             loop.mount(copy, target, file_system, MOUNTS[file_system])
         except OSError as error:

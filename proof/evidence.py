@@ -297,7 +297,10 @@ def _of_boot_files(boots: Mapping[str, Any]) -> list[str]:
         [
             root,
             name,
-            *(str(step[key]) for key in ("events", "cuts", "between", "unfinished", "checked", "wrong")),
+            *(
+                str(step[key])
+                for key in ("events", "cuts", "between", "unfinished", "checked", "refused", "wrong")
+            ),
         ]
         for root, found in sorted(boots.items())
         for name, step in found["steps"].items()
@@ -315,8 +318,11 @@ def _of_boot_files(boots: Mapping[str, Any]) -> list[str]:
         "recovers the root. A file has to be whole, with a content that it had before the run or has had in it; once the run has "
         "returned, with its last one. Nothing may be changed of which the original is not kept. `between`: cuts that left some "
         "files changed and others not; `unfinished`: files not yet in their place, which nothing reads; `checked`: cuts "
-        f"whose whole file system was checked. Control: fstab {CONTROL}, as a plain program does it.\n",
-        table(("root", "run", "places", "cuts", "between", "unfinished", "checked", "wrong"), rows),
+        "whose whole file system was checked; `refused`: cuts after which `e2fsck -p`, with which a boot from ext4 begins, wants an "
+        f"administrator to let it mend all (docs/proof.md, a commit block in part). Control: fstab {CONTROL}, as a plain program does it.\n",
+        table(
+            ("root", "run", "places", "cuts", "between", "unfinished", "checked", "refused", "wrong"), rows
+        ),
         "Files that a run changed meanwhile:\n",
         "\n".join(f"- `{path}`" for path in files) + "\n",
         "What was wrong:\n",

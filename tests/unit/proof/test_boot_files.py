@@ -165,26 +165,22 @@ def test_what_the_control_did_not_break_is_a_problem() -> None:
     assert problems(found(0))[1] == "root on xfs: the control, written over, broke nothing"
 
 
-def test_the_watcher_tells_each_content_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_watcher_tells_each_content_once(tmp_path: Path) -> None:
     """What was there at first, what it became, what is new, what is gone; and nothing that is not yet in its place."""
     one, two = tmp_path / "one", tmp_path / "deep/two"
     one.write_text("a")
-    steps = [
-        lambda: (tmp_path / ".durable-x").write_text("b"),
-        lambda: (tmp_path / ".durable-x").rename(one),
-        lambda: (two.parent.mkdir(), two.symlink_to("/dev/null")),
-        one.unlink,
-    ]
-
-    def sleep(_seconds: float) -> None:
-        if not steps:
-            raise KeyboardInterrupt
-        steps.pop(0)()
-
-    monkeypatch.setattr(boot_watcher.time, "sleep", sleep)
     output = io.StringIO()
-    with pytest.raises(KeyboardInterrupt):
-        boot_watcher.watch(output, [str(tmp_path), str(tmp_path / "nothing")])
+    watcher = boot_watcher.Watcher(output, [str(tmp_path), str(tmp_path / "nothing")])
+    (tmp_path / ".durable-x").write_text("b")
+    watcher.look(0)
+    (tmp_path / ".durable-x").rename(one)
+    watcher.look(0)
+    two.parent.mkdir()
+    two.symlink_to("/dev/null")
+    watcher.look(0)
+    one.unlink()
+    watcher.look(0)
+    watcher.look(0)
     told = [tuple(json.loads(line).values()) for line in output.getvalue().splitlines()]
     a, b = (base64.b64encode(text).decode() for text in (b"a", b"b"))
     assert told == [
@@ -194,6 +190,19 @@ def test_the_watcher_tells_each_content_once(tmp_path: Path, monkeypatch: pytest
         (str(two), "-> /dev/null"),
         (str(one), None),
     ]
+
+
+def test_the_watcher_is_woken_by_the_kernel(tmp_path: Path) -> None:
+    """Also in a directory that was not there when it began."""
+    (tmp_path / "deep").mkdir()
+    output = io.StringIO()
+    watcher = boot_watcher.Watcher(output, [str(tmp_path)])
+    (tmp_path / "deep/deeper").mkdir()
+    watcher.look(60)
+    (tmp_path / "deep/deeper/one").write_text("a")
+    watcher.look(60)
+    watcher.look(60)
+    assert "deeper/one" in output.getvalue()
 
 
 def test_the_control_goes_between_the_contents_that_are_allowed() -> None:
