@@ -44,6 +44,14 @@ Recovered and checked in full is each image that recovery can tell from the othe
 full before the run is no part of that, is put into each cut's files afterwards, and is looked at in each cut. "Whole" are cuts
 whose image was recovered with all of its content beside that; a cut where the two differ ends the cell.
 """
+BOOT_WORDS = """\
+harden-db and release, from a root on the volatile disk; the power is cut after each write and flush, and the root is recovered
+as a boot does it. A file has to be whole, with a content that it had before the run or has had in it; once the run has returned,
+with its last one. Nothing may be changed of which the original is not kept. `between`: cuts that left some files changed and
+others not; `unfinished`: files not yet in their place, which nothing reads; `checked`: cuts whose whole file system was checked;
+`refused`: cuts after which `e2fsck -p`, with which a boot from ext4 begins, wants an administrator to let it mend all
+(docs/proof.md, "ext4 and a commit block in part"). Control: fstab {control}, as a plain program does it.
+"""
 NOT_MODELLED = (
     "Sectors that tear, writes that land elsewhere, and disks that lose what was durable are not in the model.",
 )
@@ -314,12 +322,7 @@ def _of_boot_files(boots: Mapping[str, Any]) -> list[str]:
     ]
     return [
         "## The boot's files, on the disk of the root\n",
-        "harden-db and release, from a root on the volatile disk; the power is cut after each write and flush, and the kernel "
-        "recovers the root. A file has to be whole, with a content that it had before the run or has had in it; once the run has "
-        "returned, with its last one. Nothing may be changed of which the original is not kept. `between`: cuts that left some "
-        "files changed and others not; `unfinished`: files not yet in their place, which nothing reads; `checked`: cuts "
-        "whose whole file system was checked; `refused`: cuts after which `e2fsck -p`, with which a boot from ext4 begins, wants an "
-        f"administrator to let it mend all (docs/proof.md, a commit block in part). Control: fstab {CONTROL}, as a plain program does it.\n",
+        BOOT_WORDS.format(control=CONTROL),
         table(
             ("root", "run", "places", "cuts", "between", "unfinished", "checked", "refused", "wrong"), rows
         ),
