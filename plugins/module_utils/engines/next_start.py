@@ -51,11 +51,16 @@ def of_unit(host: Host, engine: Any, unit: Unit) -> NextStart:
         return given  # Without a command it starts nothing.
     wrapper = _wrapper(engine, unit)
     if wrapper is None:
-        raise Unobservable(
-            f"{unit.name} starts {unit.program}, and what that gives to the server is not known: have the unit start the"
-            " server itself, then run again"
-        )
+        raise not_known(unit)
     return wrapper.start(host, unit, given)
+
+
+def not_known(unit: Unit) -> Unobservable:
+    """Return what is raised for a unit that starts something whose ways nobody here knows."""
+    return Unobservable(
+        f"{unit.name} starts {unit.program}, and what that gives to the server is not known: have the unit start the"
+        " server itself, then run again"
+    )
 
 
 def differs(

@@ -257,7 +257,11 @@ def next_words(host: Host, unit: Unit) -> list[str]:
         raise Unobservable(
             f"{unit.name}: its file has changed since systemd read it: systemctl daemon-reload, then run again"
         )
-    words = unit.argv.split()[1:]
+    return expanded(host, unit, unit.argv.split()[1:])
+
+
+def expanded(host: Host, unit: Unit, words: list[str]) -> list[str]:
+    """Return words with the variables in them replaced, as a unit's next start has them. Raises Unobservable."""
     names = {found["braced"] or found["word"] for word in words for found in _VARIABLE.finditer(word)}
     said = variables(host, unit, names | {_PRELOAD})
     expect_flushing(unit.name, said.get(_PRELOAD, ""))

@@ -21,7 +21,7 @@ from .. import temporary
 from ..instance import Instance, Observed, of_mains, override, setting
 from ..next_start import Wrapper
 from ..rules import Rule
-from . import drop_in, mysqld_safe, options, versions
+from . import drop_in, mysqld_safe, options, shell_start, versions
 from .rules import of_flavour
 from .snapshot import BINARIES, DATA, Sight, examine
 
@@ -32,7 +32,11 @@ UNITS = versions.UNITS
 #: Environment variables that decide what it reads at its start; HOME is that of its user.
 VARIABLES = tuple(name for name in options.VARIABLES if name != "HOME")
 _SAFE = Wrapper(mysqld_safe.start, mysqld_safe.is_same)
-WRAPPERS = {"mysqld_safe": _SAFE, "mariadbd-safe": _SAFE}
+WRAPPERS = {
+    "mysqld_safe": _SAFE,
+    "mariadbd-safe": _SAFE,
+    "sh": Wrapper(shell_start.start, shell_start.is_same),
+}
 #: Where servers look for options, the first first.
 _CONFIGS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 

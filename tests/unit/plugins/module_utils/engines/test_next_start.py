@@ -284,6 +284,71 @@ def test_a_stopped_mariadb_is_given_what_mysqld_safe_is_given(
     assert ("unknown" not in persisted(host, "mariadb").values()) == same
 
 
+#: As systemd 257 shows the command of Debian 13's mariadb.service.
+OF_11_8 = (
+    "-c set -f; [ ! -e /usr/bin/galera_recovery ] && VAR= ||   VAR=`/usr/bin/galera_recovery`; [ $? -eq 0 ] || exit 1;"
+    "   exec /usr/sbin/mariadbd $MYSQLD_OPTS $_WSREP_NEW_CLUSTER $VAR"
+)
+OPTIONS = "$MYSQLD_OPTS $_WSREP_NEW_CLUSTER"
+
+
+@pytest.mark.parametrize(
+    ("argv", "words", "given", "same"),
+    [
+        ((), OF_11_8, {}, True),
+        ((), OF_11_8, {"Environment": "MYSQLD_OPTS=--sync-binlog=0"}, False),
+        (("--skip-name-resolve",), OF_11_8, {"Environment": "MYSQLD_OPTS=--skip-name-resolve"}, True),
+        (("--skip-name-resolve",), OF_11_8, {}, False),
+        (
+            ("--wsrep-new-cluster", "--wsrep_start_position=4f7a9c:12"),
+            OF_11_8,
+            {"EnvironmentFiles": "/run/mariadb-wsrep-new-cluster (ignore_errors=yes)"},
+            True,
+        ),
+        (("--wsrep-on=1",), OF_11_8, {}, False),
+        ((), OF_11_8, {"EnvironmentFiles": "/etc/default/m (ignore_errors=yes)"}, False),
+        ((), OF_11_8, {"Environment": "LD_PRELOAD=/usr/lib/libeatmydata.so"}, False),
+        ((), OF_11_8, {"Environment": "MYSQL_HOME=/srv/home"}, False),
+        ((), OF_11_8, {"NeedDaemonReload": "yes"}, False),
+        ((), OF_11_8.replace(OPTIONS, f"--port=3307 {OPTIONS}"), {}, False),
+        # Another script, as like as it may be.
+        ((), OF_11_8.replace("/usr/sbin/mariadbd", "/usr/sbin/other"), {}, False),
+        ((), OF_11_8.replace("exec ", "exec eatmydata "), {}, False),
+        ((), OF_11_8.replace("`/usr/bin/galera_recovery`", "`/opt/galera_recovery`"), {}, False),
+        ((), OF_11_8.replace(OPTIONS, "$MORE"), {}, False),
+        ((), OF_11_8.replace(OPTIONS, "$(cat /etc/options)"), {}, False),
+        ((), OF_11_8.replace("set -f; ", "set -f; export LD_PRELOAD=libeatmydata.so; "), {}, False),
+        ((), OF_11_8 + "; true", {}, False),
+        ((), "-c exec /usr/sbin/mariadbd", {}, False),
+    ],
+)
+def test_what_the_shell_in_the_unit_of_mariadb_gives_to_the_server(
+    argv: tuple[str, ...], words: str, given: dict[str, str], same: bool
+) -> None:
+    host = MariaHost("11.8.9-MariaDB-0+deb13u1", argv=argv)
+    host.files["/etc/default/m"] = "MYSQLD_OPTS=--sync-binlog=0\n"
+    host.units[host.unit].update(given, ExecStart=command("/bin/sh", words), MainPID="80")
+    assert ("unknown" not in persisted(host, "mariadb").values()) == same
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "same"),
+    [
+        (OF_11_8, {}, True),
+        (OF_11_8, {"Environment": "MYSQLD_OPTS=--sync-binlog=0"}, False),
+        (OF_11_8, {"Environment": "LD_PRELOAD=libeatmydata.so"}, False),
+        (OF_11_8.replace(OPTIONS, f"--skip-innodb-doublewrite {OPTIONS}"), {}, False),
+        ("-c exec /usr/sbin/mariadbd", {}, False),
+    ],
+)
+def test_a_stopped_mariadb_is_given_what_its_shell_is_given(
+    words: str, given: dict[str, str], same: bool
+) -> None:
+    host = MariaHost("11.8.9-MariaDB-0+deb13u1", running=False)
+    host.units[host.unit].update(given, ExecStart=command("/bin/sh", words))
+    assert ("unknown" not in persisted(host, "mariadb").values()) == same
+
+
 def test_a_stopped_mariadb_reads_the_files_that_its_environment_names() -> None:
     host = MariaHost(running=False)
     host.files["/srv/home/my.cnf"] = "[mysqld]\ninnodb_flush_log_at_trx_commit = 2\n"
