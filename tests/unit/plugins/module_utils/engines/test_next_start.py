@@ -14,6 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.units import differs, next_words, parse
 
+from ..fakes.captured import captured
 from ..fakes.fake_mariadb import SERVER_CNF, MariaHost
 from ..fakes.fake_postgresql import BIN, DATA, ETC, FakePostgresql
 from ..fakes.fake_postgresql import UNIT as UNIT_OF_DEBIAN
@@ -284,11 +285,8 @@ def test_a_stopped_mariadb_is_given_what_mysqld_safe_is_given(
     assert ("unknown" not in persisted(host, "mariadb").values()) == same
 
 
-#: As systemd 257 shows the command of Debian 13's mariadb.service.
-OF_11_8 = (
-    "-c set -f; [ ! -e /usr/bin/galera_recovery ] && VAR= ||   VAR=`/usr/bin/galera_recovery`; [ $? -eq 0 ] || exit 1;"
-    "   exec /usr/sbin/mariadbd $MYSQLD_OPTS $_WSREP_NEW_CLUSTER $VAR"
-)
+#: What Debian 13's mariadb.service has a shell do.
+OF_11_8 = parse(captured("systemctl_show_mariadb_11.8.txt"))[0].argv.partition(" ")[2]
 OPTIONS = "$MYSQLD_OPTS $_WSREP_NEW_CLUSTER"
 
 
