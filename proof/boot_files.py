@@ -46,8 +46,6 @@ CONTROL = "written over"
 RECORD = "boot-files.json"
 FSTAB = "/etc/fstab"
 ORIGINALS = "/var/lib/durable-dbhost/originals.json"
-#: An image in which mount options are tried: no boot reads it.
-TRIAL = "/var/lib/durable-dbhost/trial/"
 #: What harden-db writes beside a line of fstab that is its own.
 MANAGED = "# durable.dbhost"
 DIRECTORIES = (
@@ -318,8 +316,7 @@ def _settled(host: Machine, begin: int) -> list[tuple[str, Content]]:
     """Return what the watcher has seen after so many lines, once it has seen all that there is."""
     script = f"sleep 1; systemctl is-active --quiet boot-watcher; tail -n +{begin + 1} {_SEEN}"
     lines = host.run(["sh", "-euc", script]).stdout.splitlines()
-    found = [(line["path"], line["content"]) for line in map(json.loads, lines)]
-    return [(path, content) for path, content in found if not path.startswith(TRIAL)]
+    return [(line["path"], line["content"]) for line in map(json.loads, lines)]
 
 
 def _after(known: dict[str, Content], seen: Iterable[tuple[str, Content]]) -> dict[str, Content]:

@@ -26,6 +26,8 @@ from typing import TextIO
 
 #: How harden-db calls a file that is not yet in its place.
 UNFINISHED = ".durable-"
+#: Images of some hundred MiB in which mount options are tried: no boot reads them.
+TRIAL = "/var/lib/durable-dbhost/trial"
 #: Seconds after which all is looked at though the kernel told nothing.
 PAUSE = 0.1
 #: sys/inotify.h: IN_CLOSE_WRITE, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE; and a head of what is read.
@@ -54,14 +56,23 @@ class Watcher:
         output.flush()
 
     def look(self, seconds: float) -> None:
-        """Wait until something changes, not longer than that, and tell it."""
+        """Wait until something changes, not longer than that, and tell it; all is looked at where the kernel has told nothing."""
         if select.select([self._events], [], [], seconds)[0]:
             for path in self._changed():
-                if path in self._seen:
+                if os.path.isdir(path):
+                    self._follow()
+                    self._look_at([found for found, _ in states([path])])
+                elif self._is_ours(path):
                     self._look_at([path])
-        self._follow()
-        self._look_at([*self._seen, *(path for path, _ in states(self._roots) if path not in self._seen)])
+        else:
+            self._follow()
+            self._look_at([*self._seen, *(path for path, _ in states(self._roots) if path not in self._seen)])
         self._output.flush()
+
+    def _is_ours(self, path: str) -> bool:
+        """Tell whether a file is one of those that are watched: the kernel tells of all in a directory."""
+        is_left_out = os.path.basename(path).startswith(UNFINISHED) or path.startswith(f"{TRIAL}/")
+        return not is_left_out and any(path == root or path.startswith(f"{root}/") for root in self._roots)
 
     def _look_at(self, paths: Sequence[str]) -> None:
         for path in paths:
@@ -105,7 +116,7 @@ def states(roots: Sequence[str]) -> Iterator[tuple[str, State]]:
             found = os.lstat(root)
         except OSError:
             continue
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(found.st_mode) and root != TRIAL:
             yield from states([f"{root}/{name}" for name in _names(root)])
         elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
             yield root, (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)

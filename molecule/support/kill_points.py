@@ -123,6 +123,7 @@ class Deaths:
     def _told(self, *words: str) -> list[dict[str, Any]]:
         argv = ["sh", "-c", f"cd /root && exec python3 -m durable.kill_harness {' '.join(words)}"]
         done = self.machine.run(argv, check=words[0] != "enforce", timeout=LIMIT)
+        assert done.stdout, f"the harness said nothing: {done.stderr}"
         return [json.loads(line) for line in done.stdout.splitlines()]
 
 

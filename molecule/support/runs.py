@@ -51,6 +51,7 @@ class Playbooks:
     environment: dict[str, str]
     bin: Path = Path(sys.executable).parent
     limit: str = "all"
+    collection: Path = ROOT
 
     def run(self, playbook: str, *options: str, variables: dict[str, Any] | None = None) -> Run:
         """Run `playbooks/PLAYBOOK.yml`. Each run's reports are its own."""
@@ -64,7 +65,7 @@ class Playbooks:
             [
                 str(self.bin / "ansible-playbook"),
                 *inventories,
-                str(ROOT / f"playbooks/{playbook}.yml"),
+                str(self.collection / f"playbooks/{playbook}.yml"),
                 *extra,
                 f"--limit={self.limit}",
                 *options,

@@ -177,6 +177,8 @@ def plan_release(host: Host) -> Release:
         )
     drop_ins = tuple(mount_units.ours(host))
     changes += [Change(path, "drop_in", "persisted", "present", "absent") for path in drop_ins]
+    if mount_trial.is_left(host):
+        changes.append(Change(mount_trial.DIRECTORY, "trial", "persisted", "present", "absent"))
     return Release(tuple(changes), text, drop_ins, root_mode)
 
 
@@ -194,6 +196,7 @@ def apply_release(host: Host, work: Release) -> None:
         host.change(["rmdir", "--ignore-fail-on-non-empty", posixpath.dirname(path)])
     _tell_systemd(host)
     originals.save(host, {})
+    mount_trial.clear(host)
 
 
 def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts) -> Work:

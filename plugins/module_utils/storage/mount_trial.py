@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ..enforce import our_files
 from ..host import our_paths
 from ..host.seam import ChangeFailed, CommandFailed, Host
 from . import ext4
@@ -70,6 +71,18 @@ def try_options(host: Host, image: Image, options: tuple[str, ...]) -> None:
         _mount(host, image, options)
     finally:
         host.change(["rm", "-rf", DIRECTORY])
+
+
+def is_left(host: Host) -> bool:
+    """Tell whether a run that was killed in a trial has left its image."""
+    return host.exists(DIRECTORY)
+
+
+def clear(host: Host) -> None:
+    """Take away what a trial has left, and its directory if nothing else is there. Raises ChangeFailed."""
+    if is_left(host):
+        host.change(["rm", "-rf", DIRECTORY])
+        our_files.remove_directories(host, (our_paths.KEPT,))
 
 
 def _make(host: Host, image: Image) -> None:

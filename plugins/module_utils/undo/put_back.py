@@ -26,7 +26,7 @@ from ..host import our_paths, systemd
 from ..host.mountinfo import parse_mountinfo
 from ..host.printable import line
 from ..host.seam import ChangeFailed, Host, Unobservable, expect_root
-from ..storage import mount_options, write_cache
+from ..storage import mount_options, mount_trial, write_cache
 from ..ups.guard import apply as power_guard
 from ..ups.guard import state as guard_state
 from . import installed, journal
@@ -90,6 +90,7 @@ def put_back(host: Host, now: str) -> int:
             (failures if why else back).append(why or entries[-1].path)
             journal.write(host, found._replace(entries=entries[:-1]))
         back += _restore_root(host, found)
+        mount_trial.clear(host)
         if systemd.runs(host):
             host.change(["systemctl", "daemon-reload"])
         told = {"time": now, "put_back": list(dict.fromkeys(back)), "failures": failures}

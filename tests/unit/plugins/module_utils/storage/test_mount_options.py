@@ -752,6 +752,19 @@ def test_a_read_only_bind_mount_does_not_make_the_file_system_read_only() -> Non
             assert "ro" not in m[3].split(","), m
 
 
+def test_release_takes_away_the_image_that_a_killed_run_has_left() -> None:
+    """Also where that run had changed nothing yet, and so kept no originals."""
+    host = SmallHost()
+    host.files[f"{DIRECTORY}/image"] = ""
+    work = plan_release(host)
+    assert [change[:2] for change in work.changes] == [(DIRECTORY, "trial")]
+    apply_release(host, work)
+    assert host.mutations[-2:] == [
+        ("change", "rm", "-rf", DIRECTORY),
+        ("change", "rmdir", "--ignore-fail-on-non-empty", "/var/lib/durable-dbhost"),
+    ]
+
+
 def test_release_does_not_put_back_what_the_kernel_refuses() -> None:
     host = SmallHost()
     host.files["/etc/fstab"] = host.read("/etc/fstab").replace("xfs defaults", "xfs nobarrier")

@@ -391,6 +391,14 @@ def test_a_file_system_that_is_not_there_keeps_nothing_else_from_going_back() ->
     assert "/srv/maria" in installed.look(host).said
 
 
+def test_the_image_of_a_trial_in_which_the_run_was_killed_goes() -> None:
+    host = settled("strict")
+    change(host, steps_of(host, "disposable"))
+    host.files[f"{our_paths.TRIAL}/image"] = ""
+    assert put_back.put_back(host, NOW) == 0
+    assert ("change", "rm", "-rf", our_paths.TRIAL) in host.mutations
+
+
 def test_the_default_data_mode_of_the_root_goes_back_after_fstab() -> None:
     host = UndoHost()
     before = boot(host)
