@@ -61,3 +61,30 @@ def test_a_write_that_ends_halfway_loses_nothing(tmp_path: Path, monkeypatch: py
     with pytest.raises(OSError, match="no space"):
         evidence.write([cell("a", 2)], tmp_path)
     assert cuts(tmp_path) == [1]
+
+
+def test_the_page_tells_what_cuts_on_the_disk_of_the_root_left() -> None:
+    """A row for each run, the files, what was wrong, and what the control broke."""
+
+    def step(wrong: int, problems: dict[str, int], files: list[str]) -> dict[str, Any]:
+        counts = {
+            "events": 5,
+            "cuts": 40,
+            "between": 7,
+            "unfinished": 3,
+            "checked": 2,
+            "refused": 1,
+            "wrong": wrong,
+        }
+        return {**counts, "problems": problems, "files": files}
+
+    steps = {
+        "release": step(1, {"/etc/fstab is gone": 1}, ["/etc/fstab", "/etc/a.rules"]),
+        evidence.CONTROL: step(9, {"/etc/fstab is empty": 9}, ["/etc/fstab", "/etc/b.rules"]),
+    }
+    page = evidence.page([], boots={"xfs": {"root": "xfs", "steps": steps}})
+    assert "| xfs | release | 5 | 40 | 7 | 3 | 2 | 1 | 1 |" in page
+    assert "- `/etc/a.rules`\n- `/etc/fstab`\n\n" in page
+    assert "- root on xfs: release: /etc/fstab is gone (1 cuts)\n" in page
+    assert "- xfs, the control: /etc/fstab is empty (9 cuts)\n" in page
+    assert "on the disk of the root" not in evidence.page([])
