@@ -56,6 +56,8 @@ MOUNTS = ("/srv/pgdata", "/srv/maria", "/srv/unit")
 COPY_SERIAL, UNIT_SERIAL = "NEWROOT", "UNIT0001"
 #: Each cut of a place in the log keeps something else of the cache.
 MIX = (DROP, SECTORS, BLOCKS, KEEP)
+#: What leaves blocks of 4 KiB in part.
+TEARS = SECTORS
 #: Every so many cuts the whole file system is checked, not only recovered.
 CHECK_EVERY = 50
 LIMIT = 600.0
@@ -158,8 +160,9 @@ class Tally:
     """What cuts of one step left.
 
     `between`: cuts after which files are neither all as before the run nor all as after it; `unfinished`: files that were not
-    yet in their place; `checked`: cuts whose whole file system was checked; `refused`: cuts after which `e2fsck -p`, which a boot
-    from ext4 begins with, wants an administrator, who lets it mend all; `problems`: what was wrong, and how often.
+    yet in their place; `checked`: cuts whose whole file system was checked; `refused`: cuts after which the
+    file system wants an administrator: `e2fsck -p`, which a boot from ext4 begins with, who then lets it mend all; XFS is not
+    mounted, and none of its files is looked at; `problems`: what was wrong, and how often.
     """
 
     cuts: int = 0
@@ -388,14 +391,17 @@ def judged_part(directory: Path, root: str, step: Step, cuts: Sequence[Cut]) -> 
                 image.make_durable(cache.apply(events[place]))
                 place += 1
             with image.at_cut(cache.cut(POLICIES[cut.policy], cut.seed)) as path:
-                total += look(path, root, step, cut.sequence, scratch, number % CHECK_EVERY == 0)
+                total += look(path, root, step, cut, scratch, number % CHECK_EVERY == 0)
         image.close()
     return total
 
 
-def look(image: Path, root: str, step: Step, sequence: int, scratch: Path, is_checked: bool) -> Tally:
-    """Recover one image of a root, and hold each file against the contents that it may have at this place of the log."""
-    wanted, refused = step.wanted(sequence), list[str]()
+def look(image: Path, root: str, step: Step, cut: Cut, scratch: Path, is_checked: bool) -> Tally:
+    """Recover one image of a root, and hold each file against the contents that it may have at this place of the log.
+
+    A file system that does not recover is a problem unless the cut tore its blocks: against that neither has a remedy.
+    """
+    wanted, refused = step.wanted(cut.sequence), list[str]()
 
     def boots(copy: Path) -> None:
         """Do what a boot does before it mounts the root."""
@@ -404,10 +410,14 @@ def look(image: Path, root: str, step: Step, sequence: int, scratch: Path, is_ch
 
     with checks.mounted(image, scratch, root, boots) as (target, said):
         if target is None:
-            return Tally(cuts=1, wrong=1, problems={said: 1})
-        found = {path: _content(target, path) for path in wanted}
-        unfinished = sum(1 for _ in _unfinished(target))
-    wrong = [_wrong(path, found[path], contents) for path, contents in wanted.items()]
+            refused.append(said)
+        else:
+            found = {path: _content(target, path) for path in wanted}
+            unfinished = sum(1 for _ in _unfinished(target))
+    wrong = [] if cut.policy == TEARS.name else refused.copy()
+    if target is None:
+        return Tally(1, bool(wrong), refused=1, problems=dict(Counter(wrong)))
+    wrong += [_wrong(path, found[path], contents) for path, contents in wanted.items()]
     if MANAGED in _text(found.get(FSTAB)) and found.get(ORIGINALS) is None:
         wrong.append(f"{FSTAB} has been changed, and {ORIGINALS} does not say what it was")
     if is_checked:

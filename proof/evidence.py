@@ -49,8 +49,9 @@ harden-db and release, from a root on the volatile disk; the power is cut after 
 as a boot does it. A file has to be whole, with a content that it had before the run or has had in it; once the run has returned,
 with its last one. Nothing may be changed of which the original is not kept. `between`: cuts that left some files changed and
 others not; `unfinished`: files not yet in their place, which nothing reads; `checked`: cuts whose whole file system was checked;
-`refused`: cuts after which `e2fsck -p`, with which a boot from ext4 begins, wants an administrator to let it mend all
-(docs/proof.md, "ext4 and a commit block in part"). Control: fstab {control}, as a plain program does it.
+`refused`: cuts after which the file system wants an administrator, because a block of its own was there in part (docs/proof.md,
+"Blocks in part"): of ext4 it is mended by `e2fsck -y`, and then looked at; of XFS nothing is. Only a disk that tears 4 KiB does
+it; with any other cut it counts as wrong. Control: fstab {control}, as a plain program does it.
 """
 NOT_MODELLED = (
     "Sectors that tear, writes that land elsewhere, and disks that lose what was durable are not in the model.",

@@ -10,7 +10,7 @@ import base64
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from proof import boot_files, boot_watcher, checks
 from proof.boot_files import CONTROL, FSTAB, ORIGINALS, Step, Tally, look, problems, schedule
 from proof.errors import ProofError
 from proof.log import Event, Kind
+from proof.sweep import Cut
 
 OLD, NEW = (base64.b64encode(text).decode() for text in (b"old line\n", b"new line # durable.dbhost\n"))
 KEPT = base64.b64encode(b"{}").decode()
@@ -33,7 +34,8 @@ STEP = Step(
     allowed={FSTAB: [OLD, NEW], ORIGINALS: [None, KEPT], LINK: ["-> /lib/srv.mount"]},
     last={FSTAB: NEW, ORIGINALS: KEPT, LINK: "-> /lib/srv.mount"},
 )
-DURING, AFTER = 5, 8
+DURING, AFTER = (Cut(sequence, "random 4 KiB", 1) for sequence in (5, 8))
+TORN = DURING._replace(policy="random 512 B")
 
 
 @pytest.fixture
@@ -55,14 +57,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def looked(root: Path, sequence: int = DURING) -> Tally:
+def looked(root: Path, cut: Cut = DURING, kind: str = "xfs") -> Tally:
     """Look at it."""
-    return look(root / "image", "ext4", STEP, sequence, root, is_checked=False)
+    return look(root / "image", kind, STEP, cut, root, is_checked=False)
 
 
 def test_what_the_run_has_left_is_right_at_any_place(root: Path) -> None:
-    for sequence in (DURING, AFTER):
-        assert looked(root, sequence) == Tally(cuts=1)
+    for cut in (DURING, AFTER):
+        assert looked(root, cut) == Tally(cuts=1)
 
 
 def test_the_old_content_is_right_until_the_run_has_returned(root: Path) -> None:
@@ -103,18 +105,42 @@ def test_what_was_not_yet_in_its_place_is_counted(root: Path) -> None:
     assert looked(root) == Tally(cuts=1, unfinished=1)
 
 
-def test_a_root_that_cannot_be_mounted_is_wrong(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_root_that_cannot_be_mounted_is_wrong_unless_its_blocks_were_torn(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     @contextmanager
     def mounted(*_: object) -> Iterator[tuple[None, str]]:
-        yield None, "it cannot be mounted: Structure needs cleaning"
+        yield None, "it cannot be mounted: Bad message"
 
     monkeypatch.setattr(checks, "mounted", mounted)
-    assert looked(root) == Tally(1, 1, problems={"it cannot be mounted: Structure needs cleaning": 1})
+    assert looked(root) == Tally(1, 1, refused=1, problems={"it cannot be mounted: Bad message": 1})
+    assert looked(root, TORN) == Tally(1, refused=1)
+
+
+def test_what_ext4_wants_an_administrator_for_is_counted_and_its_files_are_looked_at(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a boot does it: before the mount. XFS has no such check."""
+
+    @contextmanager
+    def mounted(
+        image: Path, _scratch: Path, _root: str, before: Callable[[Path], None]
+    ) -> Iterator[tuple[Path, str]]:
+        before(image)
+        yield root, ""
+
+    monkeypatch.setattr(checks, "mounted", mounted)
+    monkeypatch.setattr(checks, "preened", lambda _: "replay was aborted")
+    assert looked(root, TORN, "ext4") == Tally(1, refused=1)
+    assert looked(root, DURING, "ext4").problems == {"replay was aborted": 1}
+    assert looked(root, DURING, "xfs") == Tally(1)
+    (root / FSTAB[1:]).write_bytes(b"")
+    assert looked(root, TORN, "ext4").problems == {f"{FSTAB} is empty": 1}
 
 
 def test_damage_is_told_where_it_is_looked_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "damage", lambda *_: "Block bitmap differences")
-    found = look(root / "image", "ext4", STEP, DURING, root, is_checked=True)
+    found = look(root / "image", "xfs", STEP, DURING, root, is_checked=True)
     assert (found.wrong, found.checked, found.problems) == (1, 1, {"Block bitmap differences": 1})
 
 
