@@ -41,7 +41,9 @@ def edit(mount: str, **fields: str | Callable[[str], str]) -> Plant:
 
     def plant(files: Files) -> dict[str, str]:
         lines = files[FSTAB].split("\n")
-        (row,) = (number for number, line in enumerate(lines) if line.split()[1:2] == [mount] and line[0] != "#")
+        (row,) = (
+            number for number, line in enumerate(lines) if line.split()[1:2] == [mount] and line[0] != "#"
+        )
         words = dict(zip(("spec", "target", "fstype", "options", "dump", "pass"), lines[row].split()))
         for name, new in fields.items():
             words[name] = new if isinstance(new, str) else new(words[name])
@@ -100,16 +102,22 @@ OPTIONS: dict[str, Defect] = {
     "in one of ours": Defect(edit("/srv/journaled", options=more("barier=1")), "options", "mean barrier=1?"),
     "in one of ours on XFS": Defect(edit("/srv/xfslog", options=more("noatmie")), "options", "mean noatime?"),
     "barier=1": Defect(edit("/srv/foreign", options="barier=1"), "options", "mean barrier=1?"),
-    "nobarrier on XFS": Defect(edit("/srv/foreignxfs", options="nobarrier"), "options", "xfs does not know nobarrier"),
+    "nobarrier on XFS": Defect(
+        edit("/srv/foreignxfs", options="nobarrier"), "options", "xfs does not know nobarrier"
+    ),
     "data= on XFS": Defect(edit("/srv/foreignxfs", options="data=ordered"), "options", "xfs does not know"),
     "an option of XFS": Defect(edit("/srv/foreign", options="inode64"), "options", "does not know inode64"),
     "a word of two": Defect(edit("/srv/foreign", options="noatime,no-dev"), "options", "mean nodev?"),
     "nofail misspelt": Defect(edit("/srv/foreign", options="nofial"), "options", "mean nofail?"),
-    "a full stop for a comma": Defect(edit("/srv/foreign", options="noatime.nodev"), "options", "noatime.nodev"),
+    "a full stop for a comma": Defect(
+        edit("/srv/foreign", options="noatime.nodev"), "options", "noatime.nodev"
+    ),
     "a number that is none": Defect(edit("/srv/foreign", options="commit=5s"), "options", "commit=5s"),
     "letters in capitals": Defect(edit("/srv/foreign", options="NOATIME"), "options", "NOATIME"),
     "of tmpfs": Defect(edit("/srv/tmpfs", options="siz=16M"), "options", "mean size=16M?"),
-    "of overlay": Defect(add("overlay /srv/new overlay lowerdir=/etc:/usr,noatmie 0 0"), "options", "not known"),
+    "of overlay": Defect(
+        add("overlay /srv/new overlay lowerdir=/etc:/usr,noatmie 0 0"), "options", "not known"
+    ),
     "two that contradict each other": Defect(
         edit("/srv/foreign", options="data=ordered,journal_async_commit"), "options", "journal_async_commit"
     ),
@@ -126,17 +134,25 @@ SOURCES: dict[str, Defect] = {
     ),
     "a missing path": Defect(add("/dev/sdz1 /srv/new ext4 defaults 0 2"), "source", "/dev/sdz1"),
     "a missing volume": Defect(add("/dev/mapper/vg-old /srv/new xfs defaults 0 0"), "source", "vg-old"),
-    "a missing device of any type": Defect(add("/dev/sdz1 /srv/new auto defaults 0 0"), "source", "/dev/sdz1"),
+    "a missing device of any type": Defect(
+        add("/dev/sdz1 /srv/new auto defaults 0 0"), "source", "/dev/sdz1"
+    ),
     "a tag misspelt": Defect(edit("/srv/foreign", spec=another_tag("UIUD")), "source", "mean UUID="),
     "a tag in small letters": Defect(edit("/srv/foreign", spec=another_tag("uuid")), "source", "mean UUID="),
-    "a device without its directory": Defect(edit("/srv/foreign", spec="sdi1"), "source", "no tag and no path"),
-    "a bind mount of nothing": Defect(add("/srv/nothing /srv/new none bind 0 0"), "source", "/srv/nothing"),
+    "a device without its directory": Defect(
+        edit("/srv/foreign", spec="sdi1"), "source", "no tag and no path"
+    ),
+    "a bind mount of nothing": Defect(
+        add("/srv/nothing /srv/new none bind 0 0"), "source", "/srv/nothing", BOOTS, ("/srv/new",)
+    ),
     "an image that is gone": Defect(add("/srv/disk.img /srv/new ext4 loop 0 0"), "source", "/srv/disk.img"),
 }
 TYPES: dict[str, Defect] = {
     "another type": Defect(edit("/srv/foreign", fstype="btrfs"), "type", "mean ext4?"),
     "another type, of ours": Defect(edit("/srv/journaled", fstype="xfs"), "type", "holds ext4, not xfs"),
-    "another type, of ours on XFS": Defect(edit("/srv/xfslog", fstype="ext4", options="defaults"), "type", "holds xfs"),
+    "another type, of ours on XFS": Defect(
+        edit("/srv/xfslog", fstype="ext4", options="defaults"), "type", "holds xfs"
+    ),
     "an older type": Defect(edit("/srv/foreign", fstype="ext3"), "type", "holds ext4, not ext3"),
     "a type misspelt": Defect(edit("/srv/foreign", fstype="etx4"), "type", "no file system is called etx4"),
     "one without a device": Defect(edit("/srv/tmpfs", fstype="tmpsf"), "type", "mean tmpfs?"),
@@ -216,9 +232,14 @@ FILES: dict[str, Defect] = {
 }
 ENCRYPTED: dict[str, Defect] = {
     "a container that nothing opens": Defect(whole(CRYPTTAB, lambda _text: ""), "container", "opens vault"),
-    "one whose line is a comment": Defect(whole(CRYPTTAB, lambda text: f"# {text}"), "container", "opens vault"),
+    "one whose line is a comment": Defect(
+        whole(CRYPTTAB, lambda text: f"# {text}"), "container", "opens vault"
+    ),
     "another device of that name": Defect(
-        whole(CRYPTTAB, lambda text: " ".join([text.split()[0], slip(text.split()[1]), *text.split()[2:]]) + "\n"),
+        whole(
+            CRYPTTAB,
+            lambda text: " ".join([text.split()[0], slip(text.split()[1]), *text.split()[2:]]) + "\n",
+        ),
         "container",
         "as vault",
     ),
@@ -231,7 +252,9 @@ OF_UNITS: dict[str, Defect] = {
         unit("srv-foreign.mount.d/mine.conf", "[Mount]\nOptions=defualts\n"), "options", "mine.conf names"
     ),
     "a unit in the place of a line": Defect(
-        unit("srv-foreign.mount", "[Mount]\nWhat=UUID=gone\nWhere=/srv/foreign\nType=ext4\n"), "source", "UUID=gone"
+        unit("srv-foreign.mount", "[Mount]\nWhat=UUID=gone\nWhere=/srv/foreign\nType=ext4\n"),
+        "source",
+        "UUID=gone",
     ),
     "a unit of its own": Defect(
         unit(
@@ -249,23 +272,27 @@ OF_ROOT: dict[str, Defect] = {
     "a missing UUID of /": Defect(edit("/", spec=slip), "source", "mean UUID=", READ_ONLY),
     "a UUID of / in capitals": Defect(edit("/", spec=capitals), "source", "mean UUID=", READ_ONLY),
     "a missing label of /": Defect(edit("/", spec="LABEL=root"), "source", "LABEL=root", READ_ONLY),
-    "a missing path of /": Defect(edit("/", spec="/dev/sdz1"), "source", "/dev/sdz1", READ_ONLY),
-    "a tag of / misspelt": Defect(edit("/", spec=another_tag("UIUD")), "source", "mean UUID=", READ_ONLY),
-    "another type of /": Defect(edit("/", fstype="btrfs"), "type", "not btrfs", READ_ONLY),
-    "a type of / misspelt": Defect(edit("/", fstype="xsf"), "type", "called xsf", READ_ONLY),
+    "a missing path of /": Defect(edit("/", spec="/dev/sdz1"), "source", "/dev/sdz1", BOOTS),
+    "a tag of / misspelt": Defect(edit("/", spec=another_tag("UIUD")), "source", "mean UUID=", BOOTS),
+    "another type of /": Defect(edit("/", fstype="btrfs"), "type", "not btrfs", BOOTS),
+    "a type of / misspelt": Defect(edit("/", fstype="xsf"), "type", "called xsf", BOOTS),
     "two lines for /": Defect(add("{/} / auto defaults 0 0"), "duplicate", "both mount", BOOTS),
 }
 OF_EXT4_ROOT: dict[str, Defect] = {
     "a value of / misspelt": Defect(
         edit("/", options="errors=remount_ro"), "options", "mean errors=remount-ro?", READ_ONLY
     ),
-    "another journal mode of /": Defect(edit("/", options=more("data=journal")), "options", "data=journal", READ_ONLY),
+    "another journal mode of /": Defect(
+        edit("/", options=more("data=journal")), "options", "data=journal", READ_ONLY
+    ),
 }
 OF_XFS_ROOT: dict[str, Defect] = {
-    "errors= on / with XFS": Defect(edit("/", options="errors=remount-ro"), "options", "errors=remount-ro", READ_ONLY),
+    "errors= on / with XFS": Defect(
+        edit("/", options="errors=remount-ro"), "options", "errors=remount-ro", READ_ONLY
+    ),
     "nobarrier on / with XFS": Defect(edit("/", options="nobarrier"), "options", "nobarrier", READ_ONLY),
     "data= on / with XFS": Defect(edit("/", options="data=ordered"), "options", "data=ordered", READ_ONLY),
-    "ext4 for / with XFS": Defect(edit("/", fstype="ext4"), "type", "holds xfs, not ext4", READ_ONLY),
+    "ext4 for / with XFS": Defect(edit("/", fstype="ext4"), "type", "holds xfs, not ext4", BOOTS),
 }
 ODD: dict[str, Defect] = {
     "as it is": Defect(add(), SOUND, "", BOOTS),
@@ -282,7 +309,9 @@ ODD: dict[str, Defect] = {
     "a blank, written as it should be": Defect(
         add("tmpfs /srv/new\\040one tmpfs defaults"), SOUND, "", BOOTS, ("/srv/new\\x20one",)
     ),
-    "on the first access": Defect(add("LABEL=archive /srv/new ext4 x-systemd.automount 0 2"), SOUND, "", BOOTS),
+    "on the first access": Defect(
+        add("LABEL=archive /srv/new ext4 x-systemd.automount 0 2"), SOUND, "", BOOTS
+    ),
     "of the network": Defect(add("UUID=aaaa /srv/new ext4 _netdev 0 2"), SOUND, "", BOOTS),
     "a swap space that is away": Defect(add("/dev/sdz2 none swap sw,pri=5 0 0"), SOUND, "", BOOTS),
     "a bind mount upon itself": Defect(
