@@ -135,8 +135,13 @@ def _release_packages(raw: object) -> dict[str, tuple[str, ...]]:
     return {release: tuple(names) for release, names in raw.items()}
 
 
-def _script(name: object, directory: Path) -> str:
-    """Return the text of a script that lies beside the layout."""
+def _script(named: object, directory: Path) -> str:
+    """Return the text of the script beside the layout, or of several in their order: some begin alike."""
+    names = named if isinstance(named, list) else [named]
+    return "".join(_text(name, directory) for name in names)
+
+
+def _text(name: object, directory: Path) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[\w-][\w.-]*", name):
         raise LabError(f"script is {name!r}; give the name of a file beside the layout")
     try:

@@ -258,7 +258,7 @@ def _steps(host: Machine, root: str, disk: VolatileDisk, directory: Path) -> lis
 
 
 def _of_control(content: Content) -> list[Content]:
-    """Return both contents between which the control goes to and fro."""
+    """Return both contents between which the control changes."""
     old = base64.b64decode(content or "").decode()
     new = old.replace(" defaults", " defaults,noatime") + "# a comment\n"
     return [base64.b64encode(text.encode()).decode() for text in (old, new)]

@@ -23,6 +23,8 @@ def test_release_takes_all_of_it_away(loose: Site, playbooks: Playbooks) -> None
     assert any(FLUSHED in line for line in loose.guard(cursor))
     assert loose.sh(f"ls -d {' '.join(OURS)} 2> /dev/null || true") == ""
     assert loose.sh("ls /var/lib/durable-dbhost/originals-power* 2> /dev/null || true") == ""
+    directories = "/usr/local/lib/durable-dbhost /etc/durable-dbhost"
+    assert loose.sh(f"ls -d {directories} 2> /dev/null || true") == ""
     loose.sh(
         "cd /root/before; cmp upsmon.conf /etc/nut/upsmon.conf; cmp nut.conf /etc/nut/nut.conf; cmp fstab /etc/fstab"
     )

@@ -128,6 +128,13 @@ def test_a_script_is_read_from_beside_the_layout(tmp_path: Path) -> None:
     assert load(tmp_path / "one.yml") == Layout(script="true\n")
 
 
+def test_several_scripts_are_one_in_their_order(tmp_path: Path) -> None:
+    """Two layouts that have something in common say it once."""
+    (tmp_path / "a.sh").write_text("a\n")
+    (tmp_path / "b.sh").write_text("b\n")
+    assert parse("script: [b.sh, a.sh]", tmp_path) == Layout(script="b\na\n")
+
+
 @pytest.mark.parametrize(
     ("script", "message"),
     [
@@ -135,6 +142,7 @@ def test_a_script_is_read_from_beside_the_layout(tmp_path: Path) -> None:
         ("", "script is None"),
         ("../one.sh", r"script is '\.\./one\.sh'"),
         ("/etc/passwd", "script is '/etc/passwd'"),
+        ("[one.yml, ../one.sh]", r"script is '\.\./one\.sh'"),
         ("nowhere.sh", r"cannot read the script nowhere\.sh: No such file"),
         (".", "script is '.'"),
         ("binary", "cannot read the script binary: it is not text"),

@@ -130,7 +130,7 @@ def plan_release(host: Host, **_terms: Any) -> Release:
         naming = [path for path in _NAMING if host.exists(path) and our_paths.HOOK in host.read(path)]
         if naming:
             warnings.append(
-                f"{our_paths.HOOK} stays: {', '.join(naming)} names it (role power takes that back)"
+                f"{our_paths.HOOK} stays until role power has taken it out of {', '.join(naming)}"
             )
         else:
             files.append(our_paths.HOOK)

@@ -66,7 +66,7 @@ class MonitorHost(FakeHost):
             self.began[argv[3]] = self.clock
         elif argv[0] == "chmod":
             self.modes[argv[3]] = int(argv[1], 8)
-        elif argv[0] != "chgrp":
+        elif argv[0] not in ("chgrp", "rmdir"):
             raise ChangeFailed(f"{argv[0]}: No such file or directory")
 
     def _shown(self, name: str) -> str:

@@ -126,6 +126,23 @@ def test_the_command_that_was_there_is_run_on() -> None:
     assert CHAINED not in host.files
 
 
+def test_release_takes_the_directories_away_in_which_nothing_is_left() -> None:
+    host = NutHost(TEXT + "NOTIFYCMD /first\n")
+    # The fake knows a directory by what lies in it.
+    host.files["/usr/local/lib/durable-dbhost/bin/other"] = host.files["/etc/durable-dbhost/other"] = ""
+    run(host, GUARD)
+    release(host)
+    gone = [change[2:] for change in host.mutations if change[:2] == ("change", "rmdir")]
+    assert gone == [
+        ("--ignore-fail-on-non-empty", path)
+        for path in (
+            "/usr/local/lib/durable-dbhost/bin",
+            "/usr/local/lib/durable-dbhost",
+            "/etc/durable-dbhost",
+        )
+    ]
+
+
 def test_a_command_that_somebody_set_since_is_the_one_to_run_on() -> None:
     host = NutHost(TEXT + "NOTIFYCMD /first\n")
     run(host, GUARD)
