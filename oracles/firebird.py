@@ -28,8 +28,8 @@ KNOWN = {
 }
 _MISCONFIGURED, _ILLEGAL = "Server misconfigured", "illegal line"
 
-#: Debian's: what a server needs besides its configuration.
-HOME = Path("/usr/lib/x86_64-linux-gnu/firebird/3.0")
+#: Debian's: below it, for each version, what a server needs besides its configuration.
+HOMES = Path("/usr/lib/x86_64-linux-gnu/firebird")
 _PROGRAM = "isql-fb"
 _LIMIT = 60
 _KEY = "DefaultDbCachePages"
@@ -138,8 +138,13 @@ class Seen(NamedTuple):
 def prepare(directory: Path) -> Case:
     """Return a case that opens one alias."""
     # Not its configuration: what is written here would be written there.
-    for path in HOME.iterdir():
-        if path.suffix != ".conf" or path.name == "plugins.conf":
+    (home,) = HOMES.glob("?.0")
+    for path in home.iterdir():
+        if path.name == "plugins":
+            shutil.copytree(
+                path, directory / path.name
+            )  # Version 4 takes none that is called otherwise elsewhere.
+        elif path.suffix != ".conf" or path.name == "plugins.conf":
             (directory / path.name).symlink_to(path)
     _write(directory, {"firebird.conf": "".join(_BASE), "databases.conf": ""})
     for name in ("a", "b"):
@@ -254,7 +259,9 @@ def _theirs(directory: Path) -> tuple[Seen | None, str]:
 
 
 def _ask(directory: Path, database: str, script: str) -> tuple[str, str]:
-    program = shutil.which(_PROGRAM)
+    # From version 4 on Debian's is a script that sets FIREBIRD itself, and then runs this.
+    (home,) = HOMES.glob("?.0")
+    program = shutil.which(_PROGRAM, path=f"/usr/lib/firebird/{home.name}/bin:{os.environ['PATH']}")
     if program is None:
         raise FileNotFoundError(_PROGRAM)
     found = subprocess.run(

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 PROGRAM = "/lib/systemd/systemd"
-_UNIT = re.compile(r"^\t-> Unit (.*):$")
+#: From 257 on with a real arrow, whatever the locale.
+_UNIT = re.compile(r"^\t(?:->|→) Unit (.*):$")
 #: Seconds; a trial takes a few hundredths.
 _LIMIT = 60
 #: It refuses a trial run as root.

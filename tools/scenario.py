@@ -75,18 +75,23 @@ def main() -> int:
     if arguments.name not in scenarios():
         parser.error(f"no such scenario: {arguments.name!r}; there are: {', '.join(scenarios())}")
     venvs.link_collection()
-    with tempfile.TemporaryDirectory(prefix="dbhost-test-") as scratch:
-        *needed, stage = select(all_stages(Path(scratch)), arguments.name)
     if not arguments.keep:
         run_tests.own_machines()
+    with tempfile.TemporaryDirectory(prefix="dbhost-test-") as scratch:
+        *needed, stage = select(all_stages(Path(scratch)), arguments.name)
+        return run(needed, stage, arguments.test, arguments.keep)
+
+
+def run(needed: list[Stage], stage: Stage, expression: str, keep: bool) -> int:
+    """Run a scenario's tests that match, after what it needs; return the first exit code that is not 0."""
     venv = run_tests.prepare(stage)
     bare = run_tests.environment_of(stage, venv)
-    environment = test_options(arguments.test, bare)
-    if arguments.test and not matches(stage.name, venv, environment):
-        print(f"no test of {stage.name} matches {arguments.test!r}; see molecule/{stage.name}/tests")
+    environment = test_options(expression, bare)
+    if expression and not matches(stage.name, venv, environment):
+        print(f"no test of {stage.name} matches {expression!r}; see molecule/{stage.name}/tests")
         return 1
     steps = [(each, each.command, bare) for each in needed]
-    steps += [(stage, command, environment) for command in commands(stage, arguments.keep)]
+    steps += [(stage, command, environment) for command in commands(stage, keep)]
     return next((code for each in steps if (code := call(*each))), 0)
 
 

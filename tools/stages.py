@@ -184,8 +184,8 @@ def installed(path: Path) -> Path:
     return path / "ansible_collections/durable/dbhost"
 
 
-def lab_stages() -> Iterator[Stage]:
-    """All molecule scenarios, on the newest ansible-core that is here, with cached facts."""
+def lab_stages(scratch: Path) -> Iterator[Stage]:
+    """All molecule scenarios, on the newest ansible-core that is here, with facts that are cached for this run."""
     old, new = ansibles_here()[0], ansibles_here()[-1]
     lab = ("python", "-m", "lab")
     # The lab's own, and the proof's: a scenario cuts its disk's power. Not PostgreSQL's: Debian's package makes a
@@ -198,7 +198,7 @@ def lab_stages() -> Iterator[Stage]:
         command = ("molecule", "test", "-s", name)
         facts = {
             "ANSIBLE_CACHE_PLUGIN": "jsonfile",
-            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(ROOT / "tests/output/facts" / name),
+            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(scratch / "facts" / name),
         }
         # One test compares both versions.
         yield Stage("lab", name, new, command, environment=facts, live=True, also=old, needs="image")
@@ -234,7 +234,7 @@ def all_stages(scratch: Path) -> list[Stage]:
     git ignores.
     """
     # The longest scenario and what it needs begin before the unit tests: else all the rest would wait for it.
-    packages, image, longest, *lab = lab_stages()
+    packages, image, longest, *lab = lab_stages(scratch)
     return [*lint_stages(), packages, image, longest, *unit_stages(), *sanity_stages(scratch), *lab]
 
 

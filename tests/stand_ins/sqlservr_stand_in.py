@@ -6,7 +6,8 @@
 A parent watches a child that does the work, as the real one has it. Files of databases are opened with
 O_DIRECT, and with O_DSYNC too where writethrough is 1 and alternatewritethrough 0; with 1 and 1 each
 write is followed by a flush. MSSQL_STAND_IN_ROOT is put before its paths, for tests;
-MSSQL_STAND_IN_VERSION is what it says it is.
+MSSQL_STAND_IN_VERSION is what it says it is. MSSQL_STAND_IN_TEMPDB is the directory of tempdb's files, which the
+real one is told by ALTER DATABASE.
 """
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ def work() -> None:
     announce(log, settings)
     names = (settings.places["masterdatafile"], settings.places["masterlogfile"])
     data, logs = settings.places["defaultdatadir"], settings.places["defaultlogdir"]
-    paths = dict.fromkeys([*names, f"{data}/tempdb.mdf", f"{data}/user.mdf", f"{logs}/user_log.ldf"])
+    scratch = os.environ.get("MSSQL_STAND_IN_TEMPDB")
+    tempdb = (f"{scratch or data}/tempdb.mdf", f"{scratch or logs}/templog.ldf")
+    paths = dict.fromkeys([*names, *tempdb, f"{data}/user.mdf", f"{logs}/user_log.ldf"])
     files = {path: open_file(path, settings) for path in paths}
     log.say(
         "SQL Server is now ready for client connections. This is an informational message; no user action is required."

@@ -43,6 +43,12 @@ def machine(states: Iterator[Machine]) -> Machine:
 
 
 @pytest.fixture(scope="module")
+def postgresql(machine: Machine) -> str:
+    """The version of the release's PostgreSQL, as it is in names and paths."""
+    return machine.run(["ls", "/usr/lib/postgresql"]).stdout.strip()
+
+
+@pytest.fixture(scope="module")
 def playbooks(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Playbooks:
     """The collection's playbooks, with the scenario's own inventory."""
     directory = tmp_path_factory.mktemp("playbooks")

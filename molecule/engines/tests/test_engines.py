@@ -15,7 +15,8 @@ from support.runs import Playbooks, Run
 from lab.machine import Machine
 
 HOST = "engines"
-MAIN, SECOND = "15/main", "15/second"
+#: PostgreSQL's clusters.
+MAIN, SECOND = "main", "second"
 #: Firebird's databases: on ext4 one with an alias and one without, and one on XFS.
 ALIAS, BARE, XFS = "/srv/fbdata/data/alias.fdb", "/srv/fbdata/data/bare.fdb", "/srv/pgxfs/firebird/xfs.fdb"
 #: How many commits are made where flushes are counted.
@@ -35,7 +36,7 @@ def psql(machine: Machine, statement: str, cluster: str = MAIN) -> str:
 
 def port(machine: Machine, cluster: str) -> str:
     """Return the port of a cluster."""
-    return sh(machine, f"pg_lsclusters -h {cluster.replace('/', ' ')} | cut -d' ' -f3")
+    return sh(machine, f"pg_lsclusters --no-header | awk '$2 == \"{cluster}\" {{ print $3 }}'")
 
 
 def await_setting(machine: Machine, name: str, word: str, cluster: str) -> None:
@@ -95,10 +96,11 @@ class TestConverged:
         assert targets == {"/", "/srv/pgdata", "/srv/pgxfs", "/srv/maria", "/srv/fbdata"}
 
     @pytest.mark.fact(46)
-    def test_the_report_says_which_files_lie_on_which_disks(self, check: Run) -> None:
+    def test_the_report_says_which_files_lie_on_which_disks(self, check: Run, postgresql: str) -> None:
         engines = {(one["engine"], one["name"]): one for one in check.reports[HOST]["engines"]}
-        assert {name for engine, name in engines if engine == "postgresql"} == {MAIN, SECOND}
-        wal = [row for row in engines["postgresql", SECOND]["files"] if "wal" in row["directory"]]
+        main, second = f"{postgresql}/{MAIN}", f"{postgresql}/{SECOND}"
+        assert {name for engine, name in engines if engine == "postgresql"} == {main, second}
+        wal = [row for row in engines["postgresql", second]["files"] if "wal" in row["directory"]]
         assert {row["mount"] for row in wal} == {"/srv/pgdata"}  # the log lies on the other volume
         (maria,) = [one for (engine, _name), one in engines.items() if engine == "mariadb"]
         redo = [row for row in maria["files"] if row["opened"].startswith("direct")]
@@ -122,15 +124,16 @@ class TestPostgresql:
     @pytest.mark.fact(35)
     @pytest.mark.fact(53)
     def test_drift_in_one_cluster_is_found_named_and_mended_live(
-        self, machine: Machine, playbooks: Playbooks
+        self, machine: Machine, playbooks: Playbooks, postgresql: str
     ) -> None:
-        conf = "/etc/postgresql/15/second/conf.d/fast.conf"
+        name = f"{postgresql}/{SECOND}"
+        conf = f"/etc/postgresql/{postgresql}/second/conf.d/fast.conf"
         psql(machine, "create table flushed (number integer)", SECOND)
         # Of a setting that only a start takes, the former word is what runs.
-        sh(machine, f"echo 'data_sync_retry = on' > {conf}; systemctl restart postgresql@15-second")
+        sh(machine, f"echo 'data_sync_retry = on' > {conf}; systemctl restart postgresql@{postgresql}-second")
         sh(
             machine,
-            f"printf 'fsync = off\\nsynchronous_commit = off\\n' > {conf}; pg_ctlcluster 15 second reload",
+            f"printf 'fsync = off\\nsynchronous_commit = off\\n' > {conf}; pg_ctlcluster {postgresql} second reload",
         )
         await_setting(machine, "fsync", "off", SECOND)
         # And what no reload has followed comes with the next one.
@@ -143,10 +146,10 @@ class TestPostgresql:
         seen = rows(check, "postgresql")
         wrong = {key: row["verdict"] for key, row in seen.items() if row["verdict"] != "ok"}
         assert wrong == {
-            (SECOND, "fsync"): "drift_running",
-            (SECOND, "synchronous_commit"): "drift_running",
-            (SECOND, "full_page_writes"): "drift_persisted",
-            (SECOND, "data_sync_retry"): "pending",
+            (name, "fsync"): "drift_running",
+            (name, "synchronous_commit"): "drift_running",
+            (name, "full_page_writes"): "drift_persisted",
+            (name, "data_sync_retry"): "pending",
         }
         assert psql(machine, "show fsync", SECOND) == "off"  # a check changes nothing
 
@@ -156,37 +159,38 @@ class TestPostgresql:
         assert waiting == [("data_sync_retry", "restart")]
         # Mending brings nothing back: what looks for the damage is named by the run that mends.
         (exposed,) = run.reports[HOST]["exposed"]
-        assert exposed.startswith(f"postgresql {SECOND} was exposed")
+        assert exposed.startswith(f"postgresql {name} was exposed")
         assert "pg_amcheck" in exposed
         assert exposed in run.details
-        for name in ("fsync", "synchronous_commit", "full_page_writes"):
-            assert psql(machine, f"show {name}", SECOND) == "on"
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            assert psql(machine, f"show {setting}", SECOND) == "on"
         assert psql(machine, "select pg_postmaster_start_time()", SECOND) == started
         assert "fsync = off" in sh(machine, f"cat {conf}")
         # Each commit has waited for the disk itself.
         assert flushes_of_commits(machine, SECOND) >= COMMITS
 
-        sh(machine, "systemctl restart postgresql@15-second")
+        sh(machine, f"systemctl restart postgresql@{postgresql}-second")
         check = playbooks.run("harden-db", "--check")
         assert (check.code, check.reports[HOST]["verdict"]) == (0, "attested")
         assert check.reports[HOST]["exposed"] == []
 
     def test_a_stopped_cluster_is_listed_with_what_its_next_start_brings(
-        self, machine: Machine, playbooks: Playbooks
+        self, machine: Machine, playbooks: Playbooks, postgresql: str
     ) -> None:
+        name = f"{postgresql}/{SECOND}"
         # It is read after ours.
-        conf = "/etc/postgresql/15/second/conf.d/zzz-fast.conf"
-        sh(machine, f"echo 'fsync = off' > {conf}; systemctl stop postgresql@15-second")
+        conf = f"/etc/postgresql/{postgresql}/second/conf.d/zzz-fast.conf"
+        sh(machine, f"echo 'fsync = off' > {conf}; systemctl stop postgresql@{postgresql}-second")
         check = playbooks.run("harden-db", "--check")
-        (second,) = [one for one in check.reports[HOST]["engines"] if one["name"] == SECOND]
+        (second,) = [one for one in check.reports[HOST]["engines"] if one["name"] == name]
         assert (second["state"], second["files"]) == ("stopped", [])
-        row = rows(check, "postgresql")[SECOND, "fsync"]
+        row = rows(check, "postgresql")[name, "fsync"]
         assert (row["running"], row["persisted"], row["verdict"]) == ("stopped", "off", "drift_persisted")
         assert conf in row["why"]
         # What does not run loses no commits.
         assert (check.code, check.reports[HOST]["verdict"]) == (2, "drifted")
         assert check.reports[HOST]["exposed"] == []
-        sh(machine, f"rm {conf}; systemctl start postgresql@15-second")
+        sh(machine, f"rm {conf}; systemctl start postgresql@{postgresql}-second")
 
     @pytest.mark.fact(50)
     def test_a_role_that_commits_early_is_named_and_left_alone(
@@ -220,10 +224,13 @@ class TestPostgresql:
 
     @pytest.mark.fact(50)
     def test_a_commit_that_waits_for_a_standby_is_left_alone(
-        self, machine: Machine, playbooks: Playbooks
+        self, machine: Machine, playbooks: Playbooks, postgresql: str
     ) -> None:
-        conf = "/etc/postgresql/15/main/conf.d/lab.conf"
-        sh(machine, f"echo 'synchronous_commit = remote_apply' >> {conf}; pg_ctlcluster 15 main reload")
+        conf = f"/etc/postgresql/{postgresql}/main/conf.d/lab.conf"
+        sh(
+            machine,
+            f"echo 'synchronous_commit = remote_apply' >> {conf}; pg_ctlcluster {postgresql} main reload",
+        )
         assert playbooks.run("harden-db").code == 0
         assert psql(machine, "show synchronous_commit") == "remote_apply"
 
@@ -256,7 +263,9 @@ class TestMariadb:
     ) -> None:
         conf = "/etc/mysql/mariadb.conf.d/60-lab.cnf"
         sh(machine, f"echo 'skip-innodb-doublewrite' >> {conf}; systemctl restart mariadb")
-        assert mariadb(machine, "select @@innodb_doublewrite") == "0"
+        # In all versions the same word.
+        doublewrite = "select variable_value from information_schema.global_variables where variable_name = 'innodb_doublewrite'"
+        assert mariadb(machine, doublewrite) == "OFF"
         pid = sh(machine, "systemctl show -P MainPID mariadb")
         run = playbooks.run("harden-db")
         assert run.code == 2
@@ -267,7 +276,7 @@ class TestMariadb:
         assert sh(machine, "systemctl show -P MainPID mariadb") == pid
         run = playbooks.run("harden-db", variables={"durable_allow": ["restart_engines"]})
         assert (run.code, run.reports[HOST]["verdict"]) == (0, "attested")
-        assert mariadb(machine, "select @@innodb_doublewrite") == "1"
+        assert mariadb(machine, doublewrite) == "ON"
         assert sh(machine, "systemctl show -P MainPID mariadb") != pid
 
 
@@ -331,18 +340,18 @@ class TestUnattributed:
 class TestNamespaces:
     @pytest.mark.fact(46)
     def test_an_engine_in_a_container_is_found_attributed_and_not_touched(
-        self, machine: Machine, playbooks: Playbooks
+        self, machine: Machine, playbooks: Playbooks, postgresql: str
     ) -> None:
-        container = "c" * 64
+        container, programs = "c" * 64, f"/usr/lib/postgresql/{postgresql}/bin"
         # What a container's runtime makes of it: a scope, namespaces, and a root of its own.
         sh(
             machine,
             "install -d -o postgres -m 700 /srv/fbdata/inside;"
-            "runuser -u postgres -- /usr/lib/postgresql/15/bin/initdb -D /srv/fbdata/inside > /dev/null;"
+            f"runuser -u postgres -- {programs}/initdb -D /srv/fbdata/inside > /dev/null;"
             "echo 'fsync = off' >> /srv/fbdata/inside/postgresql.conf;"
             f"systemd-run --quiet --scope --unit=docker-{container} sh -c '"
             "unshare --mount --pid --fork --mount-proc runuser -u postgres --"
-            " /usr/lib/postgresql/15/bin/postgres -D /srv/fbdata/inside -c port=6000 -k /tmp > /dev/null 2>&1 &';"
+            f" {programs}/postgres -D /srv/fbdata/inside -c port=6000 -k /tmp > /dev/null 2>&1 &';"
             "until [ -e /tmp/.s.PGSQL.6000 ]; do sleep 1; done",
         )
         check = playbooks.run("harden-db", "--check")

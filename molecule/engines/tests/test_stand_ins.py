@@ -21,7 +21,17 @@ from lab.machine import Machine
 ROOT = Path(__file__).resolve().parents[3]
 HOST = "engines"
 ENGINES = {"mssql", "faircom", "firebird", "postgresql", "mariadb"}
-UNITS = "mssql-server faircom firebird3.0 mariadb postgresql@15-main postgresql@15-second"
+#: Their units, one of each but two of PostgreSQL; the versions are the release's.
+UNITS = (
+    "mssql-server",
+    "faircom",
+    "firebird?.0.service",
+    "mariadb",
+    "postgresql@*-main.service",
+    "postgresql@*-second.service",
+)
+#: Where tempdb is, by a file of SQL Server's unit.
+TEMPDB, DROP_IN = "/srv/tempdb", "/etc/systemd/system/mssql-server.service.d/tempdb.conf"
 #: A database of Firebird's.
 DATABASE = "/srv/fbdata/data/alias.fdb"
 #: A profile with caches, so that FUA matters; who may restart what; whose word a guest needs.
@@ -48,7 +58,7 @@ def sh(machine: Machine, script: str) -> str:
 
 @pytest.fixture(scope="module")
 def installed(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Machine:
-    """The machine with both stand-ins, SQL Server's files on a disk with FUA."""
+    """The machine with both stand-ins, SQL Server's files on a disk with FUA, but tempdb's in memory."""
     archive = tmp_path_factory.mktemp("stand_ins") / "stand_ins.tar"
     with tarfile.open(archive, "w") as tar:
         tar.add(ROOT / "tests/stand_ins", "stand_ins")
@@ -61,6 +71,11 @@ def installed(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Mac
         "chown -R mssql:mssql /srv/mssql/home; chown faircom:faircom /srv/faircom/data;"
         "sed -i 's|^LOCAL_DIRECTORY.*|LOCAL_DIRECTORY /srv/faircom/data|' /opt/faircom/config/ctsrvr.cfg;"
         "cp /opt/faircom/config/ctsrvr.cfg /root/ctsrvr.cfg;"
+        # A disk that goes at each boot, without a cache to flush and without FUA; no file system survives on it.
+        f"modprobe brd rd_nr=1 rd_size=32768; mkfs.ext4 -q -O ^has_journal /dev/ram0; install -d {TEMPDB};"
+        f"mount -o nobarrier /dev/ram0 {TEMPDB}; chown mssql:mssql {TEMPDB};"
+        f"install -d {DROP_IN.rpartition('/')[0]};"
+        f"printf '[Service]\nEnvironment=MSSQL_STAND_IN_TEMPDB={TEMPDB}\n' > {DROP_IN}; systemctl daemon-reload;"
         "systemctl enable --quiet --now mssql-server faircom",
     )
     return machine
@@ -90,6 +105,19 @@ def row(run: Run, setting: str) -> dict[str, Any]:
     return found
 
 
+def mount(run: Run, target: str) -> dict[str, Any]:
+    """Return what the report says of a mount."""
+    (found,) = [row for row in run.reports[HOST]["mounts"] if row["target"] == target]
+    assert isinstance(found, dict)
+    return found
+
+
+def lasting(run: Run) -> dict[str, str]:
+    """Return {disk: state} of those that do not last."""
+    found = run.reports[HOST]["requirements"]
+    return {need["target"]: need["state"] for need in found if need["name"] == "disk_lasts"}
+
+
 def opened(run: Run, engine: str) -> set[tuple[str, str]]:
     """Return how an engine's files are opened, on which mounts."""
     (one,) = [one for one in run.reports[HOST]["engines"] if one["engine"] == engine]
@@ -98,8 +126,8 @@ def opened(run: Run, engine: str) -> set[tuple[str, str]]:
 
 def main_pids(machine: Machine) -> list[str]:
     """Return the main processes of all servers."""
-    pids = sh(machine, f"systemctl show -P MainPID {UNITS}").split()
-    assert len(pids) == len(UNITS.split())
+    pids = sorted(machine.run(["systemctl", "show", "-P", "MainPID", *UNITS]).stdout.split())
+    assert len(pids) == len(UNITS)
     assert "0" not in pids
     return pids
 
@@ -151,6 +179,23 @@ def _is_a_second_run(run: Run, executions: int) -> None:
     assert {one["engine"] for one in run.reports[HOST]["engines"]} == ENGINES
 
 
+def test_the_disk_of_tempdb_need_not_last_until_another_database_joins_it(
+    installed: Machine, playbooks: Playbooks, again: tuple[Run, int]
+) -> None:
+    check, _count = again
+    assert TEMPDB not in {where for _how, where in opened(check, "mssql")}
+    assert (check.code, mount(check, TEMPDB)["judged"]) == (0, "temporary")
+    assert lasting(check) == {}
+
+    restart = "systemctl daemon-reload; systemctl restart mssql-server"
+    sh(installed, f"echo Environment=MSSQL_DATA_DIR={TEMPDB} >> {DROP_IN}; {restart}")
+    joined = playbooks.run("harden-db", "--check", variables=FLUSH)
+    assert ("direct dsync", TEMPDB) in opened(joined, "mssql")
+    assert (joined.code, mount(joined, TEMPDB)["judged"]) == (2, "yes")
+    assert lasting(joined) == {"ram0": "unmet"}
+    sh(installed, f"sed -i '$d' {DROP_IN}; {restart}; rm {TEMPDB}/user.mdf")
+
+
 @pytest.mark.fact(26)
 def test_on_a_disk_without_fua_they_flip_to_forced_flush_and_the_disk_is_named(
     installed: Machine, playbooks: Playbooks
@@ -176,7 +221,7 @@ def test_on_a_disk_without_fua_they_flip_to_forced_flush_and_the_disk_is_named(
 
 @pytest.mark.fact(29)
 def test_drift_of_files_is_persisted_drift_and_then_waits_for_a_restart_that_is_allowed(
-    installed: Machine, playbooks: Playbooks
+    installed: Machine, playbooks: Playbooks, postgresql: str
 ) -> None:
     careful = {**FLUSH, "durable_allow": []}
     names = ("alternatewritethrough", "traceflag3979", "LOG_WRITETHRU")
@@ -198,8 +243,8 @@ def test_drift_of_files_is_persisted_drift_and_then_waits_for_a_restart_that_is_
     sh(installed, "systemctl restart mssql-server faircom")
     sh(
         installed,
-        "echo 'synchronous_commit = off' > /etc/postgresql/15/main/conf.d/fast.conf;"
-        "pg_ctlcluster 15 main reload;"
+        f"echo 'synchronous_commit = off' > /etc/postgresql/{postgresql}/main/conf.d/fast.conf;"
+        f"pg_ctlcluster {postgresql} main reload;"
         f"setpriv --reuid=firebird --regid=firebird --clear-groups env HOME=/tmp gfix -write async {DATABASE}",
     )
     pids = main_pids(installed)
@@ -216,11 +261,11 @@ def test_drift_of_files_is_persisted_drift_and_then_waits_for_a_restart_that_is_
 
 
 def test_release_puts_back_what_was_there_and_the_servers_run_on(
-    installed: Machine, playbooks: Playbooks
+    installed: Machine, playbooks: Playbooks, postgresql: str
 ) -> None:
     ours = "find /etc/postgresql /etc/mysql -name 'zz-durable-dbhost.*'"
     assert sh(installed, ours).splitlines() == [
-        "/etc/postgresql/15/main/conf.d/zz-durable-dbhost.conf",
+        f"/etc/postgresql/{postgresql}/main/conf.d/zz-durable-dbhost.conf",
         "/etc/mysql/mariadb.conf.d/zz-durable-dbhost.cnf",
     ]
     forced = f"fbstat -h {DATABASE}"

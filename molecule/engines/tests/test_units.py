@@ -14,9 +14,7 @@ from support.runs import Playbooks, Run
 from lab.machine import Machine
 
 HOST = "engines"
-PG, SECOND = "postgresql@15-main.service", "postgresql@15-second.service"
 DATA, MOUNT = "/srv/pgdata", "srv-pgdata.mount"
-DROP_IN = f"/etc/systemd/system/{PG}.d/durable-dbhost-mounts.conf"
 NOFAIL = f"sed -i 's#^\\([^ ]* {DATA} ext4 [^ ]*\\)#\\1,nofail#' /etc/fstab; systemctl daemon-reload"
 
 
@@ -46,24 +44,26 @@ def await_server(machine: Machine) -> None:
 
 @pytest.mark.fact(64)
 def test_a_server_on_a_mount_with_nofail_waits_for_it_after_a_run_and_no_more_after_release(
-    machine: Machine, playbooks: Playbooks
+    machine: Machine, playbooks: Playbooks, postgresql: str
 ) -> None:
+    main, second = (f"postgresql@{postgresql}-{cluster}.service" for cluster in ("main", "second"))
+    drop_in = f"/etc/systemd/system/{main}.d/durable-dbhost-mounts.conf"
     assert units(playbooks.run("harden-db", "--check")) == {}
     sh(machine, NOFAIL)
-    pid = sh(machine, f"systemctl show --property=MainPID --value '{PG}'")
+    pid = sh(machine, f"systemctl show --property=MainPID --value '{main}'")
 
     drifting = playbooks.run("harden-db", "--check")
     assert drifting.code == 2
-    assert {PG, SECOND, "mariadb.service"} == set(units(drifting))
+    assert {main, second, "mariadb.service"} == set(units(drifting))
     assert {row["verdict"] for row in units(drifting).values()} == {"drift_persisted"}
-    assert MOUNT not in requires(machine, PG)
-    assert DROP_IN in drifting.reports[HOST]["files"]
+    assert MOUNT not in requires(machine, main)
+    assert drop_in in drifting.reports[HOST]["files"]
 
     mended = playbooks.run("harden-db")
     assert mended.code == 0
     assert {row["verdict"] for row in units(mended).values()} == {"ok"}
-    assert MOUNT in requires(machine, PG) & requires(machine, SECOND) & requires(machine, "mariadb.service")
-    assert sh(machine, f"systemctl show --property=MainPID --value '{PG}'") == pid
+    assert MOUNT in requires(machine, main) & requires(machine, second) & requires(machine, "mariadb.service")
+    assert sh(machine, f"systemctl show --property=MainPID --value '{main}'") == pid
 
     machine.reboot()
     await_server(machine)
@@ -71,16 +71,16 @@ def test_a_server_on_a_mount_with_nofail_waits_for_it_after_a_run_and_no_more_af
     assert (again.code, again.recap[HOST]["changed"]) == (0, 0)
     # Its disk is away: it does not start on the empty directory below.
     sh(machine, f"systemctl stop 'postgresql@*' mariadb; umount {DATA}; systemctl mask --runtime {MOUNT}")
-    assert machine.run(["systemctl", "start", PG], check=False).returncode != 0
+    assert machine.run(["systemctl", "start", main], check=False).returncode != 0
     sh(
         machine,
-        f"systemctl unmask --runtime {MOUNT}; systemctl start {PG} {SECOND} mariadb; mountpoint {DATA}",
+        f"systemctl unmask --runtime {MOUNT}; systemctl start {main} {second} mariadb; mountpoint {DATA}",
     )
 
     released = playbooks.run("release_db")
     assert released.code == 0
-    assert machine.run(["test", "-e", DROP_IN], check=False).returncode != 0
-    assert MOUNT not in requires(machine, PG)
+    assert machine.run(["test", "-e", drop_in], check=False).returncode != 0
+    assert MOUNT not in requires(machine, main)
 
 
 @pytest.mark.parametrize("name", ["two words", "100%n", '"quoted"', "it's", "back\\slash", "ä"])

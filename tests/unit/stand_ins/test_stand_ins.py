@@ -182,7 +182,7 @@ class TestSqlservr:
         number, _name, flags = mssql.parse_log(log)
         assert (number, flags) == ("16.0.4185.3", {3979})
         files = server.files()
-        for name in ("master.mdf", "mastlog.ldf", "tempdb.mdf", "user.mdf", "user_log.ldf"):
+        for name in ("master.mdf", "mastlog.ldf", "tempdb.mdf", "templog.ldf", "user.mdf", "user_log.ldf"):
             assert files[name] == way
         assert files["errorlog"] == "buffered"
         assert server.stop() == 0
