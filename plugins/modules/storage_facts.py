@@ -109,7 +109,8 @@ ansible_facts:
             boot:
               description:
                 - What becomes of the boot for it. V(required) where it stops, V(read_only) where it leaves C(/) so, V(without)
-                  where it leaves a mount out that it needs, else V(optional).
+                  where it leaves a mount out that it needs, V(empty) where systemd makes an empty directory for a bind mount that
+                  has none, else V(optional).
               type: str
               returned: always
             fault:

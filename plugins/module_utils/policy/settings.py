@@ -127,7 +127,12 @@ def _fault(fault: dict[str, Any]) -> Setting:
     """Return the row of one fault: drift at the next boot, or unknown where nobody can tell."""
     state, target = fault["state"], fault["target"]
     mounts = f"mount {target}" if fault["fault"] != "read_only" else f"mount {target} for writing"
-    effects = {"required": "stops", "read_only": "leaves / read-only", "without": "leaves a mount out"}
+    effects = {
+        "required": "stops",
+        "read_only": "leaves / read-only",
+        "without": "leaves a mount out",
+        "empty": f"mounts an empty directory at {target}",
+    }
     effect = effects.get(fault["boot"], f"does not {mounts}")
     what = (
         f"the next boot {effect}"

@@ -62,10 +62,11 @@ _REQUIRES = "x-systemd.requires"
 _AFTER, _BEFORE, _MOUNTS_FOR = "x-systemd.after", "x-systemd.before", "x-systemd.requires-mounts-for"
 #: What can be wrong with a line.
 FAULTS = ("letters", "options", "type", "source", "read_only", "requires", "duplicate", "order", "container")
-#: A boot stops; it comes up with / read-only, and without some of its mounts; it leaves out a mount that it needs; or it does
-#: not need this one. systemd leaves out the whole of local-fs.target, to which the remount of / belongs, where a unit cannot
-#: be loaded that it requires, and of units that wait for each other one that it chooses.
-EFFECTS = ("required", "read_only", "without", "optional")
+#: A boot stops; it comes up with / read-only, and without some of its mounts; it leaves out a mount that it needs; it mounts an
+#: empty directory, which systemd makes where a bind mount has none; or it does not need this one. systemd leaves out the whole of
+#: local-fs.target, to which the remount of / belongs, where a unit cannot be loaded that it requires, and of units that wait for
+#: each other one that it chooses.
+EFFECTS = ("required", "read_only", "without", "empty", "optional")
 
 
 class Fault(NamedTuple):
@@ -166,7 +167,17 @@ def of_fstab(
         found += [*(_of_root(host, line, devices) if line.target == "/" else ()), *_of_read_only(line, here)]
         found += _of_requirements(line, devices, host)
     found += [*_duplicates(lines), *_loops(lines)]
-    return [fault for fault in found if not _is_replaced(host, fault.line)]
+    return [_as_remounted(fault) for fault in found if not _is_replaced(host, fault.line)]
+
+
+def _as_remounted(fault: Fault) -> Fault:
+    """Return a fault as the boot meets it: of the line of / its remount asks for the options and looks a tag up, and passes
+    type and path by. What an initramfs makes of those cannot be told from here."""
+    line = fault.line
+    is_tagged = line.spec.partition("=")[0] in fstab.TAGS
+    is_passed = fault.fault == "type" or (fault.fault == "source" and not is_tagged)
+    is_root = line.target == "/" and not line.unit
+    return fault._replace(state=UNKNOWN) if is_root and is_passed else fault
 
 
 def _with_unit(host: Host, line: Entry, here: Mapping[str, Mount]) -> Entry:
@@ -299,7 +310,8 @@ def _of_source(
             if other.target not in here and _is_within(line.spec, other.target)
         ]
         if not away and not _is_there(host, line.spec):
-            yield _missing(line, "nothing is there", "")
+            fault = _missing(line, "nothing is there", "")
+            yield fault._replace(effect="empty") if _BIND & set(line.options) else fault
     elif set(line.fstype.split(",")) & set(HOLDS) and not line.spec.startswith("/"):
         near = difflib.get_close_matches(line.spec.partition("=")[0].upper(), fstab.TAGS, 1, _ALIKE)
         value = line.spec.partition("=")[2]

@@ -164,10 +164,25 @@ PLANTED = {
         "source",
         "no tag and no path",
     ),
-    "a bind mount of nothing": (with_line("/srv/nothing /srv/b none bind 0 0"), "source", "/srv/nothing"),
+    "a bind mount of nothing": (
+        with_line("/srv/nothing /srv/b none bind 0 0"),
+        "source",
+        "the next boot mounts an empty directory at /srv/b: /srv/nothing",
+    ),
     "an image that is gone": (with_line("/srv/disk.img /srv/b ext4 loop 0 0"), "source", "/srv/disk.img"),
     "another type, of ours": (with_pg(f"{PG} /srv/pgdata xfs defaults 0 2"), "type", "holds ext4, not xfs"),
     "another type, of another's": (with_fb(f"{FB} /srv/fbdata btrfs defaults 0 2"), "type", "mean ext4?"),
+    "another type, of the root": (
+        SOUND.replace("/ ext4", "/ btrfs"),
+        "type",
+        "not known whether the next boot can mount /: ",
+    ),
+    "a missing path of the root": (
+        SOUND.replace(ROOT, "/dev/sdz1"),
+        "source",
+        "not known whether the next boot can mount /: /dev/sdz1",
+    ),
+    "a missing UUID of the root": (SOUND.replace(ROOT, "UUID=gone"), "source", LEAVES),
     "an older type": (with_fb(f"{FB} /srv/fbdata ext3 defaults 0 2"), "type", "holds ext4, not ext3"),
     "a type misspelt": (
         with_fb(f"{FB} /srv/fbdata etx4 defaults 0 2"),
