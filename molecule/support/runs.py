@@ -5,17 +5,22 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lab.executions import Executions as Executions
 from lab.machine import Machine
+
+from . import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 _RECAP = re.compile(r"^(\S+)\s+: (ok=.*)$", re.M)
@@ -61,53 +66,64 @@ class Playbooks:
             old.unlink()
         inventories = [option for path in self.inventories for option in ("-i", str(path))]
         extra = ["-e", json.dumps(variables)] if variables else []
-        done = subprocess.run(
+        code, output = self._call(
+            "ansible-playbook",
             [
-                str(self.bin / "ansible-playbook"),
                 *inventories,
                 str(self.collection / f"playbooks/{playbook}.yml"),
                 *extra,
                 f"--limit={self.limit}",
                 *options,
             ],
-            cwd=self.directory,
-            env={**_users_environment(), **self.environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=600,
+            {**_users_environment(), **self.environment},
         )
-        print(done.stdout)
+        print(output)
         recap = {
             host: {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", counts)}
-            for host, counts in _RECAP.findall(done.stdout)
+            for host, counts in _RECAP.findall(output)
         }
         found = {path.stem: json.loads(path.read_text()) for path in reports.glob("*.json")}
         text = details.read_text() if details.exists() else ""
-        return Run(done.returncode, done.stdout, recap, found, text)
+        return Run(code, output, recap, found, text)
 
     def ask(self, host: str, module: str, arguments: dict[str, Any] | None = None) -> str:
         """Run one module, as `ansible -m` does, and return what it shows. Raises CalledProcessError."""
         inventories = [option for path in self.inventories for option in ("-i", str(path))]
         # Of an empty mapping ansible makes an argument without a name.
         given = ["-a", json.dumps(arguments)] if arguments else []
-        done = subprocess.run(
-            [str(self.bin / "ansible"), *inventories, host, "-m", module, *given],
-            cwd=self.directory,
-            env={
+        words = [*inventories, host, "-m", module, *given]
+        code, output = self._call(
+            "ansible",
+            words,
+            {
                 **_users_environment(),
                 "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "playbooks/collections"),
                 **self.environment,
             },
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-            timeout=300,
         )
-        return done.stdout
+        if code:
+            raise subprocess.CalledProcessError(code, words, output)
+        return output
+
+    def _call(self, command: str, arguments: list[str], environment: dict[str, str]) -> tuple[int, str]:
+        """Return the exit code of a command of Ansible's, and what it printed."""
+        descriptor, path = tempfile.mkstemp(prefix="output-")
+        os.close(descriptor)
+        output = Path(path)
+        try:
+            server = _server(self.bin, self.collection, tuple(sorted(environment.items())))
+            code = server.run(command, arguments, self.directory, output, 600.0)
+            return code, output.read_text(encoding="utf-8", errors="replace")
+        finally:
+            output.unlink()
+
+
+@functools.cache
+def _server(program: Path, _collection: Path, environment: tuple[tuple[str, str], ...]) -> warm.Server:
+    """Return the server for an environment. Another collection has other modules of the same names."""
+    server = warm.Server(program / "python", dict(environment))
+    atexit.register(server.close)
+    return server
 
 
 def _users_environment() -> dict[str, str]:

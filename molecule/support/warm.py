@@ -1,0 +1,141 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ansible's commands, imported once and forked for each run.
+
+Of the three seconds of processor that a check of one host takes, one and a half go into importing Ansible and into packing the
+collection's modules, the same each time. A server does both once: the packed modules lie in its temporary directory, where
+each of its forks finds them. What runs in a fork is the command's own `main`.
+
+This file is also the server's program, which runs with the Python of the Ansible that is asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+#: The commands that a server knows, and their modules.
+COMMANDS = {"ansible": "ansible.cli.adhoc", "ansible-playbook": "ansible.cli.playbook"}
+#: What a fork answers when the command ended in a way that no command should.
+_BROKEN = 250
+
+
+class Ended(Exception):
+    """A server or its fork ended without an answer."""
+
+
+class Server:
+    """A server for one environment: Ansible reads its configuration as it is imported."""
+
+    def __init__(self, python: Path, environment: Mapping[str, str]) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="warm-")
+        path = f"{self._directory.name}/socket"
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(path)
+        listening.listen()
+        self._path = path
+        self._process = subprocess.Popen(
+            [str(python), __file__, str(listening.fileno())],
+            env=dict(environment),
+            # It ends when this end of its standard input does: with us, however we end.
+            stdin=subprocess.PIPE,
+            pass_fds=(listening.fileno(),),
+        )
+        listening.close()
+
+    def run(self, command: str, arguments: list[str], directory: Path, output: Path, timeout: float) -> int:
+        """Run a command in a directory, its output and errors into a file; return its exit code.
+
+        Raises subprocess.TimeoutExpired after so many seconds, and Ended.
+        """
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
+            connection.settimeout(timeout)
+            try:
+                connection.connect(self._path)
+                answers = connection.makefile("r")
+                request = {"argv": [command, *arguments], "directory": str(directory), "output": str(output)}
+                connection.sendall(f"{json.dumps(request)}\n".encode())
+                fork = int(answers.readline() or 0)
+                try:
+                    code = answers.readline()
+                except TimeoutError:
+                    os.kill(fork, signal.SIGKILL)
+                    raise subprocess.TimeoutExpired([command, *arguments], timeout) from None
+            except (ConnectionError, ValueError) as error:
+                raise Ended(f"{command}: {error}") from error
+        if not code:
+            raise Ended(f"{command}: its process ended without an answer")
+        return int(code)
+
+    def close(self) -> None:
+        """End it; what it still runs ends by itself."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait()
+        self._directory.cleanup()
+
+
+def serve(listening: socket.socket) -> None:
+    """Fork for each request, until standard input ends."""
+    mains = {name: __import__(module, fromlist=["main"]).main for name, module in COMMANDS.items()}
+    while True:
+        ready, _writable, _broken = select.select([sys.stdin, listening], [], [], 1)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        if sys.stdin in ready:
+            return
+        if listening in ready:
+            connection, _address = listening.accept()
+            if os.fork() == 0:
+                answer(connection, mains)
+            connection.close()
+
+
+def answer(connection: socket.socket, mains: Mapping[str, object]) -> NoReturn:
+    """Run one request and say its exit code. What is registered for the end of the process is the server's."""
+    code = _BROKEN
+    try:
+        request = json.loads(connection.makefile("r").readline())
+        connection.sendall(f"{os.getpid()}\n".encode())
+        os.chdir(request["directory"])
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        output = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for own, standard in ((nothing, 0), (output, 1), (output, 2)):
+            os.dup2(own, standard)
+        sys.argv = request["argv"]
+        code = _code_of(mains[sys.argv[0]])
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        connection.sendall(f"{code}\n".encode())
+        os._exit(code)
+
+
+def _code_of(main: object) -> int:
+    """Return the exit code with which a command ends."""
+    assert callable(main)
+    try:
+        code = main()
+    except SystemExit as end:
+        code = end.code
+    return code if isinstance(code, int) else int(code is not None)
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as given:
+        serve(given)

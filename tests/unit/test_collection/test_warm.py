@@ -1,0 +1,114 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lab's tests fork an Ansible that is there already: what they get is what the command itself gives."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+#: A program too, which stands alone.
+PROGRAM = Path(__file__).resolve().parents[3] / "molecule/support/warm.py"
+_SPEC = importlib.util.spec_from_file_location("warm", PROGRAM)
+assert _SPEC and _SPEC.loader
+warm = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(warm)
+BIN = Path(sys.executable).parent
+#: What a user's own environment says to Ansible is not the question.
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
+    "ANSIBLE_NOCOLOR": "1",
+    "ANSIBLE_LOCALHOST_WARNING": "false",
+}
+INTERPRETER = {"ansible_python_interpreter": sys.executable}
+AD_HOC = ("-e", json.dumps(INTERPRETER))
+PLAYS = {
+    "well": [
+        {"ansible.builtin.command": "printf %s {{ said }}"},
+        {"ansible.builtin.debug": {"msg": "{{ said }}"}},
+    ],
+    "failed": [{"ansible.builtin.fail": {"msg": "{{ said }}"}}],
+    "no task at all": [{"durable.nothing.nowhere": {}}],
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[warm.Server]:
+    found = warm.Server(BIN / "python", ENVIRONMENT)
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("name", PLAYS)
+def test_a_run_ends_as_the_command_does(server: warm.Server, tmp_path: Path, name: str) -> None:
+    play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": PLAYS[name]}
+    path, output = tmp_path / "play.yml", tmp_path / "output"
+    path.write_text(json.dumps([play]))
+    words = ["-i", "localhost,", "play.yml", "-e", json.dumps({"said": f"I am {name}", **INTERPRETER})]
+    code = server.run("ansible-playbook", words, tmp_path, output, 60)
+    own = subprocess.run(
+        [str(BIN / "ansible-playbook"), *words],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert (code, output.read_text()) == (own.returncode, own.stdout)
+    assert bool(code) == (name != "well")
+
+
+def test_a_module_is_packed_once_and_its_output_is_of_this_call(server: warm.Server, tmp_path: Path) -> None:
+    said = []
+    for word in ("one", "two"):
+        output = tmp_path / word
+        words = ["localhost", "-c", "local", "-m", "ping", "-a", f"data={word}", *AD_HOC]
+        assert server.run("ansible", words, tmp_path, output, 60) == 0
+        said.append(output.read_text())
+    assert ["one" in said[0], "two" in said[0], "one" in said[1], "two" in said[1]] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_what_takes_too_long_is_ended_and_the_next_run_is_served(server: warm.Server, tmp_path: Path) -> None:
+    words = ["localhost", "-c", "local", "-m", "command", "-a", "sleep 60", *AD_HOC]
+    with pytest.raises(subprocess.TimeoutExpired):
+        server.run("ansible", words, tmp_path, tmp_path / "late", 2)
+    assert server.run("ansible", ["--version"], tmp_path, tmp_path / "next", 60) == 0
+
+
+def test_a_server_ends_with_who_started_it(tmp_path: Path) -> None:
+    script = (
+        "import os, sys; from pathlib import Path; from warm import Server;"
+        " print(Server(Path(sys.executable), os.environ)._process.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    path = {"PYTHONPATH": str(PROGRAM.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, **path}, stdout=subprocess.PIPE, check=False
+    )
+    server = Path(f"/proc/{int(done.stdout)}/stat")
+    for _second in range(30):
+        if not server.exists() or server.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        subprocess.run(["sleep", "1"], check=True)
+    raise AssertionError("it is there still")
+
+
+def test_a_server_that_is_gone_is_no_run(tmp_path: Path) -> None:
+    server = warm.Server(BIN / "python", ENVIRONMENT)
+    server.close()
+    with pytest.raises((warm.Ended, FileNotFoundError)):
+        server.run("ansible", ["--version"], tmp_path, tmp_path / "output", 60)
