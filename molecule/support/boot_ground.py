@@ -92,7 +92,7 @@ root=$(findmnt -nro SOURCE /)
 mkfs.xfs -q -m uuid="$(blkid -p -s UUID -o value "$root")" {copy}
 mkdir /run/copy
 mount -t xfs -o nouuid {copy} /run/copy
-cp -ax / /run/copy
+cp -ax /. /run/copy
 sed -i 's|^\\([^#][^ ]* / \\)ext4 [^ ]* 0 1|\\1xfs defaults 0 0|' /run/copy/etc/fstab
 grep -q ' / xfs defaults 0 0' /run/copy/etc/fstab
 umount /run/copy
