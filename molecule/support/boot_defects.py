@@ -216,16 +216,21 @@ OTHERS: dict[str, Defect] = {
 FILES: dict[str, Defect] = {
     "a NUL": Defect(edit("/srv/foreign", options="defa\0ults"), FILE, "carriage return or a NUL"),
     "the ends of lines of another system": Defect(
-        whole(FSTAB, lambda text: text.replace("\n", "\r\n")), FILE, "line 1: seen a carriage return"
+        whole(FSTAB, lambda text: text.replace("\n", "\r\n")), FILE, "seen a carriage return"
     ),
     "a byte order mark before a comment": Defect(
         whole(FSTAB, lambda text: f"\ufeff{text}"), FILE, "line 1: seen a byte order mark"
     ),
     "a byte order mark before a line": Defect(
-        whole(FSTAB, lambda text: "\ufeff" + text[text.index("\nUUID") + 1 :]), FILE, "byte order mark"
+        whole(FSTAB, lambda text: "\ufeff" + text[text.index("\nUUID") + 1 :]),
+        FILE,
+        "byte order mark",
+        BOOTS,  # that line is the one of /
     ),
     "a long line": Defect(edit("/srv/foreign", options=f"defaults,{'x' * 5000}"), FILE, "longer than 4095"),
-    "a line of 10 MB": Defect(edit("/srv/foreign", options="x," * 5_000_000), FILE, "longer than 4095"),
+    "a line of 10 MB": Defect(
+        edit("/srv/foreign", options="x," * 5_000_000), FILE, "/etc/fstab: longer than"
+    ),
     "too few fields": Defect(add("/dev/sdb"), FILE, "seen 1 field", BOOTS),
     "too many": Defect(edit("/srv/foreign", options="defaults, noatime"), FILE, "seen 7 fields", BOOTS),
     "a blank in a mount point": Defect(edit("/srv/foreign", target="/srv/for eign"), FILE, "seen 7 fields"),

@@ -247,10 +247,10 @@ def test_an_unknown_name_is_refused_with_those_that_are_known(
     ("name", "verbs"), [("mounts", ["create", "converge", "verify"]), ("measure", ["create", "verify"])]
 )
 def test_a_scenario_that_keeps_its_machines_destroys_none(
-    tools: dict[str, ModuleType], name: str, verbs: list[str]
+    tools: dict[str, ModuleType], tmp_path: Path, name: str, verbs: list[str]
 ) -> None:
     stages, scenario = tools["stages"], tools["scenario"]
-    (each,) = [each for each in stages.lab_stages() if each.name == name]
+    (each,) = [each for each in stages.lab_stages(tmp_path) if each.name == name]
     assert scenario.commands(each, keep=False) == [("molecule", "test", "-s", name)]
     kept = scenario.commands(each, keep=True)
     assert [words[1] for words in kept] == verbs
