@@ -72,8 +72,8 @@ def whole(path: str, change: Callable[[str], str]) -> Plant:
 
 
 def unit(name: str, text: str, link: str = "") -> Plant:
-    """Write a unit or a drop-in, and one more file beside it where `link` names it: an entry of a .requires directory."""
-    return lambda files: {f"{UNITS}/{name}": text, **({f"{UNITS}/{link}": ""} if link else {})}
+    """Write a unit or a drop-in, and a link to it where `link` names one: an entry of a .requires directory."""
+    return lambda files: {f"{UNITS}/{name}": text, **({f"{UNITS}/{link}": f"../{name}"} if link else {})}
 
 
 def more(options: str) -> Callable[[str], str]:
@@ -269,6 +269,15 @@ OF_UNITS: dict[str, Defect] = {
         ),
         "source",
         "LABEL=gone",
+    ),
+    "one that is masked": Defect(
+        lambda files: {
+            f"{UNITS}/srv-new.mount": "[Mount]\nWhat=LABEL=gone\nWhere=/srv/new\nType=ext4\n",
+            f"{UNITS}/local-fs.target.requires/srv-new.mount": "/dev/null",
+        },
+        SOUND,
+        "",
+        BOOTS,
     ),
 }
 OF_ROOT: dict[str, Defect] = {

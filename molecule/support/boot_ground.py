@@ -142,9 +142,12 @@ class Ground:
         return base64.b64decode(said).decode("utf-8", "surrogateescape")
 
     def write(self, path: str, text: str) -> None:
-        """Write a file of the machine, and the directories above it."""
+        """Write a file of the machine, and the directories above it; in a directory of requirements a link to `text`."""
+        directory = path.rpartition("/")[0]
         words = base64.b64encode(text.encode("utf-8", "surrogateescape")).decode()
-        script = f"mkdir -p {shlex.quote(path.rpartition('/')[0])}; base64 --decode > {shlex.quote(path)}"
+        link = directory.endswith(".requires")
+        made = f"ln -s {shlex.quote(text)}" if link else "base64 --decode >"
+        script = f"mkdir -p {shlex.quote(directory)}; {made} {shlex.quote(path)}"
         self.machine.run(["sh", "-euc", script], input=words)
 
     def mounts(self) -> dict[str, set[str]]:

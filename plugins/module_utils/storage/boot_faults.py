@@ -161,7 +161,10 @@ def of_fstab(
     lines = [*(_with_unit(host, line, here) for line in lines), *_required_units(host)]
     found: list[Fault] = []
     for line in lines:
-        found += [*_of_letters(line), *_of_options(line, release)]
+        # The remount of / goes to the file system that is there, whatever its line calls it.
+        is_remounted = line.target == "/" and not line.unit and "/" in here
+        fstype = here["/"].fstype if is_remounted else line.fstype
+        found += [*_of_letters(line), *_of_options(line, fstype, release)]
         found += _of_type(line, devices, host)
         found += _of_source(line, devices, host, here, lines)
         found += [*(_of_root(host, line, devices) if line.target == "/" else ()), *_of_read_only(line, here)]
@@ -200,6 +203,8 @@ def _required_units(host: Host) -> list[Entry]:
     found = []
     for name in (name for name in names if name.endswith(".mount")):
         path = f"{_UNITS}/{name}"
+        if not _is_dependency(host, f"{directory}/{name}"):
+            continue
         try:
             said = mount_units.parse(host.read(path)) if host.exists(path) else {}
         except (Unobservable, ValueError):
@@ -208,6 +213,15 @@ def _required_units(host: Host) -> list[Entry]:
             options = mount_units.split_options(said.get("Options", "")) or ("defaults",)
             found.append(Entry(-1, said["What"], said["Where"], said.get("Type", "auto"), options, path))
     return found
+
+
+def _is_dependency(host: Host, path: str) -> bool:
+    """Tell whether systemd takes an entry of a directory of requirements: a link, but one to /dev/null or an empty file."""
+    try:
+        host.link(path)
+        return host.resolve(path) != "/dev/null" and not (host.exists(path) and not host.read(path))
+    except Unobservable:
+        return False
 
 
 def _of_letters(line: Entry) -> Iterator[Fault]:
@@ -224,31 +238,31 @@ def _of_letters(line: Entry) -> Iterator[Fault]:
         )
 
 
-def _of_options(line: Entry, release: str) -> Iterator[Fault]:
+def _of_options(line: Entry, fstype: str, release: str) -> Iterator[Fault]:
     """Yield the options that the file system refuses; of a file system without a table, what looks like a slip."""
     readings = fstab.readings(line.options)
     words = dict.fromkeys(
-        word for said in readings for word in known_options.unknown_to(line.fstype, said, release)
+        word for said in readings for word in known_options.unknown_to(fstype, said, release)
     )
     if words:
-        meant = {word: known_options.nearest(line.fstype, word) for word in words}
+        meant = {word: known_options.nearest(fstype, word) for word in words}
         yield Fault(
             line,
             "options",
             "refused",
-            f"{line.fstype} does not know {', '.join(shown(words))}, which {line.source} names for {line.target}",
+            f"{fstype} does not know {', '.join(shown(words))}, which {line.source} names for {line.target}",
             _mend(line, {word: near for word, near in meant.items() if near} or dict.fromkeys(words, "")),
             tuple(words),
         )
-    elif not set(line.fstype.split(",")) & {*known_options.KNOWN, "auto", "none"}:
+    elif not set(fstype.split(",")) & {*known_options.KNOWN, "auto", "none"}:
         slips = known_options.slips(line.options, FLAGS | KEYS | PATHS | PRIVATE)
-        near = {word: known_options.nearest(line.fstype, word) or "" for word in slips}
+        near = {word: known_options.nearest(fstype, word) or "" for word in slips}
         if slips:
             yield Fault(
                 line,
                 "options",
                 UNKNOWN,
-                f"whether {line.fstype} takes {', '.join(shown(slips))} is not known here",
+                f"whether {fstype} takes {', '.join(shown(slips))} is not known here",
                 _mend(line, near),
                 tuple(slips),
             )

@@ -506,7 +506,7 @@ UNITS = "/etc/systemd/system"
         (
             {
                 "srv-own.mount": "[Mount]\nWhat=/dev/vdb\nWhere=/srv/own\nType=ext4\nOptions=noatmie\n",
-                "local-fs.target.requires/srv-own.mount": "",
+                "local-fs.target.requires/srv-own.mount": f"-> {UNITS}/srv-own.mount",
             },
             f"ext4 does not know noatmie, which {UNITS}/srv-own.mount names for /srv/own",
         ),
@@ -516,24 +516,45 @@ def test_units_and_drop_ins_are_held_against_the_same(files: dict[str, str], sai
     machine = SmallHost()
     machine.files["/etc/fstab"] = machine.read("/etc/fstab").replace(",nofail", "")
     assert collect(machine, NOW)["boot_faults"] == []
-    machine.files.update({f"{UNITS}/{name}": text for name, text in files.items()})
+    for name, text in files.items():
+        put(machine, name, text)
     (found,) = collect(machine, NOW)["boot_faults"]
     assert said in found["why"] and found["boot"] == "required"
     rows_of = [row for row in look_at(machine) if row["setting"] == found["fault"]]
     assert [row["verdict"] for row in rows_of] == ["drift_persisted"]
 
 
+def put(machine: SmallHost, name: str, text: str) -> None:
+    """Write a unit; a text that begins with an arrow is where a link leads."""
+    if text.startswith("-> "):
+        machine.links[f"{UNITS}/{name}"] = text[3:]
+    else:
+        machine.files[f"{UNITS}/{name}"] = text
+
+
+#: A unit with a slip, and the entry that would have the boot require it.
+OWN = ("srv-own.mount", "[Mount]\nWhat=/dev/vdb\nWhere=/srv/own\nType=ext4\nOptions=noatmie\n")
+ENTRY = "local-fs.target.requires/srv-own.mount"
+
+
 @pytest.mark.parametrize(
-    ("name", "text"),
+    "files",
     [
-        ("srv-own.mount", "[Mount]\nWhat=/dev/vdb\nWhere=/srv/own\nType=ext4\nOptions=noatmie\n"),
-        ("local-fs.target.requires/srv-own.mount", ""),
-        ("srv-maria.mount.d/mine.conf", "[Mount]\nOptions=noatime\n"),
+        [OWN],
+        [(ENTRY, f"-> {UNITS}/srv-own.mount")],
+        [OWN, (ENTRY, "")],
+        [OWN, (ENTRY, "a file of its own")],
+        [OWN, (ENTRY, "-> /dev/null")],
+        [OWN, ("masked", ""), (ENTRY, f"-> {UNITS}/masked")],
+        [("srv-maria.mount.d/mine.conf", "[Mount]\nOptions=noatime\n")],
     ],
 )
-def test_units_that_no_boot_requires_and_those_that_are_right_are_not_named(name: str, text: str) -> None:
+def test_units_that_no_boot_requires_and_those_that_are_right_are_not_named(
+    files: list[tuple[str, str]],
+) -> None:
     machine = SmallHost()
-    machine.files[f"{UNITS}/{name}"] = text
+    for name, text in files:
+        put(machine, name, text)
     assert collect(machine, NOW)["boot_faults"] == []
 
 
@@ -567,3 +588,17 @@ def test_a_file_of_thousands_of_lines_is_read_in_time() -> None:
     begun = time.process_time()
     assert faults(with_line("\n".join(lines))) == []
     assert time.process_time() - begun < 20
+
+
+@pytest.mark.parametrize(
+    ("line", "faults"),
+    [
+        ("/ btrfs errors=remount-ro", ["type"]),
+        # What btrfs would take is refused by the one that is there.
+        ("/ btrfs compress=zstd", ["options", "type"]),
+    ],
+)
+def test_options_of_the_root_are_those_of_the_file_system_that_is_there(line: str, faults: list[str]) -> None:
+    found = collect(host(SOUND.replace("/ ext4 errors=remount-ro", line)), NOW)["boot_faults"]
+    assert [fault["fault"] for fault in found] == faults
+    assert all("ext4" in fault["why"] for fault in found)
