@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from .boot_ground import BOOTS, CRYPTTAB, FSTAB, READ_ONLY, STOPS, WITHOUT
+from .boot_ground import BOOTS, CRYPTTAB, FSTAB, READ_ONLY, STOPS, STOPS_OR_READ_ONLY, WITHOUT
 
 #: {path: text} of what is planted; of the sound machine those of fstab and crypttab.
 Files = Mapping[str, str]
@@ -204,7 +204,7 @@ OTHERS: dict[str, Defect] = {
         edit("/srv/foreign", options="x-systemd.requires=zfs-improt.service"),
         "requires",
         "zfs-improt.service",
-        READ_ONLY,
+        STOPS_OR_READ_ONLY,
     ),
     "a device that is not there": Defect(
         edit("/srv/foreign", options="x-systemd.requires=/dev/disk/by-id/gone"), "requires", "by-id/gone"
@@ -216,7 +216,7 @@ OTHERS: dict[str, Defect] = {
 FILES: dict[str, Defect] = {
     "a NUL": Defect(edit("/srv/foreign", options="defa\0ults"), FILE, "carriage return or a NUL"),
     "the ends of lines of another system": Defect(
-        whole(FSTAB, lambda text: text.replace("\n", "\r\n")), FILE, "seen a carriage return"
+        whole(FSTAB, lambda text: text.replace("\n", "\r\n")), FILE, "seen a carriage return", BOOTS
     ),
     "a byte order mark before a comment": Defect(
         whole(FSTAB, lambda text: f"\ufeff{text}"), FILE, "line 1: seen a byte order mark"

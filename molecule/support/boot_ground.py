@@ -23,6 +23,8 @@ from .layout import link_of
 
 #: What a boot comes to: emergency mode; / read-only; a mount left out or read-only; nothing of these.
 STOPS, READ_ONLY, WITHOUT, BOOTS = "stops", "read_only", "without", "boots"
+#: What may be said of a boot that comes to one of both.
+STOPS_OR_READ_ONLY = f"{STOPS} or {READ_ONLY}"
 FSTAB, CRYPTTAB = "/etc/fstab", "/etc/crypttab"
 #: Two disks of layout `mounts` that are not in use.
 SPARE, SPARE_XFS = (f"/dev/disk/by-id/{link_of(serial)}" for serial in ("SCSI0091", "SCSI0092"))

@@ -108,9 +108,9 @@ ansible_facts:
               returned: always
             boot:
               description:
-                - What becomes of the boot for it. V(required) where it stops, V(read_only) where it leaves C(/) so, V(without)
-                  where it leaves a mount out that it needs, V(empty) where systemd makes an empty directory for a bind mount that
-                  has none, else V(optional).
+                - What becomes of the boot for it. V(required) where it stops, V(read_only) where it leaves C(/) so, V(undecided)
+                  where it does one of both, V(without) where it leaves a mount out that it needs, V(empty) where systemd makes an
+                  empty directory for a bind mount that has none, else V(optional).
               type: str
               returned: always
             fault:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from support.boot_defects import FILE, ON_EXT4, ON_XFS, SOUND, Defect
-from support.boot_ground import BOOTS, FSTAB, READ_ONLY, STOPS, WITHOUT, Ground
+from support.boot_ground import BOOTS, FSTAB, READ_ONLY, STOPS, STOPS_OR_READ_ONLY, WITHOUT, Ground
 from support.runs import Playbooks, Run
 
 from lab.machine import Machine
@@ -37,6 +37,7 @@ MANAGED = ("/srv/extjournal", "/srv/xfslog", "/srv/btrfs", "/srv/ext3", "/srv/jo
 #: How a row's reason begins -> what the next boot comes to; the worst first.
 PROMISES = {
     "the next boot stops: ": STOPS,
+    "the next boot stops or leaves / read-only: ": STOPS_OR_READ_ONLY,
     "the next boot leaves / read-only: ": READ_ONLY,
     "the next boot leaves a mount out: ": WITHOUT,
     "the next boot does not mount ": WITHOUT,
@@ -142,8 +143,8 @@ def test_a_boot_comes_to_what_is_said_of_it(
     came, detail = ground.boot(defect.mounts)
     outcomes[planted] = came
     print(f"{planted}: said {promised(run)}, came to {came}: {detail}")
-    assert came == defect.boot, detail
-    assert promised(run) in (came, None), detail
+    assert came in defect.boot.split(" or "), detail
+    assert promised(run) in (defect.boot, None), detail
 
 
 def test_none_was_left_out(outcomes: dict[tuple[str, str], str]) -> None:

@@ -130,6 +130,7 @@ def _fault(fault: dict[str, Any]) -> Setting:
     effects = {
         "required": "stops",
         "read_only": "leaves / read-only",
+        "undecided": "stops or leaves / read-only",
         "without": "leaves a mount out",
         "empty": f"mounts an empty directory at {target}",
     }

@@ -62,11 +62,12 @@ _REQUIRES = "x-systemd.requires"
 _AFTER, _BEFORE, _MOUNTS_FOR = "x-systemd.after", "x-systemd.before", "x-systemd.requires-mounts-for"
 #: What can be wrong with a line.
 FAULTS = ("letters", "options", "type", "source", "read_only", "requires", "duplicate", "order", "container")
-#: A boot stops; it comes up with / read-only, and without some of its mounts; it leaves out a mount that it needs; it mounts an
-#: empty directory, which systemd makes where a bind mount has none; or it does not need this one. systemd leaves out the whole of
-#: local-fs.target, to which the remount of / belongs, where a unit cannot be loaded that it requires, and of units that wait for
-#: each other one that it chooses.
-EFFECTS = ("required", "read_only", "without", "empty", "optional")
+#: A boot stops; it comes up with / read-only, and without some of its mounts; it does one of both; it leaves out a mount that it
+#: needs; it mounts an empty directory, which systemd makes where a bind mount has none; or it does not need this one. systemd
+#: leaves out the whole of local-fs.target, to which the remount of / belongs, where a unit cannot be loaded that it requires;
+#: where that unit is required by one of its mounts, it may leave out the mount's device in its place, and then the mount fails.
+#: Of units that wait for each other it leaves out one that it chooses.
+EFFECTS = ("required", "read_only", "undecided", "without", "empty", "optional")
 
 
 class Fault(NamedTuple):
@@ -407,7 +408,7 @@ def _of_requirements(line: Entry, devices: Devices, host: Host) -> Iterator[Faul
                 "refused",
                 f"{line.source} has {line.target} require {wanted} (x-systemd.requires), and that is missing",
                 f"correct or take out x-systemd.requires={wanted} in {line.source}",
-                effect="read_only" if is_service else "required",
+                effect="undecided" if is_service else "required",
             )
 
 

@@ -245,7 +245,7 @@ PLANTED = {
     "a service that is not there": (
         with_fb(f"{FB} /srv/fbdata ext4 x-systemd.requires=zfs-improt.service 0 2"),
         "requires",
-        LEAVES,
+        "the next boot stops or leaves / read-only: ",
     ),
     "a device that is not there": (
         with_fb(f"{FB} /srv/fbdata ext4 x-systemd.requires=/dev/disk/by-id/gone 0 2"),
