@@ -32,6 +32,14 @@ _BOOT_TIME = re.compile(r"^btime (\d+)$", re.M)
 _BREAK_FSYNC = ("eatmydata", "nosync")
 
 
+def booted(host: Host) -> float:
+    """Return when the kernel began, in seconds since the epoch, good to a second. Raises Unobservable."""
+    found = _BOOT_TIME.search(host.read("/proc/stat"))
+    if not found:
+        raise Unobservable("/proc/stat: seen no btime")
+    return float(found[1])
+
+
 class Process(NamedTuple):
     """One process.
 

@@ -19,7 +19,7 @@ from ..host import units
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
-from . import boot_loader, fstab, known_options, mount_units
+from . import boot_images, boot_loader, fstab, known_options, mount_units
 from .fstab import Entry
 from .shown_options import FLAGS, KEYS, PATHS, PRIVATE, shown, without_login
 
@@ -61,7 +61,18 @@ _NO_TEXT = re.compile("[\udc80-\udcff]")
 _REQUIRES = "x-systemd.requires"
 _AFTER, _BEFORE, _MOUNTS_FOR = "x-systemd.after", "x-systemd.before", "x-systemd.requires-mounts-for"
 #: What can be wrong with a line.
-FAULTS = ("letters", "options", "type", "source", "read_only", "requires", "duplicate", "order", "container")
+FAULTS = (
+    "letters",
+    "options",
+    "type",
+    "source",
+    "read_only",
+    "requires",
+    "duplicate",
+    "order",
+    "container",
+    "initramfs",
+)
 #: A boot stops; it comes up with / read-only, and without some of its mounts; it does one of both; it leaves out a mount that it
 #: needs; it mounts an empty directory, which systemd makes where a bind mount has none; or it does not need this one. systemd
 #: leaves out the whole of local-fs.target, to which the remount of / belongs, where a unit cannot be loaded that it requires;
@@ -170,7 +181,7 @@ def of_fstab(
         found += _of_source(line, devices, host, here, lines)
         found += [*(_of_root(host, line, devices) if line.target == "/" else ()), *_of_read_only(line, here)]
         found += _of_requirements(line, devices, host)
-    found += [*_duplicates(lines), *_loops(lines)]
+    found += [*_duplicates(lines), *_loops(lines), *_of_images(host, devices, here)]
     return [_as_remounted(fault) for fault in found if not _is_replaced(host, fault.line)]
 
 
@@ -351,6 +362,23 @@ def _of_root(host: Host, line: Entry, devices: Devices) -> Iterator[Fault]:
             f"name the root that is mounted now ({_spec(line)}) where the boot loader's entries are made (update-grub,"
             " grub2-mkconfig, grubby)",
         )
+
+
+def _of_images(host: Host, devices: Devices, here: Mapping[str, Mount]) -> Iterator[Fault]:
+    """Yield that a kernel or an initramfs is missing, or cannot open what the root lies on."""
+    root = here.get("/")
+    if root is None:
+        return
+    line = Entry(-1, root.source, "/", root.fstype, ("defaults",), "the boot loader")
+    name = devices.find(root.source)
+    try:
+        for problem in boot_images.problems(host, name, devices.properties):
+            source = line._replace(unit=problem.source)
+            yield Fault(source, "initramfs", problem.state, problem.why, problem.remedy)
+    except Unobservable as error:
+        why = f"what the boot loader loads cannot be looked at: {error}"
+        remedy = "see that it can be read, or reboot while somebody is there"
+        yield Fault(line, "initramfs", UNKNOWN, why, remedy)
 
 
 def _missing(line: Entry, why: str, near: str) -> Fault:

@@ -27,6 +27,9 @@ _SET = re.compile(r"""^\s*(?:set\s+)?(\w+)=(?:"([^"]*)"|'([^']*)'|(.*))$""", re.
 #: Where the kernel's command line stands: in grub.cfg, and in an entry of the specification.
 _GRUB_LINE = re.compile(r"^\s*(?:linux(?:16|efi)?|module2?)\s+(.*)$", re.M)
 _ENTRY_LINE = re.compile(r"^\s*options\s+(.*)$", re.M)
+#: What an entry of GRUB loads: a kernel begins it, and what unpacks it follows.
+_GRUB_LOADS = re.compile(r"^[ \t]*(linux|initrd)(?:16|efi)?[ \t]+(.+)$", re.M)
+_ENTRY_LOADS = re.compile(r"^[ \t]*(linux|initrd)[ \t]+(.+)$", re.M)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 #: Words of an entry for repairs, which nobody's database starts from.
 REPAIR = {
@@ -37,6 +40,15 @@ REPAIR = {
     "systemd.unit=rescue.target",
     "systemd.unit=emergency.target",
 }
+
+
+class Entry(NamedTuple):
+    """An entry of the boot loader that starts a system: where it stands, what it loads, and where those paths begin."""
+
+    source: str
+    kernel: str
+    initramfs: tuple[str, ...]
+    top: str = ""
 
 
 class Rootflags(NamedTuple):
@@ -83,6 +95,43 @@ def roots(host: Host) -> list[tuple[str, str]]:
     return found
 
 
+def entries(host: Host) -> list[Entry]:
+    """Return the entries that start a system, as they stand in their files; those of the specification the newest name first.
+
+    Of others than this one too. Raises Unobservable.
+    """
+    texts = {
+        path: text for path, text in ((path, _read(host, path)) for path in (*GRUB, *GRUB_VARIABLES)) if text
+    }
+    variables = _variables(texts)
+    found = [entry for path, text in texts.items() for entry in _of_grub(path, text, variables)]
+    for path in sorted(_entries(host), reverse=True):
+        text = host.read(path)
+        loads = [(kind, _partly_filled(said, variables)) for kind, said in _ENTRY_LOADS.findall(text)]
+        options = " ".join(_filled(line, variables) for line in _ENTRY_LINE.findall(text))
+        kernels = [said.strip() for kind, said in loads if kind == "linux"]
+        if kernels and not REPAIR & set(options.split()):
+            images = tuple(word for kind, said in loads if kind == "initrd" for word in said.split())
+            found.append(Entry(path, kernels[0], images, path.partition("/loader/entries/")[0]))
+    return found
+
+
+def _of_grub(path: str, text: str, variables: Mapping[str, str]) -> Iterator[Entry]:
+    entry, is_repair = None, False
+    for found in _GRUB_LOADS.finditer(text):
+        words = _partly_filled(found[2], variables).split()
+        if found[1] == "linux":
+            if entry and not is_repair:
+                yield entry
+            row = text.count("\n", 0, found.start(1)) + 1
+            entry = Entry(f"{path} line {row}", words[0] if words else "", ())
+            is_repair = bool(REPAIR & set(words))
+        elif entry:
+            entry = entry._replace(initramfs=(*entry.initramfs, *words))
+    if entry and not is_repair:
+        yield entry
+
+
 def _flags(line: str) -> tuple[str, ...]:
     """Return the options of a kernel's command line: its last word counts."""
     found = _ROOTFLAGS.findall(line)
@@ -102,13 +151,17 @@ def _is_anothers(line: str, now: str) -> bool:
 def _command_lines(host: Host) -> Iterator[tuple[str, str]]:
     """Return where each entry's command line stands, and the line with its variables filled in."""
     grub = {path: _read(host, path) for path in (*GRUB, *GRUB_VARIABLES)}
-    variables = {name: a or b or c for text in grub.values() for name, a, b, c in _SET.findall(text)}
+    variables = _variables(grub)
     entries = {path: host.read(path) for path in _entries(host)}
     for texts, is_line in ((grub, _GRUB_LINE), (entries, _ENTRY_LINE)):
         for path, text in texts.items():
             for found in is_line.finditer(text):
                 row = text.count("\n", 0, found.start(1)) + 1
                 yield f"{path} line {row}", _filled(found[1], variables)
+
+
+def _variables(grub: Mapping[str, str]) -> dict[str, str]:
+    return {name: a or b or c for text in grub.values() for name, a, b, c in _SET.findall(text)}
 
 
 def _entries(host: Host) -> list[str]:
@@ -119,6 +172,11 @@ def _entries(host: Host) -> list[str]:
 
 def _filled(line: str, variables: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], ""), line)
+
+
+def _partly_filled(line: str, variables: Mapping[str, str]) -> str:
+    """Return a line in which a variable stays that nothing sets: what it stands for is not known."""
+    return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], found[0]), line)
 
 
 def _read(host: Host, path: str) -> str:

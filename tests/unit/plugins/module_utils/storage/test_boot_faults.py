@@ -485,6 +485,7 @@ GRUB = "menuentry 'Debian' {\n\tlinux\t/vmlinuz root=%s ro quiet\n}\nmenuentry '
 def test_a_boot_loader_none_of_whose_roots_is_there(root: str, repair: str, found: list[str]) -> None:
     machine = SmallHost()
     machine.files["/boot/grub/grub.cfg"] = GRUB % (root, repair)
+    machine.files["/vmlinuz"] = "a kernel"
     said = [fault["why"].partition(", and")[0] for fault in collect(machine, NOW)["boot_faults"]]
     assert said == found
 

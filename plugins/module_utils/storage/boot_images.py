@@ -1,0 +1,148 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the boot loader loads, kernel and initramfs: that the files are there, and that the initramfs can open the root.
+
+An initramfs that this boot came from has shown that it can. A newer one is listed by its own maker's program: lsinitramfs(8)
+of Debian's initramfs-tools, lsinitrd(1) of dracut.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ..host import processes
+from ..host.seam import Host, Unobservable
+from . import boot_loader
+from .boot_loader import Entry
+
+#: What may lie between the root and its disks -> by which of these programs an initramfs opens it.
+_OPENED_BY = {"LUKS": ("cryptsetup", "systemd-cryptsetup"), "LVM": ("lvm",), "md": ("mdadm",)}
+#: How the number begins by which device mapper knows the owner of a device (DM_UUID).
+_OWNED = {"CRYPT-": "LUKS", "LVM-": "LVM"}
+_LISTED_BY = ("lsinitramfs", "lsinitrd")
+_TIMEOUT = 30.0
+#: Kernels and what unpacks them may be named with the partition that they lie on; which directory that is cannot be told.
+_ELSEWHERE = re.compile(r"^\(|\$|%")
+
+
+class Problem(NamedTuple):
+    """What is wrong with an image: where it is named, why, and what to do; `state` is refused or unknown."""
+
+    source: str
+    state: str
+    why: str
+    remedy: str
+
+
+def problems(host: Host, name: str | None, properties: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
+    """Yield what keeps the entry that the menu begins with from starting this system. Raises Unobservable.
+
+    `name`: the kernel's name of the device that the root is on, None where that is no block device; `properties`: {kernel
+    name: what udev knows of it}.
+    """
+    entries = boot_loader.entries(host)
+    if not entries:
+        return
+    lost = [_missing(host, entry) for entry in entries]
+    if lost[0]:
+        others = "all others lack a file too" if all(lost) else "another one has all of its files"
+        yield Problem(
+            entries[0].source,
+            "refused" if all(lost) else "unknown",
+            f"{lost[0]}, which the entry at {entries[0].source} loads, is missing; of the boot loader's entries {others}",
+            "make it anew (update-initramfs -c -k VERSION, dracut --kver VERSION, or install the kernel again), or correct"
+            " the boot loader's configuration (update-grub, grub2-mkconfig)",
+        )
+        return
+    layers = layers_below(host, name, properties) if name else []
+    for path in filter(None, (_found(host, path, entries[0]) for path in entries[0].initramfs)):
+        lacking = _lacking(host, path, layers)
+        for layer, programs in lacking.items():
+            yield Problem(
+                entries[0].source,
+                "refused",
+                f"{path}, which the next boot may load for the first time, has no {' or '.join(programs)}, and / lies on {layer}",
+                f"have the initramfs open {layer} (cryptsetup-initramfs, lvm2 or mdadm installed, or dracut's module of it),"
+                " and make it anew",
+            )
+
+
+def layers_below(host: Host, name: str, properties: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Return which of LUKS, LVM and md lie at and below a block device, by its kernel's name.
+
+    `properties`: {kernel name: what udev knows of it}. Raises Unobservable.
+    """
+    found: dict[str, None] = {}
+    waiting, seen = [name], set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        known = properties.get(name, {})
+        owner = next(
+            (layer for word, layer in _OWNED.items() if known.get("DM_UUID", "").startswith(word)), ""
+        )
+        if owner or "MD_LEVEL" in known:
+            found[owner or "md"] = None
+        path = f"/sys/class/block/{name}"
+        if host.exists(f"{path}/partition"):
+            waiting.append(posixpath.basename(posixpath.dirname(host.resolve(path))))
+        elif host.exists(f"{path}/slaves"):
+            waiting += host.names(f"{path}/slaves")
+    return list(found)
+
+
+def _missing(host: Host, entry: Entry) -> str:
+    """Return the first file of an entry that is not there, '' where all are."""
+    paths = [path for path in (entry.kernel, *entry.initramfs) if path and not _ELSEWHERE.search(path)]
+    return next((path for path in paths if not _found(host, path, entry)), "")
+
+
+def _found(host: Host, path: str, entry: Entry) -> str:
+    """Return where a file is that the boot loader names from the top of its own file system, '' where it is not.
+
+    That may be the root's, one of its subvolumes', /boot or the EFI system partition.
+    """
+    name = posixpath.basename(path)
+    tops = ("", "/boot", entry.top)
+    candidates = [*(f"{top}{path}" for top in tops), f"/boot/{name}"]
+    return next((each for each in candidates if host.exists(each)), "")
+
+
+def _lacking(host: Host, path: str, layers: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return {layer: programs} of those that an initramfs cannot open, {} for one that this boot came from.
+
+    Raises Unobservable where it is another and no program lists it.
+    """
+    needed = {layer: _OPENED_BY[layer] for layer in layers}
+    if not needed or _was_used(host, path):
+        return {}
+    there = {posixpath.basename(line) for line in _listed(host, path).split()}
+    return {layer: programs for layer, programs in needed.items() if not there & set(programs)}
+
+
+def _was_used(host: Host, path: str) -> bool:
+    """Tell whether this boot came from an initramfs: it is no newer, and that of this kernel where its name tells of one."""
+    release = host.read("/proc/sys/kernel/osrelease").strip()
+    is_of_release = release in path or not re.search("[0-9]", posixpath.basename(path))
+    status = host.locate(path).status
+    return bool(is_of_release and status and status.modified <= processes.booted(host))
+
+
+def _listed(host: Host, path: str) -> str:
+    failed = ""
+    for program in _LISTED_BY:
+        try:
+            said = host.run([program, path], _TIMEOUT)
+        except Unobservable as error:
+            failed = failed or str(error)
+            continue
+        if said.rc == 0 and said.stdout:
+            return said.stdout
+        failed = f"{program} {path}: {said.stderr.strip()[:200] or 'it says nothing'}"
+    raise Unobservable(failed)
