@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import tarfile
 import time
 from dataclasses import dataclass
@@ -109,7 +110,7 @@ class Deaths:
 
     def restore(self, profile: str) -> None:
         """Bring the machine back to a profile, on disk too."""
-        self._told("restore", profile)
+        self._run("restore", profile)
         self.machine.run(["sync"])
 
     def truth(self) -> dict[str, Any]:
@@ -121,10 +122,13 @@ class Deaths:
         return truth.weaknesses(seen, self.managed)
 
     def _told(self, *words: str) -> list[dict[str, Any]]:
-        argv = ["sh", "-c", f"cd /root && exec python3 -m durable.kill_harness {' '.join(words)}"]
-        done = self.machine.run(argv, check=words[0] != "enforce", timeout=LIMIT)
+        done = self._run(*words)
         assert done.stdout, f"the harness said nothing: {done.stderr}"
         return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        argv = ["sh", "-c", f"cd /root && exec python3 -m durable.kill_harness {' '.join(words)}"]
+        return self.machine.run(argv, check=words[0] != "enforce", timeout=LIMIT)
 
 
 def given(profile: str, managed: dict[str, str], disks: dict[str, str]) -> dict[str, Any]:
