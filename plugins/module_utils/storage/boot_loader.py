@@ -119,7 +119,7 @@ def entries(host: Host) -> list[Entry]:
 def _of_grub(path: str, text: str, variables: Mapping[str, str]) -> Iterator[Entry]:
     entry, is_repair = None, False
     for found in _GRUB_LOADS.finditer(text):
-        words = _partly_filled(found[2], variables).split()
+        words = [word.strip("\"'") for word in _partly_filled(found[2], variables).split()]
         if found[1] == "linux":
             if entry and not is_repair:
                 yield entry

@@ -8,6 +8,7 @@ No lab machine has a boot loader: none of this was booted.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -77,9 +78,11 @@ def look(host: FakeHost, *layers: str) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("top", ["/boot", "", "/@/boot", "/@rootfs/boot"])
-def test_paths_begin_where_the_file_system_of_the_boot_loader_does(top: str) -> None:
-    assert look(BootHost(GRUB % {"top": top})) == []
+@pytest.mark.parametrize("top", ["/boot", "", "/@/boot", "/@rootfs/boot", "/BOOT/debian@"])
+@pytest.mark.parametrize("quote", ["", '"', "'"])
+def test_paths_begin_where_the_file_system_of_the_boot_loader_does(top: str, quote: str) -> None:
+    text = re.sub(r"(%\(top\)s\S+)", lambda found: f"{quote}{found[1]}{quote}", GRUB)
+    assert look(BootHost(text % {"top": top})) == []
 
 
 @pytest.mark.parametrize(
