@@ -138,8 +138,7 @@ class Seen(NamedTuple):
 def prepare(directory: Path) -> Case:
     """Return a case that opens one alias."""
     # Not its configuration: what is written here would be written there.
-    (home,) = HOMES.glob("?.0")
-    for path in home.iterdir():
+    for path in _home().iterdir():
         if path.name == "plugins":
             shutil.copytree(
                 path, directory / path.name
@@ -258,10 +257,14 @@ def _theirs(directory: Path) -> tuple[Seen | None, str]:
     return Seen(path, int(pages)) if bar else None, errors
 
 
+def _home() -> Path:
+    (home,) = HOMES.glob("?.0")
+    return home
+
+
 def _ask(directory: Path, database: str, script: str) -> tuple[str, str]:
     # From version 4 on Debian's is a script that sets FIREBIRD itself, and then runs this.
-    (home,) = HOMES.glob("?.0")
-    program = shutil.which(_PROGRAM, path=f"/usr/lib/firebird/{home.name}/bin:{os.environ['PATH']}")
+    program = shutil.which(_PROGRAM, path=f"/usr/lib/firebird/{_home().name}/bin:{os.environ['PATH']}")
     if program is None:
         raise FileNotFoundError(_PROGRAM)
     found = subprocess.run(

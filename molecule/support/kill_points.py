@@ -22,6 +22,7 @@ import yaml
 from lab.archive import add_module_utils
 from lab.machine import Machine
 from support import truth
+from support.attested import attested
 from support.runs import ROOT
 
 #: Seconds for all deaths between two profiles, on an emulated machine.
@@ -135,8 +136,8 @@ def given(profile: str, managed: dict[str, str], disks: dict[str, str]) -> dict[
     """Return what the inventory says of a host with a profile, and the facts of its UPS."""
     shipped = yaml.safe_load((ROOT / "playbooks/vars/profiles.yml").read_text())
     of_host = ("host_honours_flush", "virtual_host_power", "ups_rehearsed", "plug_pulled")
-    words = [_word(claim, "host") for claim in of_host]
-    words += [_word("power_loss_protection", disks[serial]) for serial in managed.values()]
+    words = [attested(claim) for claim in of_host]
+    words += [attested("power_loss_protection", disks[serial]) for serial in managed.values()]
     inputs = {
         "profile": "strict" if profile in SIDES else profile,
         "mount_profiles": SIDES.get(profile, {}),
@@ -148,12 +149,6 @@ def given(profile: str, managed: dict[str, str], disks: dict[str, str]) -> dict[
         "attestations": {"durable_attestations": words},
     }
     return {"inputs": inputs, "power": _power(is_used=profile == "ups")}
-
-
-def _word(claim: str, target: str) -> dict[str, str]:
-    tomorrow = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 86400))
-    reason = "a machine of the lab"
-    return {"claim": claim, "target": target, "by": "the lab", "reason": reason, "expires": tomorrow}
 
 
 def _power(is_used: bool) -> dict[str, Any]:

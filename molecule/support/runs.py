@@ -75,7 +75,6 @@ class Playbooks:
                 f"--limit={self.limit}",
                 *options,
             ],
-            {**_users_environment(), **self.environment},
         )
         print(output)
         recap = {
@@ -93,29 +92,19 @@ class Playbooks:
         given = ["-a", json.dumps(arguments)] if arguments else []
         words = [*inventories, host, "-m", module, *given]
         code, output = self._call(
-            "ansible",
-            words,
-            {
-                **_users_environment(),
-                "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "playbooks/collections"),
-                **self.environment,
-            },
+            "ansible", words, ANSIBLE_COLLECTIONS_PATH=str(ROOT / "playbooks/collections")
         )
         if code:
             raise subprocess.CalledProcessError(code, words, output)
         return output
 
-    def _call(self, command: str, arguments: list[str], environment: dict[str, str]) -> tuple[int, str]:
-        """Return the exit code of a command of Ansible's, and what it printed."""
-        descriptor, path = tempfile.mkstemp(prefix="output-")
-        os.close(descriptor)
-        output = Path(path)
-        try:
-            server = _server(self.bin, self.collection, tuple(sorted(environment.items())))
-            code = server.run(command, arguments, self.directory, output, 600.0)
-            return code, output.read_text(encoding="utf-8", errors="replace")
-        finally:
-            output.unlink()
+    def _call(self, command: str, arguments: list[str], **environment: str) -> tuple[int, str]:
+        """Return the exit code of a command of Ansible's, and what it printed, errors among it."""
+        environment = {**_users_environment(), **environment, **self.environment}
+        server = _server(self.bin, self.collection, tuple(sorted(environment.items())))
+        with tempfile.NamedTemporaryFile(prefix="output-") as output:
+            code = server.run(command, arguments, self.directory, Path(output.name), 600.0)
+            return code, output.read().decode("utf-8", "replace")
 
 
 @functools.cache

@@ -13,6 +13,7 @@ This file is also the server's program, which runs with the Python of the Ansibl
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import select
@@ -89,7 +90,7 @@ class Server:
 
 def serve(listening: socket.socket) -> None:
     """Fork for each request, until standard input ends."""
-    mains = {name: __import__(module, fromlist=["main"]).main for name, module in COMMANDS.items()}
+    mains = {name: importlib.import_module(module).main for name, module in COMMANDS.items()}
     while True:
         ready, _writable, _broken = select.select([sys.stdin, listening], [], [], 1)
         with contextlib.suppress(ChildProcessError):

@@ -9,11 +9,11 @@ With the real servers beside them this is a host with all five engines.
 from __future__ import annotations
 
 import tarfile
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.attested import attested
 from support.runs import Executions, Playbooks, Run
 
 from lab.machine import Machine
@@ -38,16 +38,7 @@ DATABASE = "/srv/fbdata/data/alias.fdb"
 FLUSH: dict[str, Any] = {
     "durable_profile": "flush",
     "durable_allow": ["restart_engines"],
-    "durable_attestations": [
-        {
-            "claim": claim,
-            "target": "host",
-            "by": "the lab",
-            "reason": "a machine of the lab",
-            "expires": time.strftime("%Y-%m-%d", time.gmtime(time.time() + 86400)),
-        }
-        for claim in ("host_honours_flush", "host_honours_fua")
-    ],
+    "durable_attestations": [attested(claim) for claim in ("host_honours_flush", "host_honours_fua")],
 }
 
 

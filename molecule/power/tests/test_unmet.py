@@ -10,6 +10,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
+from support.attested import attested
 from support.runs import Playbooks, Run, connection, inventory
 from support.site import FLUSHED, GUARD, LEASE, Site
 
@@ -31,16 +32,7 @@ def words(lacking: str, is_over: bool) -> list[dict[str, str]]:
         ends[lacking] = date.today() - timedelta(1)
     else:
         del ends[lacking]
-    return [
-        {
-            "claim": claim,
-            "target": "host",
-            "by": "the lab",
-            "reason": "a machine of the lab",
-            "expires": end.isoformat(),
-        }
-        for claim, end in ends.items()
-    ]
+    return [attested(claim, expires=end) for claim, end in ends.items()]
 
 
 def unmet(run: Run, host: str) -> dict[str, dict[str, Any]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support import truth
+from support.attested import attested
 from support.devices import sh
 from support.lost import await_fired, lose
 from support.runs import Playbooks
@@ -43,13 +44,7 @@ UPS: dict[str, Any] = {
     "durable_mounts": ["/srv/pgdata"],
     "durable_ups": {"quiet": 10, "margin": 30, "host_sync": 10},
     "durable_attestations": [
-        {
-            "claim": claim,
-            "target": "host",
-            "by": "the lab",
-            "reason": "a machine of the lab",
-            "expires": time.strftime("%Y-%m-%d", time.gmtime(time.time() + 86400)),
-        }
+        attested(claim)
         for claim in (
             "host_honours_flush",
             "virtual_host_power",

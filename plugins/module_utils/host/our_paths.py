@@ -70,6 +70,8 @@ LEASE = f"{CONFIGURED}/guard.json"
 #: What an existing notify command was, and where apcupsd's scripts are; the hook runs it after its own word.
 CHAINED = f"{CONFIGURED}/notify-command"
 CHAINED_SCRIPTS = f"{LIBRARY}/bin/apcupsd"
+#: The directories of hook, program, lease and notify command, the lowest first: the monitor's user comes through them.
+UPS_WAY = (f"{LIBRARY}/bin", LIBRARY, CONFIGURED)
 #: Goes with the boot, as a lease's use does.
 RUNTIME = f"{VOLATILE}/guard"
 STATE = f"{RUNTIME}/state.json"

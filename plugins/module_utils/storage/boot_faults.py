@@ -231,7 +231,8 @@ def _is_dependency(host: Host, path: str) -> bool:
     """Tell whether systemd takes an entry of a directory of requirements: a link, but one to /dev/null or an empty file."""
     try:
         host.link(path)
-        return host.resolve(path) != "/dev/null" and not (host.exists(path) and not host.read(path))
+        # One that leads to nothing is no mask.
+        return not (host.exists(path) and mount_units.is_masked(host, path))
     except Unobservable:
         return False
 

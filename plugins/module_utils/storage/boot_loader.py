@@ -27,9 +27,8 @@ _SET = re.compile(r"""^\s*(?:set\s+)?(\w+)=(?:"([^"]*)"|'([^']*)'|(.*))$""", re.
 #: Where the kernel's command line stands: in grub.cfg, and in an entry of the specification.
 _GRUB_LINE = re.compile(r"^\s*(?:linux(?:16|efi)?|module2?)\s+(.*)$", re.M)
 _ENTRY_LINE = re.compile(r"^\s*options\s+(.*)$", re.M)
-#: What an entry of GRUB loads: a kernel begins it, and what unpacks it follows.
-_GRUB_LOADS = re.compile(r"^[ \t]*(linux|initrd)(?:16|efi)?[ \t]+(.+)$", re.M)
-_ENTRY_LOADS = re.compile(r"^[ \t]*(linux|initrd)[ \t]+(.+)$", re.M)
+#: What an entry loads. In grub.cfg a kernel begins it, and what unpacks it follows.
+_LOADS = re.compile(r"^[ \t]*(linux|initrd)(?:16|efi)?[ \t]+(.+)$", re.M)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 #: Words of an entry for repairs, which nobody's database starts from.
 REPAIR = {
@@ -100,14 +99,12 @@ def entries(host: Host) -> list[Entry]:
 
     Of others than this one too. Raises Unobservable.
     """
-    texts = {
-        path: text for path, text in ((path, _read(host, path)) for path in (*GRUB, *GRUB_VARIABLES)) if text
-    }
+    texts = _grub(host)
     variables = _variables(texts)
     found = [entry for path, text in texts.items() for entry in _of_grub(path, text, variables)]
     for path in sorted(_entries(host), reverse=True):
         text = host.read(path)
-        loads = [(kind, _partly_filled(said, variables)) for kind, said in _ENTRY_LOADS.findall(text)]
+        loads = [(kind, _partly_filled(said, variables)) for kind, said in _LOADS.findall(text)]
         options = " ".join(_filled(line, variables) for line in _ENTRY_LINE.findall(text))
         kernels = [said.strip() for kind, said in loads if kind == "linux"]
         if kernels and not REPAIR & set(options.split()):
@@ -118,7 +115,7 @@ def entries(host: Host) -> list[Entry]:
 
 def _of_grub(path: str, text: str, variables: Mapping[str, str]) -> Iterator[Entry]:
     entry, is_repair = None, False
-    for found in _GRUB_LOADS.finditer(text):
+    for found in _LOADS.finditer(text):
         words = [word.strip("\"'") for word in _partly_filled(found[2], variables).split()]
         if found[1] == "linux":
             if entry and not is_repair:
@@ -150,7 +147,7 @@ def _is_anothers(line: str, now: str) -> bool:
 
 def _command_lines(host: Host) -> Iterator[tuple[str, str]]:
     """Return where each entry's command line stands, and the line with its variables filled in."""
-    grub = {path: _read(host, path) for path in (*GRUB, *GRUB_VARIABLES)}
+    grub = _grub(host)
     variables = _variables(grub)
     entries = {path: host.read(path) for path in _entries(host)}
     for texts, is_line in ((grub, _GRUB_LINE), (entries, _ENTRY_LINE)):
@@ -158,6 +155,11 @@ def _command_lines(host: Host) -> Iterator[tuple[str, str]]:
             for found in is_line.finditer(text):
                 row = text.count("\n", 0, found.start(1)) + 1
                 yield f"{path} line {row}", _filled(found[1], variables)
+
+
+def _grub(host: Host) -> dict[str, str]:
+    """Return {path: text} of GRUB's files, empty where one is not there. Raises Unobservable."""
+    return {path: _read(host, path) for path in (*GRUB, *GRUB_VARIABLES)}
 
 
 def _variables(grub: Mapping[str, str]) -> dict[str, str]:

@@ -81,6 +81,11 @@ def started(host: Host) -> list[str]:
     return sorted(found)
 
 
+def is_masked(host: Host, path: str) -> bool:
+    """Tell whether a file that is there masks a unit: an empty one does as a link to /dev/null does. Raises Unobservable."""
+    return host.resolve(path) == "/dev/null" or not host.read(path)
+
+
 def find(host: Host, target: str, in_fstab: bool) -> MountUnit | None:
     """Return what overrides fstab for a mount point, or None where fstab decides.
 
@@ -89,8 +94,7 @@ def find(host: Host, target: str, in_fstab: bool) -> MountUnit | None:
     name = unit_name(target)
     directories = _ABOVE_FSTAB if in_fstab else (*_ABOVE_FSTAB, *_BELOW_FSTAB)
     unit = next((f"{base}/{name}" for base in directories if host.exists(f"{base}/{name}")), None)
-    # An empty file masks a unit as a link to /dev/null does.
-    if unit and (host.resolve(unit) == "/dev/null" or not host.read(unit)):
+    if unit and is_masked(host, unit):
         return MountUnit(unit, (), False, True)
     said: dict[str, str] = {}
     sources: dict[str, str] = {}

@@ -35,13 +35,6 @@ _NOTE = f"managed; originals in {ORIGINALS}"
 _SECRET_MODE = 0o640
 _SCRIPT = "SCRIPT"
 _CHAIN = "notify chain"
-#: The directories of the hook and of what it runs on, the lowest first.
-_WAY = (
-    apcupsd_scripts.KEPT,
-    posixpath.dirname(HOOK),
-    our_paths.LIBRARY,
-    our_paths.CONFIGURED,
-)
 #: Looks, a second apart, that a monitor gets after a restart; and how many of them the same process has to
 #: outlive.
 _LOOKS, _STEADY = 30, 3
@@ -187,7 +180,7 @@ def apply_release(host: Host, work: Work) -> None:
     if work.unit:
         _restart(host, work.unit)
     _write(host, work.later)
-    our_files.remove_directories(host, _WAY)
+    our_files.remove_directories(host, (apcupsd_scripts.KEPT, *our_paths.UPS_WAY))
     originals.save(host, {}, ORIGINALS)
 
 

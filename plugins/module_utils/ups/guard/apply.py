@@ -26,8 +26,6 @@ from .parallel import together
 
 #: Seconds for systemctl: a disk that hangs holds up the guard, its end, and what tightens after that.
 _STOP_TIMEOUT = 2 * CHANGE_TIMEOUT
-#: Directories that the monitor's user comes through.
-_WAY = (posixpath.dirname(our_paths.HOOK), our_paths.LIBRARY, posixpath.dirname(our_paths.LEASE))
 #: Files of the monitors that may name the hook, which then stays.
 _NAMING = (
     "/etc/nut/upsmon.conf",
@@ -81,7 +79,7 @@ def plan(host: Host, targets: list[str], **terms: Any) -> Work:
     """
     if not systemd.runs(host):
         raise ChangeFailed("the guard is a service of systemd, which does not run here: leave barriers on")
-    our_files.expect_roots(host, _WAY)
+    our_files.expect_roots(host, our_paths.UPS_WAY)
     before, reason = _lease(host)
     wanted = _wanted(host, targets, terms, before)
     content_of = files(wanted)
@@ -151,7 +149,7 @@ def apply_release(host: Host, work: Release) -> None:
             host.change(["rm", "-rf", our_paths.RUNTIME])
         elif host.exists(path):
             host.remove_file(path)
-    our_files.remove_directories(host, _WAY)
+    our_files.remove_directories(host, our_paths.UPS_WAY)
     if systemd.runs(host):
         host.change(["systemctl", "daemon-reload"])
     verify(plan_release(host).changes)
@@ -200,7 +198,7 @@ def _seen(host: Host, path: str, content: bytes) -> str:
 
 def _closed(host: Host) -> list[str]:
     """Return the directories that the monitor's user cannot come through."""
-    return [path for path in _WAY if host.exists(path) and host.mode(path) & 0o005 != 0o005]
+    return [path for path in our_paths.UPS_WAY if host.exists(path) and host.mode(path) & 0o005 != 0o005]
 
 
 def _words(found: Lease) -> str:
