@@ -3,13 +3,14 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Each disk has a large partition 1 and a small one 2, some have a small one 3:
+# Each disk has a large partition 1 and a small one 2, some have small ones 3 and 4:
 #   /srv/pgdata   ext4 < LV linear < md raid1   < SCSI0003-1 SCSI0001-1
 #   /srv/thin     ext4 < LV thin < the same md
 #   /srv/looped   ext4 < loop device < a file on /srv/pgdata
 #   /srv/mssql    xfs < LUKS < md raid1         < SCSI0004-1 VIRT0001-1
 #   /srv/maria    xfs < LV raid1 (dm-raid)      < SCSI0002-1 SCSI0005-1
 #   /srv/cached   ext4 < LV cached, writeback   < SCSI0005-1, the cache on SCSI0002-1
+#   /srv/bcache   ext4 < bcache, writeback      < VIRT0001-3, the cache on SCSI0002-4
 #   /srv/hole     ext4 < md raid5               < SCSI0003-2 SCSI0001-2 VIRT0001-2
 #   /srv/ppl      ext4 < md raid5 with PPL      < SCSI0004-2 SCSI0002-2 SCSI0005-2
 #   /srv/nohole   ext4 < md raid5 with journal  < SCSI0003-3 SCSI0001-3 SCSI0002-3, journal SCSI0005-3
@@ -24,9 +25,8 @@ scsi4=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0004
 scsi5=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0005
 virt1=/dev/disk/by-id/virtio-VIRT0001
 
-printf 'label: gpt\n,640M\n,48M\n' | sfdisk --quiet --wipe always "$virt1"
-for disk in $scsi1 $scsi2 $scsi3 $scsi4 $scsi5; do
-    printf 'label: gpt\n,640M\n,48M\n,48M\n' | sfdisk --quiet --wipe always "$disk"
+for disk in $virt1 $scsi1 $scsi2 $scsi3 $scsi4 $scsi5; do
+    printf 'label: gpt\n,640M\n,48M\n,48M\n,48M\n' | sfdisk --quiet --wipe always "$disk"
 done
 udevadm settle
 
@@ -53,6 +53,14 @@ lvcreate -qq --yes --type raid1 --mirrors 1 --nosync --size 512M --name data mar
 lvcreate -qq --yes --size 64M --name cached maria "$scsi5-part1"
 lvcreate -qq --yes --size 48M --name fast maria "$scsi2-part1"
 lvconvert -qq --yes --type cache --cachevol fast --cachemode writeback maria/cached
+
+# Its own udev rules start it, here and at each boot.
+modprobe bcache
+make-bcache --writeback --bucket 64k --bdev "$virt1-part3" --cache "$scsi2-part4" > /dev/null
+until [ -b /dev/bcache0 ]; do udevadm settle; sleep 0.2; done
+
+# TuneD is there for one test, which turns it on.
+systemctl --quiet disable --now tuned.service
 
 # It talks to dmeventd, which is not here: seconds of each boot, and on trixie it may fail.
 systemctl --quiet mask lvm2-monitor.service
@@ -97,6 +105,7 @@ volume thin ext4 /dev/mapper/pg-thin path
 volume mssql xfs /dev/mapper/mssql uuid
 volume maria xfs /dev/mapper/maria-data path
 volume cached ext4 /dev/mapper/maria-cached path
+volume bcache ext4 /dev/bcache0 uuid
 volume hole ext4 /dev/md/hole uuid
 volume ppl ext4 /dev/md/ppl uuid
 volume nohole ext4 /dev/md/nohole uuid

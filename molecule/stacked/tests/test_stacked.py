@@ -29,6 +29,7 @@ LEAVES = {
     "/srv/thin": {"SCSI0003", "SCSI0001"},
     "/srv/looped": {"SCSI0003", "SCSI0001"},
     "/srv/cached": {"SCSI0005", "SCSI0002"},
+    "/srv/bcache": {"VIRT0001", "SCSI0002"},
     "/srv/hole": {"SCSI0003", "SCSI0001", "VIRT0001"},
 }
 #: A reset may turn the cache of a SCSI disk on again, so the kernel goes on flushing; a virtio disk keeps its setting.
@@ -96,6 +97,73 @@ FLUSHED = {
     "integrity $a 0 - B 1 internal_hash:crc32c": "a",
     "integrity $a 0 - D 1 internal_hash:crc32c": "a",
 }
+#: A bcache device over two loop devices, mounted on /srv/fast; prints the flushes that each was sent for 20 synchronous
+#: writes, in each mode.
+BCACHE = r"""
+exec 3>&1 >/dev/null
+mkdir -p /srv/pgdata/loops /srv/fast
+for name in a b; do
+    truncate -s 48M /srv/pgdata/loops/$name
+    eval "$name=$(losetup -f --show /srv/pgdata/loops/$name)"
+done
+make-bcache --bucket 64k --bdev "$a" --cache "$b"
+own=/sys/block/${a##*/}/bcache
+# udev may have taken them already, and may not.
+until [ "$(cat $own/state 2> /dev/null)" = clean ]; do
+    for each in "$a" "$b"; do echo "$each" > /sys/fs/bcache/register || true; done 2> /dev/null
+    sleep 0.2
+done
+device=$(basename "$(readlink -f $own/dev)")
+python3 - "/dev/$device" "$own/cache_mode" "$a" "$b" <<END >&3
+import json, os, sys
+device, mode, *below = sys.argv[1:]
+def flushes():
+    stats = (open("/sys/block/%s/stat" % path.rpartition("/")[2]).read() for path in below)
+    return [int(stat.split()[15]) for stat in stats]
+fd = os.open(device, os.O_RDWR)
+counted = {}
+for name in ("writethrough", "writearound", "none", "writeback"):
+    with open(mode, "w") as file:
+        file.write(name)
+    before = flushes()
+    for number in range(20):
+        os.pwrite(fd, b"x" * 4096, number * 4096)
+        os.fdatasync(fd)
+    counted[name] = [after - seen for after, seen in zip(flushes(), before)]
+print(json.dumps(counted))
+END
+mkfs.ext4 -q "/dev/$device"
+mount "/dev/$device" /srv/fast
+"""
+#: It stops with data that is in the cache alone, and is started without that cache.
+CACHE_LOST = r"""
+a=$(losetup -j /srv/pgdata/loops/a -nO NAME) b=$(losetup -j /srv/pgdata/loops/b -nO NAME)
+set=$(readlink -f "/sys/block/${b##*/}/bcache/set")
+head -c 4M /dev/urandom > /srv/fast/data
+umount /srv/fast
+echo 1 > "$set/stop"
+until ! [ -e "$set" ]; do sleep 0.2; done
+dd if=/dev/zero of="$b" bs=64k count=16 conv=fsync 2> /dev/null
+echo "$a" > /sys/fs/bcache/register
+until [ -e "/sys/block/${a##*/}/bcache/running" ]; do sleep 0.2; done
+echo 1 > "/sys/block/${a##*/}/bcache/running"
+device=/dev/$(basename "$(readlink -f "/sys/block/${a##*/}/bcache/dev")")
+udevadm settle
+mkfs.ext4 -q -F "$device"
+mount "$device" /srv/fast
+"""
+NO_BCACHE = r"""
+if mountpoint -q /srv/fast; then umount /srv/fast; fi
+for file in b a; do
+    loop=$(losetup -j /srv/pgdata/loops/$file -nO NAME)
+    for stop in "/sys/block/${loop##*/}/bcache/set/stop" "/sys/block/${loop##*/}/bcache/stop"; do
+        if [ -e "$stop" ]; then echo 1 > "$stop"; fi
+    done
+    while [ -e "/sys/block/${loop##*/}/bcache" ]; do sleep 0.2; done
+    losetup -d "$loop"
+done
+rm -r /srv/pgdata/loops /srv/fast
+"""
 #: On ext2: how many flushes its device was sent for 20 synchronous writes.
 EXT2 = r"""
 exec 3>&1 >/dev/null
@@ -264,6 +332,28 @@ def test_a_flush_of_a_layer_with_blocks_of_its_own_reaches_each_device_that_has_
     assert all(counted[name] >= 20 for name in FLUSHED[table]), counted
 
 
+@pytest.mark.fact(85)
+def test_a_flush_of_bcache_reaches_its_cache_and_its_disk_and_without_its_cache_it_is_unknown(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    def seen() -> tuple[str, list[str]]:
+        report = facts(playbooks, durable_mounts=["/srv/fast"])
+        return report["verdict"], [why for why in report["why"] if "bcache" in why]
+
+    try:
+        counted = json.loads(sh(machine, BCACHE))
+        assert set(counted) == {"writethrough", "writearound", "none", "writeback"}
+        assert all(min(pair) >= 20 for pair in counted.values()), counted
+        # Nothing in fstab mounts it; all else is known.
+        assert seen() == ("drifted", [])
+        sh(machine, CACHE_LOST)
+        verdict, why = seen()
+        assert verdict == "unknown"
+        assert any("inconsistent" in each for each in why), why
+    finally:
+        sh(machine, NO_BCACHE)
+
+
 @pytest.mark.fact(86)
 def test_ext2_flushes_at_each_fsync(machine: Machine) -> None:
     """Here by its own driver, which has no option for it; Debian's kernels mount it by ext4's."""
@@ -421,22 +511,32 @@ class TestScheduling:
         assert (check.code, check.recap["stacked"]["changed"]) == (0, 0)
 
     def test_tuned_is_named_and_not_fought(
-        self, machine: Machine, playbooks: Playbooks, queues: dict[str, Any]
+        self, machine: Machine, playbooks: Playbooks, scheduler: str, queues: dict[str, Any]
     ) -> None:
-        # Files as TuneD keeps them; the daemon itself is not on the machine.
-        sh(
-            machine,
-            "mkdir -p /etc/tuned/mssql-ish /run/tuned; echo mssql-ish > /etc/tuned/active_profile;"
-            "printf '[main]\\n[disk]\\nelevator=kyber\\n' > /etc/tuned/mssql-ish/tuned.conf;"
-            "echo 1 > /run/tuned/tuned.pid",
-        )
-        check = playbooks.run("harden-db", "--check", variables=queues)
-        rows = [r for r in check.reports["stacked"]["settings"] if r["setting"] == "scheduler"]
-        assert rows
-        assert {row["verdict"] for row in rows} == {"drift_persisted"}
-        assert all("mssql-ish" in row["remedy"] for row in rows)
-        assert check.recap["stacked"]["changed"] == 0
-        sh(machine, "rm -r /etc/tuned /run/tuned")
+        """Debian's own daemon, with profiles that set another scheduler than ours, and the same."""
+        (other,) = {"none", "mq-deadline"} - {scheduler}
+        disk = f"cat /sys/block/{names(machine)['SCSI0001']}/queue/scheduler"
+        for name, elevator in (("theirs", other), ("alike", scheduler)):
+            # Of all devices it takes what has no scheduler too (dm, from kernel 7.2 on), and breaks off with an error.
+            text = f"[main]\\n[disk]\\ndevices=sd*,vd*\\nelevator={elevator}\\n"
+            sh(machine, f"mkdir -p /etc/tuned/{name}; printf '{text}' > /etc/tuned/{name}/tuned.conf")
+        try:
+            sh(machine, "systemctl --quiet enable --now tuned; tuned-adm profile theirs")
+            assert f"[{other}]" in sh(machine, disk)
+            check = playbooks.run("harden-db", "--check", variables=queues)
+            rows = [row for row in check.reports["stacked"]["settings"] if row["setting"] == "scheduler"]
+            assert {row["verdict"] for row in rows} == {"drift_running"}
+            assert all("TuneD's profile theirs sets elevator" in row["remedy"] for row in rows)
+            assert check.recap["stacked"]["changed"] == 0
+            sh(machine, "tuned-adm profile alike")
+            assert f"[{scheduler}]" in sh(machine, disk)
+            check = playbooks.run("harden-db", "--check", variables=queues)
+            assert (check.code, check.recap["stacked"]["changed"]) == (0, 0)
+        finally:
+            sh(
+                machine,
+                "tuned-adm off; systemctl --quiet disable --now tuned; rm -r /etc/tuned/theirs /etc/tuned/alike",
+            )
 
 
 @pytest.mark.fact(48)

@@ -207,7 +207,8 @@ class Blocks:
             return _Finding(Layer(name, "disk"))
         if disk_kinds.is_memory(name):
             return _Finding(Layer(name, "disk"))
-        if self.host.exists(f"{path}/bcache"):
+        # What lies below one has a directory `bcache` too.
+        if re.fullmatch(r"bcache\d+", name):
             return self._bcache(name, path, below)
         if self.host.exists(f"{path}/loop/backing_file"):
             return self._loop(name, path)

@@ -380,7 +380,7 @@ KINDS = (
         "model",
         is_unsafe=True,
     ),
-    Kind("bcache", lambda: _over(bcache("bcache7", ("sdk", "sdl"), "252:7")), _LABEL, "model"),
+    Kind("bcache", lambda: _over(bcache("bcache7", ("sdk", "sdl"), "252:7")), _LABEL, "lab: `stacked`"),
     Kind("loop device over ext4", _loop, _LABEL, "lab: `stacked`"),
     Kind("loop device over ext4 without barriers", partial(_loop, "off"), _LABEL, "model"),
     Kind(

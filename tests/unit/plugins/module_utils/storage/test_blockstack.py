@@ -148,23 +148,20 @@ def test_device_mapper_layers_that_break_promises_are_unknown_and_named(
 
 
 @pytest.mark.parametrize(
-    ("name", "files", "kind"),
+    ("name", "kind"),
     [
-        ("loop0", {}, "loop"),
-        ("bcache0", {}, "bcache"),
-        ("nbd0", {}, "nbd"),
-        ("zd0", {}, "zd"),
-        ("ublkb0", {}, "ublkb"),
-        ("strange", {}, "strange"),
+        ("loop0", "loop"),
+        ("nbd0", "nbd"),
+        ("zd0", "zd"),
+        ("ublkb0", "ublkb"),
+        ("strange", "strange"),
     ],
 )
 @pytest.mark.parametrize("partition", [False, True])
 @pytest.mark.fact(47)
-def test_a_layer_without_a_rule_is_unknown_and_named(
-    name: str, files: dict[str, str], kind: str, partition: bool
-) -> None:
+def test_a_layer_without_a_rule_is_unknown_and_named(name: str, kind: str, partition: bool) -> None:
     """ZFS volumes and others: unknown unless understood."""
-    host = over(FakeLayer(name, "other", (), "9:9", files=files))
+    host = over(FakeLayer(name, "other", (), "9:9"))
     if partition:
         host.add_partition(name, f"{name}p1", "9:10")
     stack = walk(host, "9:10" if partition else "9:9")
@@ -185,6 +182,18 @@ def test_below_a_bcache_lie_its_backing_device_and_its_cache(mode: str, state: s
 def test_a_bcache_whose_cache_was_detached_lies_on_one_disk() -> None:
     stack = walk(over(bcache("bcache0", ("sdc",), "9:9", "writeback", "no cache")), "9:9")
     assert (stack.disks, stack.reasons) == (("sdc",), ())
+
+
+def test_a_loop_device_below_a_bcache_is_none_though_it_has_the_same_directory() -> None:
+    backing = loop("loop5", "7:5")
+    backing.files.update({"bcache/state": "dirty", "bcache/cache_mode": "[writeback]"})
+    host = over(backing, bcache("bcache0", ("loop5", "sdc"), "252:0"))
+    host.loops["loop5"] = "8:33"
+    blocks = Blocks(host)
+    blocks.holder_of = {"8:33": Holder("ext4", ("8:33",))}.get
+    stack = blocks.walk(["252:0"])
+    assert sorted(layer.type for layer in stack.layers) == ["bcache", "disk", "loop", "partition"]
+    assert stack.reasons == ()
 
 
 @pytest.mark.parametrize(
