@@ -27,11 +27,13 @@ def argv(
 
     `others` are disks of this boot; `extra` are further arguments.
     """
+    # A second emulated processor costs more than it brings: the two wait for each other's locks.
+    processors = "2" if "smp" in hardware.layout.needs else "1"
     serial_port = ["-serial", "null"] if "serial_port" in hardware.layout.needs else []
     return [
         "qemu-system-x86_64",
         *("-accel", _accelerator(hardware.accel), "-cpu", CPU[hardware.accel]),
-        *("-machine", "q35", "-smp", "2", "-m", str(hardware.layout.memory)),
+        *("-machine", "q35", "-smp", processors, "-m", str(hardware.layout.memory)),
         *("-nodefaults", "-no-user-config", "-display", "none", "-daemonize"),
         *("-pidfile", str(files.pid), "-D", str(files.log)),
         *("-qmp", f"unix:{escape(files.qmp)},server=on,wait=off"),
