@@ -11,6 +11,7 @@ import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from lab import mirror
 from lab.errors import LabError
@@ -19,6 +20,7 @@ from lab.paths import Lab
 from lab.progress import say, stream
 from lab.recipe import SIZE, Recipe
 
+ROOT = "root.tar"
 # Documents, and what would put RAID and LVM into the initramfs: seconds of each boot, and the
 # root is on neither. Pages of the manual, and not their directories: packages make links there.
 LEFT_OUT = (
@@ -75,11 +77,13 @@ def _build(lab: Lab, recipe: Recipe, target: Path) -> None:
     work = lab.images / f".building-{recipe.key}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    say(f"image {recipe.key}: bootstrapping (about a minute)")
+    base = _base(lab, recipe)
+    say(f"image {recipe.key}: packages")
     log = lab.images / f"{recipe.key}.log"
     log.unlink(missing_ok=True)
     try:
-        _bootstrap(recipe, work, log)
+        (work / "authorized_keys").write_text(recipe.public_key + "\n")
+        _mmdebstrap(recipe, derive(recipe, base, work), work, log)
         say(f"image {recipe.key}: making the file system")
         _pack(recipe, work, log)
         work.rename(target)
@@ -88,12 +92,25 @@ def _build(lab: Lab, recipe: Recipe, target: Path) -> None:
     say(f"image {recipe.key}: done")
 
 
-def _bootstrap(recipe: Recipe, work: Path, log: Path) -> None:
-    """Make root.tar with mmdebstrap."""
-    (work / "authorized_keys").write_text(recipe.public_key + "\n")
+def _base(lab: Lab, recipe: Recipe) -> Path:
+    """Return the archive that the images of a release are made from, bootstrapping it if it is not in the cache."""
+    target = lab.images / f"base-{recipe.base}.tar"
+    with locked(lab, f"image-{target.stem}"):
+        if not target.exists():
+            say(f"{target.stem}: bootstrapping {recipe.release} (about a minute)")
+            log = target.with_suffix(".log")
+            log.unlink(missing_ok=True)
+            with TemporaryDirectory(dir=lab.images) as directory:
+                _mmdebstrap(recipe, bootstrap(recipe), Path(directory), log)
+                (Path(directory) / ROOT).rename(target)
+    return target
+
+
+def _mmdebstrap(recipe: Recipe, steps: list[str], work: Path, log: Path) -> None:
+    """Make root.tar in a directory."""
     (work / "apt.conf").write_text("\n".join(mirror.apt_options()) + "\n")
     try:
-        stream(mmdebstrap_argv(recipe, work, mirror.mirror()), log, prefix="I: ")
+        stream(argv(recipe, steps, work, mirror.mirror()), log, prefix="I: ")
     except LabError as error:
         raise LabError(
             f"cannot bootstrap {recipe.release}; the mirror may no longer hold it "
@@ -101,23 +118,44 @@ def _bootstrap(recipe: Recipe, work: Path, log: Path) -> None:
         ) from error
 
 
-def mmdebstrap_argv(recipe: Recipe, work: Path, uri: str | None) -> list[str]:
-    """Return mmdebstrap's command; its hooks run the scripts of the recipe in the new root."""
-    early, configure = recipe.directory / "early.sh", recipe.directory / "configure.sh"
+def argv(recipe: Recipe, steps: list[str], work: Path, uri: str | None) -> list[str]:
+    """Return mmdebstrap's command, which makes root.tar in a directory by these steps."""
     return [
         "mmdebstrap",
-        "--variant=minbase",
-        f"--include={','.join(recipe.all_packages)}",
         '--aptopt=APT::Install-Recommends "false"',
         f"--aptopt={work / 'apt.conf'}",
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
-        *(f"--essential-hook={line}" for line in _script(early, recipe.root_uuid)),
+        *steps,
+        recipe.release,
+        str(work / ROOT),
+        *([uri] if uri else []),
+    ]
+
+
+def bootstrap(recipe: Recipe) -> list[str]:
+    """Return mmdebstrap's options for a release with the lab's own packages."""
+    return [
+        "--variant=minbase",
+        f"--include={','.join(recipe.base_packages)}",
+        *(f"--essential-hook={line}" for line in _script(recipe.early)),
+    ]
+
+
+def derive(recipe: Recipe, base: Path, work: Path) -> list[str]:
+    """Return mmdebstrap's options for that with the layout's packages, as a machine that can be reached."""
+    # An archive of a root without rights has no devices; mmdebstrap makes its own.
+    unpack = f'tar -C "$1" -xf {_quoted(base)} --exclude=./dev/*'
+    install = f'chroot "$1" apt-get --yes install {shlex.join(recipe.packages)}'
+    return [
+        "--variant=custom",
+        f"--setup-hook={unpack}",
+        *([f"--customize-hook={install}"] if recipe.packages else []),
         '--customize-hook=mkdir -p "$1/root/.ssh"',
         f"--customize-hook=upload {_quoted(work / 'authorized_keys')} /root/.ssh/authorized_keys",
-        *(f"--customize-hook={line}" for line in _script(configure)),
-        recipe.release,
-        str(work / "root.tar"),
-        *([uri] if uri else []),
+        *(
+            f"--customize-hook={line}"
+            for line in _script(recipe.directory / "configure.sh", recipe.root_uuid)
+        ),
     ]
 
 

@@ -11,11 +11,13 @@ import json
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lab.errors import LabError
 
 RELEASES = ("bookworm", "bullseye", "trixie")
 DIRECTORY = Path(__file__).parent / "recipe"
+PACKAGES = "packages.txt"
 SIZE = "6G"
 
 
@@ -36,9 +38,22 @@ class Recipe:
     @property
     def key(self) -> str:
         """`<release>-<hash>`: the image's name in the cache."""
-        own = [self.release, self.public_key, sorted(self.packages), SIZE]
-        digest = hashlib.sha256(json.dumps(own).encode())
-        for path in sorted(self.directory.iterdir()):
+        own = [self.public_key, sorted(self.packages), SIZE]
+        return self._hashed(own, *sorted(self.directory.iterdir()))
+
+    @property
+    def base(self) -> str:
+        """`<release>-<hash>` of what the images of a release have in common."""
+        return self._hashed([], self.early, self.directory / PACKAGES)
+
+    @property
+    def early(self) -> Path:
+        """The script that runs before the kernel is installed."""
+        return self.directory / "early.sh"
+
+    def _hashed(self, own: list[Any], *files: Path) -> str:
+        digest = hashlib.sha256(json.dumps([self.release, *own]).encode())
+        for path in files:
             digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
         return f"{self.release}-{digest.hexdigest()[:12]}"
 
@@ -48,8 +63,7 @@ class Recipe:
         return str(uuid.uuid5(uuid.NAMESPACE_URL, self.key))
 
     @property
-    def all_packages(self) -> list[str]:
-        """The lab's packages and the layout's."""
-        lines = (self.directory / "packages.txt").read_text().splitlines()
-        own = [line for line in lines if line and not line.startswith("#")]
-        return own + [package for package in self.packages if package not in own]
+    def base_packages(self) -> list[str]:
+        """The lab's own packages."""
+        lines = (self.directory / PACKAGES).read_text().splitlines()
+        return [line for line in lines if line and not line.startswith("#")]

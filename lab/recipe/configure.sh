@@ -3,8 +3,19 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Inside the new root, after all packages: make it a quiet, reachable machine.
+# Inside the new root, after all packages: make it a quiet, reachable machine. $1: UUID of the root file system.
 set -eu
+
+cat > /etc/fstab <<END
+# /etc/fstab: static file system information.
+#
+# Use 'blkid' to print the universally unique identifier for a
+# device; this may be used with UUID= as a more robust way to name devices
+# that works even if disks are added and removed. See fstab(5).
+#
+# <file system> <mount point>   <type>  <options>       <dump>  <pass>
+UUID=$1 / ext4 errors=remount-ro 0 1
+END
 
 echo dbhost > /etc/hostname
 echo LANG=C.UTF-8 > /etc/default/locale

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lab import recipe
+from lab import image, recipe
 from lab.errors import LabError
-from lab.image import mmdebstrap_argv
 from lab.recipe import Recipe
 
 
@@ -59,11 +58,22 @@ def test_an_unknown_release_is_refused() -> None:
         Recipe("sid", "")
 
 
-def test_packages_are_the_labs_and_the_layouts() -> None:
+def test_the_images_of_a_release_begin_with_the_same_base(own: Recipe) -> None:
+    """Whatever a layout adds, and whoever logs in; not with another list of packages."""
+    base = own.base
+    assert Recipe("bookworm", "ssh-ed25519 B", ("postgresql",)).base == base
+    assert Recipe("trixie", "ssh-ed25519 A").base != base
+    for name, is_same in (("configure.sh", True), ("early.sh", False), ("packages.txt", False)):
+        before = own.base
+        with (own.directory / name).open("a") as file:
+            file.write("# more\n")
+        assert (own.base == before) == is_same
+
+
+def test_packages_of_the_base_are_the_labs() -> None:
     """Comments are not packages, and nothing is asked for twice."""
-    found = Recipe("bookworm", "", ("postgresql", "python3")).all_packages
+    found = Recipe("bookworm", "").base_packages
     assert found[0] == "linux-image-amd64"
-    assert found[-1] == "postgresql"
     assert len(set(found)) == len(found)
     assert not [name for name in found if "#" in name or " " in name]
 
@@ -71,5 +81,13 @@ def test_packages_are_the_labs_and_the_layouts() -> None:
 def test_the_mirror_is_the_hosts_or_left_to_mmdebstrap() -> None:
     """No mirror is named by the lab itself."""
     one = Recipe("bookworm", "")
-    assert mmdebstrap_argv(one, Path("/w"), "http://mirror/debian")[-1] == "http://mirror/debian"
-    assert mmdebstrap_argv(one, Path("/w"), None)[-2:] == ["bookworm", "/w/root.tar"]
+    assert image.argv(one, [], Path("/w"), "http://mirror/debian")[-1] == "http://mirror/debian"
+    assert image.argv(one, [], Path("/w"), None)[-2:] == ["bookworm", "/w/root.tar"]
+
+
+def test_the_packages_of_a_layout_are_installed_in_what_was_unpacked() -> None:
+    """Of hostile names the shell makes nothing."""
+    steps = image.derive(Recipe("bookworm", "", ("a", "b; c")), Path("/i/base one.tar"), Path("/w"))
+    assert "--setup-hook=tar -C \"$1\" -xf '/i/base one.tar' --exclude=./dev/*" in steps
+    assert "--customize-hook=chroot \"$1\" apt-get --yes install a 'b; c'" in steps
+    assert not any("apt-get" in step for step in image.derive(Recipe("bookworm", ""), Path("/b"), Path("/w")))
