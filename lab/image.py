@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from lab import mirror
 from lab.errors import LabError
@@ -74,22 +75,28 @@ def ensure(lab: Lab, recipe: Recipe) -> Image:
 
 def _build(lab: Lab, recipe: Recipe, target: Path) -> None:
     """Build in a directory beside `target`, and rename it when it is whole."""
-    work = lab.images / f".building-{recipe.key}"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
     base = _base(lab, recipe)
     say(f"image {recipe.key}: packages")
-    log = lab.images / f"{recipe.key}.log"
-    log.unlink(missing_ok=True)
-    try:
+    with _building(lab, recipe.key) as (work, log):
         (work / "authorized_keys").write_text(recipe.public_key + "\n")
         _mmdebstrap(recipe, derive(recipe, base, work), work, log)
         say(f"image {recipe.key}: making the file system")
         _pack(recipe, work, log)
         work.rename(target)
+    say(f"image {recipe.key}: done")
+
+
+@contextmanager
+def _building(lab: Lab, name: str) -> Iterator[tuple[Path, Path]]:
+    """Give a directory to build in, and a log, without what an earlier build left; only the log stays."""
+    work, log = lab.images / f".building-{name}", lab.images / f"{name}.log"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    log.unlink(missing_ok=True)
+    try:
+        yield work, log
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    say(f"image {recipe.key}: done")
 
 
 def _base(lab: Lab, recipe: Recipe) -> Path:
@@ -98,11 +105,9 @@ def _base(lab: Lab, recipe: Recipe) -> Path:
     with locked(lab, f"image-{target.stem}"):
         if not target.exists():
             say(f"{target.stem}: bootstrapping {recipe.release} (about a minute)")
-            log = target.with_suffix(".log")
-            log.unlink(missing_ok=True)
-            with TemporaryDirectory(dir=lab.images) as directory:
-                _mmdebstrap(recipe, bootstrap(recipe), Path(directory), log)
-                (Path(directory) / ROOT).rename(target)
+            with _building(lab, target.stem) as (work, log):
+                _mmdebstrap(recipe, bootstrap(recipe), work, log)
+                (work / ROOT).rename(target)
     return target
 
 
@@ -136,6 +141,8 @@ def bootstrap(recipe: Recipe) -> list[str]:
     """Return mmdebstrap's options for a release with the lab's own packages."""
     return [
         "--variant=minbase",
+        # What it is unpacked into may be without the right to make devices.
+        "--skip=output/dev",
         f"--include={','.join(recipe.base_packages)}",
         *(f"--essential-hook={line}" for line in _script(recipe.early)),
     ]
@@ -143,12 +150,11 @@ def bootstrap(recipe: Recipe) -> list[str]:
 
 def derive(recipe: Recipe, base: Path, work: Path) -> list[str]:
     """Return mmdebstrap's options for that with the layout's packages, as a machine that can be reached."""
-    # An archive of a root without rights has no devices; mmdebstrap makes its own.
-    unpack = f'tar -C "$1" -xf {_quoted(base)} --exclude=./dev/*'
     install = f'chroot "$1" apt-get --yes install {shlex.join(recipe.packages)}'
     return [
         "--variant=custom",
-        f"--setup-hook={unpack}",
+        # mmdebstrap itself opens the archive: what runs in its user namespace may not see this user's files.
+        f"--setup-hook=tar-in {_quoted(base)} /",
         *([f"--customize-hook={install}"] if recipe.packages else []),
         '--customize-hook=mkdir -p "$1/root/.ssh"',
         f"--customize-hook=upload {_quoted(work / 'authorized_keys')} /root/.ssh/authorized_keys",

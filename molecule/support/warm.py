@@ -43,17 +43,22 @@ class Server:
     def __init__(self, python: Path, environment: Mapping[str, str]) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="warm-")
         path = f"{self._directory.name}/socket"
+        self._said = Path(self._directory.name, "said")
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(path)
         listening.listen()
         self._path = path
-        self._process = subprocess.Popen(
-            [str(python), __file__, str(listening.fileno())],
-            env=dict(environment),
-            # It ends when this end of its standard input does: with us, however we end.
-            stdin=subprocess.PIPE,
-            pass_fds=(listening.fileno(),),
-        )
+        # A terminal or pipe of ours may be non-blocking, by an ssh that has it too: with such a one Ansible does not start.
+        with self._said.open("wb") as said:
+            self._process = subprocess.Popen(
+                [str(python), __file__, str(listening.fileno())],
+                env=dict(environment),
+                # It ends when this end of its standard input does: with us, however we end.
+                stdin=subprocess.PIPE,
+                stdout=said,
+                stderr=said,
+                pass_fds=(listening.fileno(),),
+            )
         listening.close()
 
     def run(self, command: str, arguments: list[str], directory: Path, output: Path, timeout: float) -> int:
@@ -75,10 +80,17 @@ class Server:
                     os.kill(fork, signal.SIGKILL)
                     raise subprocess.TimeoutExpired([command, *arguments], timeout) from None
             except (ConnectionError, ValueError) as error:
-                raise Ended(f"{command}: {error}") from error
+                raise self._ended(command, str(error)) from error
         if not code:
-            raise Ended(f"{command}: its process ended without an answer")
+            raise self._ended(command, "its process ended without an answer")
         return int(code)
+
+    def _ended(self, command: str, why: str) -> Ended:
+        """Return the error, with what the server and its forks have said."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=1)  # Python says last of all why it ends
+        said = self._said.read_text(errors="replace") if self._said.exists() else ""
+        return Ended(f"{command}: {why}\n{said}".rstrip())
 
     def close(self) -> None:
         """End it; what it still runs ends by itself."""

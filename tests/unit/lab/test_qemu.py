@@ -95,6 +95,13 @@ def test_a_layout_can_choose_kernel_arguments() -> None:
     assert chosen == "root=UUID=0000-1111 ro rootflags=barrier=0"
 
 
+def test_a_machine_has_more_than_one_processor_only_where_that_is_needed() -> None:
+    """A second one that is emulated is work for each boot."""
+    for needs, number in (((), "1"), (("smp",), "2")):
+        argv = qemu.argv(hardware(Layout(needs=needs)), FILES, 2222)
+        assert argv[argv.index("-smp") + 1] == number
+
+
 def test_commas_in_paths_are_doubled() -> None:
     """A comma would end the option."""
     drive = qemu.disks((Disk("sata", "A"),), Path("/a,b"))[1]

@@ -107,6 +107,32 @@ def test_a_server_ends_with_who_started_it(tmp_path: Path) -> None:
     raise AssertionError("it is there still")
 
 
+def test_a_terminal_that_does_not_block_is_no_hindrance(tmp_path: Path) -> None:
+    """An ssh that runs beside the tests makes the standard output that they share so."""
+    script = (
+        "import os, sys; from pathlib import Path; from warm import Server; os.set_blocking(1, False);"
+        f" server = Server(Path({str(BIN / 'python')!r}), os.environ); here = Path({str(tmp_path)!r});"
+        " sys.exit(server.run('ansible', ['--version'], here, here / 'output', 60))"
+    )
+    path = {"PYTHONPATH": str(PROGRAM.parent)}
+    reading, writing = os.pipe()
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, **path}, stdout=writing, check=False
+    )
+    os.close(reading)
+    os.close(writing)
+    assert (done.returncode, "ansible" in (tmp_path / "output").read_text()) == (0, True)
+
+
+def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
+    server = warm.Server(
+        BIN / "python", {**ENVIRONMENT, "LC_ALL": "C", "LANG": "C", "PYTHONCOERCECLOCALE": "0"}
+    )
+    with pytest.raises(warm.Ended, match="locale"):
+        server.run("ansible", ["--version"], tmp_path, tmp_path / "output", 60)
+    server.close()
+
+
 def test_a_server_that_is_gone_is_no_run(tmp_path: Path) -> None:
     server = warm.Server(BIN / "python", ENVIRONMENT)
     server.close()
