@@ -7,6 +7,14 @@
 #   serial  partition(yes|no)  fstype(-: none)  mount(-: none)  options
 set -eu
 
+# The machine is gone when somebody reads of the failure.
+told() {
+    code=$?
+    [ $code -eq 0 ] || { lsblk --output +FSTYPE,UUID,SERIAL; cat /etc/fstab; dmesg | tail -n 20; } >&2
+    exit $code
+}
+trap told EXIT
+
 # The links in /dev/disk/by-id do not hold the serial of a SCSI disk that has a WWN.
 by_serial() {
     udevadm settle
@@ -40,10 +48,13 @@ while read -r serial partition fstype mount options; do
     make_file_system "$fstype" "$device" < /dev/null
     [ "$mount" = - ] && continue
     mkdir -p "$mount"
-    echo "UUID=$(blkid -p -s UUID -o value "$device") $mount $fstype $options 0 2" >> /etc/fstab
+    uuid=$(blkid -p -s UUID -o value "$device")
+    echo "UUID=$uuid $mount $fstype $options 0 2" >> /etc/fstab
 done
 
 systemctl daemon-reload
+# Without udev's link, mount asks each device of /proc/partitions.
+udevadm settle
 mount -a
 udevadm settle
 sync

@@ -1,37 +1,48 @@
-# Copyright (c) 2026, durable.dbhost contributors
-# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""Make one report of a host's run, of what it began with, what was done and how it ended."""
+"""Make one report of each host's run, of what it began with, what was done and how it ended."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import conclude, failure
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import collection_version
 
+#: What roles/harden registers of a host, in the order of its run.
+LOOKS = ("harden_before", "harden_after", "harden_last")
+
 
 class ActionModule(ActionBase):
-    """A shell around the policy; never on a managed host."""
+    """A shell around the policy, once for a batch of hosts; never on a managed host."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
-    _VALID_ARGS = frozenset(("looks", "applied", "rebooted", "looked_only"))
+    _VALID_ARGS = frozenset(("hosts", "looked_only"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the report, and the line with which the host is to fail."""
+        """Return the report of each host, and the line with which one is to fail."""
         result: dict[str, Any] = super().run(tmp, task_vars)
-        given = self._task.args
-        report = conclude(
-            [look for look in given["looks"] if "assessment" in look],
-            given.get("applied") or {},
-            given.get("rebooted") or {},
-            bool(given.get("looked_only")) or bool(self._task.check_mode),
-        )
+        given, hostvars = self._task.args, (task_vars or {})["hostvars"]
+        looked_only = boolean(given.get("looked_only", False)) or bool(self._task.check_mode)
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        report.update(time=now, collection=collection_version())
-        result.update(changed=False, report=report, failure=failure(report))
+        made = {"time": now, "collection": collection_version()}
+        reports = {host: {**_concluded(hostvars[host], looked_only), **made} for host in given["hosts"]}
+        said = {host: failure(report) for host, report in reports.items()}
+        failures = {host: line for host, line in said.items() if line is not None}
+        result.update(changed=False, reports=reports, failures=failures)
         return result
+
+
+def _concluded(registered: Mapping[str, Any], looked_only: bool) -> dict[str, Any]:
+    """Return the report of one host."""
+    looks = [registered.get(name) or {} for name in LOOKS]
+    return conclude(
+        [look for look in looks if "assessment" in look],
+        registered.get("harden_applied") or {},
+        registered.get("harden_rebooted") or {},
+        looked_only,
+    )

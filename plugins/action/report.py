@@ -46,13 +46,13 @@ class ActionModule(ActionBase):
 
 
 def _reports(hosts: list[str], hostvars: Any) -> list[dict[str, Any]]:
-    """Return the reports of the hosts that have been concluded."""
-    concluded = {host: hostvars[host].get("harden_concluded", {}) for host in hosts}
-    return [
-        with_outcomes({"host": host, **found["report"]})
-        for host, found in concluded.items()
-        if "report" in found
-    ]
+    """Return the reports of the hosts that have been concluded, those of earlier batches too."""
+    reports: dict[str, Any] = {}
+    for host in hosts:
+        # All hosts of a batch have the reports of all: they are read once.
+        if host not in reports:
+            reports |= hostvars[host].get("harden_concluded", {}).get("reports", {})
+    return [with_outcomes({"host": host, **reports[host]}) for host in hosts if host in reports]
 
 
 def _unpinned(hosts: list[str], variables: dict[str, Any]) -> list[str]:

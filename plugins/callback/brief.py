@@ -26,7 +26,7 @@ from typing import Any
 from ansible.plugins.callback.default import CallbackModule as Default
 
 #: As roles/harden/tasks/report.yml has it: what fails by it stands on the page.
-_VERDICTS = ("harden_concluded.failure is none", "durable_merged.failure is none")
+_VERDICTS = ("inventory_hostname not in harden_concluded.failures", "durable_merged.failure is none")
 
 
 class CallbackModule(Default):
@@ -58,6 +58,11 @@ class CallbackModule(Default):
         """Show what failed, but for a verdict."""
         if self._display.verbosity or result.result.get("assertion") not in _VERDICTS:
             super().v2_runner_on_failed(result, ignore_errors)
+
+    def v2_playbook_on_include(self, included_file: Any) -> None:
+        """Show no line for the hosts that have something to change: the page names them."""
+        if self._display.verbosity:
+            super().v2_playbook_on_include(included_file)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """Show the recap where no page has said how the run has ended."""

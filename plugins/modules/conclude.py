@@ -8,28 +8,22 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: conclude
-short_description: Make one report of a host's run
+short_description: Make one report of each host's run
 version_added: 0.1.0
 description:
   - The last assessment of a host, with what the run began with, what was done and what failed.
-  - Runs on the controller and connects to no host. In check mode everything was only looked at.
+  - Runs on the controller, once for a batch of hosts, and connects to none. In check mode everything was only looked at.
 extends_documentation_fragment:
   - durable.dbhost.attributes
-  - durable.dbhost.attributes.action
 options:
-  looks:
-    description: The results of M(durable.dbhost.assess), the first one first. Those of tasks that were skipped are left out.
+  hosts:
+    description:
+      - The hosts of the batch. Of each is read what role C(harden) has registered, as far as there is
+        something - C(harden_before), C(harden_after) and C(harden_last), results of M(durable.dbhost.assess);
+        C(harden_applied), that of M(durable.dbhost.apply); C(harden_rebooted), that of M(ansible.builtin.reboot).
     type: list
-    elements: dict
+    elements: str
     required: true
-  applied:
-    description: The result of M(durable.dbhost.apply), also where it was skipped.
-    type: dict
-    default: {}
-  rebooted:
-    description: The result of M(ansible.builtin.reboot), also where it was skipped.
-    type: dict
-    default: {}
   looked_only:
     description: Whether nothing was to be changed.
     type: bool
@@ -41,21 +35,21 @@ author:
 EXAMPLES = r"""
 - name: Conclude
   durable.dbhost.conclude:
-    looks: "{{ [before] }}"
-    looked_only: true
-  register: concluded
+    hosts: "{{ ansible_play_batch }}"
+  run_once: true
+  register: harden_concluded
 """
 
 RETURN = r"""
-report:
+reports:
   description:
-    - The assessment, with C(was), C(plan), C(changes), C(files) and C(exposed) of the first one, C(begun) and C(error);
-      C(undone), whether the dead man's switch of this run has put the host back.
+    - For each host the assessment, with C(was), C(plan), C(changes), C(files) and C(exposed) of the first one, C(begun) and
+      C(error); C(undone), whether the dead man's switch of this run has put the host back.
     - C(time) and C(collection) say when and by which version it was made.
   returned: always
   type: dict
-failure:
-  description: The line with which the host fails, or null where it does not.
+failures:
+  description: For each host that fails the line with which it does.
   returned: always
-  type: str
+  type: dict
 """

@@ -19,7 +19,9 @@ extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
   hosts:
-    description: The hosts of the play. Each with a C(harden_concluded), the result of M(durable.dbhost.conclude), is reported.
+    description:
+      - The hosts of the play. Reported is each that has a report in its C(harden_concluded), the result of
+        M(durable.dbhost.conclude).
     type: list
     elements: str
     required: true

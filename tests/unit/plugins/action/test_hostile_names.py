@@ -118,7 +118,7 @@ def test_no_name_forges_a_line_of_the_report(monkeypatch: pytest.MonkeyPatch, tm
     plugin = action.ActionModule(
         task, MagicMock(_shell=MagicMock(tmpdir=None)), *[MagicMock()] * 2, templar, None
     )
-    hostvars = {"db1": {"harden_concluded": {"report": found}}}
+    hostvars = {"db1": {"harden_concluded": {"reports": {"db1": found}}}}
     plugin.run(task_vars={"hostvars": hostvars, "durable_report_dir": str(tmp_path)})
     (text,) = shown.display.call_args.args
     assert all(line.isprintable() for line in text.split("\n"))

@@ -38,6 +38,12 @@ def result(**changes: Any) -> dict[str, Any]:
     }
 
 
+def concluded(host: str, **changes: Any) -> dict[str, Any]:
+    """Return the variables of a host, of whose batch others are concluded too."""
+    reports = {"another": result(), host: result(**changes)}
+    return {"harden_concluded": {"reports": reports, "failures": {}}}
+
+
 def run(hosts: dict[str, Any], directory: str, **variables: Any) -> dict[str, Any]:
     """Return what the action returns for these hosts' variables."""
     task = MagicMock(args={"hosts": list(hosts)}, async_val=0, diff=False, check_mode=False)
@@ -51,10 +57,7 @@ def run(hosts: dict[str, Any], directory: str, **variables: Any) -> dict[str, An
 
 
 def test_each_host_gets_a_file_that_says_all(tmp_path: Path) -> None:
-    hosts = {
-        name: {"harden_concluded": {"report": result(verdict=verdict)}}
-        for name, verdict in (("a", "durable"), ("b", "at_risk"))
-    }
+    hosts = {name: concluded(name, verdict=verdict) for name, verdict in (("a", "durable"), ("b", "at_risk"))}
     found = run(hosts, str(tmp_path / "reports/today"))
     assert found["changed"] is False
     assert list(found["verdicts"].items()) == [("b", "at_risk"), ("a", "durable")]
@@ -83,7 +86,7 @@ def test_each_host_gets_a_file_that_says_all(tmp_path: Path) -> None:
 )
 def test_a_hostile_name_stays_in_the_directory(name: str, tmp_path: Path) -> None:
     directory = tmp_path / "inner/reports"
-    run({name: {"harden_concluded": {"report": result()}}}, str(directory))
+    run({name: concluded(name)}, str(directory))
     (file,) = [path for path in tmp_path.rglob("*") if path.is_file() and path.name not in OF_RUN]
     assert file.parent == directory
     assert json.loads(file.read_text())["host"] == name
@@ -93,7 +96,7 @@ def test_a_hostile_name_stays_in_the_directory(name: str, tmp_path: Path) -> Non
 
 def test_no_directory_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run({"a": {"harden_concluded": {"report": result()}}}, "")
+    run({"a": concluded("a")}, "")
     assert os.listdir(tmp_path) == []
 
 
@@ -101,13 +104,13 @@ def test_a_relative_directory_is_below_the_current_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run({"a": {"harden_concluded": {"report": result()}}}, "reports")
+    run({"a": concluded("a")}, "reports")
     assert sorted(os.listdir(tmp_path / "reports")) == ["a.json", *OF_RUN]
 
 
 def test_an_old_report_is_replaced_whole(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("x" * 100000)
-    run({"a": {"harden_concluded": {"report": result()}}}, str(tmp_path))
+    run({"a": concluded("a")}, str(tmp_path))
     assert json.loads((tmp_path / "a.json").read_text())["host"] == "a"
     assert sorted(os.listdir(tmp_path)) == ["a.json", *OF_RUN]
 
@@ -117,13 +120,11 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         AnsibleActionFail, match=r"durable_report_dir: .*/file/x: Not a directory; name a directory"
     ):
-        run({"a": {"harden_concluded": {"report": result()}}}, str(tmp_path / "file/x"))
+        run({"a": concluded("a")}, str(tmp_path / "file/x"))
 
 
 def test_a_host_without_a_result_is_passed_over(tmp_path: Path) -> None:
-    assert run({"a": {}, "b": {"harden_concluded": {"report": result()}}}, str(tmp_path))["verdicts"] == {
-        "b": "drifted"
-    }
+    assert run({"a": {}, "b": concluded("b")}, str(tmp_path))["verdicts"] == {"b": "drifted"}
 
 
 def test_the_page_is_shown_where_no_file_can_be_written(
@@ -131,7 +132,7 @@ def test_the_page_is_shown_where_no_file_can_be_written(
 ) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(AnsibleActionFail):
-        run({"a": {"harden_concluded": {"report": result()}}}, str(tmp_path / "file/x"))
+        run({"a": concluded("a")}, str(tmp_path / "file/x"))
     said = capsys.readouterr().out
     assert "1 host: 1 drifted" in said
     assert "note: durable_report_dir:" in said
@@ -142,7 +143,7 @@ def test_nothing_is_shown_where_programs_read(
     callback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(output.constants, "DEFAULT_STDOUT_CALLBACK", callback)
-    found = run({"a": {"harden_concluded": {"report": result()}}}, str(tmp_path))
+    found = run({"a": concluded("a")}, str(tmp_path))
     assert capsys.readouterr().out == ""
     assert found["page"][0] == "1 host: 1 drifted"
 
@@ -159,7 +160,7 @@ def test_nothing_is_shown_where_programs_read(
 def test_the_files_are_those_that_were_asked_for(
     formats: list[str], files: list[str] | None, tmp_path: Path
 ) -> None:
-    hosts = {"a": {"harden_concluded": {"report": result()}}}
+    hosts = {"a": concluded("a")}
     found = run(hosts, str(tmp_path / "there"), durable_report_formats=formats)
     assert (sorted(os.listdir(tmp_path / "there")) if files else None) == files
     assert any(row.startswith("Details: ") for row in found["page"]) is bool(files)
@@ -167,17 +168,15 @@ def test_the_files_are_those_that_were_asked_for(
 
 def test_the_last_report_is_compared_with(tmp_path: Path) -> None:
     for time, verdict in (("2026-01-30T12:00:00Z", "durable"), (NOW, "at_risk")):
-        found = run(
-            {"a": {"harden_concluded": {"report": result(time=time, verdict=verdict)}}}, str(tmp_path)
-        )
+        found = run({"a": concluded("a", time=time, verdict=verdict)}, str(tmp_path))
     assert "since the last report worse: a" in found["page"]
     written = json.loads((tmp_path / "a.json").read_text())
     assert written["since"] == {"time": "2026-01-30T12:00:00Z", "verdict": "durable", "settings": []}
 
 
 def test_a_host_without_a_pin_in_a_group_of_pinned_ones_is_named(tmp_path: Path) -> None:
-    concluded = {"harden_concluded": {"report": result()}}
-    hosts = {"db1": {**concluded, "durable_profile": "strict"}, "db10": concluded, "db2": concluded}
+    hosts = {name: concluded(name) for name in ("db1", "db10", "db2")}
+    hosts["db1"]["durable_profile"] = "strict"
     groups = {"all": list(hosts), "databases": list(hosts), "web": ["db2"], "ungrouped": []}
     found = run(hosts, str(tmp_path), groups=groups)
     notes = [row for row in found["page"] if "a slip?" in row]
