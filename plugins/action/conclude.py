@@ -1,3 +1,6 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Make one report of each host's run, of what it began with, what was done and how it ended."""
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from ..host.printable import is_plain
 from ..profiles import Profile, loosened_by
 from ..rows import Setting
 from ..storage import drbd, flush_passthrough, mapper_targets, mount_settings, nfs, platforms
+from ..storage.disk_kinds import SAN
 from ..storage.raid_controllers import volume
 
 #: Never without barriers: a host that cannot boot cannot be mended.
@@ -215,8 +216,7 @@ def is_protected(disk: dict[str, Any], words: list[Attestation]) -> bool:
     """
     if volume.is_exposed(disk["raid"]):
         return False
-    found = attestations.find(words, ("power_loss_protection",), disk["id"])
-    return found is not None or bool(_controller_keeps(disk))
+    return _word(words, ("power_loss_protection",), disk) is not None or bool(_controller_keeps(disk))
 
 
 def cache_of(name: str) -> str:
@@ -346,8 +346,8 @@ def _about(disk: dict[str, Any] | None, claim: str) -> str | None:
 def _word(words: list[Attestation], claims: tuple[str, ...], disk: dict[str, Any]) -> Attestation | None:
     """Return what somebody attests of a disk, or of all disks of its host.
 
-    Of a disk of unknown kind, which may be one that does not last, and of an NFS server who attests the host may not
-    have thought.
+    Of a disk of unknown kind, which may be one that does not last, and of an array or an NFS server who attests the host may
+    not have thought.
     """
     if _is_attested_alone(disk):
         words = [word for word in words if word.target == disk["id"]]
@@ -355,7 +355,7 @@ def _word(words: list[Attestation], claims: tuple[str, ...], disk: dict[str, Any
 
 
 def _is_attested_alone(disk: dict[str, Any]) -> bool:
-    return disk["kind"] == UNKNOWN or nfs.is_export(disk)
+    return disk["kind"] in (UNKNOWN, SAN) or nfs.is_export(disk)
 
 
 def _device_obeys(disk: dict[str, Any]) -> str | None:

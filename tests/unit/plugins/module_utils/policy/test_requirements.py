@@ -14,6 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.attestations import
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import (
     fua_honoured,
+    is_protected,
     of_disk,
     of_host,
     of_neighbours,
@@ -384,15 +385,20 @@ def test_no_volatile_cache_is_trusted_of_a_physical_disk_alone(kind: str) -> Non
     assert of_disk("non_volatile_cache", facts(kind=kind, **said), []).state == "unmet"
 
 
-@pytest.mark.parametrize(("kind", "of_host", "own"), [("virtual", True, True), ("unknown", False, True)])
-def test_a_word_about_the_host_covers_no_disk_of_unknown_kind(kind: str, of_host: bool, own: bool) -> None:
-    """It may be one that does not last, as a cloud's temporary disk that udev does not name."""
+@pytest.mark.parametrize(
+    ("kind", "of_host", "own"), [("virtual", True, True), ("unknown", False, True), ("san", False, True)]
+)
+def test_a_word_about_the_host_covers_no_disk_that_is_elsewhere_or_unknown(
+    kind: str, of_host: bool, own: bool
+) -> None:
+    """It may be one that does not last, as a cloud's temporary disk that udev does not name; an array is another machine."""
     disk = facts(kind=kind)
     chosen, _pinned = choose("flush", shipped(), {}, {})
     for target, counts in (("host", of_host), (disk["id"], own)):
         words = word("host_honours_flush", target)
         assert (of_disk("flush", disk, words).state == "attested") is counts
         assert bool(vouches(chosen, disk, words)) is counts
+        assert is_protected(disk, word("power_loss_protection", target)) is counts
 
 
 def test_namespaces_of_one_controller_have_one_cache() -> None:
