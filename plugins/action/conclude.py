@@ -30,14 +30,23 @@ class ActionModule(ActionBase):
         """Return the report of each host, and the line with which one is to fail."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         given, hostvars = self._task.args, (task_vars or {})["hostvars"]
-        looked_only = boolean(given.get("looked_only", False)) or bool(self._task.check_mode)
+        is_one_look = boolean(given.get("looked_only", False))
+        looked_only = is_one_look or bool(self._task.check_mode)
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         made = {"time": now, "collection": collection_version()}
-        reports = {host: {**_concluded(hostvars[host], looked_only), **made} for host in given["hosts"]}
+        reports = {
+            host: {**_concluded(_seen(hostvars[host], is_one_look), looked_only), **made}
+            for host in given["hosts"]
+        }
         said = {host: failure(report) for host, report in reports.items()}
         failures = {host: line for host, line in said.items() if line is not None}
         result.update(changed=False, reports=reports, failures=failures)
         return result
+
+
+def _seen(registered: Mapping[str, Any], is_one_look: bool) -> Mapping[str, Any]:
+    """Return what this play has registered: where it only looks, the rest is of an earlier one."""
+    return {LOOKS[0]: registered.get(LOOKS[0])} if is_one_look else registered
 
 
 def _concluded(registered: Mapping[str, Any], looked_only: bool) -> dict[str, Any]:
