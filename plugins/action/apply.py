@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import platform
+import time
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -57,6 +58,7 @@ class ActionModule(Bounded):
                 slow=[],
                 switch="none",
                 undo_after=0,
+                clock=time.monotonic_ns(),
                 error=printable(f"the host's variables: {error}"),
             )
             return result
@@ -85,6 +87,7 @@ class ActionModule(Bounded):
             error=printable("; ".join(errors)) or None,
             switch=_switch(answer, lost),
             undo_after=arguments["undo_after"],
+            clock=time.monotonic_ns(),
             slow=printable(slow),
         )
         diffs = [_diff(step) for step in taken if step["diff"]["before"] or step["diff"]["after"]]

@@ -62,6 +62,7 @@ class ActionModule(Bounded):
             switch=told_switch(answer),
             wants_reboot=reboot,
             error=printable(why),
+            clock=time.monotonic_ns(),
             **learned(answer),
         )
         return result

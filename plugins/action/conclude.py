@@ -15,8 +15,9 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import conclude, failure
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import collection_version
 
-#: What roles/harden registers of a host, in the order of its run.
+#: What roles/harden registers of a host, in the order of its run: results of assess, of apply and of reboot.
 LOOKS = ("harden_before", "harden_after", "harden_last")
+APPLIED, REBOOTED = "harden_applied", "harden_rebooted"
 
 
 class ActionModule(ActionBase):
@@ -24,18 +25,17 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = False
-    _VALID_ARGS = frozenset(("hosts", "looked_only"))
+    _VALID_ARGS = frozenset(("hosts", "since", "looked_only"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the report of each host, and the line with which one is to fail."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         given, hostvars = self._task.args, (task_vars or {})["hostvars"]
-        is_one_look = boolean(given.get("looked_only", False))
-        looked_only = is_one_look or bool(self._task.check_mode)
+        looked_only = boolean(given.get("looked_only", False)) or bool(self._task.check_mode)
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         made = {"time": now, "collection": collection_version()}
         reports = {
-            host: {**_concluded(_seen(hostvars[host], is_one_look), looked_only), **made}
+            host: {**_concluded(hostvars[host], int(given["since"]), looked_only), **made}
             for host in given["hosts"]
         }
         said = {host: failure(report) for host, report in reports.items()}
@@ -44,17 +44,18 @@ class ActionModule(ActionBase):
         return result
 
 
-def _seen(registered: Mapping[str, Any], is_one_look: bool) -> Mapping[str, Any]:
-    """Return what this play has registered: where it only looks, the rest is of an earlier one."""
-    return {LOOKS[0]: registered.get(LOOKS[0])} if is_one_look else registered
+def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> dict[str, Any]:
+    """Return the report of one host, of what was registered since a time of the controller's own clock.
 
-
-def _concluded(registered: Mapping[str, Any], looked_only: bool) -> dict[str, Any]:
-    """Return the report of one host."""
-    looks = [registered.get(name) or {} for name in LOOKS]
+    A task that had no reason to run leaves what an earlier play has registered.
+    """
+    found = {name: registered.get(name) or {} for name in (*LOOKS, APPLIED)}
+    fresh = {name: told for name, told in found.items() if told.get("clock", since - 1) >= since}
+    # A stock module's, which tells no time: it was run if the look before it asked for it.
+    is_rebooted = fresh.get("harden_after", {}).get("wants_reboot", False)
     return conclude(
-        [look for look in looks if "assessment" in look],
-        registered.get("harden_applied") or {},
-        registered.get("harden_rebooted") or {},
+        [fresh[name] for name in LOOKS if name in fresh],
+        fresh.get(APPLIED, {}),
+        registered.get(REBOOTED) or {} if is_rebooted else {},
         looked_only,
     )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from ansible.plugins.action import ActionBase
@@ -42,7 +43,7 @@ class ActionModule(ActionBase):
         Variables(self._templar, variables).report_formats()
         if self._task.args.get("pinned"):
             _check_pinned(variables, play_hosts)
-        result.update(changed=False)
+        result.update(changed=False, clock=time.monotonic_ns())
         return result
 
 

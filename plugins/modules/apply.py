@@ -72,6 +72,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+clock:
+  description: When this was told, in nanoseconds of the controller's own clock, for O(durable.dbhost.conclude#module:since).
+  returned: always
+  type: int
 begun:
   description: The phase and layer of each step that was begun. Where the host was lost meanwhile, of all steps.
   returned: always

@@ -54,6 +54,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+clock:
+  description: When this was told, in nanoseconds of the controller's own clock, for O(durable.dbhost.conclude#module:since).
+  returned: always
+  type: int
 switch:
   description: The dead man's switch as M(durable.dbhost.host_facts) returns it; its state is V(unseen) where the host was not
     asked or did not say.

@@ -24,6 +24,12 @@ options:
     type: list
     elements: str
     required: true
+  since:
+    description:
+      - What was registered before it is of an earlier play, and left aside. In nanoseconds of the controller's own clock, as
+        M(durable.dbhost.play_inputs), M(durable.dbhost.assess) and M(durable.dbhost.apply) return it.
+    type: int
+    required: true
   looked_only:
     description: Whether nothing was to be changed.
     type: bool
@@ -36,6 +42,7 @@ EXAMPLES = r"""
 - name: Conclude
   durable.dbhost.conclude:
     hosts: "{{ ansible_play_batch }}"
+    since: "{{ harden_concluded.clock }}"
   run_once: true
   register: harden_concluded
 """

@@ -29,6 +29,12 @@ EXAMPLES = r"""
 - name: Refuse play inputs in the inventory
   durable.dbhost.play_inputs:
   run_once: true
+  register: harden_concluded
 """
 
-RETURN = r""" # """
+RETURN = r"""
+clock:
+  description: When it was made, in nanoseconds of the controller's own clock, for O(durable.dbhost.conclude#module:since).
+  returned: always
+  type: int
+"""

@@ -36,7 +36,7 @@ def test_looking_costs_one_execution_however_many_engines_there_are() -> None:
     (block,) = [task["block"] for task in tasks("roles/harden/tasks/main.yml") if "block" in task]
     assert not any("loop" in task for task in block)
     assert [task.get("when") for task in block if "durable.dbhost.assess" in task] == [None]
-    (change,) = [task for task in block if task.get("ansible.builtin.import_tasks") == "change.yml"]
+    (change,) = [task for task in block if task.get("ansible.builtin.include_tasks") == "change.yml"]
     # What a killed run has left armed is the one other reason.
     assert (
         change["when"]
@@ -189,8 +189,9 @@ def test_a_host_is_in_the_report_whatever_fails_or_is_lost(entry: str) -> None:
     assert again["durable.dbhost.assess"]["failed"] == "{{ ansible_failed_result }}"
     names = [name for task in found for name in task if name.startswith("durable.dbhost.")]
     assert names == ["durable.dbhost.play_inputs", "durable.dbhost.conclude"]
-    # What an earlier play has concluded is not taken for this one's.
+    # What an earlier play has concluded, seen and done is not taken for this one's.
     assert found[0]["register"] == found[-2]["register"] == "harden_concluded"
+    assert found[-2]["durable.dbhost.conclude"]["since"] == "{{ harden_concluded.clock }}"
     assert found[-2]["run_once"] is True
 
 

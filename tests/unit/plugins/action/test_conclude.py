@@ -17,19 +17,58 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.ru
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
 
-@pytest.mark.parametrize(("looked_only", "verdict"), [(True, "drifted"), (False, "durable")])
-def test_where_a_play_only_looks_nothing_of_an_earlier_one_counts(looked_only: bool, verdict: str) -> None:
-    """An audit may follow a change in one run."""
-    first, later = ({**look(SmallHost()), "verdict": word} for word in ("drifted", "durable"))
-    registered: dict[str, Any] = {
-        "harden_before": {"assessment": first},
-        "harden_last": {"assessment": later},
-        "harden_applied": {"error": "of the change"},
-    }
-    task = MagicMock(
-        args={"hosts": ["db1"], "looked_only": looked_only}, async_val=0, diff=False, check_mode=False
-    )
+BEGAN = 1_000
+
+
+def concluded(registered: dict[str, Any], looked_only: bool = False) -> dict[str, Any]:
+    """Return the report of a host with these results of its tasks."""
+    arguments = {"hosts": ["db1"], "since": BEGAN, "looked_only": looked_only}
+    task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False)
     connection = MagicMock(_shell=MagicMock(tmpdir=None))
     plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
-    report = plugin.run(task_vars={"hostvars": {"db1": registered}})["reports"]["db1"]
-    assert (report["verdict"], report["error"]) == (verdict, None if looked_only else "of the change")
+    report: dict[str, Any] = plugin.run(task_vars={"hostvars": {"db1": registered}})["reports"]["db1"]
+    return report
+
+
+def seen(verdict: str, clock: int, **told: Any) -> dict[str, Any]:
+    """Return a result of assess."""
+    return {"assessment": {**look(SmallHost()), "verdict": verdict}, "clock": clock, **told}
+
+
+def test_nothing_of_an_earlier_play_counts() -> None:
+    """An audit, or a run with nothing to change, may follow a change in one run."""
+    report = concluded(
+        {
+            "harden_before": seen("drifted", BEGAN + 1),
+            "harden_applied": {"error": "of the change", "clock": BEGAN - 3},
+            "harden_after": seen("durable", BEGAN - 2, wants_reboot=True),
+            "harden_rebooted": {"failed": True, "msg": "of the change"},
+            "harden_last": seen("durable", BEGAN - 1),
+        }
+    )
+    assert (report["verdict"], report["error"], report["begun"]) == ("drifted", None, [])
+
+
+def test_what_this_play_has_seen_and_done_counts() -> None:
+    report = concluded(
+        {
+            "harden_before": seen("drifted", BEGAN),
+            "harden_applied": {"error": "of the change", "begun": [["add", "storage"]], "clock": BEGAN + 1},
+            "harden_after": seen("drifted", BEGAN + 2, wants_reboot=True),
+            "harden_rebooted": {"failed": True, "msg": "no answer"},
+            "harden_last": seen("durable", BEGAN + 3),
+        }
+    )
+    assert (report["was"], report["verdict"], report["begun"]) == ("drifted", "durable", [["add", "storage"]])
+    assert report["error"] == "of the change; reboot: no answer"
+
+
+@pytest.mark.parametrize("wants", [False, True])
+def test_a_reboot_counts_that_this_play_has_asked_for(wants: bool) -> None:
+    """Its result tells no time, and stays registered where a later play asks for none."""
+    registered = {
+        "harden_before": seen("drifted", BEGAN),
+        "harden_after": seen("durable", BEGAN + 1, wants_reboot=wants),
+        "harden_rebooted": {"failed": True, "msg": "no answer"},
+    }
+    assert concluded(registered)["error"] == ("reboot: no answer" if wants else None)
