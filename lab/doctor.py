@@ -22,6 +22,8 @@ PACKAGE_OF = {
     "ip": "iproute2",
     "unshare": "util-linux",
     "cpio": "cpio",
+    # a page prints it
+    "jq": "jq",
 }
 # mmdebstrap and mkfs need these to stand in for root
 PACKAGE_OF_USER = {"newuidmap": "uidmap", "fakeroot": "fakeroot"}

@@ -20,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.results impo
     unreadable,
     wants_reboot,
 )
+from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import packed, unpacked
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import connect_anew, execute, learned
 from ansible_collections.durable.dbhost.plugins.plugin_utils.publish import benchmark_of
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
@@ -36,14 +37,15 @@ class ActionModule(Bounded):
         result: dict[str, Any] = super().run(tmp, task_vars)
         given = self._task.args
         answer: dict[str, Any] = {}
+        before = unpacked(given["before"]) if given.get("before") else None
         try:
             inputs = Variables(self._templar, task_vars or {}).inputs(bool(given.get("rate")))
         except Unreadable as error:
             inputs = Inputs()
             found = printable(unreadable(inputs, str(error)))
         else:
-            if given.get("before") and self._task.check_mode:
-                found = given["before"]  # Nothing was changed since.
+            if before and self._task.check_mode:
+                found = before  # Nothing was changed since.
             else:
                 asked = question(inputs)
                 if disarms(inputs, given):
@@ -53,11 +55,12 @@ class ActionModule(Bounded):
                 inputs = inputs._replace(benchmark=benchmark_of(Variables(self._templar, task_vars or {})))
                 now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
                 found = printable(assess_answer(inputs, now, answer))
-        reboot = wants_reboot(inputs, found, given.get("before"), given.get("applied"))
+        reboot = wants_reboot(inputs, found, before, given.get("applied"))
         why = cause(given["failed"]) or "a task failed, and said nothing" if given.get("failed") else None
         result.update(
             changed=False,
-            assessment=found,
+            assessment=packed(found),
+            steps=found["steps"],
             looked_at=answer.get("looked_at"),
             switch=told_switch(answer),
             wants_reboot=reboot,

@@ -13,6 +13,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import conclude, failure
+from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import packed, unpacked
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import collection_version
 
 #: What roles/harden registers of a host, in the order of its run: results of assess, of apply and of reboot.
@@ -40,7 +41,8 @@ class ActionModule(ActionBase):
         }
         said = {host: failure(report) for host, report in reports.items()}
         failures = {host: line for host, line in said.items() if line is not None}
-        result.update(changed=False, reports=reports, failures=failures)
+        texts = {host: packed(report) for host, report in reports.items()}
+        result.update(changed=False, reports=texts, failures=failures)
         return result
 
 
@@ -54,7 +56,11 @@ def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> 
     # A stock module's, which tells no time: it was run if the look before it asked for it.
     is_rebooted = fresh.get("harden_after", {}).get("wants_reboot", False)
     return conclude(
-        [fresh[name] for name in LOOKS if name in fresh],
+        [
+            {**fresh[name], "assessment": unpacked(fresh[name]["assessment"])}
+            for name in LOOKS
+            if name in fresh
+        ],
         fresh.get(APPLIED, {}),
         registered.get(REBOOTED) or {} if is_rebooted else {},
         looked_only,

@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
     with_outcomes,
     worst_first,
 )
+from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import unpacked
 from ansible_collections.durable.dbhost.plugins.plugin_utils.publish import publish
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
 
@@ -52,7 +53,7 @@ def _reports(hosts: list[str], hostvars: Any) -> list[dict[str, Any]]:
         # All hosts of a batch have the reports of all: they are read once.
         if host not in reports:
             reports |= hostvars[host].get("harden_concluded", {}).get("reports", {})
-    return [with_outcomes({"host": host, **reports[host]}) for host in hosts if host in reports]
+    return [with_outcomes({"host": host, **unpacked(reports[host])}) for host in hosts if host in reports]
 
 
 def _unpinned(hosts: list[str], variables: dict[str, Any]) -> list[str]:

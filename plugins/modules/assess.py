@@ -68,10 +68,36 @@ looked_at:
     the host was not asked.
   returned: always
   type: int
-assessment:
-  description: Verdict, reasons, settings, requirements, pending changes and plan.
+steps:
+  description: The plan in the order in which it is carried out, for M(durable.dbhost.apply).
+  type: list
+  elements: dict
   returned: always
-  type: dict
+  contains:
+    phase:
+      description: As in RV(assessment.plan).
+      type: str
+      returned: always
+    layer:
+      description: As in RV(assessment.plan).
+      type: str
+      returned: always
+    class:
+      description: C(performance) where all that it sets is about speed, else C(safety).
+      type: str
+      returned: always
+    module:
+      description: The layer's module.
+      type: str
+      returned: always
+    arguments:
+      description: What the module is given.
+      type: dict
+      returned: always
+assessment:
+  description: Verdict, reasons, settings, requirements, pending changes and plan, in JSON.
+  returned: always
+  type: str
   contains:
     verdict:
       description: The worst thing that is true of the host.
@@ -106,31 +132,10 @@ assessment:
       elements: dict
       returned: always
     steps:
-      description: The plan in the order in which it is carried out, for M(durable.dbhost.apply).
+      description: As RV(steps).
       type: list
       elements: dict
       returned: always
-      contains:
-        phase:
-          description: As in RV(assessment.plan).
-          type: str
-          returned: always
-        layer:
-          description: As in RV(assessment.plan).
-          type: str
-          returned: always
-        class:
-          description: C(performance) where all that it sets is about speed, else C(safety).
-          type: str
-          returned: always
-        module:
-          description: The layer's module.
-          type: str
-          returned: always
-        arguments:
-          description: What the module is given.
-          type: dict
-          returned: always
     plan:
       description: For each phase (C(raise), C(tighten), C(loosen)) the layers and their targets.
       type: dict

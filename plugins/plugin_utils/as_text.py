@@ -1,0 +1,26 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What one task hands to another goes through Ansible as text.
+
+Ansible copies a result for the variable it is registered in, for each callback and for each task that reads it, and
+looks at each value in it. Of an assessment that costs more than to make it; of one text it costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def packed(found: dict[str, Any]) -> str:
+    """Return an assessment or a report as JSON, in ASCII."""
+    return json.dumps(found, separators=(",", ":"))
+
+
+def unpacked(text: str) -> dict[str, Any]:
+    """Return what was packed. Raises ValueError."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError(f"seen {type(found).__name__}; wanted what this collection has packed")
+    return found
