@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,8 @@ class Playbooks:
     bin: Path = Path(sys.executable).parent
     limit: str = "all"
     collection: Path = ROOT
+    #: The machines' Python: modules are packed compiled for it.
+    python: str = "python3.11"
 
     def run(self, playbook: str, *options: str, variables: dict[str, Any] | None = None) -> Run:
         """Run `playbooks/PLAYBOOK.yml`. Each run's reports are its own."""
@@ -101,16 +104,18 @@ class Playbooks:
     def _call(self, command: str, arguments: list[str], **environment: str) -> tuple[int, str]:
         """Return the exit code of a command of Ansible's, and what it printed, errors among it."""
         environment = {**_users_environment(), **environment, **self.environment}
-        server = _server(self.bin, self.collection, tuple(sorted(environment.items())))
+        server = _server(self.bin, self.collection, self.python, tuple(sorted(environment.items())))
         with tempfile.NamedTemporaryFile(prefix="output-") as output:
             code = server.run(command, arguments, self.directory, Path(output.name), 600.0)
             return code, output.read().decode("utf-8", "replace")
 
 
 @functools.cache
-def _server(program: Path, _collection: Path, environment: tuple[tuple[str, str], ...]) -> warm.Server:
+def _server(
+    program: Path, _collection: Path, python: str, environment: tuple[tuple[str, str], ...]
+) -> warm.Server:
     """Return the server for an environment. Another collection has other modules of the same names."""
-    server = warm.Server(program / "python", dict(environment))
+    server = warm.Server(program / "python", dict(environment), shutil.which(python) or "")
     atexit.register(server.close)
     return server
 

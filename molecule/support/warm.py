@@ -7,13 +7,19 @@ Of the three seconds of processor that a check of one host takes, one and a half
 collection's modules, the same each time. A server does both once: the packed modules lie in its temporary directory, where
 each of its forks finds them. What runs in a fork is the command's own `main`.
 
+On the machine, half of what a module costs is that Python compiles it. A server that is told of a Python like the machines'
+packs what that makes of each source beside it; a machine with another Python takes the source, as all do of a user.
+
 This file is also the server's program, which runs with the Python of the Ansible that is asked for.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import functools
 import importlib
+import io
 import json
 import os
 import select
@@ -23,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -40,7 +47,8 @@ class Ended(Exception):
 class Server:
     """A server for one environment: Ansible reads its configuration as it is imported."""
 
-    def __init__(self, python: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, python: Path, environment: Mapping[str, str], compiler: str = "") -> None:
+        """Start one with a Python that has Ansible; `compiler`: a Python of the machines' version."""
         self._directory = tempfile.TemporaryDirectory(prefix="warm-")
         path = f"{self._directory.name}/socket"
         self._said = Path(self._directory.name, "said")
@@ -51,7 +59,7 @@ class Server:
         # A terminal or pipe of ours may be non-blocking, by an ssh that has it too: with such a one Ansible does not start.
         with self._said.open("wb") as said:
             self._process = subprocess.Popen(
-                [str(python), __file__, str(listening.fileno())],
+                [str(python), __file__, str(listening.fileno()), compiler],
                 env=dict(environment),
                 # It ends when this end of its standard input does: with us, however we end.
                 stdin=subprocess.PIPE,
@@ -100,8 +108,53 @@ class Server:
         self._directory.cleanup()
 
 
-def serve(listening: socket.socket) -> None:
+def compiled(packed: bytes, compiler: str) -> bytes:
+    """Return a packed module with the bytecode of each source beside it; as it is where that Python does not do it.
+
+    It is bound to no time of its source, and Python passes one of another version over.
+    """
+    with tempfile.TemporaryDirectory(prefix="compiled-") as directory:
+        with zipfile.ZipFile(io.BytesIO(packed)) as sources:
+            sources.extractall(directory)
+        words = [
+            compiler,
+            "-m",
+            "compileall",
+            "-q",
+            "-b",
+            "-s",
+            directory,
+            "--invalidation-mode",
+            "unchecked-hash",
+        ]
+        if subprocess.run([*words, directory], check=False, stdout=subprocess.DEVNULL).returncode != 0:
+            return packed
+        target = io.BytesIO(packed)
+        with zipfile.ZipFile(target, "a", zipfile.ZIP_DEFLATED) as both:
+            for path in sorted(Path(directory).rglob("*.pyc")):
+                both.write(path, path.relative_to(directory))
+        return target.getvalue()
+
+
+def pack_compiled(compiler: str) -> None:
+    """Have all that Ansible packs from now on hold bytecode too."""
+    packed = importlib.import_module("ansible.executor.module_common")._CachedModule
+    keep = packed.dump
+
+    @functools.wraps(keep)
+    def dump(self: object, path: str) -> None:
+        # A frozen class, and nobody has read it yet but the one that waits for this.
+        data = base64.b64encode(compiled(base64.b64decode(self.zip_data), compiler))  # type: ignore[attr-defined]
+        object.__setattr__(self, "zip_data", data)
+        keep(self, path)
+
+    packed.dump = dump
+
+
+def serve(listening: socket.socket, compiler: str) -> None:
     """Fork for each request, until standard input ends."""
+    if compiler:
+        pack_compiled(compiler)
     mains = {name: importlib.import_module(module).main for name, module in COMMANDS.items()}
     while True:
         ready, _writable, _broken = select.select([sys.stdin, listening], [], [], 1)
@@ -151,4 +204,4 @@ def _code_of(main: object) -> int:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as given:
-        serve(given)
+        serve(given, sys.argv[2])

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -138,3 +140,52 @@ def test_a_server_that_is_gone_is_no_run(tmp_path: Path) -> None:
     server.close()
     with pytest.raises((warm.Ended, FileNotFoundError)):
         server.run("ansible", ["--version"], tmp_path, tmp_path / "output", 60)
+
+
+def packed(source: str, *more: tuple[str, bytes]) -> bytes:
+    """Return a zip file with one module, `told`, and what else it is to hold."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in (("told.py", source.encode()), *more):
+            file.writestr(name, content)
+    return target.getvalue()
+
+
+def told(content: bytes, path: Path) -> str:
+    """Return what this Python makes of the module."""
+    path.write_bytes(content)
+    words = [sys.executable, "-c", "import told; print(told.WORD)"]
+    environment = {**os.environ, "PYTHONPATH": str(path)}
+    return subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_bytecode_that_is_packed_is_what_runs_and_another_pythons_is_passed_over(tmp_path: Path) -> None:
+    both = zipfile.ZipFile(io.BytesIO(warm.compiled(packed("WORD = 'bytecode'"), sys.executable)))
+    bytecode = both.read("told.pyc")
+    assert both.read("told.py") == b"WORD = 'bytecode'"
+    assert told(packed("WORD = 'source'", ("told.pyc", bytecode)), tmp_path / "same") == "bytecode"
+    another = b"\0\0" + bytecode[2:]
+    assert told(packed("WORD = 'source'", ("told.pyc", another)), tmp_path / "another") == "source"
+
+
+def test_what_does_not_compile_is_packed_as_it_is() -> None:
+    for source, compiler in (("WORD =", sys.executable), ("WORD = 1", "/bin/false")):
+        given = packed(source)
+        assert warm.compiled(given, compiler) == given
+
+
+def test_a_server_with_a_python_of_the_machines_packs_what_that_compiles(tmp_path: Path) -> None:
+    given = {**ENVIRONMENT, "ANSIBLE_LOCAL_TEMP": str(tmp_path / "local")}
+    server = warm.Server(BIN / "python", given, sys.executable)
+    words = ["localhost", "-c", "local", "-m", "ping", "-a", "data=said", *AD_HOC]
+    assert server.run("ansible", words, tmp_path, tmp_path / "output", 60) == 0
+    assert '"ping": "said"' in (tmp_path / "output").read_text()
+    script = (
+        "import base64, pickle, sys; import ansible.executor.module_common;"
+        " sys.stdout.buffer.write(base64.b64decode(pickle.load(open(sys.argv[1], 'rb')).zip_data))"
+    )
+    (kept,) = (path for path in (tmp_path / "local").rglob("ansiballz_cache/*") if path.suffix != ".lock")
+    done = subprocess.run([str(BIN / "python"), "-c", script, kept], capture_output=True, check=True)
+    names = set(zipfile.ZipFile(io.BytesIO(done.stdout)).namelist())
+    server.close()
+    assert {f"{name}c" for name in names if name.endswith(".py")} <= names
