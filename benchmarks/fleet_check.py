@@ -7,8 +7,9 @@
 
 A machine of the lab is brought to the same state by both playbooks, and what its Python says to each of their checks is kept.
 Then a fleet of stand-ins says the same: an sshd in a network name space of its own, with an address for each host, and in the
-place of Python a program that gives the next answer. For durable.dbhost some hosts answer with the captured facts of other
-machines. Exit code 1 when a host's verdict is not the one of its kind; no time makes it fail. Needs root, and sshd.
+place of Python a program that gives the next answer. All are converged, for both playbooks. Another fleet is for durable.dbhost
+alone: of five hosts four answer with the captured facts of other machines, some of which want a change. Exit code 1 when a
+host's verdict is not the one of its kind; no time makes it fail. Needs root, and sshd.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -49,10 +51,13 @@ from lab.progress import say
 
 #: What other hosts of the fleet say of their storage: captured machines of the lab.
 CAPTURES = ("loose", "default", "hardened", "stacked")
+#: Which of their mounts are managed: no server is there by which they would be found.
+MOUNTS = ["/srv/pgdata", "/srv/maria", "/srv/mssql"]
 PORT = 2022
 #: Hosts that are looked at at once, as for a fleet of this size.
 FORKS = 20
 _OURS = "durable.dbhost"
+_VARIED = f"{_OURS}, varied hosts"
 _KEEP = "/var/tmp/bench-answers"
 _PYTHON = "/usr/local/bin/bench-python"
 #: In the place of Python on the machine: the same, and what it says is kept.
@@ -82,6 +87,10 @@ UsePAM no
 MaxStartups 1000
 MaxSessions 1000
 """
+
+
+#: When facts were collected.
+_TOLD = re.compile(r'("time": ?)"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"')
 
 
 @dataclass(frozen=True)
@@ -142,20 +151,21 @@ class Fleet:
 
     def kind(self, playbook: str, number: int) -> int:
         """Return which kind of host a host of this number is."""
-        return number % len(self._answers[playbook])
+        return number % len(self._answers[_OURS]) if playbook == _VARIED else 0
 
     def check(self, playbook: str, hosts: int) -> tuple[Cost, dict[str, Any]]:
         """Check so many hosts; return what that cost, and the verdict of each where the playbook tells one. Raises LabError."""
-        kinds = self._answers[playbook]
+        is_ours = playbook in (_OURS, _VARIED)
+        kinds = self._answers[_OURS if is_ours else playbook]
         for number in range(hosts):
             place = self._scratch / "answers" / self._address[number]
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir(parents=True)
             (place / "next").write_text("1\n")
             for at, answer in enumerate(kinds[self.kind(playbook, number)], 1):
-                (place / str(at)).write_text(answer)
+                (place / str(at)).write_text(_as_of_now(answer))
         inventory = self._scratch / "fleet.json"
-        inventory.write_text(json.dumps({"databases": {"hosts": dict(self._hosts(hosts))}}))
+        inventory.write_text(json.dumps({"databases": {"hosts": dict(self._hosts(playbook, hosts))}}))
         reports = self._scratch / "durable-report"
         shutil.rmtree(reports, ignore_errors=True)
         words = [
@@ -169,23 +179,29 @@ class Fleet:
             f"--forks={FORKS}",
         ]
         cost, code, said = measured(
-            [*self._inside, beside("ansible-playbook"), *words, str(PLAYBOOKS[playbook])],
+            [
+                *self._inside,
+                beside("ansible-playbook"),
+                *words,
+                str(PLAYBOOKS[_OURS if is_ours else playbook]),
+            ],
             self._scratch,
             self._collections,
         )
         failed = re.findall(r"^(\S+)\s+: .*(?:unreachable|failed)=[1-9]", said, re.M)
-        if playbook != _OURS and (code or failed):
+        if not is_ours and (code or failed):
             raise LabError(f"{playbook} ended with {code}, hosts that failed: {failed[:5]}\n{said[-4000:]}")
         found = {path.stem: json.loads(path.read_text())["verdict"] for path in reports.glob("db*.json")}
-        if playbook == _OURS and len(found) != hosts:
-            raise LabError(f"{len(found)} reports of {hosts} hosts:\n{said[-4000:]}")
+        if is_ours and (len(found) != hosts or "unknown" in found.values()):
+            raise LabError(f"{hosts} hosts, and these verdicts: {Counter(found.values())}\n{said[-4000:]}")
         return cost, found
 
-    def _hosts(self, hosts: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _hosts(self, playbook: str, hosts: int) -> Iterator[tuple[str, dict[str, Any]]]:
         for number in range(hosts):
             yield (
                 f"db{number + 1}",
                 {
+                    **({"durable_mounts": MOUNTS} if self.kind(playbook, number) else {}),
                     "ansible_host": self._address[number],
                     "ansible_port": PORT,
                     "ansible_user": "root",
@@ -282,13 +298,24 @@ def recorded(
 
 
 def _other_kinds(answers: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the answers of hosts with other storage: of no server, but with the rest that the recorded one said."""
-    (first, *rest) = answers
+    """Yield what hosts with other storage and no server say: their facts, and what apply says, which a check asks of one with
+    something to change."""
+    (first,) = answers
     for name in CAPTURES:
         answer = json.loads(first)
+        facts = answer["ansible_facts"]
         storage = json.loads((ROOT / f"tests/fixtures/captures/{name}.facts.json").read_text())
-        answer["ansible_facts"]["durable_storage"] = storage
-        yield [json.dumps(answer), *rest]
+        engines = facts["durable_engines"]
+        facts["durable_engines"] = {
+            key: [] if isinstance(value, list) else value for key, value in engines.items()
+        }
+        facts["durable_storage"] = {**storage, "boot_id": engines["boot_id"]}
+        yield [json.dumps(answer), json.dumps({"changed": True, "taken": [], "switch": "none"})]
+
+
+def _as_of_now(answer: str) -> str:
+    """Return an answer with the time at which it is given: one of an older run is refused."""
+    return _TOLD.sub(time.strftime(r'\1"%Y-%m-%dT%H:%M:%SZ"', time.gmtime()), answer)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -314,7 +341,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _runs(fleet: Fleet, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     of_kind: dict[int, str] = {}
-    for playbook, sizes in ((_OURS, arguments.hosts), (next(iter(PLAYBOOKS)), arguments.stock)):
+    stock = next(iter(PLAYBOOKS))
+    for playbook, sizes in ((_OURS, arguments.hosts), (_VARIED, arguments.varied), (stock, arguments.stock)):
         for hosts in sizes:
             cost, verdicts = fleet.check(playbook, hosts)
             say(f"{playbook}, {hosts} hosts: {cost.wall:.1f} s, {cost.cpu:.1f} s CPU, {cost.memory:.0f} MiB")
@@ -347,7 +375,7 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
     ]
     said = result["versions"]
     executions = ", ".join(f"{name} {count}" for name, count in result["executions"].items())
-    names = dict.fromkeys(run["playbook"] for run in runs)
+    names = [name for name in dict.fromkeys(run["playbook"] for run in runs) if name != _VARIED]
     slopes = {name: _slope([run for run in runs if run["playbook"] == name]) for name in names}
     ours, stock = slopes[_OURS], max(slopes.values())
     head = ["check by", "hosts", "s", "controller CPU, s", "of this for each host, s", "peak memory, MiB"]
@@ -355,8 +383,9 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
         "fleet_where": (
             f"{result['taken']}; a computer with {result['processors']} processors, which the stand-ins share, and a load"
             f" of {result['load']:.0f}; {FORKS} forks; ansible-core {said['ansible-core']}, the collections of ansible"
-            f" {said['ansible']}. {result['kinds']} kinds of hosts for durable.dbhost, {result['bytes'] // 1024} KiB an answer;"
-            f" executions for each host: {executions}."
+            f" {said['ansible']}. {result['kinds']} kinds of varied hosts, {result['bytes'] // 1024} KiB an answer, verdicts"
+            f" {', '.join(sorted({word for run in runs for word in run['verdicts']}))};"
+            f" executions for each converged host: {executions}."
         ),
         "fleet": lines.table(head, rows),
         "fleet_slopes": (
@@ -380,6 +409,9 @@ def main() -> int:
     """Measure, show, keep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--hosts", type=_sizes, default=[1, 10, 50, 200], help="how many, as 1,10,50,200")
+    parser.add_argument(
+        "--varied", type=_sizes, default=[50, 200], help="the same for hosts of several kinds"
+    )
     parser.add_argument("--stock", type=_sizes, default=[1, 10, 50], help="the same for stock modules")
     parser.add_argument(
         "--collections", type=Path, default=COLLECTIONS, help="where the stock collections lie"

@@ -9,6 +9,7 @@ The policy of the collection. Pure: no clock, no files, no Ansible; runs on a ho
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -78,6 +79,7 @@ _UNPINNED = "no durable_profile is pinned: nothing is changed; pin one in the in
 _NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": [], "writers": []}
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
+_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 
 
 class Inputs(NamedTuple):
@@ -1000,9 +1002,11 @@ def _check_shape(storage: dict[str, Any], engines: dict[str, Any], power: dict[s
 
 
 def _time(text: Any) -> datetime.datetime:
-    if not isinstance(text, str):
+    found = _TIME.fullmatch(text) if isinstance(text, str) else None
+    if not found:
         raise ValueError(f"the facts are of no time: seen {text!r}; collect them anew in this run")
-    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
+    # strptime asks the locale for the names of days, once in each process that Ansible makes for a host.
+    return datetime.datetime(*map(int, found.groups()))
 
 
 def _check_words(inputs: Inputs) -> None:

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import calendar
 import json
 import os
 import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fleet_check import _RECORDER, _REPLAYER, tables
+from benchmarks.fleet_check import _RECORDER, _REPLAYER, _as_of_now, tables
 from benchmarks.keeping import DOCS, RESULTS
 from benchmarks.lines import document
 
@@ -65,13 +67,15 @@ def test_what_python_says_is_kept_and_said(tmp_path: Path) -> None:
 
 def test_one_host_more_is_the_difference_of_the_fewest_and_the_most() -> None:
     def run(playbook: str, hosts: int, cpu: float) -> dict[str, Any]:
-        return {"playbook": playbook, "hosts": hosts, "wall": 1.0, "cpu": cpu, "memory": 50.0}
+        verdicts = ["drifted"] if "varied" in playbook else []
+        cost = {"wall": 1.0, "cpu": cpu, "memory": 50.0}
+        return {"playbook": playbook, "hosts": hosts, "verdicts": verdicts, **cost}
 
     ours = [run("durable.dbhost", hosts, 2 + hosts / 10) for hosts in (1, 10, 101)]
     stock = [run("stock modules", hosts, 2.0 + hosts) for hosts in (1, 11)]
     shown = tables(
         {
-            "runs": [*ours, *stock],
+            "runs": [*ours, run("durable.dbhost, varied hosts", 50, 100.0), *stock],
             "kinds": 5,
             "executions": {"stock modules": 17, "durable.dbhost": 1},
             "bytes": 40000,
@@ -83,6 +87,14 @@ def test_one_host_more_is_the_difference_of_the_fewest_and_the_most() -> None:
     )
     assert "costs 0.10 s" in shown["fleet_slopes"]
     assert "stock modules 1.00 s, 10.0 times" in shown["fleet_slopes"]
+    assert "verdicts drifted" in shown["fleet_where"]
+
+
+def test_an_answer_is_given_now_and_says_nothing_else_than_was_recorded() -> None:
+    recorded = '{"time": "2026-01-31T10:00:00Z", "said": "2026-01-31T10:00:00Z"}'
+    before, given, after = time.time() - 1, json.loads(_as_of_now(recorded)), time.time() + 1
+    assert given["said"] == "2026-01-31T10:00:00Z"
+    assert before <= calendar.timegm(time.strptime(given["time"], "%Y-%m-%dT%H:%M:%SZ")) <= after
 
 
 def test_the_page_shows_the_results_that_are_kept() -> None:
