@@ -1006,7 +1006,8 @@ def _time(text: Any) -> datetime.datetime:
     if not found:
         raise ValueError(f"the facts are of no time: seen {text!r}; collect them anew in this run")
     # strptime asks the locale for the names of days, once in each process that Ansible makes for a host.
-    return datetime.datetime(*map(int, found.groups()))
+    year, month, day, hour, minute, second = map(int, found.groups())
+    return datetime.datetime(year, month, day, hour, minute, second)
 
 
 def _check_words(inputs: Inputs) -> None:
