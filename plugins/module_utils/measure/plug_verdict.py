@@ -61,6 +61,7 @@ def attestation(job: Job, losses: Losses, by: str, today: str, virtualization: s
     notes = [
         "# Below: only if what was cut is the power of the machine that holds the disks, with its own caches"
         " (not a reset, not the end of a virtual machine), and these mounts lie on all disks of the host."
+        " A disk of an array is not the host's: its target is its own id, which the report names."
     ]
     if virtualization not in ("none", ""):
         notes.append(
