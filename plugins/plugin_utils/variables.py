@@ -22,10 +22,7 @@ REPORT_DIR = "durable-report"
 FORMATS = ("json", "text", "html", "junit")
 REPORT_FORMATS = FORMATS[:3]
 _COLLECTION = Path(__file__).parents[2]
-#: The profiles of this collection, read before Ansible makes a process for each host.
-_SHIPPED: dict[str, Any] = dict(
-    *yaml_load((_COLLECTION / "playbooks/vars/profiles.yml").read_text(encoding="utf-8")).values()
-)
+_SHIPPED = _COLLECTION / "playbooks/vars/profiles.yml"
 _ATTESTATIONS = ("durable_attestations", "durable_attestations_group", "durable_attestations_host")
 
 
@@ -60,7 +57,7 @@ class Variables:
         return Inputs(
             # One that is there and empty is a slip, and no host that nobody has pinned.
             profile=self.get("durable_profile", "") if "durable_profile" in self._raw else None,
-            shipped=_SHIPPED,
+            shipped=shipped(),
             own=self.get("durable_profiles", {}),
             overrides=self.get("durable_overrides", {}),
             attestations={name: self.get(name, []) for name in _ATTESTATIONS},
@@ -127,6 +124,13 @@ class Variables:
             else "no mapping"
         )
         return {**found, "monitor": kept}
+
+
+@functools.lru_cache(maxsize=1)
+def shipped() -> dict[str, Any]:
+    """Return the profiles of this collection."""
+    (profiles,) = yaml_load(_SHIPPED.read_text(encoding="utf-8")).values()
+    return dict(profiles)
 
 
 @functools.lru_cache(maxsize=1)
