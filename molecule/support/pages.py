@@ -14,7 +14,7 @@ import yaml
 from .runs import ROOT
 
 #: Who runs which command, and why some are run by nobody.
-TABLE = Path(__file__).with_suffix(".yml")
+TABLE = ROOT / "tools/pages.yml"
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 #: What stands behind a command to explain it.
 _REMARK = re.compile(r"(?:^|\s+)# .*$")
