@@ -11,8 +11,7 @@ from typing import Any
 
 import yaml
 
-from .runs import ROOT
-
+ROOT = Path(__file__).resolve().parents[2]
 #: Who runs which command, and why some are run by nobody.
 TABLE = ROOT / "tools/pages.yml"
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
