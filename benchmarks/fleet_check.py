@@ -196,6 +196,16 @@ class Fleet:
             raise LabError(f"{hosts} hosts, and these verdicts: {Counter(found.values())}\n{said[-4000:]}")
         return cost, found
 
+    def connection(self, count: int = 20) -> float:
+        """Return the CPU seconds that ssh itself takes for one connection to a host and a command that does nothing."""
+        (_name, host), *_others = self._hosts(_OURS, 1)
+        words = ["ssh", "-i", host["ansible_ssh_private_key_file"], "-p", str(PORT)]
+        words += [*host["ansible_ssh_common_args"].split(), f"root@{host['ansible_host']}", "true"]
+        return (
+            sum(timed([*self._inside, *words], self._scratch, dict(os.environ))[1] for _ in range(count))
+            / count
+        )
+
     def _hosts(self, playbook: str, hosts: int) -> Iterator[tuple[str, dict[str, Any]]]:
         for number in range(hosts):
             yield (
@@ -327,8 +337,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         fleet = Fleet(scratch, answers, arguments.collections.resolve())
         with fleet.served():
             runs = list(_runs(fleet, arguments))
+            connection = fleet.connection()
         return {
             "runs": runs,
+            "ssh": {"connection": connection, "version": _ssh_version()},
             "kinds": len(answers[_OURS]),
             "executions": {name: len(kinds[0]) for name, kinds in answers.items()},
             "bytes": sum(len(kind[0]) for kind in answers[_OURS]) // len(answers[_OURS]),
@@ -337,6 +349,11 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
             "versions": versions,
             "load": os.getloadavg()[2],
         }
+
+
+def _ssh_version() -> str:
+    """Return what the ssh of this computer calls itself."""
+    return subprocess.run(["ssh", "-V"], check=True, capture_output=True, text=True).stderr.partition(",")[0]
 
 
 def _runs(fleet: Fleet, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -390,7 +407,8 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
         "fleet": lines.table(head, rows),
         "fleet_slopes": (
             f"One host more costs {ours:.2f} s of the controller's CPU; by stock modules {stock:.2f} s, {stock / ours:.1f}"
-            " times as much."
+            f" times as much. {result['ssh']['connection']:.2f} s of each are the connection of ssh"
+            f" ({result['ssh']['version']})."
         ),
     }
 

@@ -76,6 +76,7 @@ def test_one_host_more_is_the_difference_of_the_fewest_and_the_most() -> None:
     shown = tables(
         {
             "runs": [*ours, run("durable.dbhost, varied hosts", 50, 100.0), *stock],
+            "ssh": {"connection": 0.079, "version": "OpenSSH_9.2p1"},
             "kinds": 5,
             "executions": {"stock modules": 17, "durable.dbhost": 1},
             "bytes": 40000,
@@ -87,6 +88,7 @@ def test_one_host_more_is_the_difference_of_the_fewest_and_the_most() -> None:
     )
     assert "costs 0.10 s" in shown["fleet_slopes"]
     assert "stock modules 1.00 s, 10.0 times" in shown["fleet_slopes"]
+    assert "0.08 s of each are the connection of ssh (OpenSSH_9.2p1)" in shown["fleet_slopes"]
     assert "verdicts drifted" in shown["fleet_where"]
 
 
