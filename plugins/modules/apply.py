@@ -66,7 +66,7 @@ EXAMPLES = r"""
 
 - name: Apply the plan, the safest step first
   durable.dbhost.apply:
-    steps: "{{ before.assessment.steps }}"
+    steps: "{{ before.steps }}"
     looked_at: "{{ before.looked_at }}"
   register: applied
 """

@@ -50,7 +50,7 @@ EXAMPLES = r"""
 
 - name: Show the verdict
   ansible.builtin.debug:
-    msg: "{{ assessed.assessment.verdict }}"
+    msg: "{{ (assessed.assessment | from_json).verdict }}"
 """
 
 RETURN = r"""
