@@ -155,8 +155,8 @@ class Fleet:
 
     def check(self, playbook: str, hosts: int) -> tuple[Cost, dict[str, Any]]:
         """Check so many hosts; return what that cost, and the verdict of each where the playbook tells one. Raises LabError."""
-        is_ours = playbook in (_OURS, _VARIED)
-        kinds = self._answers[_OURS if is_ours else playbook]
+        played = _OURS if playbook == _VARIED else playbook
+        is_ours, kinds = played == _OURS, self._answers[played]
         for number in range(hosts):
             place = self._scratch / "answers" / self._address[number]
             shutil.rmtree(place, ignore_errors=True)
@@ -179,12 +179,7 @@ class Fleet:
             f"--forks={FORKS}",
         ]
         cost, code, said = measured(
-            [
-                *self._inside,
-                beside("ansible-playbook"),
-                *words,
-                str(PLAYBOOKS[_OURS if is_ours else playbook]),
-            ],
+            [*self._inside, beside("ansible-playbook"), *words, str(PLAYBOOKS[played])],
             self._scratch,
             self._collections,
         )

@@ -120,12 +120,17 @@ def _server(
     return server
 
 
-def _users_environment() -> dict[str, str]:
+def bare_environment() -> dict[str, str]:
     """Return the environment without what Molecule sets for its own playbooks."""
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "MOLECULE_"))
     }
-    return {**kept, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_PIPELINING": "true"}
+    return {**kept, "ANSIBLE_NOCOLOR": "1"}
+
+
+def _users_environment() -> dict[str, str]:
+    """Return it with what the tests' own runs set."""
+    return {**bare_environment(), "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_PIPELINING": "true"}
 
 
 def connection(machine: Machine) -> dict[str, Any]:

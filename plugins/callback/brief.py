@@ -59,11 +59,6 @@ class CallbackModule(Default):
         if self._display.verbosity or not result.task_name.endswith(_VERDICT):
             super().v2_runner_on_failed(result, ignore_errors)
 
-    def v2_playbook_on_include(self, included_file: Any) -> None:
-        """Show no line for the hosts that have something to change: the page names them."""
-        if self._display.verbosity:
-            super().v2_playbook_on_include(included_file)
-
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """Show the recap where no page has said how the run has ended."""
         if self._display.verbosity or not self._has_page:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from support import pages
-from support.runs import ROOT, connection, inventory
+from support.runs import ROOT, bare_environment, connection, inventory
 
 from lab.machine import Machine
 
@@ -35,8 +35,8 @@ def reader(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     variables.mkdir(parents=True)
     (pinned,) = pages.blocks(ROOT / "README.md", "yaml")
     first, *_others = pages.blocks(ROOT / "docs/start.md", "yaml")
-    attested: dict[str, Any] = yaml.safe_load(first)
-    attested = {name: attested[name] for name in ("durable_attestations_group",)}
+    name = "durable_attestations_group"
+    attested: dict[str, Any] = {name: yaml.safe_load(first)[name]}
     (variables / "databases.yml").write_text(f"{pinned}\n{yaml.safe_dump(attested)}")
     inventory(directory / "inventory/hosts.yml", {"databases": {"hosts": {"db1": connection(machine)}}})
     return directory
@@ -44,14 +44,10 @@ def reader(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{number}-{row['page']}" for number, row in enumerate(ROWS, 1)])
 def test_a_command_ends_as_printed(reader: Path, row: dict[str, Any]) -> None:
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "MOLECULE_"))
-    }
     environment = {
-        **kept,
+        **bare_environment(),
         "HOME": str(reader.parent),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "ANSIBLE_NOCOLOR": "1",
     }
     command = pages.with_names(row["command"], {"/var/lib/durable-report": str(reader.parent / "kept")})
     done = subprocess.run(

@@ -123,21 +123,6 @@ def test_with_the_brief_callback_the_page_is_all_but_titles(directory: Path, pla
     assert err == ""
 
 
-def test_the_brief_callback_names_no_file_that_was_included(directory: Path) -> None:
-    (directory / "tasks.yml").write_text(json.dumps([{"ansible.builtin.meta": "noop"}]))
-    includes = [{"ansible.builtin.include_tasks": "tasks.yml"}]
-    play = {"hosts": "all", "gather_facts": False, "tasks": includes}
-    (directory / "play.yml").write_text(json.dumps([play]))
-    words = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "db1,", "play.yml"]
-    paths = {"ANSIBLE_COLLECTIONS_PATH": str(ROOT / "playbooks/collections"), "ANSIBLE_NOCOLOR": "1"}
-    for callback, is_named in (("default", True), ("durable.dbhost.brief", False)):
-        environment = {**os.environ, **paths, "ANSIBLE_STDOUT_CALLBACK": callback}
-        done = subprocess.run(
-            words, cwd=directory, env=environment, capture_output=True, text=True, check=True, timeout=100
-        )
-        assert ("included:" in done.stdout) is is_named
-
-
 def test_the_brief_callback_shows_what_else_fails_and_then_the_recap(directory: Path) -> None:
     formats = ("-e", '{"durable_report_formats": "jsn"}')
     code, out, _err = run(directory, *formats, ANSIBLE_STDOUT_CALLBACK="durable.dbhost.brief")
