@@ -27,6 +27,8 @@ DELETED = " (deleted)"
 #: Users below are the system's: login.defs(5).
 FIRST_PERSON = 1000
 _DIGITS = frozenset("0123456789")
+#: What the kernel has 64 bits for has no more of them.
+_MOST_DIGITS = 20
 _BOOT_TIME = re.compile(r"^btime (\d+)$", re.M)
 #: Libraries that make fsync(2) do nothing, by a part of their files' names: Stewart Smith's libeatmydata, Fedora's nosync.
 _BREAK_FSYNC = ("eatmydata", "nosync")
@@ -230,7 +232,7 @@ def _read(host: Host, pid: int, since: float | None) -> Process | None:
     # The name is whatever the process likes, brackets and blanks too; what follows is numbers.
     head, bracket, tail = text.rpartition(")")
     fields = tail.split()
-    if not bracket or len(fields) < 20 or not _DIGITS.issuperset(fields[1] + fields[19]):
+    if not bracket or len(fields) < 20 or not all(map(_is_number, (fields[1], fields[19]))):
         if text:
             raise Unobservable(f"/proc/{pid}/stat: not as proc_pid_stat(5) says")
         return None
@@ -246,6 +248,10 @@ def _read(host: Host, pid: int, since: float | None) -> Process | None:
         reason=reason,
         started=None if since is None else since + int(fields[19]) / TICKS,
     )
+
+
+def _is_number(text: str) -> bool:
+    return len(text) <= _MOST_DIGITS and _DIGITS.issuperset(text)
 
 
 def _exe(host: Host, pid: int) -> tuple[str | None, str | None]:

@@ -9,12 +9,14 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
-from . import bounded_read
+from . import bounded_read, read_budget
 from .observation import Observation, unknown
 from .processes import breaks_fsync
 from .seam import Host, Unobservable
+from .textfile import Malformed, Read, split
 
 #: Where units lie (systemd.unit(5)), those that a generator or an administrator made meanwhile too.
 _DIRECTORIES = (
@@ -314,8 +316,9 @@ def variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
     """Return these of the variables that the next start of a unit gets: files go before what it says itself, and that
     before what systemd hands on to all. Raises Unobservable."""
     found = _assigned(unit, unit.environment)
+    read = read_budget.within(host, partial(bounded_read.read, host))
     for file in unit.files:
-        found.update(_of_file(host, unit, file, names))
+        found.update(_of_file(read, unit, file, names))
     if names - found.keys():
         if unit.manager is None:
             raise Unobservable(f"{unit.name}: what it gets of systemd's own environment is not known")
@@ -341,13 +344,16 @@ def _assigned(unit: Unit, text: str) -> dict[str, str]:
     return found
 
 
-def _of_file(host: Host, unit: Unit, said: str, names: set[str]) -> dict[str, str]:
+def _of_file(read: Read, unit: Unit, said: str, names: set[str]) -> dict[str, str]:
     file = _FILE.fullmatch(said)
     if not file or re.search(r"[*?\[\\]", file["path"]):
         raise Unobservable(f"{unit.name}: its EnvironmentFile {said} is not understood")
-    text = bounded_read.read(host, file["path"]) or ""
+    try:
+        lines = split(read(file["path"]) or "", file["path"])
+    except Malformed as error:
+        raise Unobservable(str(error)) from None
     found = {}
-    for line in text.split("\n"):
+    for line in lines:
         name, equals, value = (part.strip() for part in line.partition("="))
         if equals and name in names:
             bare = re.fullmatch(r"""(["']?)([^"'\\$]*)\1""", value)

@@ -84,6 +84,10 @@ _EVIDENCE = Leaf(
     ),
     "value, source and reason",
 )
+_OBSERVATIONS = Leaf(
+    lambda value: isinstance(value, dict) and all(map(_EVIDENCE.fits, value.values())),
+    f"a mapping to {_EVIDENCE.wanted}",
+)
 
 
 def _evidence(*fields: str) -> dict[str, Any]:
@@ -335,11 +339,8 @@ _POWER = {
         "mounts": [{"target": _PATH, "barrier": _words("on", "off", UNKNOWN)}],
         "lease": _ANY,
     },
-    "settings": Leaf(
-        lambda value: isinstance(value, dict) and all(map(_EVIDENCE.fits, value.values())),
-        f"a mapping to {_EVIDENCE.wanted}",
-    ),
-    "evidence": _MAPPING,
+    "settings": _OBSERVATIONS,
+    "evidence": _OBSERVATIONS,
 }
 _LEASE = {"mounts": _each(_PATH, "a list of absolute paths"), "units": _NAMES}
 

@@ -48,7 +48,7 @@ _DEFAULTS = {
 }
 _TIMES = ("POLLTIME", "ONBATTERYDELAY", "TIMEOUT", "KILLDELAY")
 _SECONDARY = "net"
-_SETTING = re.compile(r"[ \t]*([A-Za-z]+)[ \t]*(.*?)\s*", re.S)
+_SETTING = re.compile(r"([A-Za-z]+)[ \t]*(.*)", re.S)
 _CONFIGURED = re.compile(r"^[ \t]*ISCONFIGURED=[\"']?(\w*)", re.M)
 _ENDS_THERE = re.compile(r"\b99\b")
 _ANYWHERE = ("", "0.0.0.0", "::")
@@ -112,7 +112,8 @@ def parse(text: str, file: str = CONF) -> dict[str, str]:
     """
     found = {}
     for raw in split(text, file):
-        seen = _SETTING.fullmatch(raw)
+        # Stripped first: blanks that a pattern may part in many ways take it a time that grows with their square.
+        seen = _SETTING.fullmatch(raw.lstrip(" \t").rstrip())
         if seen:
             found[seen[1].upper()] = seen[2]
     return found

@@ -16,6 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import conf as mssql_conf
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import conf as postgresql_conf
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import LIMIT, Malformed
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import apcupsd
 
 from ..fakes.texts import Files
 
@@ -53,7 +54,7 @@ def mysql(text: str) -> object:
     return my_cnf.parse(f"[mysqld]\n{text}")
 
 
-@pytest.mark.parametrize("parser", [ctsrvr_cfg, mssql, firebird, databases, postgresql, mysql])
+@pytest.mark.parametrize("parser", [ctsrvr_cfg, mssql, firebird, databases, postgresql, mysql, apcupsd.parse])
 @pytest.mark.parametrize(
     "text",
     [
@@ -62,6 +63,7 @@ def mysql(text: str) -> object:
         "".join(f"a = {number}\n" for number in range(PLENTY // 10)),
         "a = x" + " " * PLENTY + "y",
         "a" + " " * PLENTY + "\rx",
+        "a " + (" " * 80 + "x") * (PLENTY // 81),
         "a = '" + "\\'" * (PLENTY // 2) + "'",
         "a = " + "$(" * (PLENTY // 2),
         "a = " + "$(root)" * (PLENTY // 7),

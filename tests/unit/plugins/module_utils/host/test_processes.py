@@ -90,7 +90,14 @@ def test_one_that_ends_is_no_error(damage: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["77 (mysqld) S", f"77 (mysqld) S x{' 0' * 20}", f"77 (mysqld) S 1{' x' * 20}"]
+    "text",
+    [
+        "77 (mysqld) S",
+        f"77 (mysqld) S x{' 0' * 20}",
+        f"77 (mysqld) S 1{' x' * 20}",
+        f"77 (mysqld) S {'1' * 5000}{' 0' * 20}",
+    ],
+    ids=["short", "no parent", "no start", "no number of the kernel's"],
 )
 def test_what_is_not_understood_is_said(text: str) -> None:
     host = ProcHost(FakeProcess(77, "/usr/sbin/mysqld"))

@@ -14,7 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.host.units import listed, parse, seconds, show
+from ansible_collections.durable.dbhost.plugins.module_utils.host.units import (
+    listed,
+    parse,
+    seconds,
+    show,
+    variables,
+)
 
 from ..fakes.fake_proc import ProcHost
 
@@ -186,3 +192,16 @@ def test_services_that_have_a_file_or_are_started() -> None:
 
 def _raise(error: Exception) -> Result:
     raise error
+
+
+def test_files_of_an_environment_are_read_up_to_a_bound() -> None:
+    host = ProcHost()
+    host.files["/etc/default/x"] = "A=1\n" + "# x\n" * 20_000
+    (unit,) = parse("Id=a.service\n" + "EnvironmentFiles=/etc/default/x (ignore_errors=no)\n" * 2)
+    assert variables(host, unit, {"A"}) == {"A": "1"}
+    (unit,) = parse("Id=a.service\n" + "EnvironmentFiles=/etc/default/x (ignore_errors=no)\n" * 3)
+    with pytest.raises(Unobservable, match="/etc/default/x: with it .* more than 50000 lines"):
+        variables(host, unit, {"A"})
+    host.files["/etc/default/x"] = "A=1\0\n"
+    with pytest.raises(Unobservable, match="NUL"):
+        variables(host, unit, {"A"})

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS, nothing_known
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect as storage
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import apply as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import collect
@@ -95,3 +95,11 @@ def test_a_monitor_of_which_nobody_knows_when_it_began_is_not_known_to_wake_the_
     del host.files["/proc/812/stat"]
     (unmet,) = [each for each in collect(host, NOW, STOPS)["conditions"] if each["state"] != "met"]
     assert (unmet["name"], unmet["state"]) == ("notify_reaches_guard", "unknown")
+
+
+def test_an_observation_without_a_reason_is_no_observation() -> None:
+    disks = storage(settled("ups", mounts=PG), NOW)
+    told = {**nothing_known(NOW, "x"), "boot_id": disks["boot_id"], "evidence": {"observation": 3}}
+    found = assess(inputs("ups", attestations=list(WORDS), mounts=PG), disks, NOW, None, told)
+    assert found["verdict"] == "unknown"
+    assert any("durable_power.evidence: seen" in why for why in found["why"]), found["why"]
