@@ -9,17 +9,26 @@ import json
 import math
 from typing import Any
 
+#: Digits and sign of what has 64 bits. Beyond it arithmetic may fail, and int() takes the square of their number.
+_MOST_DIGITS = 20
+
 
 def loads(text: str) -> Any:
     """Return the value of a JSON text.
 
-    Raises ValueError for what is none, for what is nested too deep, and for numbers that are none or infinite: no
-    arithmetic and no int() is made for those.
+    Raises ValueError for what is none, for what is nested too deep, and for numbers that are none, infinite or longer than
+    64 bits.
     """
     try:
-        return json.loads(text, parse_float=_finite, parse_constant=_finite)
+        return json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
     except RecursionError:
         raise ValueError("nested too deep") from None
+
+
+def _whole(word: str) -> int:
+    if len(word) > _MOST_DIGITS:
+        raise ValueError(f"seen {word[:40]}; wanted a number of at most {_MOST_DIGITS} digits")
+    return int(word)
 
 
 def _finite(word: str) -> float:

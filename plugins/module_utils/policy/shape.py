@@ -69,8 +69,11 @@ _YES_NO = _words("yes", "no")
 _YES_NO_UNKNOWN = _words("yes", "no", UNKNOWN)
 _DEVICE = _pattern(r"\d+:\d+", "a device number", UNKNOWN)
 _PATH = _pattern(r"/.*", "an absolute path")
-#: True is 1 to Python.
-_NUMBER = Leaf(lambda value: isinstance(value, (int, float)) and not isinstance(value, bool), "a number")
+#: True is 1 to Python. Beyond 64 bits, and for what is not finite, arithmetic fails.
+_NUMBER = Leaf(
+    lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**64,
+    "a number of 64 bits",
+)
 _SECONDS = Leaf(
     lambda value: _NUMBER.fits(value) or value in ("infinity", UNKNOWN), f"seconds, infinity or {UNKNOWN}"
 )

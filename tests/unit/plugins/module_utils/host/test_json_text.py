@@ -27,6 +27,7 @@ STRANGE = {
     "infinite": '{"vwc": Infinity, "began": Infinity, "schema": NaN}',
     "too large": '{"vwc": 1e999, "began": 1e999}',
     "digits": '{"vwc": %s}' % ("9" * 5000),
+    "more than a double holds": '{"vwc": %s}' % ("9" * 400),
 }
 #: Who reads JSON of itself: of its own process, or of a file that root wrote a moment ago.
 OWN = {"json_text.py", "seam.py", "reader.py", "nut_directives.py", "redaction.py"}

@@ -200,7 +200,7 @@ def test_files_of_an_environment_are_read_up_to_a_bound() -> None:
     (unit,) = parse("Id=a.service\n" + "EnvironmentFiles=/etc/default/x (ignore_errors=no)\n" * 2)
     assert variables(host, unit, {"A"}) == {"A": "1"}
     (unit,) = parse("Id=a.service\n" + "EnvironmentFiles=/etc/default/x (ignore_errors=no)\n" * 3)
-    with pytest.raises(Unobservable, match="/etc/default/x: with it .* more than 50000 lines"):
+    with pytest.raises(Unobservable, match=r"/etc/default/x: with it .* more than 50000 lines"):
         variables(host, unit, {"A"})
     host.files["/etc/default/x"] = "A=1\0\n"
     with pytest.raises(Unobservable, match="NUL"):
