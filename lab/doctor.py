@@ -22,6 +22,9 @@ PACKAGE_OF = {
     "ip": "iproute2",
     "unshare": "util-linux",
     "cpio": "cpio",
+    # kernels are packed with them
+    "xz": "xz-utils",
+    "zstd": "zstd",
     # a page prints it
     "jq": "jq",
 }

@@ -14,29 +14,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import mirror
+from lab import mirror, vmlinux
 from lab.errors import LabError
 from lab.locks import locked
 from lab.paths import Lab
 from lab.progress import say, stream
-from lab.recipe import SIZE, Recipe
+from lab.recipe import LEFT_OUT, SIZE, Recipe
 
 ROOT = "root.tar"
-# Documents, and what would put RAID and LVM into the initramfs: seconds of each boot, and the
-# root is on neither. Pages of the manual, and not their directories: packages make links there.
-LEFT_OUT = (
-    "/usr/share/man/*/*",
-    "/usr/share/locale/*",
-    "/usr/share/doc/*",
-    "/usr/share/initramfs-tools/hooks/mdadm",
-    "/usr/share/initramfs-tools/hooks/lvm2",
-    "/usr/share/initramfs-tools/hooks/btrfs",
-)
 
 
 @dataclass(frozen=True)
 class Image:
-    """A built image: root.raw, vmlinuz and initrd in one directory."""
+    """A built image: root.raw, vmlinux and initrd in one directory."""
 
     directory: Path
     root_uuid: str
@@ -53,12 +43,12 @@ class Image:
 
     @property
     def kernel(self) -> Path:
-        """The release's generic kernel."""
-        return self.directory / "vmlinuz"
+        """The release's generic kernel, unpacked."""
+        return self.directory / "vmlinux"
 
     @property
     def initrd(self) -> Path:
-        """Its initramfs."""
+        """Its initramfs, unpacked too."""
         return self.directory / "initrd"
 
 
@@ -180,7 +170,7 @@ def _quoted(path: Path) -> str:
 
 
 def _pack(recipe: Recipe, work: Path, log: Path) -> None:
-    """Make root.raw (sparse), vmlinuz and initrd from root.tar; fakeroot keeps owners if we are not root."""
+    """Make root.raw (sparse), vmlinux and initrd from root.tar; fakeroot keeps owners if we are not root."""
     script = """
         set -e
         mkdir root
@@ -188,7 +178,7 @@ def _pack(recipe: Recipe, work: Path, log: Path) -> None:
         # not in configure.sh: mmdebstrap wipes it, and without one a first boot enables all units
         echo "$2" | tr -d - > root/etc/machine-id
         cp -L root/boot/vmlinuz-* vmlinuz
-        cp -L root/boot/initrd.img-* initrd
+        gzip -dc root/boot/initrd.img-* > initrd
         truncate -s "$1" root.raw
         mkfs.ext4 -q -F -L dbhost-root -U "$2" -d root root.raw
         rm -rf root root.tar apt.conf authorized_keys
@@ -199,3 +189,6 @@ def _pack(recipe: Recipe, work: Path, log: Path) -> None:
         log,
         env={"MKE2FS_CONFIG": str(recipe.directory / "mke2fs.conf")},
     )
+    packed = work / "vmlinuz"
+    (work / "vmlinux").write_bytes(vmlinux.unpack(packed.read_bytes()))
+    packed.unlink()

@@ -52,6 +52,14 @@ def test_release_key_and_packages_count(other: Recipe) -> None:
     assert other.key != Recipe("bookworm", "ssh-ed25519 A").key
 
 
+def test_what_packages_leave_out_counts(own: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the base too: it is unpacked without it."""
+    key, base = own.key, own.base
+    monkeypatch.setattr(recipe, "LEFT_OUT", ())
+    assert own.key != key
+    assert own.base != base
+
+
 def test_an_unknown_release_is_refused() -> None:
     """With those that are known."""
     with pytest.raises(LabError, match="unknown release 'sid'; known are"):

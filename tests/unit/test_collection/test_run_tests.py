@@ -224,10 +224,12 @@ def test_the_check_before_a_commit_is_lint_one_core_and_one_scenario(tools: dict
     stages = tools["stages"]
     found = stages.select(stages.all_stages(NOTHING), "check")
     lint = [each.name for each in stages.lint_stages()]
-    *lab, unit = [each.name for each in found if each.group != "lint"]
-    assert [each.name for each in found if each.group == "lint"] == lint
-    assert unit.startswith("unit tests, ansible-")
-    assert lab == ["packages", "image", stages.FAST]
+    # What takes longest begins first.
+    *before, unit, scenario = found[: -len(lint)]
+    assert [each.name for each in found[-len(lint) :]] == lint
+    assert unit.name.startswith("unit tests, ansible-")
+    assert unit.command[-2:] == ("-n", "2")
+    assert [each.name for each in (*before, scenario)] == ["packages", "image", stages.FAST]
     assert stages.FAST in stages.scenarios()
 
 
