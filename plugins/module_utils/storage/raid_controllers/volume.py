@@ -57,7 +57,8 @@ class Fault(NamedTuple):
 def normal_id(text: str) -> str:
     """Return a WWN or serial number as it is compared, '' for what names nothing."""
     found = text.strip().lower()
-    found = found[2:] if found.startswith("0x") else found
+    while found.startswith("0x"):
+        found = found[2:]
     return found if _ID.fullmatch(found) and set(found) != {"0"} else ""
 
 

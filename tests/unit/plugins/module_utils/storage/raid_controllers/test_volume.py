@@ -59,6 +59,7 @@ def test_what_is_not_told_is_unknown_and_has_a_reason_and_a_way_out(words: tuple
     ("text", "expected"),
     [
         ("0x600605B0000000AA", "600605b0000000aa"),
+        ("0x0x600605b0000000aa", "600605b0000000aa"),
         (" 600508B1 ", "600508b1"),
         ("0000000000000000", ""),
         ("1234567", ""),
