@@ -48,7 +48,7 @@ class Image:
 
     @property
     def initrd(self) -> Path:
-        """Its initramfs, unpacked too."""
+        """Its initramfs, unpacked where it is one whole."""
         return self.directory / "initrd"
 
 
@@ -178,7 +178,8 @@ def _pack(recipe: Recipe, work: Path, log: Path) -> None:
         # not in configure.sh: mmdebstrap wipes it, and without one a first boot enables all units
         echo "$2" | tr -d - > root/etc/machine-id
         cp -L root/boot/vmlinuz-* vmlinuz
-        gzip -dc root/boot/initrd.img-* > initrd
+        # trixie's begins with a part that is not packed
+        gzip -dc root/boot/initrd.img-* > initrd 2>/dev/null || cp -L root/boot/initrd.img-* initrd
         truncate -s "$1" root.raw
         mkfs.ext4 -q -F -L dbhost-root -U "$2" -d root root.raw
         rm -rf root root.tar apt.conf authorized_keys

@@ -12,7 +12,9 @@ import configparser
 import re
 from typing import Any
 
+from ..host import read_budget
 from ..host.seam import Host, Unobservable
+from ..host.textfile import Read
 
 _ACTIVE = "/etc/tuned/active_profile"
 #: Profiles that are loaded after the active ones.
@@ -22,6 +24,8 @@ _SIGNS = ("/run/tuned/tuned.pid", "/etc/systemd/system/multi-user.target.wants/t
 #: Where profiles lie, the strongest first; newer versions have a directory more.
 _DIRECTORIES = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned")
 _KEYS = ("elevator", "readahead")
+#: Profiles that are loaded, and that one includes, at most. People have two or three.
+_MOST = 100
 _YES = ("1", "true", "True")
 _COMMA = re.compile(r"\s*[,;]\s*")
 #: "4096", "8192 s" (sectors), and after a sign only where that is more, or less, than what is there.
@@ -40,10 +44,12 @@ def read(host: Host) -> dict[str, Any]:
         return {"profile": None, "sets": {}, "error": None}
     units: dict[str, _Unit] = {}
     loaded: set[str] = set()
+    text = read_budget.within(host, host.read)
     try:
-        names = host.read(_ACTIVE).split()
-        for name in [*names, *(host.read(_AFTER).split() if host.exists(_AFTER) else ())]:
-            _load(host, name, units, loaded)
+        names = (text(_ACTIVE) or "").split()
+        after = (text(_AFTER) or "").split() if host.exists(_AFTER) else []
+        for name in [*_few(names, _ACTIVE), *_few(after, _AFTER)]:
+            _load(host, text, name, units, loaded)
     except (Unobservable, configparser.Error) as error:
         return {"profile": "unknown", "sets": {}, "error": str(error)}
     sets: dict[str, str] = {}
@@ -65,7 +71,7 @@ def makes_of(option: str, said: str, value: str) -> str:
     return str(wanted)
 
 
-def _load(host: Host, name: str, units: dict[str, _Unit], loaded: set[str]) -> None:
+def _load(host: Host, text: Read, name: str, units: dict[str, _Unit], loaded: set[str]) -> None:
     """Merge a profile into others, after those that it includes. Raises Unobservable, configparser.Error.
 
     One that was loaded already is passed over; the next of that name may lie in a weaker directory.
@@ -81,12 +87,21 @@ def _load(host: Host, name: str, units: dict[str, _Unit], loaded: set[str]) -> N
     parser = configparser.RawConfigParser(
         delimiters=("=",), inline_comment_prefixes=("#",), strict=False, allow_no_value=True
     )
-    parser.read_string(host.read(path), path)
-    for other in _COMMA.split((parser.get("main", "include", fallback="") or "").strip()):
-        if other:
-            _load(host, other, units, loaded)
+    parser.read_string(text(path) or "", path)
+    included = _COMMA.split((parser.get("main", "include", fallback="") or "").strip())
+    for other in filter(None, _few(included, path)):
+        _load(host, text, other, units, loaded)
     for section in parser.sections():
         _merge(units, section, {key: value or "" for key, value in parser.items(section)})
+
+
+def _few(names: list[str], path: str) -> list[str]:
+    """Return names of profiles: each is looked for in every directory. Raises Unobservable for more than anybody has."""
+    if len(names) > _MOST:
+        raise Unobservable(
+            f"{path}: seen {len(names)} names of profiles; wanted at most {_MOST}: see who wrote that"
+        )
+    return names
 
 
 def _merge(units: dict[str, _Unit], name: str, options: _Unit) -> None:

@@ -226,3 +226,24 @@ def test_a_bare_include_of_tuned_includes_nothing() -> None:
         }
     )
     assert collect(host, NOW)["tuned"]["sets"] == {"elevator": "bfq"}
+
+
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        (host_with("mssql " * 101, mssql=MSSQL), "/etc/tuned/active_profile: seen 101 names of profiles"),
+        (
+            host_with(mssql="[main]\ninclude=" + ",".join(["a"] * 101)),
+            "mssql/tuned.conf: seen 101 names of profiles",
+        ),
+        (
+            host_with("a b c", **dict.fromkeys("abc", "# x\n" * 20_000)),
+            "c/tuned.conf: with it the configuration of nobody has more than 50000 lines",
+        ),
+    ],
+    ids=["active", "included", "lines"],
+)
+def test_more_than_anybody_has_is_an_error(host: SmallHost, why: str) -> None:
+    found = read(host)
+    assert (found["profile"], found["sets"]) == ("unknown", {})
+    assert why in found["error"]
