@@ -100,8 +100,9 @@ def size(value: Any) -> int:
     if isinstance(value, str):
         if value.isascii() and value.isprintable():
             return 2 + len(value) + value.count("\\") + value.count('"')
-        # What is written out for people has up to three letters where JSON has two: a newline.
-        return 2 + len(json.dumps(value)) * 3 // 2
+        # What is written out for people has up to three letters where JSON has two, a newline; and five for these, which
+        # are one or two.
+        return 2 + len(json.dumps(value)) * 3 // 2 + 4 * sum(map(value.count, "\b\f\x7f"))
     if isinstance(value, dict):
         return 2 + sum(size(key) + size(inner) + 4 for key, inner in value.items())
     if isinstance(value, (list, tuple)):
