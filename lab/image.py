@@ -26,7 +26,7 @@ ROOT = "root.tar"
 
 @dataclass(frozen=True)
 class Image:
-    """A built image: root.raw, vmlinux and initrd in one directory."""
+    """A built image: root.raw, vmlinux, vmlinuz and initrd in one directory."""
 
     directory: Path
     root_uuid: str
@@ -45,6 +45,11 @@ class Image:
     def kernel(self) -> Path:
         """The release's generic kernel, unpacked."""
         return self.directory / "vmlinux"
+
+    @property
+    def packed_kernel(self) -> Path:
+        """That as the release has it."""
+        return self.directory / "vmlinuz"
 
     @property
     def initrd(self) -> Path:
@@ -170,7 +175,7 @@ def _quoted(path: Path) -> str:
 
 
 def _pack(recipe: Recipe, work: Path, log: Path) -> None:
-    """Make root.raw (sparse), vmlinux and initrd from root.tar; fakeroot keeps owners if we are not root."""
+    """Make root.raw (sparse), both kernels and initrd from root.tar; fakeroot keeps owners if we are not root."""
     script = """
         set -e
         mkdir root
@@ -190,6 +195,4 @@ def _pack(recipe: Recipe, work: Path, log: Path) -> None:
         log,
         env={"MKE2FS_CONFIG": str(recipe.directory / "mke2fs.conf")},
     )
-    packed = work / "vmlinuz"
-    (work / "vmlinux").write_bytes(vmlinux.unpack(packed.read_bytes()))
-    packed.unlink()
+    (work / "vmlinux").write_bytes(vmlinux.unpack((work / "vmlinuz").read_bytes()))

@@ -43,7 +43,7 @@ def argv(
         *("-netdev", f"user,id=net,hostfwd=tcp:127.0.0.1:{port}-:22"),
         *("-device", "virtio-net-pci,netdev=net,romfile="),
         *("-device", "virtio-rng-pci"),
-        *("-kernel", str(hardware.image.kernel), "-initrd", str(hardware.image.initrd)),
+        *("-kernel", str(_kernel(hardware)), "-initrd", str(hardware.image.initrd)),
         *("-append", kernel_arguments(hardware)),
         *("-drive", drive(ROOT_SERIAL, disk_file(ROOT_SERIAL, files.disks))),
         *(
@@ -54,6 +54,15 @@ def argv(
         *disks(disks_of_boot(hardware.layout, others), files.disks),
         *extra,
     ]
+
+
+def _kernel(hardware: Hardware) -> Path:
+    """Return the kernel to start: unpacked, but for a machine that sleeps.
+
+    Its entry is that for PVH, and a machine that was started by it is reset when it wakes (QEMU 7.2).
+    """
+    sleeps = "suspend" in hardware.layout.needs
+    return hardware.image.packed_kernel if sleeps else hardware.image.kernel
 
 
 def kernel_arguments(hardware: Hardware) -> str:

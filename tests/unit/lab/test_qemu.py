@@ -45,6 +45,17 @@ def test_write_caches_start_enabled_and_flushes_reach_the_host() -> None:
     assert all("write-cache=on" in model for model in models)
 
 
+def test_a_kernel_is_unpacked_but_for_a_machine_that_sleeps() -> None:
+    """Which would not wake."""
+
+    def kernel(layout: Layout) -> str:
+        argv = qemu.argv(hardware(layout), FILES, 2222)
+        return argv[argv.index("-kernel") + 1]
+
+    assert kernel(Layout()) == "/lab/images/bookworm-0/vmlinux"
+    assert kernel(Layout(needs=("suspend",))) == "/lab/images/bookworm-0/vmlinuz"
+
+
 def test_of_an_unnamed_disk_the_guest_is_told_no_serial() -> None:
     found = devices(Disk("virtio", "V1", unnamed=True), Disk("virtio", "V2"))
     models = [value for value in found if value.startswith("virtio-blk-pci")]
