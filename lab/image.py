@@ -19,7 +19,7 @@ from lab.errors import LabError
 from lab.locks import locked
 from lab.paths import Lab
 from lab.progress import say, stream
-from lab.recipe import LEFT_OUT, SIZE, Recipe
+from lab.recipe import KEPT, LEFT_OUT, SIZE, Recipe
 
 ROOT = "root.tar"
 
@@ -125,6 +125,7 @@ def argv(recipe: Recipe, steps: list[str], work: Path, uri: str | None) -> list[
         '--aptopt=APT::Install-Recommends "false"',
         f"--aptopt={work / 'apt.conf'}",
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
+        *(f"--dpkgopt=path-include={path}" for path in KEPT),
         *steps,
         recipe.release,
         str(work / ROOT),
