@@ -30,7 +30,7 @@ LEFT_OUT = (
     f"{_INITRAMFS}/hooks/*",
     *(f"{_INITRAMFS}/scripts/*/{name}" for name in ("keymap", "lvm2", "mdadm", "nbd", "udev")),
 )
-#: Of those, what does.
+#: Of those, the hooks that an initramfs cannot be without.
 KEPT = tuple(f"{_INITRAMFS}/hooks/{name}" for name in ("fsck", "klibc-utils", "kmod"))
 
 

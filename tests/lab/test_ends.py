@@ -86,12 +86,10 @@ def _own_mounts() -> None:
         loop.own_mounts()
 
 
-def around() -> set[str]:
+def around() -> tuple[list[str], list[str]]:
     """Return the mounts and network devices that this host has."""
-    mounts = Path("/proc/self/mounts").read_text().splitlines()
-    return {f"mount {line.split()[1]}" for line in mounts} | {
-        f"device {name}" for name in os.listdir("/sys/class/net")
-    }
+    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    return sorted(mounts), sorted(os.listdir("/sys/class/net"))
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -122,7 +120,7 @@ def start(machine: Machine) -> Traces:
         time.sleep(0.1)
 
 
-def nothing_is_left(before: set[str], traces: Traces) -> None:
+def nothing_is_left(before: tuple[list[str], list[str]], traces: Traces) -> None:
     """Assert it, within the time that a kernel takes to clean up."""
     deadline = time.monotonic() + LIMIT
     while left := traces.left():
@@ -133,7 +131,7 @@ def nothing_is_left(before: set[str], traces: Traces) -> None:
     while traces.machine.running:
         assert time.monotonic() < deadline, "no process is left, but the machine is told to run"
         time.sleep(0.01)
-    assert around() - before == set()
+    assert around() == before
 
 
 @pytest.mark.parametrize(
