@@ -31,6 +31,9 @@ SAID_BY_DAEMON = MIB
 MEMORY = 1024 * MIB
 #: Characters of a path, as in the kernel (PATH_MAX), and of a sentence that names one.
 PATH = 4096
+#: Digits and sign of a number: what has 64 bits has no more. Beyond it arithmetic may fail, and int() takes the square of
+#: their count.
+DIGITS = 20
 #: Characters of a command line that is looked at. A process can make its own as long as it likes.
 COMMAND_LINE = 128 * 1024
 
@@ -42,6 +45,8 @@ CONFIGURATION = 2 * MIB
 LINES = 50_000
 #: Files: one that includes itself twice would be read for ever.
 FILES = 1000
+#: Profiles of TuneD that are loaded, and that one includes: each is looked for in every directory. People have two or three.
+PROFILES = 100
 
 # One instance of an engine.
 #: Bytes of SQL Server's log of errors: the version and the start-up parameters stand at its beginning.

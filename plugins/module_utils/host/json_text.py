@@ -9,8 +9,7 @@ import json
 import math
 from typing import Any
 
-#: Digits and sign of what has 64 bits. Beyond it arithmetic may fail, and int() takes the square of their number.
-_MOST_DIGITS = 20
+from . import bounds
 
 
 def loads(text: str) -> Any:
@@ -26,8 +25,8 @@ def loads(text: str) -> Any:
 
 
 def _whole(word: str) -> int:
-    if len(word) > _MOST_DIGITS:
-        raise ValueError(f"seen {word[:40]}; wanted a number of at most {_MOST_DIGITS} digits")
+    if len(word) > bounds.DIGITS:
+        raise ValueError(f"seen {word[:40]}; wanted a number of at most {bounds.DIGITS} digits")
     return int(word)
 
 

@@ -27,8 +27,6 @@ DELETED = " (deleted)"
 #: Users below are the system's: login.defs(5).
 FIRST_PERSON = 1000
 _DIGITS = frozenset("0123456789")
-#: What the kernel has 64 bits for has no more of them.
-_MOST_DIGITS = 20
 _BOOT_TIME = re.compile(r"^btime (\d+)$", re.M)
 #: Libraries that make fsync(2) do nothing, by a part of their files' names: Stewart Smith's libeatmydata, Fedora's nosync.
 _BREAK_FSYNC = ("eatmydata", "nosync")
@@ -251,7 +249,7 @@ def _read(host: Host, pid: int, since: float | None) -> Process | None:
 
 
 def _is_number(text: str) -> bool:
-    return len(text) <= _MOST_DIGITS and _DIGITS.issuperset(text)
+    return len(text) <= bounds.DIGITS and _DIGITS.issuperset(text)
 
 
 def _exe(host: Host, pid: int) -> tuple[str | None, str | None]:

@@ -12,7 +12,7 @@ import configparser
 import re
 from typing import Any
 
-from ..host import read_budget
+from ..host import bounds, read_budget
 from ..host.seam import Host, Unobservable
 from ..host.textfile import Read
 
@@ -24,8 +24,6 @@ _SIGNS = ("/run/tuned/tuned.pid", "/etc/systemd/system/multi-user.target.wants/t
 #: Where profiles lie, the strongest first; newer versions have a directory more.
 _DIRECTORIES = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned")
 _KEYS = ("elevator", "readahead")
-#: Profiles that are loaded, and that one includes, at most. People have two or three.
-_MOST = 100
 _YES = ("1", "true", "True")
 _COMMA = re.compile(r"\s*[,;]\s*")
 #: "4096", "8192 s" (sectors), and after a sign only where that is more, or less, than what is there.
@@ -96,10 +94,10 @@ def _load(host: Host, text: Read, name: str, units: dict[str, _Unit], loaded: se
 
 
 def _few(names: list[str], path: str) -> list[str]:
-    """Return names of profiles: each is looked for in every directory. Raises Unobservable for more than anybody has."""
-    if len(names) > _MOST:
+    """Return names of profiles. Raises Unobservable for more than anybody has."""
+    if len(names) > bounds.PROFILES:
         raise Unobservable(
-            f"{path}: seen {len(names)} names of profiles; wanted at most {_MOST}: see who wrote that"
+            f"{path}: seen {len(names)} names of profiles; wanted at most {bounds.PROFILES}: see who wrote that"
         )
     return names
 
