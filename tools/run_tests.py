@@ -131,7 +131,8 @@ def python_directories() -> str:
 def environment_of(stage: Stage, venv: Path) -> dict[str, str]:
     """Return the variables for a stage: the tools of its virtual environment come first."""
     return {
-        **os.environ,
+        # Tools are installed as their sources alone: what may not keep its bytecode compiles them at each start.
+        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         # Newer than the defaults: the collection has to work where users have set it.
         "ANSIBLE_INJECT_FACT_VARS": "false",
         **stage.environment,

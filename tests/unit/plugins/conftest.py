@@ -19,8 +19,9 @@ settings.load_profile("repeatable")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker for ansible-test too, which does not read pyproject.toml."""
-    config.addinivalue_line(
-        "markers",
+    """Register the markers for ansible-test too, which does not read pyproject.toml."""
+    for marker in (
         "fact(number): the measured or documented behaviour that this guards, by number in docs/facts.md",
-    )
+        "every_python_alike: long, and asks what no Python answers otherwise: run on the newest alone",
+    ):
+        config.addinivalue_line("markers", marker)

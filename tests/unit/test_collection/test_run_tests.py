@@ -65,6 +65,20 @@ def test_stops_at_the_first_failure_and_shows_its_output(
     assert "the reason" in capsys.readouterr().out
 
 
+def test_what_a_stage_imports_is_compiled_once(
+    runner: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (tmp_path / "imported.py").touch()
+    assert run(runner, ("here", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import imported")) == (
+        1,
+        0,
+        0,
+        0,
+    )
+    assert list((tmp_path / "__pycache__").iterdir())
+
+
 def test_names_what_this_machine_cannot_run(runner: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(runner, ("absent", ""), ("here", "")) == (1, 0, 1, 0)
     assert "NOT RUN: needs what is not here" in capsys.readouterr().out

@@ -41,6 +41,7 @@ SAID: dict[str, tuple[str, ...]] = {
 }
 
 
+@pytest.mark.every_python_alike
 @pytest.mark.skipif(not can_be_hostile(), reason="wants root, and namespaces")
 @pytest.mark.parametrize("attack", SAID)
 def test_a_hostile_host_costs_less_than_200_mb_and_is_named(attack: str) -> None:

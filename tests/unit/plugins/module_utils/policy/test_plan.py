@@ -164,6 +164,7 @@ def target_ways(host: SmallHost, profile: str) -> set[str]:
     return found
 
 
+@pytest.mark.every_python_alike
 @settings(max_examples=60)
 @given(hosts(), st.sampled_from(PROFILES))
 def test_no_step_is_less_safe_than_the_weaker_end_and_the_end_is_reached(
@@ -188,6 +189,7 @@ def test_no_step_is_less_safe_than_the_weaker_end_and_the_end_is_reached(
     assert host.ways_to_lose() - elsewhere(host, profile) <= target_ways(host, profile)
 
 
+@pytest.mark.every_python_alike
 @settings(max_examples=60)
 @given(hosts(), st.sampled_from(PROFILES), st.data())
 def test_killed_anywhere_a_host_is_no_less_safe_and_knows_what_it_lacks(
@@ -213,6 +215,7 @@ def test_killed_anywhere_a_host_is_no_less_safe_and_knows_what_it_lacks(
     assert look(host, profile, **given_to(host, profile))["changes"] == []
 
 
+@pytest.mark.every_python_alike
 @settings(max_examples=40)
 @given(hosts(), st.sampled_from(["strict", "flush"]))
 def test_tightening_never_waits_for_a_requirement(host: SmallHost, profile: str) -> None:
@@ -223,6 +226,7 @@ def test_tightening_never_waits_for_a_requirement(host: SmallHost, profile: str)
     assert host.ways_to_lose() == elsewhere(host, profile)
 
 
+@pytest.mark.every_python_alike
 @settings(max_examples=40)
 @given(hosts(), st.sampled_from(PROFILES), st.integers(1, 30))
 def test_a_refused_change_is_reported_and_leaves_the_host_no_less_safe(
@@ -239,6 +243,7 @@ def test_a_refused_change_is_reported_and_leaves_the_host_no_less_safe(
     assert fstab.parse(host.read("/etc/fstab"))
 
 
+@pytest.mark.every_python_alike
 @settings(max_examples=30)
 @given(hosts(), st.sampled_from(["strict", "flush", "protected"]), st.booleans())
 def test_a_reset_of_any_disk_of_a_settled_host_loses_nothing(

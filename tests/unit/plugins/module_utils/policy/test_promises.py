@@ -338,6 +338,7 @@ def may_go(host: SmallHost, loose: list[str]) -> set[str]:
     }
 
 
+@pytest.mark.every_python_alike
 @settings(max_examples=40)
 @given(hosts(), st.sampled_from(["strict", "flush"]), st.data())
 def test_killed_anywhere_no_mount_is_less_safe_than_where_it_came_from_or_goes(
