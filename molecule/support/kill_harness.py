@@ -40,7 +40,8 @@ from . import kill_state as state
 from .host import our_paths
 from .host.our_paths import TRIAL
 from .host.seam import ChangeFailed, Host, Unobservable
-from .policy.assessment import Inputs, assess
+from .policy.assessment import assess
+from .policy.inputs import Inputs
 from .policy.plan import STEPS
 from .storage import collect as storage
 from .storage import io_scheduler, mount_options, write_cache

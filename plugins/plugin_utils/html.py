@@ -14,9 +14,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from ..module_utils.host.printable import printable
-from ..module_utils.policy.assessment import VERDICTS
 from ..module_utils.policy.page import Group, by_remedy, groups, reasons
 from ..module_utils.policy.report import change_line, power_lines, worst_first
+from ..module_utils.policy.verdicts import VERDICTS
 
 _TEMPLATE = "report.html.j2"
 #: Verdict of a host -> how loud it is drawn; what is not here is calm.

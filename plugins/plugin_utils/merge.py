@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..module_utils.host import json_text
-from ..module_utils.policy.assessment import VERDICTS, Inputs, unobserved
+from ..module_utils.policy.assessment import unobserved
+from ..module_utils.policy.inputs import Inputs
 from ..module_utils.policy.report import natural, with_outcomes, worst_first
 from ..module_utils.policy.results import conclude
+from ..module_utils.policy.verdicts import VERDICTS
 from .json_schema import misfits
 from .output import Found
 

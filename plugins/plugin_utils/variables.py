@@ -13,7 +13,8 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.module_utils.common.yaml import yaml_load
 
-from ..module_utils.policy.assessment import FAIL_ON, UNDO_AFTER, Inputs
+from ..module_utils.policy.inputs import UNDO_AFTER, Inputs
+from ..module_utils.policy.verdicts import FAIL_ON
 from .output import refused
 
 #: Where reports are written, from where the command was started.

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from ..host.printable import Lines, line, lines
 from ..rows import MEND
-from .assessment import VERDICTS
 from .report import takes_place, worst_first
+from .verdicts import VERDICTS
 
 #: Lines that fit a screen, and the letters of one.
 HEIGHT = 40

@@ -13,7 +13,7 @@ from ..attestations import HEAD
 from ..catalog import LAYERS
 from ..host.printable import Lines, lines
 from . import plan
-from .assessment import VERDICTS
+from .verdicts import VERDICTS
 
 #: Attestations that are written out for one host; its file has all.
 _WRITTEN = 5

@@ -15,7 +15,8 @@ from ..profiles import BadInput, choose
 from ..rows import MEND
 from ..undo.installed import WAITS
 from . import engines, promises, ups
-from .assessment import Inputs, assess, unobserved
+from .assessment import assess, unobserved
+from .inputs import Inputs
 
 #: States of the dead man's switch, and what is to be said of each.
 SWITCHES = {

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ..policy.assessment import VERDICTS
+from ..policy.verdicts import VERDICTS
 
 _PREFIX = "durable_dbhost"
 #: Name -> what it says; all of them are gauges. Times are in seconds since the epoch.

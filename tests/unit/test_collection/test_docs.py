@@ -13,7 +13,13 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.attestations import CLAIMS
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import assessment, chosen_layers, plan
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import (
+    assessment,
+    chosen_layers,
+    inputs,
+    plan,
+    verdicts,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import render
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
@@ -56,16 +62,16 @@ def words(cell: str) -> list[str]:
 
 def test_the_verdicts_are_listed_worst_first_with_those_that_fail() -> None:
     rows = table("docs/report.md", "verdict | meaning | fails by default")
-    assert tuple(row[0] for row in rows) == assessment.VERDICTS
-    assert tuple(row[0] for row in rows if row[2] == "yes") == assessment.FAIL_ON
+    assert tuple(row[0] for row in rows) == verdicts.VERDICTS
+    assert tuple(row[0] for row in rows if row[2] == "yes") == verdicts.FAIL_ON
     readme = [word for row in table("README.md", "verdict | meaning") for word in words(row[0])]
-    assert tuple(readme) == assessment.VERDICTS
+    assert tuple(readme) == verdicts.VERDICTS
 
 
 def test_the_file_has_the_keys_that_are_listed() -> None:
     rows = table("docs/report.md", "key | type | meaning")
     of_run = {"host", "was", "looked_only", "error", "time", "collection", "since", "switch"}
-    empty = assessment.unobserved(assessment.Inputs(), "unknown", "")
+    empty = assessment.unobserved(inputs.Inputs(), "unknown", "")
     assert {row[0] for row in rows} == {*empty, *of_run} - {"steps"}
 
 
@@ -83,12 +89,12 @@ def test_a_requirement_has_the_keys_and_states_that_are_listed() -> None:
 
 def test_the_permissions_and_what_fails_are_those_of_the_policy() -> None:
     rows = table("docs/variables.md", "word | effect")
-    assert {row[0] for row in rows} == set(assessment.PERMISSIONS)
+    assert {row[0] for row in rows} == set(inputs.PERMISSIONS)
     assert not any("no effect" in row[1] for row in rows)
     (fails,) = [
         row[2] for row in table("docs/variables.md", "variable | type") if "durable_fail_on" in row[0]
     ]
-    assert tuple(words(fails)) == assessment.FAIL_ON
+    assert tuple(words(fails)) == verdicts.FAIL_ON
 
 
 def test_the_profiles_are_those_that_are_shipped() -> None:
@@ -115,14 +121,14 @@ def test_the_words_for_layers_are_those_of_the_policy() -> None:
 
 def test_the_defaults_of_variables_are_those_of_the_code() -> None:
     rows = {row[0].partition("]")[0].strip("["): row[2] for row in table("docs/variables.md", "variable | ")}
-    assert int(rows["durable_undo_after"]) == assessment.UNDO_AFTER
+    assert int(rows["durable_undo_after"]) == inputs.UNDO_AFTER
     assert rows["durable_report_dir"] == variables.REPORT_DIR
     assert words(rows["durable_report_formats"]) == list(variables.REPORT_FORMATS)
-    inputs = assessment.Inputs()
+    said = inputs.Inputs()
     for name in ("mount_profiles", "profiles", "overrides", "ups"):
         assert rows[f"durable_{name}"] == "{}"
     assert (rows["durable_ignore"], rows["durable_allow"]) == ("[]", "[]")
-    assert rows["durable_accept_data_loss"] == str(inputs.accept_data_loss).lower()
+    assert rows["durable_accept_data_loss"] == str(said.accept_data_loss).lower()
 
 
 def test_the_claims_and_their_lives_are_those_of_the_policy() -> None:

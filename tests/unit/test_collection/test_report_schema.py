@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import SCHEMA, VERDICTS
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import SCHEMA
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.history import with_history
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import reports
 
 jsonschema = pytest.importorskip("jsonschema", reason="NOT RUN: jsonschema is not here")

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("ansible")
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
 from ansible_collections.durable.dbhost.plugins.modules import (
     engine_facts,

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
 from ansible_collections.durable.dbhost.plugins.plugin_utils.html import TONES, render
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import reports
 

@@ -13,7 +13,8 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.paths import of_databases
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import plan
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import Inputs, assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     io_scheduler,
     mount_options,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, unobserved
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import unobserved
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import (
     HEIGHT,
     WIDTH,
@@ -20,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import 
     render,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import worst_first
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
 
 from ..fakes.fleet import KINDS, report, reports

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import ups
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import (
     change_line,
     details,
@@ -21,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
     with_outcomes,
     worst_first,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
 
 from ..fakes.told_power import guard, leased, power
 

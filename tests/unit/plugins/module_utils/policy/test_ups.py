@@ -12,11 +12,12 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LEASE as PATH
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import ups
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.guard import Lease, is_wider, why_kept
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS, nothing_known
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, attested, enforce, expect_cures, inputs, settled

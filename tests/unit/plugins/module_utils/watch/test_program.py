@@ -16,7 +16,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import our_pat
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import results
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import VERDICTS, Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.watch import metrics, orders, program
 
 from ..fakes.captured import COLLECTION

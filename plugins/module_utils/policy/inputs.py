@@ -1,0 +1,80 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an inventory says of a host, and whether its words are known. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..profiles import BadInput
+from . import variable_names as names
+from .verdicts import FAIL_ON, VERDICTS
+
+#: Seconds after which a host goes back by itself; the least that leaves time to boot, and the most.
+UNDO_AFTER, _LEAST_UNDO, _MOST_UNDO = 900, 60, 86400
+#: Permissions that durable_allow may give.
+PERMISSIONS = ("restart_engines", "reboot", "alter_system")
+
+
+class Inputs(NamedTuple):
+    """What the inventory says of one host, as written; read by `assess`.
+
+    `ups` is `durable_ups` without the password of its monitor; `names` are those of all variables of the
+    host, to find one that is misspelt. `benchmark` is the text of the one that was kept of it, '' for none and None for
+    one that cannot be read.
+    """
+
+    profile: Any = None
+    shipped: Any = None
+    own: Any = None
+    overrides: Any = None
+    attestations: Any = None
+    mounts: Any = None
+    databases: Any = None
+    mount_profiles: Any = None
+    ignore: Any = None
+    allow: Any = ()
+    layers: Any = None
+    accept_data_loss: Any = False
+    undo_after: Any = UNDO_AFTER
+    fail_on: Any = FAIL_ON
+    ups: Any = None
+    rate: bool = False
+    names: Any = ()
+    benchmark: str | None = ""
+
+    def check(self) -> None:
+        """Refuse words that are not known. Raises BadInput."""
+        for wrong in names.unknown(self.names):
+            raise BadInput(wrong)
+        for name, words, known_words in (
+            ("durable_allow", self.allow, PERMISSIONS),
+            ("durable_fail_on", self.fail_on, VERDICTS),
+        ):
+            if not isinstance(words, (list, tuple)) or any(word not in known_words for word in words):
+                raise BadInput(f"{name}: seen {words!r}; wanted a list of {', '.join(known_words)}")
+        if not isinstance(self.accept_data_loss, bool):
+            raise BadInput(f"durable_accept_data_loss: seen {self.accept_data_loss!r}; wanted true or false")
+        if not undo_is_valid(self.undo_after):
+            raise BadInput(
+                f"durable_undo_after: seen {self.undo_after!r}; wanted whole seconds from {_LEAST_UNDO} to {_MOST_UNDO}, or 0"
+                " for no dead man's switch"
+            )
+
+    def fails(self, verdict: str) -> bool:
+        """Tell whether a verdict fails its host; always, when it cannot be told what should."""
+        try:
+            self.check()
+        except BadInput:
+            return True
+        return verdict in self.fail_on
+
+
+def undo_is_valid(seconds: Any) -> bool:
+    """Tell whether a value is one for `durable_undo_after`."""
+    return (
+        isinstance(seconds, int)
+        and not isinstance(seconds, bool)
+        and (seconds == 0 or _LEAST_UNDO <= seconds <= _MOST_UNDO)
+    )

@@ -1,0 +1,143 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the findings about a host come to: its verdict, and the sentences that say why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..catalog import LAYERS, is_engine
+from ..host.observation import UNKNOWN
+from ..rows import Setting
+from ..storage import mount_settings
+from . import guard, plan
+from .findings import Findings
+from .requirements import Requirement
+
+#: Verdicts of a host, worst first; the last three stand beside the order.
+VERDICTS = (
+    "at_risk",
+    "blocked",
+    "unreachable",
+    "unknown",
+    "drifted",
+    "pending",
+    "unverified",
+    "attested",
+    "durable",
+    "accepted_loss",
+    "not_managed",
+    "not_applicable",
+)
+#: Verdicts that fail a host unless the user chooses others.
+FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
+#: What is changed of a disk that a layer over it is made by.
+_CACHE_SETTINGS = ("write_cache", "kernel_cache_mode")
+
+
+def of(found: Findings) -> str:
+    """Return the verdict of a host: the worst of what is not right."""
+    wrong = told(found)
+    if wrong:
+        return wrong[0][0]
+    if not found.promises:
+        return "accepted_loss"
+    return "attested" if any(need.state == "attested" for need in found.needed) else "durable"
+
+
+def told(found: Findings) -> list[tuple[str, str]]:
+    """Return (verdict, reason) of all that is not right, worst first: the first is the host's verdict.
+
+    What is only slow is a note.
+    """
+    rows = [row for row in found.rows if row.verdict != "ok" and row.klass == "safety"]
+    wrong = [
+        *(("at_risk", risk) for risk in found.risks),
+        *(("blocked", reason) for reason in _missing(found.needed, "unmet")),
+        *(("blocked", _withheld(row, found)) for row in rows if found.withholds(row)),
+        *((UNKNOWN, reason.told()) for reason in found.unknowns),
+        *((_verdict_of(row), reason(row)) for row in rows if row.verdict != guard.TIGHTENED),
+    ]
+    if found.promises:
+        wrong += [("unverified", reason) for reason in _missing(found.needed, "unverified")]
+    return sorted(wrong, key=lambda each: VERDICTS.index(each[0]))
+
+
+def _verdict_of(row: Setting) -> str:
+    """Return what a safety setting that is not right makes of its host: what drifts hides nothing unknown."""
+    if UNKNOWN in (row.verdict, row.running, row.persisted):
+        return UNKNOWN
+    return "pending" if row.verdict == "pending" else "drifted"
+
+
+def reasons(found: Findings) -> list[str]:
+    """Return why a host has its verdict, the worst first."""
+    by_design = (reason(row) for row in found.rows if row.verdict == guard.TIGHTENED)
+    return [*(reason for _verdict, reason in told(found)), *by_design]
+
+
+def slow(rows: Iterable[Setting]) -> list[str]:
+    """Return the settings of class performance that differ: they are listed, and decide no verdict."""
+    return [reason(row) for row in rows if row.klass != "safety" and row.verdict != "ok"]
+
+
+def reason(row: Setting) -> str:
+    """Return what is not right with a setting, and what to do."""
+    remedy = f"; {row.remedy}" if row.remedy else ""
+    return f"{plan.named(row.layer, row.target)} {row.setting} {row.verdict}: {row.why}{remedy}"
+
+
+def _withheld(row: Setting, found: Findings) -> str:
+    target = plan.named(row.layer, row.target)
+    return f"{target} {row.setting}: {row.wanted_running} is withheld until {_awaited(found)}"
+
+
+def _awaited(found: Findings) -> str:
+    if found.left_out:
+        return f"{', '.join(found.left_out)} has made its part safer: durable_layers leaves it out"
+    if found.lasting:
+        return f"{', '.join(found.lasting)} is known to keep commits; see to its settings first"
+    return "the requirements are met; see to those that are not, and run again"
+
+
+def _missing(needed: list[Requirement], state: str) -> list[str]:
+    """Return one line for all conditions of a state that say the same, however many targets they have."""
+    targets: dict[tuple[str, str, str], list[str]] = {}
+    for need in needed:
+        if need.why and need.state == state:
+            targets.setdefault((need.name, need.why, need.remedy), []).append(need.target)
+    names: dict[tuple[str, str, str], list[str]] = {}
+    for (name, why, remedy), where in targets.items():
+        names.setdefault((", ".join(where), why, remedy), []).append(name)
+    return [f"{', '.join(who)} ({where}): {why}; {remedy}" for (where, why, remedy), who in names.items()]
+
+
+def will_wait(row: Setting, found: Findings) -> bool:
+    """Tell whether a setting waits for a reboot or restart, or will once a run has persisted it."""
+    if row.verdict == "pending":
+        return True
+    if is_engine(row.layer):
+        wrong = row.running not in (row.wanted_running, "stopped", UNKNOWN)
+        return row.verdict == "drift_persisted" and wrong and bool(row.phase) and not found.withholds(row)
+    if row.setting not in LAYERS[row.layer].waits or row.verdict != "drift_persisted":
+        return False
+    waits = not mount_settings.satisfies(row.setting, row.running, row.wanted_running)
+    return waits and row.phase is not None and not found.withholds(row)
+
+
+def pending(row: Setting) -> dict[str, Any]:
+    """Return what a setting waits for, as the report has it."""
+    layer = LAYERS[row.layer]
+    # A layer over disks is made anew where the run has changed what it is made over.
+    over = [(disk, setting) for disk in row.evidence.get("below", ()) for setting in _CACHE_SETTINGS]
+    return {
+        "layer": row.layer,
+        "target": row.target,
+        "setting": row.setting,
+        "needs": layer.needs,
+        "why": str(layer.waits.get(row.setting, layer.waits.get(""))),
+        # What has to be changed before it: a run reboots only for what it has changed itself.
+        "after": [f"{target} {setting}" for target, setting in over or [(row.target, row.setting)]],
+    }
