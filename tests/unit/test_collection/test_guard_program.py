@@ -242,7 +242,7 @@ def test_a_word_is_acted_on_within_a_moment(machine: Machine) -> None:
     began = time.monotonic()
     os.write(fifo, b"ONBATT\n")
     machine.wait(lambda: len(machine.log()) > before)
-    assert time.monotonic() - began < 1.0
+    assert time.monotonic() - began < 2.0
     os.close(fifo)
     machine.wait(lambda: machine.log()[before : before + 4] == TIGHTENED)
 
