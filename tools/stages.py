@@ -21,7 +21,10 @@ GROUPS = {
     "lab": "behaviour on real kernels and emulated disks",
 }
 #: The longest first: what begins last should not be what takes longest.
-LONGEST = ("default", "buses", "engines", "power", "interrupted", "kernels", "measure")
+LONGEST = (
+    *("default", "buses", "engines", "power", "interrupted", "kernels", "measure"),
+    *("mounts", "stacked", "selinux", "network"),
+)
 COLLECTIONS = ROOT / "playbooks/collections"
 ANSIBLES = ("ansible-2.19", "ansible-latest")
 PLUGINS = ("module_utils", "modules", "plugin_utils", "action", "lookup")
