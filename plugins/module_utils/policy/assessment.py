@@ -64,11 +64,7 @@ def assess(
     wrote or a host said: those come back as verdict `blocked` (bad input, nothing may change) or `unknown`.
     """
     try:
-        collected = list(filter(None, (storage, engines, power)))
-        for facts in collected:
-            facts_check.check_age(facts, now)
-        facts_check.check_boot(collected)
-        facts_check.check_shape(storage, engines or NO_ENGINES, power)
+        facts_check.check(storage, engines, power, now)
     except ValueError as error:
         return _empty(inputs, UNKNOWN, [str(error)])
     try:

@@ -11,24 +11,35 @@ from typing import Any
 
 from ..host.observation import UNKNOWN
 from . import shape
+from .case import NO_ENGINES
 
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 
 
-def check_age(storage: dict[str, Any], now: str) -> None:
-    """Refuse facts of another run. Raises ValueError."""
-    taken, here = (_time(text) for text in (storage.get("time"), now))
+def check(
+    storage: dict[str, Any], engines: dict[str, Any] | None, power: dict[str, Any] | None, now: str
+) -> None:
+    """Refuse facts that cannot be judged; None where nobody asked for them. Raises ValueError."""
+    collected = list(filter(None, (storage, engines, power)))
+    for facts in collected:
+        _check_age(facts, now)
+    _check_boot(collected)
+    _check_shape(storage, engines or NO_ENGINES, power)
+
+
+def _check_age(facts: dict[str, Any], now: str) -> None:
+    taken, here = (_time(text) for text in (facts.get("time"), now))
     if abs(here - taken) > _MAX_AGE:
         raise ValueError(
-            f"the facts are of {storage['time']}, the controller's clock says {now}: they are of an"
+            f"the facts are of {facts['time']}, the controller's clock says {now}: they are of an"
             " older run, or a clock is wrong; collect them anew in this run"
         )
 
 
-def check_boot(collected: list[dict[str, Any]]) -> None:
-    """Refuse facts of several boots: what held in the one need not in the other. Raises ValueError."""
+def _check_boot(collected: list[dict[str, Any]]) -> None:
+    """Refuse facts of several boots: what held in the one need not in the other."""
     boots = [facts.get("boot_id") for facts in collected]
     told_one = all(isinstance(boot, str) and boot not in ("", UNKNOWN) for boot in boots)
     if not told_one or len(set(boots)) != 1:
@@ -39,8 +50,7 @@ def check_boot(collected: list[dict[str, Any]]) -> None:
         )
 
 
-def check_shape(storage: dict[str, Any], engines: dict[str, Any], power: dict[str, Any] | None) -> None:
-    """Refuse facts that are not of their shape. Raises ValueError."""
+def _check_shape(storage: dict[str, Any], engines: dict[str, Any], power: dict[str, Any] | None) -> None:
     found = shape.faults(storage, engines, power)
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

@@ -55,13 +55,13 @@ def told(found: Findings) -> list[tuple[str, str]]:
     rows = [row for row in found.rows if row.verdict != "ok" and row.klass == "safety"]
     wrong = [
         *(("at_risk", risk) for risk in found.risks),
-        *(("blocked", reason) for reason in _missing(found.needed, "unmet")),
+        *(("blocked", why) for why in _missing(found.needed, "unmet")),
         *(("blocked", _withheld(row, found)) for row in rows if found.withholds(row)),
-        *((UNKNOWN, reason.told()) for reason in found.unknowns),
+        *((UNKNOWN, each.told()) for each in found.unknowns),
         *((_verdict_of(row), reason(row)) for row in rows if row.verdict != guard.TIGHTENED),
     ]
     if found.promises:
-        wrong += [("unverified", reason) for reason in _missing(found.needed, "unverified")]
+        wrong += [("unverified", why) for why in _missing(found.needed, "unverified")]
     return sorted(wrong, key=lambda each: VERDICTS.index(each[0]))
 
 
@@ -75,7 +75,7 @@ def _verdict_of(row: Setting) -> str:
 def reasons(found: Findings) -> list[str]:
     """Return why a host has its verdict, the worst first."""
     by_design = (reason(row) for row in found.rows if row.verdict == guard.TIGHTENED)
-    return [*(reason for _verdict, reason in told(found)), *by_design]
+    return [*(why for _verdict, why in told(found)), *by_design]
 
 
 def slow(rows: Iterable[Setting]) -> list[str]:
