@@ -37,6 +37,11 @@ class Image:
         return self.directory.name
 
     @property
+    def release(self) -> str:
+        """The recipe's Debian release."""
+        return self.key.partition("-")[0]
+
+    @property
     def root(self) -> Path:
         """The root disk that machines lay their own copy-on-write layer over."""
         return self.directory / "root.raw"

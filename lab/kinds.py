@@ -4,8 +4,9 @@
 
 """The two kinds of machine behind one interface, and which of them a layout gets.
 
-`uml` is User Mode Linux: a kernel that is a process of this host, quick, with virtio and SCSI disks, one processor and
-the kernel of its own package. `qemu` emulates a whole computer: every bus, each release's own kernel, tracing, suspend.
+`uml` is User Mode Linux: a kernel that is a process of this host, quick, with virtio and SCSI disks and one processor: the
+newest, or one of the version that a release has. `qemu` emulates a whole computer: every bus, each release's very kernel,
+tracing, suspend.
 """
 
 from __future__ import annotations
@@ -74,15 +75,15 @@ class Kind(Protocol):
     def can_have(self, layout: Layout) -> bool:
         """Tell whether it has all that a layout needs."""
 
-    def refusal(self, lab: Lab) -> str:
-        """Return why this host can run none, or nothing. Tried once for each boot of the host."""
+    def refusal(self, lab: Lab, layout: Layout, release: str) -> str:
+        """Return why this host cannot run one of a layout that it can have, or nothing. Tried once for each boot of the host."""
 
 
 #: The cheapest first.
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (Uml(), Qemu())}
 
 
-def pick(lab: Lab, layout: Layout) -> Kind:
+def pick(lab: Lab, layout: Layout, release: str) -> Kind:
     """Return the cheapest kind that has what the layout needs and that this host can run; $DBHOST_LAB_KIND asks for one."""
     asked = os.environ.get("DBHOST_LAB_KIND")
     if asked and asked not in KINDS:
@@ -93,7 +94,7 @@ def pick(lab: Lab, layout: Layout) -> Kind:
             continue
         if not kind.can_have(layout):
             why.append(f"{kind.name} has not all that the layout needs")
-        elif refusal := kind.refusal(lab):
+        elif refusal := kind.refusal(lab, layout, release):
             why.append(f"{kind.name}: {refusal}")
         else:
             return kind

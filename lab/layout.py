@@ -18,9 +18,10 @@ import yaml
 from lab.errors import LabError
 
 BUSES = ("sata", "scsi", "nvme", "virtio")
+RELEASE_KERNEL = "release_kernel"
 #: What a layout can need beside its buses, and what it means.
 NEEDS = {
-    "release_kernel": "the kernel of its Debian release",
+    RELEASE_KERNEL: "the kernel version of its Debian release, in place of the newest",
     "tracing": "tracefs, and what reads the block layer by it",
     "suspend": "sleep to memory, and a way to wake it",
     "smp": "more than one processor",

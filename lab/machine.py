@@ -78,7 +78,7 @@ class Machine:
     def up(self, layout: Layout, release: str = "bookworm") -> None:
         """Make the machine and return when ssh works; a running one of the same kind is kept."""
         layout = layout.on(release)
-        kind = pick(self.lab, layout)
+        kind = pick(self.lab, layout, release)
         recipe = Recipe(release, ssh.public_key(self.lab), layout.packages)
         hardware = kind.hardware(self.lab, image.ensure(self.lab, recipe), layout)
         with locked(self.lab, f"machine-{self.name}"):

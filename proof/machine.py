@@ -621,7 +621,12 @@ def layout_of(setting: Setting) -> Layout:
 
 def kind_of(setting: Setting) -> str:
     """Return the kind of machine that records a setting here and now; $DBHOST_LAB_KIND asks for one."""
-    return pick(Lab.default(), layout_of(setting)).name
+    return pick(Lab.default(), layout_of(setting), _release()).name
+
+
+def _release() -> str:
+    """Return the Debian release of the machines; another brings an emulated machine another kernel."""
+    return os.environ.get("DBHOST_PROOF_RELEASE", RELEASES[0])
 
 
 @contextmanager
@@ -633,8 +638,7 @@ def booted(setting: Setting, directory: Path, disk: VolatileDisk) -> Iterator[Ri
         stack.callback(machine.down)
         machine.down()
         say(f"{setting.name}: a fresh machine")
-        # another release brings an emulated machine another kernel
-        machine.up(layout_of(setting), os.environ.get("DBHOST_PROOF_RELEASE", RELEASES[0]))
+        machine.up(layout_of(setting), _release())
         machine.power_off()
         # the guest's NBD client is served by nbdkit, whatever the machine
         stack.enter_context(disk if setting.device == NBD else disk.served_for(machine))

@@ -43,7 +43,7 @@ class Qemu:
         """Everything."""
         return True
 
-    def refusal(self, lab: Lab) -> str:
+    def refusal(self, lab: Lab, layout: Layout, release: str) -> str:
         """It runs everywhere."""
         return ""
 

@@ -18,12 +18,12 @@ from lab.errors import LabError
 from lab.guest import Guest
 from lab.hardware import BootDisk, Hardware
 from lab.image import Image
-from lab.layout import Disk, Layout
+from lab.layout import RELEASE_KERNEL, Disk, Layout
 from lab.paths import Lab, MachineFiles
 from lab.progress import say
 from lab.uml import disks, process, program
 
-#: seccomp=auto: system calls by seccomp where the host can, twice as quick as by ptrace. This kernel makes 256 pairs of old
+#: seccomp=auto: system calls by seccomp where kernel and host can, twice as quick as by ptrace. It makes 256 pairs of old
 #: terminals, which udev and systemd look at one by one: 4 s of each boot and of each daemon-reload.
 ALWAYS = (
     *("con=none", "con0=fd:0,fd:1", "ssl=none", "pty.legacy_count=0"),
@@ -49,27 +49,30 @@ class Uml:
         """The program's versions, and what its disks are."""
         nowhere = MachineFiles(Path("/"))
         configuration = disks.configuration(hardware, nowhere, ())
-        return [program.ensure(lab).version, arguments(hardware, configuration), configuration]
+        return [_program(lab, hardware).version, arguments(hardware, configuration), configuration]
 
     def freezes(self, layout: Layout) -> bool:
         """Memory cannot be kept: `load` boots from the disks that `save` copied."""
         return False
 
     def can_have(self, layout: Layout) -> bool:
-        """Virtio and SCSI disks, and nothing beside."""
-        return layout.buses <= disks.BUSES and not layout.needs
+        """Virtio and SCSI disks, and the newest kernel or that of the release."""
+        return layout.buses <= disks.BUSES and set(layout.needs) <= {RELEASE_KERNEL}
 
-    def refusal(self, lab: Lab) -> str:
-        """Return why not. What the kernel does is found once for each boot of this host, and said once."""
+    def refusal(self, lab: Lab, layout: Layout, release: str) -> str:
+        """Return why not. What a kernel does is found once for each boot of this host, and said once."""
         if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
             return f"{', '.join(missing)} not found"  # Not kept: they may be installed the next moment.
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        known = lab.root / f"uml-{boot}"
+        distribution = _distribution(layout, release)
+        known = lab.root / f"uml-{distribution}-{boot}"
         if not known.exists():
             lab.root.mkdir(parents=True, exist_ok=True)
-            reason = _probe(lab)
+            reason = _probe(lab, distribution)
             if reason:
-                say(f"User Mode Linux does not run here, so QEMU runs everything, slower: {reason}")
+                say(
+                    f"User Mode Linux of {distribution} does not run here, so QEMU runs what would, slower: {reason}"
+                )
             known.write_text(reason)
         return known.read_text()
 
@@ -154,7 +157,7 @@ def _start(
     disks_file = files.directory / "disks.json"
     disks_file.write_text(json.dumps(configuration, indent=1))
     config = {
-        "root": str(program.ensure(lab).root),
+        "root": str(_program(lab, hardware).root),
         "sockets": str(files.sockets),
         "memory": hardware.layout.memory,
         "disks": str(disks_file),
@@ -162,6 +165,15 @@ def _start(
         "console": str(files.console),
     }
     process.start(files, port, config)
+
+
+def _program(lab: Lab, hardware: Hardware) -> program.Program:
+    return program.ensure(lab, _distribution(hardware.layout, hardware.image.release))
+
+
+def _distribution(layout: Layout, release: str) -> str:
+    """Return the distribution whose kernel a machine runs."""
+    return release if RELEASE_KERNEL in layout.needs else program.NEWEST
 
 
 def _saved(files: MachineFiles, tag: str) -> Path:
@@ -183,12 +195,12 @@ def _must_be_scsi(disk: Disk) -> None:
         )
 
 
-def _probe(lab: Lab) -> str:
-    """Boot the kernel without a root; return why that fails, or nothing."""
+def _probe(lab: Lab, distribution: str) -> str:
+    """Boot a distribution's kernel without a root; return why that fails, or nothing."""
     if platform.machine() != "x86_64":
         return f"its package is for x86_64, this host is {platform.machine()}"
     try:
-        root = program.ensure(lab).root
+        root = program.ensure(lab, distribution).root
         with Path("/dev/net/tun").open("rb"):
             pass
     except (LabError, OSError) as error:

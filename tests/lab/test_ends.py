@@ -96,7 +96,7 @@ def around() -> tuple[list[str], list[str]]:
 def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
     """Return a machine of each kind, with empty disks, that does not run."""
     lab, kind = Lab.default(), KINDS[request.param]
-    if refusal := kind.refusal(lab):
+    if refusal := kind.refusal(lab, LAYOUT, "bookworm"):
         pytest.skip(f"{kind.name}: {refusal}")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(watch.OWNER, raising=False)

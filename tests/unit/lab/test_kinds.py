@@ -12,7 +12,7 @@ import pytest
 
 from lab import kinds
 from lab.errors import LabError
-from lab.layout import NEEDS, Disk, Layout
+from lab.layout import NEEDS, RELEASE_KERNEL, Disk, Layout
 from lab.paths import Lab
 from lab.qemu.kind import Qemu
 from lab.uml.kind import Uml
@@ -29,42 +29,55 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 
 def test_virtio_and_scsi_disks_get_the_quick_kind(lab: Lab) -> None:
-    assert kinds.pick(lab, QUICK).name == "uml"
-    assert kinds.pick(lab, Layout()).name == "uml"
+    assert kinds.pick(lab, QUICK, "bookworm").name == "uml"
+    assert kinds.pick(lab, Layout(), "bookworm").name == "uml"
 
 
 @pytest.mark.parametrize("bus", ["sata", "nvme"])
 def test_other_buses_are_emulated(lab: Lab, bus: str) -> None:
     """One disk of them is enough."""
-    assert kinds.pick(lab, Layout((*QUICK.disks, Disk(bus, "C")))).name == "qemu"
+    assert kinds.pick(lab, Layout((*QUICK.disks, Disk(bus, "C"))), "bookworm").name == "qemu"
 
 
-@pytest.mark.parametrize("need", NEEDS)
+@pytest.mark.parametrize("need", sorted({*NEEDS} - {RELEASE_KERNEL}))
 def test_what_a_layout_needs_beside_disks_is_emulated(lab: Lab, need: str) -> None:
-    """Its own kernel, tracing, suspend and the like."""
-    assert kinds.pick(lab, Layout(QUICK.disks, needs=(need,))).name == "qemu"
+    """Tracing, suspend and the like."""
+    assert kinds.pick(lab, Layout(QUICK.disks, needs=(need,)), "bookworm").name == "qemu"
+
+
+def test_the_kernel_of_a_release_is_emulated_where_its_quick_one_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each distribution has its own, and each is asked."""
+    monkeypatch.delenv("DBHOST_LAB_KIND", raising=False)
+    monkeypatch.setattr("lab.uml.kind.TOOLS", ())
+    monkeypatch.setattr("lab.uml.kind._probe", lambda _, name: "it is old" if name == "bullseye" else "")
+    layout = Layout(needs=(RELEASE_KERNEL,))
+    picked = [kinds.pick(Lab(tmp_path), layout, release).name for release in ("bullseye", "trixie")]
+    assert picked == ["qemu", "uml"]
+    assert kinds.pick(Lab(tmp_path), Layout(), "bullseye").name == "uml"
 
 
 def test_a_host_that_cannot_run_the_quick_kind_emulates_everything(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Uml, "refusal", lambda *_: "no /dev/net/tun")
-    assert kinds.pick(lab, QUICK).name == "qemu"
+    assert kinds.pick(lab, QUICK, "bookworm").name == "qemu"
 
 
 def test_a_kind_can_be_asked_for(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that has not what is needed, or does not run here, is refused with the reason."""
     monkeypatch.setenv("DBHOST_LAB_KIND", "qemu")
-    assert kinds.pick(lab, QUICK).name == "qemu"
+    assert kinds.pick(lab, QUICK, "bookworm").name == "qemu"
     monkeypatch.setenv("DBHOST_LAB_KIND", "uml")
     with pytest.raises(LabError, match="uml has not all that the layout needs"):
-        kinds.pick(lab, Layout((Disk("sata", "A"),)))
+        kinds.pick(lab, Layout((Disk("sata", "A"),)), "bookworm")
     monkeypatch.setattr(Uml, "refusal", lambda *_: "no /dev/net/tun")
     with pytest.raises(LabError, match="uml: no /dev/net/tun"):
-        kinds.pick(lab, QUICK)
+        kinds.pick(lab, QUICK, "bookworm")
     monkeypatch.setenv("DBHOST_LAB_KIND", "vmware")
     with pytest.raises(LabError, match=r"'vmware'; known are \['uml', 'qemu'\]"):
-        kinds.pick(lab, QUICK)
+        kinds.pick(lab, QUICK, "bookworm")
 
 
 def test_only_memory_without_nvme_can_be_kept() -> None:
@@ -79,9 +92,9 @@ def test_why_the_quick_kind_does_not_run_is_found_out_and_said_once(
 ) -> None:
     """The probe boots a kernel: its answer is kept for this boot of the host."""
     probes = iter(["its kernel does not come up within 20 s"])
-    monkeypatch.setattr("lab.uml.kind._probe", lambda _: next(probes))
+    monkeypatch.setattr("lab.uml.kind._probe", lambda *_: next(probes))
     monkeypatch.setattr("lab.uml.kind.TOOLS", ())
-    answers = {Uml().refusal(Lab(tmp_path)) for _ in range(3)}
+    answers = {Uml().refusal(Lab(tmp_path), QUICK, "bookworm") for _ in range(3)}
     assert answers == {"its kernel does not come up within 20 s"}
     assert capsys.readouterr().err.count("so QEMU runs everything, slower: its kernel") == 1
 
@@ -90,8 +103,8 @@ def test_a_tool_that_is_missing_may_be_there_the_next_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a clean machine the packages are installed while other stages run already."""
-    monkeypatch.setattr("lab.uml.kind._probe", lambda _: "")
+    monkeypatch.setattr("lab.uml.kind._probe", lambda *_: "")
     monkeypatch.setattr("lab.uml.kind.TOOLS", ("sh", "no-such-tool"))
-    assert Uml().refusal(Lab(tmp_path)) == "no-such-tool not found"
+    assert Uml().refusal(Lab(tmp_path), QUICK, "bookworm") == "no-such-tool not found"
     monkeypatch.setattr("lab.uml.kind.TOOLS", ("sh",))
-    assert Uml().refusal(Lab(tmp_path)) == ""
+    assert Uml().refusal(Lab(tmp_path), QUICK, "bookworm") == ""

@@ -10,6 +10,7 @@ import fcntl
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -155,12 +156,19 @@ def test_only_scsi_disks_come_and_go(verb: str, tmp_path: Path) -> None:
 def test_a_program_is_kept_by_versions_and_first_file_system(tmp_path: Path) -> None:
     """A changed init makes another one; what is being fetched is no program yet."""
     lab = Lab(tmp_path)
-    (lab.uml / ".fetching").mkdir(parents=True)
-    (lab.uml / "user-mode-linux_7.2um1+init_00000000").mkdir()
-    assert program._found(lab) is None
-    kept = lab.uml / f"user-mode-linux_7.2um1+{program._init_version()}"
+    (lab.uml / "sid/.fetching").mkdir(parents=True)
+    (lab.uml / "sid/user-mode-linux_7.2um1+init_00000000").mkdir()
+    (lab.uml / f"trixie/user-mode-linux_6.12um1+{program._init_version()}").mkdir(parents=True)
+    assert program._found(lab, "sid") is None
+    kept = lab.uml / f"sid/user-mode-linux_7.2um1+{program._init_version()}"
     kept.mkdir()
-    assert program.ensure(lab).version == kept.name
+    assert program.ensure(lab, "sid").version == kept.name
+
+
+def test_a_machine_runs_the_newest_kernel_unless_that_of_its_release_is_asked() -> None:
+    assert kind._distribution(LAYOUT, "bookworm") == "sid"
+    assert kind._distribution(replace(LAYOUT, needs=("release_kernel",)), "bookworm") == "bookworm"
+    assert hardware().image.release == "bookworm"
 
 
 def test_the_init_is_a_shell_script() -> None:
