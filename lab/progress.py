@@ -26,16 +26,24 @@ def say(message: str) -> None:
     print(f"[{time.monotonic() - _STARTED:6.1f}s] {message}", file=sys.stderr, flush=True)
 
 
-def stream(argv: list[str], log: Path, *, prefix: str = "", env: Mapping[str, str] | None = None) -> None:
-    """Run `argv`, its output into `log`; show lines that start with `prefix`, and a heartbeat.
+def stream(
+    argv: list[str],
+    log: Path,
+    *,
+    prefix: str = "",
+    env: Mapping[str, str] | None = None,
+    source: Path = Path(os.devnull),
+) -> None:
+    """Run `argv`, with `source` as its input, its output into `log`; show lines that start with `prefix`, and a heartbeat.
 
     Raises LabError with the log's end if the command fails.
     """
     with (
         log.open("a") as out,
+        source.open("rb") as given,
         subprocess.Popen(
             argv,
-            stdin=subprocess.DEVNULL,
+            stdin=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={**os.environ, **(env or {})},

@@ -97,10 +97,10 @@ def unit_stages() -> Iterator[Stage]:
     """Unit tests: on each ansible-core, then on the oldest Python of a host."""
     old, new = ANSIBLES
     yield Stage("unit", f"unit tests, {new}", new, ("pytest", "tests/unit"))
-    # All else knows no ansible-core: it has been tested once, and what runs on hosts once more below.
-    kinds = ("action", "lookup", "modules", "plugin_utils")
-    of_collection = (*(f"tests/unit/plugins/{kind}" for kind in kinds), "tests/unit/test_collection")
-    yield Stage("unit", f"unit tests, {old}", old, ("pytest", *of_collection))
+    # Actions, lookups and modules are tested on the old one by its own ansible-test. All else knows no ansible-core: it has
+    # been tested once, and what runs on hosts once more below.
+    of_core = ("tests/unit/plugins/plugin_utils", "tests/unit/test_collection", "-m", "not every_core_alike")
+    yield Stage("unit", f"unit tests, {old}", old, ("pytest", *of_core))
     pure = ("pytest", "tests/unit/plugins/module_utils", "-m", "not every_python_alike")
     yield Stage("unit", "unit tests, Python 3.9 without ansible-core", HOST_PYTHON, pure)
     yield Stage("unit", "proof, the short part", new, ("python", "-m", "proof", "--short"))
@@ -153,21 +153,21 @@ def ansible_test_stages(scratch: Path) -> Iterator[Stage]:
     old_python = f"3.9@{venvs.VENVS / HOST_PYTHON}/bin/python3.9"
     modules, action = "tests/unit/plugins/modules/", "tests/unit/plugins/action/"
     lookup = "tests/unit/plugins/lookup/"
-    # Those whose answer depends on ansible-core. All others look at the text alone, or at what the newest knows better.
-    of_core = ("ansible-doc", "import", "runtime-metadata", "validate-modules")
+    # Those whose answer depends on ansible-core or on Python. All others look at the text alone, or at what the newest knows
+    # better. Files are compiled and loaded with the newest of both, and with the oldest of both: each is half a minute.
+    of_core = ("ansible-doc", "compile", "import", "runtime-metadata", "validate-modules")
     chosen = tuple(word for test in of_core for word in ("--test", test))
     old, new = ANSIBLES
     # It runs each test in a process of its own, so only those of code that calls ansible-core: once as a controller,
     # once as a host sees it. Of all others it only shows that they are found, and import what they test.
     commands: dict[str, dict[str, tuple[str, ...]]] = {
         new: {
-            # Each Python more is half a minute; what runs on hosts runs on the oldest and the newest.
-            f"ansible-test sanity, {new}": (*sanity, old_python, "--target-python", "default"),
+            f"ansible-test sanity, {new}": (*sanity, "default"),
             f"ansible-test units, {new}, hosts with Python 3.9": (*units, old_python, modules),
             f"ansible-test units, {new}, all are found": (*units, old_python, "--collect-only"),
         },
         old: {
-            f"ansible-test sanity, {old}": (*sanity, "default", *chosen),
+            f"ansible-test sanity, {old}": (*sanity, old_python, *chosen),
             f"ansible-test units, {old}": (*units, "default", modules, action, lookup),
         },
     }

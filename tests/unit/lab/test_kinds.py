@@ -96,7 +96,7 @@ def test_why_the_quick_kind_does_not_run_is_found_out_and_said_once(
     monkeypatch.setattr("lab.uml.kind.TOOLS", ())
     answers = {Uml().refusal(Lab(tmp_path), QUICK, "bookworm") for _ in range(3)}
     assert answers == {"its kernel does not come up within 20 s"}
-    assert capsys.readouterr().err.count("so QEMU runs everything, slower: its kernel") == 1
+    assert capsys.readouterr().err.count("so QEMU runs what would, slower: its kernel") == 1
 
 
 def test_a_tool_that_is_missing_may_be_there_the_next_moment(

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -93,9 +95,25 @@ def test_the_mirror_is_the_hosts_or_left_to_mmdebstrap() -> None:
     assert image.argv(one, [], Path("/w"), None)[-2:] == ["bookworm", "/w/root.tar"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="wants root, who can mount")
+def test_trees_are_made_in_memory_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of them is left on this host; who has little memory, or may not mount, makes them on disk."""
+    monkeypatch.setattr(image, "_available", lambda: 2 * image.TREES)
+    before = sorted(Path("/dev/shm").iterdir())
+    script = ["sh", "-c", 'echo "$TMPDIR"; ls -A "$TMPDIR"; touch "$TMPDIR/tree"']
+    done = subprocess.run([*image.in_memory(), *script], capture_output=True, text=True, check=True)
+    assert done.stdout == "/dev/shm\n"
+    assert sorted(Path("/dev/shm").iterdir()) == before
+    monkeypatch.setattr(image, "_available", lambda: image.TREES)
+    assert image.in_memory() == []
+    monkeypatch.setattr(image, "_available", lambda: 2 * image.TREES)
+    monkeypatch.setattr(image, "_IN_MEMORY", "exit 32")
+    assert image.in_memory() == []
+
+
 def test_the_packages_of_a_layout_are_installed_in_what_was_unpacked() -> None:
     """Of hostile names the shell makes nothing."""
-    steps = image.derive(Recipe("bookworm", "", ("a", "b; c")), Path("/i/base one.tar"), Path("/w"))
-    assert "--setup-hook=tar-in '/i/base one.tar' /" in steps
+    steps = image.derive(Recipe("bookworm", "", ("a", "b; c")), Path("/w"))
+    assert '--setup-hook=tar -C "$1" -x' in steps
     assert "--customize-hook=chroot \"$1\" apt-get --yes install a 'b; c'" in steps
-    assert not any("apt-get" in step for step in image.derive(Recipe("bookworm", ""), Path("/b"), Path("/w")))
+    assert not any("apt-get" in step for step in image.derive(Recipe("bookworm", ""), Path("/w")))

@@ -23,5 +23,6 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker in (
         "fact(number): the measured or documented behaviour that this guards, by number in docs/facts.md",
         "every_python_alike: long, and asks what no Python answers otherwise: run on the newest alone",
+        "every_core_alike: calls no ansible-core: run in the environment of the newest alone",
     ):
         config.addinivalue_line("markers", marker)

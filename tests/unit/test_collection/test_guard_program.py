@@ -24,6 +24,8 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.host import program as programs
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import program, unit
 
+pytestmark = pytest.mark.every_core_alike
+
 PG = "/srv/pgdata"
 UUID = "0b6e4d1a-55f3-4c1e-9a52-3f4c0a8e7d10"
 #: A machine of files, in the program's own process: its kernel is a directory, which outlives a kill. Only

@@ -16,6 +16,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.history impo
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import reports
 
+pytestmark = pytest.mark.every_core_alike
+
 jsonschema = pytest.importorskip("jsonschema", reason="NOT RUN: jsonschema is not here")
 
 SCHEMA_FILE = json.loads((Path(__file__).parents[3] / "docs/report.schema.json").read_text(encoding="utf-8"))

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.every_core_alike
+
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ROOT / "plugins/module_utils"
 #: From the lowest: a room imports from itself and from those before it.

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.every_core_alike
+
 TOOLS = Path(__file__).resolve().parents[3] / "tools"
 NOTHING = Path("does-not-matter")
 

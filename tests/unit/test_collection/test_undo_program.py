@@ -15,6 +15,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import our_pat
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host
 from ansible_collections.durable.dbhost.plugins.module_utils.undo import journal, put_back
 
+pytestmark = pytest.mark.every_core_alike
+
 #: Where things lie is made up, and that systemd runs: all else is the program's.
 _RUN = """
 import os, sys

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.every_core_alike
+
 ROOT = Path(__file__).parents[3]
 #: File -> the names of what leads out of the process, which it alone may use.
 DOORS = {

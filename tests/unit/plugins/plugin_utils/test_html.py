@@ -17,6 +17,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts imp
 from ansible_collections.durable.dbhost.plugins.plugin_utils.html import TONES, render
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import reports
 
+pytestmark = pytest.mark.every_core_alike
+
 #: Elements that HTML does not close.
 VOID = ("meta", "input", "br")
 
