@@ -22,8 +22,8 @@ GROUPS = {
 }
 #: The longest first: what begins last should not be what takes longest.
 LONGEST = (
-    *("default", "buses", "engines", "power", "interrupted", "kernels", "measure"),
-    *("mounts", "stacked", "selinux", "network"),
+    *("default", "buses", "engines", "power", "interrupted", "measure"),
+    *("mounts", "stacked", "selinux", "network", "kernels"),
 )
 COLLECTIONS = ROOT / "playbooks/collections"
 ANSIBLES = ("ansible-2.19", "ansible-latest")
@@ -37,7 +37,8 @@ FAST = "stacked"
 class Stage:
     """One command, the virtual environment it belongs to, and another that it may need.
 
-    It keeps one processor busy, more or less. `needs` names the stage that has to pass before it begins.
+    It keeps one processor busy, more or less. `needs` names the stage that has to pass before it begins. One that `yields`
+    has what processors the others leave.
     """
 
     group: str
@@ -49,6 +50,7 @@ class Stage:
     live: bool = False
     also: str = ""
     needs: str = ""
+    yields: bool = False
 
     @property
     def slug(self) -> str:
@@ -263,5 +265,7 @@ def _is_short(stage: Stage) -> bool:
 
 
 def _of_check(stage: Stage) -> Stage:
-    """Let the unit tests have two processes: here little else runs beside them, and they take longest."""
-    return replace(stage, command=(*stage.command, "-n", "2")) if stage.group == "unit" else stage
+    """Let the scenario have a processor of its own, as it has to wait often, and the unit tests what is left of both."""
+    if stage.group == "unit":
+        stage = replace(stage, command=(*stage.command, "-n", "2"))
+    return replace(stage, yields=stage.group != "lab")
