@@ -143,7 +143,7 @@ def environment_of(stage: Stage, venv: Path) -> dict[str, str]:
 def start(stage: Stage, venv: Path) -> subprocess.Popen[bytes]:
     """Start the stage's command with the tools of its virtual environment."""
     return subprocess.Popen(
-        (*(("nice",) if stage.yields else ()), str(venv / "bin" / stage.command[0]), *stage.command[1:]),
+        (str(venv / "bin" / stage.command[0]), *stage.command[1:]),
         cwd=stage.directory,
         env=environment_of(stage, venv),
         stdin=subprocess.DEVNULL,

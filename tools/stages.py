@@ -37,8 +37,7 @@ FAST = "stacked"
 class Stage:
     """One command, the virtual environment it belongs to, and another that it may need.
 
-    It keeps one processor busy, more or less. `needs` names the stage that has to pass before it begins. One that `yields`
-    has what processors the others leave.
+    It keeps one processor busy, more or less. `needs` names the stage that has to pass before it begins.
     """
 
     group: str
@@ -50,7 +49,6 @@ class Stage:
     live: bool = False
     also: str = ""
     needs: str = ""
-    yields: bool = False
 
     @property
     def slug(self) -> str:
@@ -265,7 +263,5 @@ def _is_short(stage: Stage) -> bool:
 
 
 def _of_check(stage: Stage) -> Stage:
-    """Let the scenario have a processor of its own, as it has to wait often, and the unit tests what is left of both."""
-    if stage.group == "unit":
-        stage = replace(stage, command=(*stage.command, "-n", "2"))
-    return replace(stage, yields=stage.group != "lab")
+    """Let the unit tests have two processes: here little else runs beside them, and they take longest."""
+    return replace(stage, command=(*stage.command, "-n", "2")) if stage.group == "unit" else stage

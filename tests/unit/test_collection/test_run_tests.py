@@ -247,15 +247,6 @@ def test_the_check_before_a_commit_is_lint_one_core_and_one_scenario(tools: dict
     assert unit.command[-2:] == ("-n", "2")
     assert [each.name for each in (*before, scenario)] == ["packages", "image", stages.FAST]
     assert stages.FAST in stages.scenarios()
-    # What has to wait for machines does not wait for processors too.
-    assert {each.name for each in found if not each.yields} == {"packages", "image", stages.FAST}
-
-
-@pytest.mark.parametrize(("yields", "more"), [(False, 0), (True, 10)])
-def test_a_stage_that_yields_has_what_the_others_leave(runner: ModuleType, yields: bool, more: int) -> None:
-    asks = stage(runner, "asks", "import os; print(os.nice(0))", yields=yields)
-    with runner.start(asks, NOTHING) as process:
-        assert int(process.stdout.read()) == min(os.nice(0) + more, 19)
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_known(
