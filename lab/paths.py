@@ -48,7 +48,7 @@ class Lab:
 
     @property
     def uml(self) -> Path:
-        """The package User Mode Linux, by version, with the libc that it wants."""
+        """The package User Mode Linux, by distribution and version, with the libc that it wants."""
         return self.root / "uml"
 
     @property

@@ -23,8 +23,6 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy import plan
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import Setting
 from ansible_collections.durable.dbhost.plugins.modules.apply import CODE
 
-pytestmark = pytest.mark.every_core_alike
-
 ROOT = Path(__file__).resolve().parents[3]
 PLUGINS = ROOT / "plugins"
 NAMES = [engine.name for engine in catalog.ENGINES]

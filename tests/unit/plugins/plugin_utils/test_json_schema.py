@@ -23,8 +23,6 @@ from ansible_collections.durable.dbhost.plugins.plugin_utils.merge import schema
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import captured, reports
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.told_power import leased, power
 
-pytestmark = pytest.mark.every_core_alike
-
 #: One value of each kind, and what is nearly right.
 OTHERS: tuple[Any, ...] = (None, 1, True, "x", "", [], {}, [1], ["x"], [{}], {"x": 1}, {"x": {}})
 
