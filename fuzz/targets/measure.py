@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import io
+
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     fio,
@@ -61,5 +63,5 @@ def blkparse(text: str) -> None:
 
 @of_text(Refused, seeds=[_JOB + "\n", _JOB + "\na 0 0\na 1 0\na 0 1\ne 0 gone\na 1"])
 def plug_log_file(text: str) -> None:
-    found = plug_log.parse(text)
+    found = plug_log.parse(io.StringIO(text))
     assert plug_job.loads(plug_job.dumps(found.job)) == found.job

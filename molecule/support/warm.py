@@ -18,6 +18,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import functools
+import gc
 import importlib
 import io
 import json
@@ -156,6 +157,8 @@ def serve(listening: socket.socket, compiler: str) -> None:
     if compiler:
         pack_compiled(compiler)
     mains = {name: importlib.import_module(module).main for name, module in COMMANDS.items()}
+    # What is there now stays: no fork has to look through it for garbage.
+    gc.freeze()
     while True:
         ready, _writable, _broken = select.select([sys.stdin, listening], [], [], 1)
         with contextlib.suppress(ChildProcessError):

@@ -96,8 +96,8 @@ def read(place: Paths) -> plug_log.Log:
     if not os.path.exists(place.log):
         raise Refused(f"{place.log}: not there: no run was begun with this witness, or it was cleaned away")
     _expect_own(os.path.dirname(place.log))
-    with open(place.log, encoding="ascii", errors="replace") as handle:
-        return plug_log.parse(handle.read(plug_witness.MOST + 2 * plug_witness.LINE))
+    with open(place.log, encoding="ascii", errors="replace", newline="\n") as handle:
+        return plug_log.parse(handle)
 
 
 def stop(place: Paths) -> bool:

@@ -9,8 +9,10 @@ came, and `e CLIENT WHY` when a client has ended: an end that a power cut does n
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, TextIO
 
+from ..host import bounds
 from .limits import Refused
 from .plug_job import Job, loads
 
@@ -23,16 +25,20 @@ class Log(NamedTuple):
     ended: dict[int, str]
 
 
-def parse(text: str) -> Log:
-    """Return what a log says. A last line that is cut off does not count. Raises Refused."""
-    first, _newline, rest = text.partition("\n")
-    job = loads(first)
+def parse(text: TextIO) -> Log:
+    """Return what a log says, read line by line: it may have millions. A last line that is cut off does not count.
+
+    Raises Refused.
+    """
+    lines = _lines(text)
+    job = loads(next(lines, "").rstrip("\n"))
     acknowledged: dict[int, int] = dict.fromkeys(range(job.clients), 0)
     clients = {str(client): client for client in acknowledged}
     ended: dict[int, str] = {}
-    lines = rest.split("\n")[:-1]
     for number, line in enumerate(lines, 2):
-        kind, _space, said = line.partition(" ")
+        if not line.endswith("\n"):
+            break
+        kind, _space, said = line[:-1].partition(" ")
         word, _space, what = said.partition(" ")
         client = clients.get(word)
         if client is None:
@@ -44,3 +50,9 @@ def parse(text: str) -> Log:
         else:
             raise Refused(f"the witness's log, line {number}: {line[:80]!r} does not follow what was before")
     return Log(job, acknowledged, ended)
+
+
+def _lines(text: TextIO) -> Iterator[str]:
+    """Yield lines with their ends. A longer one than any file has comes in parts, which mean nothing."""
+    while line := text.readline(bounds.FILE):
+        yield line

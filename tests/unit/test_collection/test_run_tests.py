@@ -236,6 +236,24 @@ def test_every_stage_can_be_named(tools: dict[str, ModuleType]) -> None:
     assert {each.group for each in stages.select(found, "lint")} == {"lint"}
 
 
+def test_both_ansible_cores_run_on_machines_and_the_pages_say_which_where(
+    tools: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages = tools["stages"]
+    old, new = stages.ANSIBLES
+    monkeypatch.setattr(stages, "ansibles_here", lambda: (old, new))
+    lab = [each for each in stages.lab_stages(NOTHING) if each.name in stages.scenarios()]
+    newest = [each.name for each in lab if each.venv == new]
+    assert {each.venv for each in lab if each.name not in newest} == {old}
+    (both,) = [each for each in lab if each.also]
+    assert {both.venv, both.also} == {old, new}
+    said = " and ".join(f"`{name}`" for name in newest)
+    for page in ("docs/tested.md", "tests/README.md"):
+        assert f"{said} " in (stages.ROOT / page).read_text()
+    monkeypatch.setattr(stages, "ansibles_here", lambda: (new,))
+    assert {each.venv for each in stages.lab_stages(NOTHING) if each.group == "lab"} == {new, "browser"}
+
+
 def test_the_check_before_a_commit_is_lint_one_core_and_one_scenario(tools: dict[str, ModuleType]) -> None:
     stages = tools["stages"]
     found = stages.select(stages.all_stages(NOTHING), "check")

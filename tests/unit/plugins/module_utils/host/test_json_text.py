@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -53,7 +54,7 @@ def test_json_is_read_as_it_is() -> None:
         state.parse,
         rehearsal.loads,
         plug_job.loads,
-        plug_log.parse,
+        lambda text: plug_log.parse(io.StringIO(text)),
         recording.loads,
         lambda text: fio.parse(text, 1, 1),
         prices.parse,

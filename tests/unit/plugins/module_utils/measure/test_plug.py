@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import io
 import os
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,7 +71,7 @@ class Rig:
     def await_ends(self, count: int) -> None:
         """Return once it has heard that so many clients ended: what they said last may still be on its way."""
         deadline = time.monotonic() + 10
-        while len(plug_log.parse(self.path.read_text("ascii")).ended) < count:
+        while len(plug_log.parse(io.StringIO(self.path.read_text("ascii"))).ended) < count:
             assert time.monotonic() < deadline
             time.sleep(0.05)
 
@@ -79,7 +81,7 @@ class Rig:
         self._thread.join()
         self.listener.close()
         os.close(self._log)
-        return plug_log.parse(self.path.read_text("ascii"))
+        return plug_log.parse(io.StringIO(self.path.read_text("ascii")))
 
 
 @pytest.fixture
@@ -208,14 +210,30 @@ class TestLog:
         return plug_witness.first_line(JOB).decode() + "".join(f"{line}\n" for line in lines)
 
     def test_it_counts_and_leaves_out_a_line_that_is_cut_off(self) -> None:
-        log = plug_log.parse(self.text("a 0 0", "a 3 0", "a 0 1", "e 3 stopped by hand") + "a 0 2")
+        text = self.text("a 0 0", "a 3 0", "a 0 1", "e 3 stopped by hand") + "a 0 2"
+        log = plug_log.parse(io.StringIO(text))
         assert (log.acknowledged[0], log.acknowledged[3], log.acknowledged[1]) == (2, 1, 0)
         assert log.ended == {3: "stopped by hand"}
 
     @pytest.mark.parametrize("line", ["a 0 1", "a 99 0", "a x 0", "b 0 0", "", "a 0", "a -1 0", "a 0 \u00b2"])
     def test_what_does_not_follow_is_refused(self, line: str) -> None:
         with pytest.raises(Refused, match="line 2"):
-            plug_log.parse(self.text(line))
+            plug_log.parse(io.StringIO(self.text(line)))
+
+    def test_a_long_one_takes_little_memory(self, tmp_path: Path) -> None:
+        """On the controller, a module has not much more than that of the process that asks for it."""
+        place = plug_keeper.paths(str(tmp_path), "db1")
+        tmp_path.chmod(0o700)
+        lines = 100_000
+        Path(place.log).write_text(self.text(*(f"a 0 {number}" for number in range(lines))))
+        tracemalloc.start()
+        try:
+            log = plug_keeper.read(place)
+            _now, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert log.acknowledged[0] == lines
+        assert most < 2**20
 
 
 class TestVerdict:
