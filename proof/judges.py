@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ def pool(jobs: int) -> Executor:
     if jobs == 1:
         return ThreadPoolExecutor(1)
     # spawned: a process must not inherit what a recording holds open
-    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_begin)
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(context.Value("i"),))
 
 
 def judged(cell: Cell, directory: Path, cuts: int) -> dict[str, Any]:
@@ -40,9 +42,14 @@ def judged(cell: Cell, directory: Path, cuts: int) -> dict[str, Any]:
         os._exit(1)
 
 
-def _begin() -> None:
-    """Give way to machines, and leave nothing behind when this run is killed."""
+def _begin(begun: Synchronized[int]) -> None:
+    """Give way to machines, and leave nothing behind when this run is killed. `begun`: how many have begun before."""
     os.nice(NICE)
+    with begun.get_lock():
+        number, begun.value = begun.value, begun.value + 1
+    # It and its tools wait for each other, and so do the threads of xfs_repair: on one processor they need not be woken up.
+    processors = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {processors[number % len(processors)]})
     for number in (signal.SIGTERM, signal.SIGALRM):
         signal.signal(number, _end)
     loop.end_with_parent(signal.SIGTERM)
@@ -54,6 +61,10 @@ def _begin() -> None:
 
 
 def _end(*_: object) -> None:
-    """End by an exception, so that mounts and scratch files are put away; again, should anything swallow it."""
+    """End by an exception, so that mounts and scratch files are put away; again, should anything swallow it.
+
+    The same signal may come from the run and from the kernel: the second must not end the putting away.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.alarm(AGAIN)
     sys.exit(1)

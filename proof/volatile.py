@@ -188,14 +188,22 @@ class Disk:
 
     def _atoms_kept(self, width: int, share: float, chance: Callable[[], float]) -> Iterator[Kept]:
         """Yield the sectors that survive of atoms of `width` sectors."""
+        pending = self.pending
         for sectors in _atoms(self._order or (), width):
-            versions = sorted({event.sequence for sector in sectors for event in self.pending[sector]})
+            first = pending[sectors[0]]
+            # Nearly always they were written together, each time.
+            if all(pending[sector] == first for sector in sectors):
+                count = len(first) if chance() < share else int(chance() * len(first))
+                if count:
+                    yield from ((sector, first[count - 1]) for sector in sectors)
+                continue
+            versions = sorted({event.sequence for sector in sectors for event in pending[sector]})
             count = len(versions) if chance() < share else int(chance() * len(versions))
             if not count:
                 continue
             last = versions[count - 1]
             for sector in sectors:
-                survivors = [event for event in self.pending[sector] if event.sequence <= last]
+                survivors = [event for event in pending[sector] if event.sequence <= last]
                 if survivors:
                     yield sector, survivors[-1]
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -200,7 +202,7 @@ if __name__ == "__main__":
 
 @ext4_tools
 def test_judges_end_with_a_run_that_is_killed(safe_record: Record) -> None:
-    """In the middle of a cell, with others waiting."""
+    """In the middle of a cell, with others waiting; and each puts its images away, although it is told twice."""
     argv = [sys.executable, "-c", RUN, str(safe_record.directory), SAFE_CELL.name]
     environment = os.environ | {"PATH": PATH, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=environment) as killed:
@@ -209,11 +211,16 @@ def test_judges_end_with_a_run_that_is_killed(safe_record: Record) -> None:
         assert len(judges) == 2
         time.sleep(2)
         assert all(judge.exists() for judge in judges)
+        maps = "\n".join((judge / "maps").read_text() for judge in judges)
+        scratch = {Path(path) for path in re.findall(r"(/\S*/dbhost-proof-\w+)/", maps)}
+        assert len(scratch) >= 2
+        for judge in judges:
+            os.kill(int(judge.name), signal.SIGTERM)
         killed.kill()
     end = time.monotonic() + 60
     while any(judge.exists() for judge in judges) and time.monotonic() < end:
         time.sleep(0.05)
-    assert not any(judge.exists() for judge in judges)
+    assert not any(path.exists() for path in (*judges, *scratch))
 
 
 def test_only_a_runs_own_acknowledgements_count() -> None:
