@@ -255,9 +255,6 @@ class _Debugfs:
         raise ProofError(f"debugfs has ended with {self._process.wait()}: {''.join(lines).strip()}")
 
 
-#: Bytes of the stacks of threads that a tool keeps for its next ones: more than it ever has.
-_STACKS = 2**32
-
 #: A command of debugfs that says nothing, and changes nothing that is asked for by a whole path.
 _END = "lcd /"
 
@@ -288,6 +285,10 @@ def _copy(image: Path, scratch: Path) -> Iterator[Path]:
 def _twin(image: Path, path: Path, _files: tuple[tuple[int, int], ...]) -> Twin:
     """Return the same one as long as both are the same files: a run has two images, and looks at them in turn."""
     return Twin(image, path)
+
+
+#: Bytes of the stacks of threads that a tool keeps for its next ones: more than it ever has.
+_STACKS = 2**32
 
 
 def _environment() -> dict[str, str]:

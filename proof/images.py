@@ -96,21 +96,16 @@ class Twin:
         with source.open("rb") as read, path.open("r+b") as write:
             self._source = memoryview(mmap.mmap(read.fileno(), 0, access=mmap.ACCESS_READ))
             self._copy = mmap.mmap(write.fileno(), 0)
-        self._data: list[tuple[int, int]] = []
-        self._blocks = -1
 
     def renew(self) -> None:
         """Make it the same as its source again, holes too."""
-        size = len(self._copy)
-        with self._from.open("rb") as read:
-            blocks = os.fstat(read.fileno()).st_blocks
-            if blocks != self._blocks:  # Image makes no holes: as many blocks are the same blocks
-                self._data, self._blocks = list(_extents(read.fileno(), size)), blocks
-        with self.path.open("r+b") as write:
+        with self._from.open("rb") as read, self.path.open("r+b") as write:
+            size = len(self._copy)
+            data = list(_extents(read.fileno(), size))
             for extent in list(_extents(write.fileno(), size)):
-                for begin, end in _less(extent, self._data):
+                for begin, end in _less(extent, data):
                     _punch(write.fileno(), begin, end)
-        for begin, end in self._data:
+        for begin, end in data:
             self._copy[begin:end] = self._source[begin:end]
 
 

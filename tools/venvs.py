@@ -22,7 +22,7 @@ LINK = ROOT / "playbooks/collections/ansible_collections/durable/dbhost"
 
 
 class Recipe(NamedTuple):
-    """How to make an environment: Pythons in order of preference, and a requirements file.
+    """How to make an environment: Pythons in order of preference, the distribution's before all others; a requirements file.
 
     `alone`: only who asks for it by its name gets it; it is large, and one target's.
     """

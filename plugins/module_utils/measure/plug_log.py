@@ -9,7 +9,7 @@ came, and `e CLIENT WHY` when a client has ended: an end that a power cut does n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple, TextIO
 
 from ..host import bounds
@@ -30,13 +30,17 @@ def parse(text: TextIO) -> Log:
 
     Raises Refused.
     """
-    lines = _lines(text)
+    lines = iter(partial(text.readline, bounds.FILE), "")
     job = loads(next(lines, "").rstrip("\n"))
     acknowledged: dict[int, int] = dict.fromkeys(range(job.clients), 0)
     clients = {str(client): client for client in acknowledged}
     ended: dict[int, str] = {}
     for number, line in enumerate(lines, 2):
         if not line.endswith("\n"):
+            if len(line) == bounds.FILE:
+                raise Refused(
+                    f"the witness's log, line {number}: {line[:80]!r} goes on for more than {bounds.FILE} letters"
+                )
             break
         kind, _space, said = line[:-1].partition(" ")
         word, _space, what = said.partition(" ")
@@ -50,9 +54,3 @@ def parse(text: TextIO) -> Log:
         else:
             raise Refused(f"the witness's log, line {number}: {line[:80]!r} does not follow what was before")
     return Log(job, acknowledged, ended)
-
-
-def _lines(text: TextIO) -> Iterator[str]:
-    """Yield lines with their ends. A longer one than any file has comes in parts, which mean nothing."""
-    while line := text.readline(bounds.FILE):
-        yield line

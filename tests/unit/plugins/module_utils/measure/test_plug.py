@@ -220,6 +220,10 @@ class TestLog:
         with pytest.raises(Refused, match="line 2"):
             plug_log.parse(io.StringIO(self.text(line)))
 
+    def test_a_line_without_an_end_hides_no_commit_behind_it(self) -> None:
+        with pytest.raises(Refused, match="line 2"):
+            plug_log.parse(io.StringIO(self.text("e 3 " + "x" * 2**20, "a 0 0")))
+
     def test_a_long_one_takes_little_memory(self, tmp_path: Path) -> None:
         """On the controller, a module has not much more than that of the process that asks for it."""
         place = plug_keeper.paths(str(tmp_path), "db1")
