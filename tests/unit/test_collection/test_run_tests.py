@@ -261,8 +261,8 @@ def test_the_check_before_a_commit_is_lint_one_core_and_one_scenario(tools: dict
     # What takes longest begins first.
     *before, unit, scenario = found[: -len(lint)]
     assert [each.name for each in found[-len(lint) :]] == lint
-    assert unit.name.startswith("unit tests, ansible-")
-    assert unit.command[-2:] == ("-n", "2")
+    assert unit.name == f"unit tests, {stages.ansibles_here()[0]}"
+    assert unit.command == ("pytest", "tests/unit", "-n", "2")
     assert [each.name for each in (*before, scenario)] == ["packages", "image", stages.FAST]
     assert stages.FAST in stages.scenarios()
 
