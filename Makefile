@@ -30,7 +30,7 @@ demo: ## show harden-db on a throw-away host with emulated disks
 test: ## lint, unit, sanity and lab-test, up to the first failure; ONLY=name for one stage or scenario
 	@$(PYTHON) tools/run_tests.py "$(ONLY)"
 
-check: ## before a commit, in five to six minutes: lint, the unit tests of one ansible-core, one fast scenario
+check: ## before a commit, in about five minutes: lint, the unit tests of one ansible-core, one fast scenario
 	@$(PYTHON) tools/run_tests.py check
 
 failed: ## what failed in the last run, and why
