@@ -59,7 +59,8 @@ class Layout:
     """A machine's memory in MiB, its disks in order, packages beyond the image's own.
 
     `script` is the text of a shell script that finishes what keys cannot say. `needs` holds words of NEEDS.
-    `release_packages` are those that only one Debian release has, or that have its version in their name.
+    `release_packages` are those that only one Debian release has, or that have its version in their name. A machine that is
+    not `frozen` is always booted: what its script has changed holds from the next boot on.
     """
 
     disks: tuple[Disk, ...] = ()
@@ -69,6 +70,7 @@ class Layout:
     script: str = ""
     needs: tuple[str, ...] = ()
     release_packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    frozen: bool = True
 
     def on(self, release: str) -> Layout:
         """Return the layout of a machine of that release; LabError if it has packages of other releases only."""
@@ -118,7 +120,10 @@ def parse(text: str, directory: Path = Path()) -> Layout:
     script = _script(raw["script"], directory) if "script" in raw else Layout.script
     packages, needs = tuple(raw.get("packages", [])), tuple(raw.get("needs", []))
     of_release = _release_packages(raw.get("release_packages", {}))
-    return Layout(disks, memory, packages, raw.get("append"), script, needs, of_release)
+    frozen = raw.get("frozen", Layout.frozen)
+    if not isinstance(frozen, bool):
+        raise LabError(f"frozen is {frozen!r}; give true or false")
+    return Layout(disks, memory, packages, raw.get("append"), script, needs, of_release, frozen)
 
 
 def size_in_bytes(value: object) -> int:

@@ -50,7 +50,8 @@ def key(lab: Lab, hardware: Hardware) -> str:
     """Return a hash of all that a prepared machine depends on."""
     identity = KINDS[hardware.kind].identity(lab, hardware)
     on_disks = [rows(hardware.layout.disks), [disk.size for disk in hardware.layout.disks]]
-    parts = json.dumps([hardware.kind, hardware.image.key, identity, on_disks]).encode()
+    freezes = KINDS[hardware.kind].freezes(hardware.layout)
+    parts = json.dumps([hardware.kind, hardware.image.key, identity, on_disks, freezes]).encode()
     scripts = SCRIPT.read_bytes() + hardware.layout.script.encode()
     return hashlib.sha256(parts + scripts).hexdigest()[:16]
 

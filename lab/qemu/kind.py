@@ -36,8 +36,8 @@ class Qemu:
         return [accel.qemu_version(), argv.argv(hardware, MachineFiles(Path("/")), 0)]
 
     def freezes(self, layout: Layout) -> bool:
-        """Its NVMe device cannot be migrated, and so not be kept."""
-        return "nvme" not in layout.buses
+        """Its NVMe device cannot be migrated, and so not be kept; and a layout may want a boot."""
+        return layout.frozen and "nvme" not in layout.buses
 
     def can_have(self, layout: Layout) -> bool:
         """Everything."""

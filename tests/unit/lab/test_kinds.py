@@ -84,6 +84,7 @@ def test_only_memory_without_nvme_can_be_kept() -> None:
     """QEMU's NVMe device has no migration state, and User Mode Linux no snapshots."""
     assert Qemu().freezes(QUICK)
     assert not Qemu().freezes(Layout((Disk("nvme", "A"),)))
+    assert not Qemu().freezes(Layout(frozen=False))
     assert not Uml().freezes(QUICK)
 
 

@@ -103,6 +103,7 @@ def test_what_is_wrong_is_said(disks: str, message: str) -> None:
         ("memory: lots", "memory is 'lots'"),
         ("packages: postgresql", "packages is 'postgresql'"),
         ("release_packages: [a]", r"release_packages is \['a'\]"),
+        ("frozen: maybe", "frozen is 'maybe'; give true or false"),
         ("release_packages: {trixie: a}", "release_packages is {'trixie': 'a'}"),
         ("disks: 5", "disks is 5"),
         ("[", "not YAML"),

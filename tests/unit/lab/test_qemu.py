@@ -155,6 +155,7 @@ def test_caches_that_were_off_start_off() -> None:
         hardware(Layout((Disk("sata", "A"),), memory=512)),
         hardware(Layout((Disk("sata", "A"),), append="debug")),
         hardware(Layout((Disk("sata", "A"),), script="true")),
+        hardware(Layout((Disk("sata", "A"),), frozen=False)),
         hardware(Layout((Disk("sata", "A"),)), accelerator="kvm"),
         Hardware(
             Image(Path("/lab/images/trixie-0"), "0000-1111"), Layout((Disk("sata", "A"),)), "qemu", "tcg"
