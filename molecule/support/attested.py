@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
+#: What profile `ups` rests on where the UPS is made up or nothing is at stake.
+UPS_CLAIMS = ("host_honours_flush", "virtual_host_power", "ups_rehearsed", "plug_pulled", "test_ups")
+
 
 def attested(claim: str, target: str = "host", expires: date | None = None) -> dict[str, str]:
     """Return an attestation, as durable_attestations takes it, that ends tomorrow where nothing else is said."""

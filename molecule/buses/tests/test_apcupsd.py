@@ -13,17 +13,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.attested import attested
+from support.attested import UPS_CLAIMS, attested
 from support.runs import Playbooks
 
 from lab.machine import Machine
 
 HOST = "buses"
-CLAIMS = ("host_honours_flush", "virtual_host_power", "ups_rehearsed", "plug_pulled", "test_ups")
 INVENTORY: dict[str, Any] = {
     "durable_profile": "ups",
     "durable_mounts": ["/srv/scsi"],
-    "durable_attestations": [attested(claim) for claim in CLAIMS],
+    "durable_attestations": [attested(claim) for claim in UPS_CLAIMS],
 }
 ONLINE = "for second in $(seq 60); do apcaccess 2> /dev/null | grep '^STATUS *: ONLINE' && exit; sleep 1; done; exit 1"
 

@@ -10,12 +10,11 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
-from support.attested import attested
+from support.attested import UPS_CLAIMS, attested
 from support.runs import Playbooks, Run, connection, inventory
 from support.site import FLUSHED, GUARD, LEASE, Site
 
 HOST = "power"
-CLAIMS = ("host_honours_flush", "virtual_host_power", "ups_rehearsed", "plug_pulled", "test_ups")
 #: A name of the machine -> the claim that it lacks, or that is over, and what is then said.
 MISSING = {
     "untested": ("test_ups", "driver_real"),
@@ -27,7 +26,7 @@ MISSING = {
 
 def words(lacking: str, is_over: bool) -> list[dict[str, str]]:
     """Return all attestations but one, or with that one over since yesterday."""
-    ends = {claim: date.today() + timedelta(20) for claim in CLAIMS}
+    ends = {claim: date.today() + timedelta(20) for claim in UPS_CLAIMS}
     if is_over:
         ends[lacking] = date.today() - timedelta(1)
     else:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from support import truth
-from support.attested import attested
+from support.attested import UPS_CLAIMS, attested
 from support.devices import sh
 from support.lost import await_fired, lose
 from support.runs import Playbooks
@@ -43,16 +43,7 @@ UPS: dict[str, Any] = {
     "durable_profile": "ups",
     "durable_mounts": ["/srv/pgdata"],
     "durable_ups": {"quiet": 10, "margin": 30, "host_sync": 10},
-    "durable_attestations": [
-        attested(claim)
-        for claim in (
-            "host_honours_flush",
-            "virtual_host_power",
-            "ups_rehearsed",
-            "plug_pulled",
-            "test_ups",
-        )
-    ],
+    "durable_attestations": [attested(claim) for claim in UPS_CLAIMS],
 }
 
 

@@ -81,7 +81,7 @@ def test_a_kind_can_be_asked_for(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_only_memory_without_nvme_can_be_kept() -> None:
-    """QEMU's NVMe device has no migration state, and User Mode Linux no snapshots."""
+    """QEMU's NVMe device has no migration state, User Mode Linux no snapshots, and a layout may want a boot."""
     assert Qemu().freezes(QUICK)
     assert not Qemu().freezes(Layout((Disk("nvme", "A"),)))
     assert not Qemu().freezes(Layout(frozen=False))
