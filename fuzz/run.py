@@ -34,25 +34,31 @@ _COVERED = re.compile(r"cov: (\d+)")
 
 
 class Outcome(NamedTuple):
-    """What came of a target: how many inputs were tried, branches reached, and the input that brought it down."""
+    """What came of a target: how many inputs were tried, branches reached, the input that brought it down, its exit code."""
 
     target: Target
     runs: int
     branches: int
     found: Path | None
+    code: int
+
+    @property
+    def is_well(self) -> bool:
+        """Whether inputs were tried up to the end. One that ended otherwise may have left no input: killed, or broken itself."""
+        return not self.found and self.runs > 0 and self.code == 0
 
     def line(self) -> str:
         """Return it in one line."""
         said = f"{self.target.name}: {self.runs} inputs, {self.branches} branches"
         if self.found:
             return f"{said}; BROUGHT DOWN by {self.found.relative_to(ROOT)}"
-        return (
-            f"{said}; ok" if self.runs else f"{said}; NOT RUN: see {_log_of(self.target).relative_to(ROOT)}"
-        )
+        if self.is_well:
+            return f"{said}; ok"
+        return f"{said}; ENDED with exit code {self.code}: see {_log_of(self.target).relative_to(ROOT)}"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run what is asked for; return 1 where an input brought a parser down."""
+    """Run what is asked for; return 1 where an input brought a parser down, or a target did not come to its end."""
     arguments = _parser().parse_args(argv)
     chosen = [TARGETS[name] for name in arguments.targets or TARGETS]
     if arguments.input:
@@ -74,7 +80,7 @@ def main(argv: Sequence[str]) -> int:
     )
     for outcome in down:
         print(f"again: {sys.executable} -m fuzz {outcome.target.name} --input {outcome.found}")
-    return 1 if down or not all(outcome.runs for outcome in outcomes) else 0
+    return 0 if all(outcome.is_well for outcome in outcomes) else 1
 
 
 def fuzz_one(target: Target, seconds: float) -> Outcome:
@@ -90,7 +96,7 @@ def fuzz_one(target: Target, seconds: float) -> Outcome:
         *(f"-timeout={_HANGS}", f"-rss_limit_mb={_MOST_MIB}", "-print_final_stats=1"),
     ]
     with _log_of(target).open("wb") as file:
-        subprocess.run(
+        ended = subprocess.run(
             [sys.executable, "-m", "fuzz.instrumented", target.name, *options, str(corpus)],
             cwd=ROOT,
             env={**os.environ, "PYTHONHASHSEED": "0"},
@@ -103,7 +109,11 @@ def fuzz_one(target: Target, seconds: float) -> Outcome:
     runs, branches = _RUNS.search(said), _COVERED.findall(said)
     found = sorted(directory.glob(f"{FOUND}*"))
     return Outcome(
-        target, int(runs[1]) if runs else 0, int(branches[-1]) if branches else 0, found[0] if found else None
+        target,
+        int(runs[1]) if runs else 0,
+        int(branches[-1]) if branches else 0,
+        found[0] if found else None,
+        ended.returncode,
     )
 
 

@@ -100,7 +100,29 @@ def test_a_target_that_did_not_run_fails(
     monkeypatch.setattr(run, "ROOT", tmp_path)
     monkeypatch.setattr(run, "OUTPUT", tmp_path / "output")
     assert run.main(["fdinfo", "--minutes", "0.01"]) == 1
-    assert "NOT RUN: see output/fdinfo/log" in capsys.readouterr().out
+    assert (
+        "fdinfo: 0 inputs, 0 branches; ENDED with exit code 1: see output/fdinfo/log"
+        in capsys.readouterr().out
+    )
+
+
+def test_one_that_ended_otherwise_is_not_well(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its statistics look well, and it left no input: as where something killed it at the end."""
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    monkeypatch.setattr(run, "OUTPUT", tmp_path / "output")
+    told = "printf 'cov: 3\\nstat::number_of_executed_units: 9\\n'"
+    for code, seen, returned in (
+        (0, "9 inputs, 3 branches; ok", 0),
+        (7, "branches; ENDED with exit code 7: see", 1),
+    ):
+        program = tmp_path / "python"
+        program.write_text(f"#!/bin/sh\n{told}\nexit {code}\n")
+        program.chmod(0o755)
+        monkeypatch.setattr("sys.executable", str(program))
+        assert run.main(["fdinfo", "--minutes", "0.01"]) == returned
+        assert seen in capsys.readouterr().out
 
 
 def test_an_input_is_parsed_again(tmp_path: Path) -> None:
