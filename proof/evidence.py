@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -241,13 +241,42 @@ def _of_kinds(cells: Sequence[dict[str, Any]]) -> list[str]:
     twice = [name for name, count in Counter(cell["cell"] for cell in cells).items() if count > 1]
     if not twice:
         return []
-    rows = [_kind_row(cell) for cell in cells if cell["cell"] in twice]
-    return ["## The same cells on both kinds of machine\n", KINDS_WORDS, table(KINDS_HEAD, rows)]
+    both = [cell for cell in cells if cell["cell"] in twice]
+    said = [KINDS_WORDS, _agreement(both), table(KINDS_HEAD, [_kind_row(cell) for cell in both])]
+    return ["## The same cells on both kinds of machine\n", *said]
+
+
+def _agreement(both: Sequence[dict[str, Any]]) -> str:
+    """Say where the kinds agree on cells that both have run, and name the cells where their disks were told otherwise."""
+    by_name = defaultdict[str, list[dict[str, Any]]](list)
+    for cell in both:
+        by_name[cell["cell"]].append(cell)
+    safe = [cell for cell in both if cell["expects"] == SAFE]
+    losses = sum(cell["totals"]["losing"] for cell in safe)
+    shares = [[_share(cell) for cell in found] for found in by_name.values()]
+    apart = max(max(found) - min(found) for found in shares)
+    unlike = sorted(name for name, found in by_name.items() if _is_told_otherwise(found))
+    told = f"; not so in {', '.join(unlike)}" if unlike else ""
+    return (
+        f"Of {len(by_name)} cells that both have run {len({cell['cell'] for cell in safe})} are safe: {losses} of their cuts lose"
+        f" a commit, of both kinds together. In no cell do the shares of cuts that lose differ by more than {apart:.1%}. The disk"
+        f" got as many flushes and FUA writes for each commit, to a quarter{told}.\n"
+    )
+
+
+def _is_told_otherwise(found: Sequence[dict[str, Any]]) -> bool:
+    """Whether flushes or FUA writes for each commit, as the disks got them, differ by more than what a journal adds by itself."""
+    numbers = [[_fewest_clients(cell)["log"][name] for cell in found] for name in ("flushes", "fua")]
+    return any(max(seen) - min(seen) > choice.TOLERANCE for seen in numbers)
+
+
+def _fewest_clients(cell: dict[str, Any]) -> dict[str, Any]:
+    return dict(min(cell["accounting"], key=lambda row: int(row["clients"])))
 
 
 def _kind_row(cell: dict[str, Any]) -> list[str]:
     total = cell["totals"]
-    row = min(cell["accounting"], key=lambda row: int(row["clients"]))
+    row = _fewest_clients(cell)
     numbers = (row["kernel"]["flushes"], row["log"]["flushes"], row["log"]["fua"], row["log"]["writes"])
     return [
         cell["cell"],

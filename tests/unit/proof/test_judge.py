@@ -327,6 +327,16 @@ def test_a_cell_of_both_kinds_of_machine_is_two_records(control_record: Record, 
     section = text.partition("## The same cells on both kinds of machine")[2].partition("\n## ")[0]
     assert f"| {CONTROL.name} | 6.1, qemu | " in section
     assert f"| {CONTROL.name} | 7.2.7, uml | " in section
+    assert "Of 1 cells that both have run 0 are safe: 0 of their cuts lose" in section
+    assert "differ by more than 0.0%. The disk got as many flushes" in section
+    assert "to a quarter.\n" in section
+    # what one disk was told and the other was not is named
+    for row in other["accounting"]:
+        row["log"] = {**row["log"], "fua": row["log"]["fua"] + 1}
+    unlike = {**other, "totals": {**other["totals"], "losing": other["totals"]["losing"] - 30}}
+    text = evidence.page([one, unlike])
+    assert f"to a quarter; not so in {CONTROL.name}.\n" in text
+    assert f"differ by more than {30 / one['totals']['cuts']:.1%}" in text
     # a pair is of one kind: the control of a safe cell on the other does not count
     safe = {**other, "cell": SAFE_CELL.name, "expects": SAFE, "control": CONTROL.name, "problems": []}
     text = evidence.page([one, safe])
