@@ -1,6 +1,6 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the stages of the tests, two at a time, up to the first failure.
+"""Run the stages of the tests, three at a time or two, up to the first failure.
 
 What this machine cannot run is named, with the reason, and never counted as passed.
 The whole output of each stage is kept in tests/output/.
@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from venvs import ROOT
 
 OUTPUT = ROOT / "tests/output"
 LAST = "last.json"
+REAPER = Path(__file__).with_name("reaper.py")
 TAIL = 60
 #: Of these, what the summary repeats: the end of a long output is often all that is kept of it.
 REPEATED = 12
@@ -140,10 +142,15 @@ def environment_of(stage: Stage, venv: Path) -> dict[str, str]:
     }
 
 
+def reaped(command: Iterable[str]) -> tuple[str, ...]:
+    """Return a command that ends with this process, with all that it has started, however this one ends."""
+    return (sys.executable, "-IS", str(REAPER), str(os.getpid()), *command)
+
+
 def start(stage: Stage, venv: Path) -> subprocess.Popen[bytes]:
     """Start the stage's command with the tools of its virtual environment."""
     return subprocess.Popen(
-        (str(venv / "bin" / stage.command[0]), *stage.command[1:]),
+        reaped((str(venv / "bin" / stage.command[0]), *stage.command[1:])),
         cwd=stage.directory,
         env=environment_of(stage, venv),
         stdin=subprocess.DEVNULL,

@@ -62,6 +62,7 @@ def matches(name: str, venv: Path, environment: dict[str, str]) -> bool:
 
 def call(stage: Stage, command: tuple[str, ...], environment: dict[str, str]) -> int:
     """Run a command in the open; return its exit code."""
+    command = run_tests.reaped(command)
     return subprocess.run(command, cwd=stage.directory, env=environment, check=False).returncode
 
 

@@ -11,14 +11,17 @@ import os
 import platform
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from lab import watch
 from lab.errors import LabError
 from lab.guest import Guest
 from lab.hardware import BootDisk, Hardware
 from lab.image import Image
 from lab.layout import RELEASE_KERNEL, Disk, Layout
+from lab.locks import locked
 from lab.paths import Lab, MachineFiles
 from lab.progress import say
 from lab.uml import disks, process, program
@@ -31,6 +34,7 @@ ALWAYS = (
 )
 APPEND = "quiet net.ifnames=0"
 NETWORK = ("vec0:transport=tap,ifname=tap0,gro=1", "noreboot")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 PROBE_LIMIT = 20.0
 PROBED = "lab: the probe has come this far"
 TOOLS = ("unshare", "mount", "chroot", "ip", "cpio", "dpkg-deb", "apt-get")
@@ -60,21 +64,12 @@ class Uml:
         return layout.buses <= disks.BUSES and set(layout.needs) <= {RELEASE_KERNEL}
 
     def refusal(self, lab: Lab, layout: Layout, release: str) -> str:
-        """Return why not. What a kernel does is found once for each boot of this host, and said once."""
-        if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
-            return f"{', '.join(missing)} not found"  # Not kept: they may be installed the next moment.
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        """Return why not. What a kernel does is found once for each boot of this host, and said once in each run."""
         distribution = _distribution(layout, release)
-        known = lab.root / f"uml-{distribution}-{boot}"
-        if not known.exists():
-            lab.root.mkdir(parents=True, exist_ok=True)
-            reason = _probe(lab, distribution)
-            if reason:
-                say(
-                    f"User Mode Linux of {distribution} does not run here, so QEMU runs what would, slower: {reason}"
-                )
-            known.write_text(reason)
-        return known.read_text()
+        lab.root.mkdir(parents=True, exist_ok=True)
+        # Stages of a run begin side by side: one of them tries, and tells.
+        with locked(lab, f"uml-answer-{distribution}"):
+            return _answer(lab, distribution).reason
 
     def make_disks(self, hardware: Hardware, directory: Path) -> None:
         """As sparse files."""
@@ -195,16 +190,64 @@ def _must_be_scsi(disk: Disk) -> None:
         )
 
 
-def _probe(lab: Lab, distribution: str) -> str:
-    """Boot a distribution's kernel without a root; return why that fails, or nothing."""
+class _Answer(NamedTuple):
+    """Why User Mode Linux does not run here, '' if it does; to whom that was said: a run, at a boot of this host.
+
+    `lasts`: for the boot what a kernel did; for a run what was fetched or not, so that not each machine waits for an archive
+    that does not answer; for a moment that tools are missing, for a run installs them.
+    """
+
+    reason: str
+    lasts: str
+    run: str
+    boot: str
+
+
+def _answer(lab: Lab, distribution: str) -> _Answer:
+    """Return the answer of now; a new one is said, and kept."""
+    run, boot = os.environ.get(watch.OWNER, ""), _BOOT_ID.read_text().strip()
+    file = lab.root / f"uml-answer-{distribution}"
+    kept = None
+    with suppress(FileNotFoundError, ValueError, TypeError):
+        kept = _Answer(**json.loads(file.read_text()))
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if missing:
+        found = _Answer(f"{', '.join(missing)} not found", "moment", run, boot)
+    elif (
+        kept
+        and kept.boot == boot
+        and (kept.lasts == "boot" or (kept.lasts == "run" and run and kept.run == run))
+    ):
+        found = kept._replace(run=run)
+    elif obstacle := _obstacle(lab, distribution):
+        found = _Answer(obstacle, "run", run, boot)
+    else:
+        found = _Answer(_probe(lab, distribution), "boot", run, boot)
+    if found != kept:
+        if found.reason:
+            say(
+                f"User Mode Linux of {distribution} does not run here, so QEMU runs what would, slower: {found.reason}"
+            )
+        file.write_text(json.dumps(found._asdict()))
+    return found
+
+
+def _obstacle(lab: Lab, distribution: str) -> str:
+    """Return what is not here, or nothing."""
     if platform.machine() != "x86_64":
         return f"its package is for x86_64, this host is {platform.machine()}"
     try:
-        root = program.ensure(lab, distribution).root
+        program.ensure(lab, distribution)
         with Path("/dev/net/tun").open("rb"):
             pass
     except (LabError, OSError) as error:
         return str(error)
+    return ""
+
+
+def _probe(lab: Lab, distribution: str) -> str:
+    """Boot a distribution's kernel without a root; return why that fails, or nothing."""
+    root = program.ensure(lab, distribution).root
     script = (
         'mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && mount -t tmpfs tmpfs "$1/tmp"'
         ' && ip tuntap add dev tap0 mode tap && HOME=/tmp TMPDIR=/tmp exec chroot "$@"'

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from lab import kinds
+from lab import kinds, watch
 from lab.errors import LabError
 from lab.layout import NEEDS, RELEASE_KERNEL, Disk, Layout
 from lab.paths import Lab
@@ -51,6 +52,7 @@ def test_the_kernel_of_a_release_is_emulated_where_its_quick_one_does_not_run(
     """Each distribution has its own, and each is asked."""
     monkeypatch.delenv("DBHOST_LAB_KIND", raising=False)
     monkeypatch.setattr("lab.uml.kind.TOOLS", ())
+    monkeypatch.setattr("lab.uml.kind._obstacle", lambda *_: "")
     monkeypatch.setattr("lab.uml.kind._probe", lambda _, name: "it is old" if name == "bullseye" else "")
     layout = Layout(needs=(RELEASE_KERNEL,))
     picked = [kinds.pick(Lab(tmp_path), layout, release).name for release in ("bullseye", "trixie")]
@@ -88,24 +90,67 @@ def test_only_memory_without_nvme_can_be_kept() -> None:
     assert not Uml().freezes(QUICK)
 
 
-def test_why_the_quick_kind_does_not_run_is_found_out_and_said_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    """Return what asks whether User Mode Linux runs, on a host where nothing is missing, and not in a run."""
+    monkeypatch.setattr("lab.uml.kind.TOOLS", ())
+    monkeypatch.setattr("lab.uml.kind._obstacle", lambda *_: "")
+    monkeypatch.delenv(watch.OWNER, raising=False)
+    return lambda: Uml().refusal(Lab(tmp_path), QUICK, "bookworm")
+
+
+SAID = "so QEMU runs what would, slower: "
+
+
+def test_why_the_quick_kind_does_not_run_is_found_out_once_and_said_once_in_each_run(
+    asked: Callable[[], str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The probe boots a kernel: its answer is kept for this boot of the host."""
     probes = iter(["its kernel does not come up within 20 s"])
     monkeypatch.setattr("lab.uml.kind._probe", lambda *_: next(probes))
-    monkeypatch.setattr("lab.uml.kind.TOOLS", ())
-    answers = {Uml().refusal(Lab(tmp_path), QUICK, "bookworm") for _ in range(3)}
-    assert answers == {"its kernel does not come up within 20 s"}
-    assert capsys.readouterr().err.count("so QEMU runs what would, slower: its kernel") == 1
+    for run in ("", "", "17", "17", "18"):
+        monkeypatch.setenv(watch.OWNER, run)
+        assert asked() == "its kernel does not come up within 20 s"
+    assert capsys.readouterr().err.count(f"{SAID}its kernel") == 3
 
 
-def test_a_tool_that_is_missing_may_be_there_the_next_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_kernel_that_did_not_run_is_tried_again_when_the_host_has_booted(
+    asked: Callable[[], str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    probes = iter(["no", ""])
+    monkeypatch.setattr("lab.uml.kind._probe", lambda *_: next(probes))
+    for boot, answer in (("a", "no"), ("a", "no"), ("b", "")):
+        (tmp_path / "boot_id").write_text(boot)
+        monkeypatch.setattr("lab.uml.kind._BOOT_ID", tmp_path / "boot_id")
+        assert asked() == answer
+
+
+def test_an_archive_that_did_not_answer_is_asked_again_by_the_next_run_and_not_by_the_next_machine(
+    asked: Callable[[], str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    obstacles = iter(["no archive", "no archive", "", "no archive"])
+    monkeypatch.setattr("lab.uml.kind._obstacle", lambda *_: next(obstacles))
+    monkeypatch.setattr("lab.uml.kind._probe", lambda *_: "")
+    for run, answer in (
+        ("17", "no archive"),
+        ("17", "no archive"),
+        ("18", "no archive"),
+        ("19", ""),
+        ("20", ""),
+    ):
+        monkeypatch.setenv(watch.OWNER, run)
+        assert asked() == answer
+    assert capsys.readouterr().err.count(f"{SAID}no archive") == 2
+
+
+def test_a_tool_that_is_missing_is_said_and_may_be_there_the_next_moment(
+    asked: Callable[[], str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On a clean machine the packages are installed while other stages run already."""
     monkeypatch.setattr("lab.uml.kind._probe", lambda *_: "")
     monkeypatch.setattr("lab.uml.kind.TOOLS", ("sh", "no-such-tool"))
-    assert Uml().refusal(Lab(tmp_path), QUICK, "bookworm") == "no-such-tool not found"
+    monkeypatch.setenv(watch.OWNER, "17")
+    assert [asked(), asked()] == ["no-such-tool not found"] * 2
+    assert capsys.readouterr().err.count(f"{SAID}no-such-tool not found") == 1
     monkeypatch.setattr("lab.uml.kind.TOOLS", ("sh",))
-    assert Uml().refusal(Lab(tmp_path), QUICK, "bookworm") == ""
+    assert asked() == ""

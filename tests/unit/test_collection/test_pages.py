@@ -42,3 +42,28 @@ def test_who_runs_something_alike_names_it(row: dict[str, str]) -> None:
     what = named[0] if named else words[1] if words[0] in ("make", "ansible-galaxy") else words[0]
     text = (ROOT / row["by"]).read_text(encoding="utf-8")
     assert re.search(what.replace("_", "[-_]"), text)
+
+
+#: `make scenario`, with its tests, as a page prints it.
+_SCENARIO = re.compile(r"make scenario NAME=(\w+) TEST=('[^']+'|\w+)")
+
+
+def test_a_scenario_has_the_tests_by_which_pages_ask_for_them() -> None:
+    asked = {
+        found.groups()
+        for page in [
+            *ROOT.glob("*.md"),
+            *ROOT.glob("docs/*.md"),
+            *ROOT.glob("*/README.md"),
+            ROOT / "Makefile",
+        ]
+        for found in _SCENARIO.finditer(page.read_text(encoding="utf-8"))
+    }
+    assert len(asked) > 5
+    for scenario, expression in asked:
+        tests = ROOT / "molecule" / scenario / "tests"
+        names = "\n".join(
+            f"{path.stem}\n{path.read_text(encoding='utf-8')}" for path in tests.glob("test_*.py")
+        )
+        for word in set(re.findall(r"\w+", expression)) - {"and", "or", "not"}:
+            assert re.search(rf"^(def )?\w*{word}", names, re.M), f"no test of {scenario} is called {word}"

@@ -7,7 +7,10 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -90,6 +93,61 @@ def test_what_cannot_even_be_started_is_a_failure(runner: ModuleType) -> None:
     found = runner.run_all([runner.Stage("lint", "lost", "here", ("no-such-command",), Path.cwd())])
     assert (found.passed, list(found.failed)) == ([], ["lost"])
     assert "no-such-command" in found.failed["lost"][0]
+
+
+#: A stage, as the runner starts it, of which something has left its session and lost its parent; it tells both ids.
+OWNER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import run_tests
+from pathlib import Path
+stage = run_tests.Stage("lint", "long", "here", (sys.executable, "-c", sys.argv[2]), Path.cwd())
+process = run_tests.start(stage, Path("nowhere"))
+print(process.stdout.readline().decode(), flush=True)
+process.wait()
+"""
+STAGE = """
+import os, signal, subprocess, sys, time
+{stubborn}
+lost = subprocess.run(["sh", "-c", "setsid sleep 1000 >/dev/null & echo $!"], stdout=subprocess.PIPE).stdout
+print(os.getpid(), int(lost), flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize(
+    "stubborn", ["", "signal.signal(signal.SIGTERM, signal.SIG_IGN)"], ids=["told", "killed"]
+)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_of_a_stage_is_left_when_the_runner_is_killed(number: signal.Signals, stubborn: str) -> None:
+    argv = [sys.executable, "-c", OWNER, str(TOOLS), STAGE.format(stubborn=stubborn)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout
+        pids = owner.stdout.readline().split()
+        assert all(Path("/proc", pid).exists() for pid in pids)
+        owner.send_signal(number)
+    deadline = time.monotonic() + 20
+    while [pid for pid in pids if Path("/proc", pid).exists()] and time.monotonic() < deadline:
+        time.sleep(0.05)
+    left = [pid for pid in pids if Path("/proc", pid).exists()]
+    for pid in left:
+        os.kill(int(pid), signal.SIGKILL)
+    assert (len(pids), left) == (2, [])
+
+
+def test_what_a_stage_leaves_when_it_ends_by_itself_stays(runner: ModuleType, tmp_path: Path) -> None:
+    """As a machine that is kept."""
+    code = "from subprocess import *\nprint(Popen(['sleep', '1000'], stdout=DEVNULL, stderr=DEVNULL).pid)"
+    found = runner.run_all([stage(runner, "keeps", code)])
+    assert found.passed == ["keeps"]
+    os.kill(int((tmp_path / "keeps.log").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted"), [("raise SystemExit(3)", 3), ("import os\nos.kill(os.getpid(), 9)", 137)]
+)
+def test_the_exit_code_is_the_command_s(runner: ModuleType, code: str, wanted: int) -> None:
+    assert subprocess.run(runner.reaped((sys.executable, "-c", code)), check=False).returncode == wanted
 
 
 def test_a_long_stage_repeats_at_its_end_what_says_why(
@@ -261,7 +319,7 @@ def test_the_check_before_a_commit_is_lint_one_core_and_one_scenario(tools: dict
     # What takes longest begins first.
     *before, unit, scenario = found[: -len(lint)]
     assert [each.name for each in found[-len(lint) :]] == lint
-    assert unit.name == f"unit tests, {stages.ansibles_here()[0]}"
+    assert unit.name == f"all unit tests, {stages.ansibles_here()[0]}"
     assert unit.command == ("pytest", "tests/unit", "-n", "2")
     assert [each.name for each in (*before, scenario)] == ["packages", "image", stages.FAST]
     assert stages.FAST in stages.scenarios()
