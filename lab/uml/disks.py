@@ -20,7 +20,6 @@ from lab.paths import MachineFiles
 BUSES = {"virtio", "scsi"}
 #: Device numbers of the virtio specification.
 VIRTIO_BLK, VIRTIO_SCSI = 2, 8
-#: A place for a SCSI disk that is plugged in later.
 CONTROL_LIMIT = 60.0
 COPY_BLOCK = 1 << 20
 

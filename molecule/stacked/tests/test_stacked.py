@@ -542,11 +542,12 @@ class TestScheduling:
 @pytest.mark.fact(48)
 def test_a_disk_that_is_plugged_in_again_comes_to_the_profile_without_a_run(machine: Machine) -> None:
     name = names(machine)["SCSI0001"]
+    # While udev looks at what changed, an array may have no link for a moment.
     sh(
         machine,
-        f"mdadm /dev/md/pg --fail /dev/{name}1 --remove /dev/{name}1;"
-        f"mdadm /dev/md/hole --fail /dev/{name}2 --remove /dev/{name}2;"
-        f"mdadm /dev/md/nohole --fail /dev/{name}3 --remove /dev/{name}3",
+        f"udevadm settle; mdadm /dev/md/pg --fail /dev/{name}1 --remove /dev/{name}1;"
+        f"udevadm settle; mdadm /dev/md/hole --fail /dev/{name}2 --remove /dev/{name}2;"
+        f"udevadm settle; mdadm /dev/md/nohole --fail /dev/{name}3 --remove /dev/{name}3",
     )
     machine.unplug("SCSI0001")
     machine.plug("SCSI0001")
