@@ -72,6 +72,18 @@ class Kind(Protocol):
     def plug_in(self, guest: Guest, disk: BootDisk) -> None:
         """Give the running guest a disk that is served elsewhere."""
 
+    def make_disk(self, files: MachineFiles, serial: str, size: int) -> None:
+        """Make the file of one more disk, empty, of `size` bytes: a BootDisk with that serial has it."""
+
+    def copy_disk(self, files: MachineFiles, serial: str, target: Path) -> None:
+        """Copy what is on a disk of a machine that is off to a raw file."""
+
+    def replace_root(self, files: MachineFiles, serial: str) -> None:
+        """Make the disk with that serial the root disk, of a machine that is off, for all boots to come."""
+
+    def turn_cache_on(self, files: MachineFiles, serial: str) -> None:
+        """Turn the write cache of a virtio disk on behind the running guest's back. LabError: it cannot, but at `load`."""
+
     def can_have(self, layout: Layout) -> bool:
         """Tell whether it has all that a layout needs."""
 

@@ -32,6 +32,7 @@ BOOT_LIMIT = 300.0  # a busy host needs a third of it
 REBOOT_LIMIT = 600.0  # the guest stops first, and its connections with it
 STOP_LIMIT = 60.0  # QEMU writes out all of its disks
 PLUG_LIMIT = 60.0
+_MIGRATED = "migrated"
 _BOOT_ID = ["cat", "/proc/sys/kernel/random/boot_id"]
 
 
@@ -155,6 +156,16 @@ class Machine:
         if not self._kind.wait_ended(self.files, BOOT_LIMIT):
             raise LabError(f"{self.name} does not power off; its console: {self.files.console}")
 
+    def renew(self) -> None:
+        """Bring it back to what its layout prepared, and leave it powered off."""
+        if self.freezes:
+            self.load(prepared.READY)
+            self.power_off()
+        else:
+            record = self.record()
+            self.down()
+            self.create(record.hardware, self.lab.prepared / record.prepared)
+
     def reset(self) -> None:
         """Power cycle without shutdown; disks keep all they were sent, also unflushed."""
         self._must_run()
@@ -274,6 +285,36 @@ class Machine:
         self._kind.plug_in(self, disk)
         self._await(lambda seen: disk.serial in seen, f"does not see {disk.serial}")
 
+    def make_disk(self, serial: str, size: int) -> None:
+        """Make one more disk of `size` bytes, empty, for a `BootDisk` with that serial; `down` deletes it."""
+        self._must_be_off()
+        self._check_replacement(serial)
+        self._kind.make_disk(self.files, serial, size)
+
+    def copy_disk(self, serial: str, target: Path) -> None:
+        """Copy what is on a disk of the machine, which is off, to a raw file."""
+        self._must_be_off()
+        self._kind.copy_disk(self.files, serial, target)
+
+    def replace_root(self, serial: str) -> None:
+        """Make what `make_disk` made the root disk of the machine, which is off; its file system has the UUID of the old."""
+        self._must_be_off()
+        self._check_replacement(serial)
+        self._kind.replace_root(self.files, serial)
+
+    def turn_cache_on(self, serial: str) -> None:
+        """Turn the write cache of a virtio disk on behind the guest's back, as a live migration does.
+
+        Where memory is kept, that is by a new QEMU with its caches as they were configured: all of them come on.
+        """
+        self._must_run()
+        if not self.freezes:
+            self._kind.turn_cache_on(self.files, self._disk(serial).serial)
+            return
+        self.save(_MIGRATED)
+        self.files.caches_off(_MIGRATED).unlink()
+        self.load(_MIGRATED)
+
     def qmp(self, command: str, **arguments: Any) -> Any:
         """Send a command of QEMU's machine protocol, to a machine of that kind, and return its result."""
         return qmp.execute(self.files.qmp, command, arguments)
@@ -300,6 +341,11 @@ class Machine:
         self.record()
         if not self.running:
             raise LabError(f"{self.name} does not run; `boot` starts it")
+
+    def _must_be_off(self) -> None:
+        self.record()
+        if self.running:
+            raise LabError(f"{self.name} runs; its disks can be touched when it is off")
 
     def _disk(self, serial: str) -> Disk:
         for disk in self.record().hardware.layout.disks:

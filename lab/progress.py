@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from lab.errors import LabError
+from lab.reaper import reaped
 
 HEARTBEAT = 10.0
 _STARTED = time.monotonic()
@@ -36,13 +37,13 @@ def stream(
 ) -> None:
     """Run `argv`, with `source` as its input, its output into `log`; show lines that start with `prefix`, and a heartbeat.
 
-    Raises LabError with the log's end if the command fails.
+    The command ends with this process, however that ends. Raises LabError with the log's end if the command fails.
     """
     with (
         log.open("a") as out,
         source.open("rb") as given,
         subprocess.Popen(
-            argv,
+            reaped(argv),
             stdin=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

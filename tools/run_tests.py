@@ -18,7 +18,6 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,9 +26,13 @@ from progress import Outcome, Times, in_words
 from stages import GROUPS, Stage, Unknown, all_stages, select
 from venvs import ROOT
 
+# After all others: the repository's own directories are not to hide a module.
+sys.path.append(str(ROOT))
+
+from lab.reaper import reaped
+
 OUTPUT = ROOT / "tests/output"
 LAST = "last.json"
-REAPER = Path(__file__).with_name("reaper.py")
 TAIL = 60
 #: Of these, what the summary repeats: the end of a long output is often all that is kept of it.
 REPEATED = 12
@@ -140,11 +143,6 @@ def environment_of(stage: Stage, venv: Path) -> dict[str, str]:
         **stage.environment,
         "PATH": f"{venv / 'bin'}:{python_directories()}",
     }
-
-
-def reaped(command: Iterable[str]) -> tuple[str, ...]:
-    """Return a command that ends with this process, with all that it has started, however this one ends."""
-    return (sys.executable, "-IS", str(REAPER), str(os.getpid()), *command)
 
 
 def start(stage: Stage, venv: Path) -> subprocess.Popen[bytes]:

@@ -25,8 +25,10 @@ def argv(
 ) -> list[str]:
     """Return the command that starts the machine in the background, ssh on 127.0.0.1:`port`.
 
-    `others` are disks of this boot; `extra` are further arguments.
+    `others` are disks of this boot, also one in place of the root; `extra` are further arguments.
     """
+    left = {disk.serial: disk for disk in others}
+    root = left.pop(ROOT_SERIAL, BootDisk("virtio", ROOT_SERIAL))
     # A second emulated processor costs more than it brings: the two wait for each other's locks.
     processors = "2" if "smp" in hardware.layout.needs else "1"
     serial_port = ["-serial", "null"] if "serial_port" in hardware.layout.needs else []
@@ -45,13 +47,13 @@ def argv(
         *("-device", "virtio-rng-pci"),
         *("-kernel", str(_kernel(hardware)), "-initrd", str(hardware.image.initrd)),
         *("-append", kernel_arguments(hardware)),
-        *("-drive", drive(ROOT_SERIAL, disk_file(ROOT_SERIAL, files.disks))),
+        *("-drive", _drive_of(root, files.disks)),
         *(
             "-device",
             f"virtio-blk-pci,id={disk_id(ROOT_SERIAL)},drive={drive_id(ROOT_SERIAL)},"
             f"serial={ROOT_SERIAL},write-cache=on",
         ),
-        *disks(disks_of_boot(hardware.layout, others), files.disks),
+        *disks(disks_of_boot(hardware.layout, tuple(left.values())), files.disks),
         *extra,
     ]
 

@@ -36,8 +36,17 @@ def make(hardware: Hardware, directory: Path) -> None:
     root = disk_file(ROOT_SERIAL, directory)
     _qemu_img("create", "-f", "qcow2", "-F", "raw", "-b", str(hardware.image.root), str(root))
     for disk in hardware.layout.disks:
-        target = str(disk_file(disk.serial, directory))
-        _qemu_img("create", "-f", "qcow2", target, str(disk.size))
+        make_file(directory, disk.serial, disk.size)
+
+
+def make_file(directory: Path, serial: str, size: int) -> None:
+    """Make one empty disk."""
+    _qemu_img("create", "-f", "qcow2", str(disk_file(serial, directory)), str(size))
+
+
+def copy(directory: Path, serial: str, target: Path) -> None:
+    """Copy what is on a disk to a raw file."""
+    _qemu_img("convert", "-O", "raw", str(disk_file(serial, directory)), str(target))
 
 
 def must_be_own(machine: Guest) -> None:
@@ -115,7 +124,7 @@ def _add(machine: Guest, disk: Disk, replacement: str | None) -> None:
         raise LabError(f"{machine.name}: {disk.serial} is plugged in")
     file = disk_file(replacement or disk.serial, machine.files.disks)
     if replacement:
-        _qemu_img("create", "-f", "qcow2", str(file), str(disk.size))
+        make_file(machine.files.disks, replacement, disk.size)
     _wait(
         lambda: _drive_added(machine, disk.serial, file),
         f"{machine.name}: QEMU does not let go of the drive of {disk.serial}",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,14 @@ def make_file(directory: Path, serial: str, size: int) -> None:
         file.truncate(size)
 
 
+def copy(directory: Path, serial: str, target: Path) -> None:
+    """Copy what is on a disk to a raw file, with its holes."""
+    command = ["cp", "--reflink=auto", "--sparse=auto", str(disk_file(directory, serial)), str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LabError(f"{serial} is not copied: {done.stderr.strip()}")
+
+
 def disk_file(directory: Path, serial: str) -> Path:
     """Return the file behind a disk."""
     return directory / f"{serial}.raw"
@@ -45,17 +54,19 @@ def disk_file(directory: Path, serial: str) -> Path:
 def configuration(hardware: Hardware, files: MachineFiles, others: tuple[BootDisk, ...]) -> dict[str, Any]:
     """Return the configuration of the disk server (lab/vhost): the root, then the disks of this boot.
 
-    The root lies over the image, unless this boot has another in its place: a virtio disk with the serial ROOT_SERIAL, with
-    a file system of the same UUID.
+    The root lies over the image, unless it was replaced, or this boot has another in its place: a virtio disk with the
+    serial ROOT_SERIAL, with a file system of the same UUID.
     """
+    replaced = {"type": "file", "path": str(disk_file(files.disks, ROOT_SERIAL))}
     overlay = {
         "type": "overlay",
         "base": str(hardware.image.root),
         "top": str(files.disks / f"{ROOT_SERIAL}.top"),
         "map": str(files.disks / f"{ROOT_SERIAL}.map"),
     }
+    own = replaced if disk_file(files.disks, ROOT_SERIAL).exists() else overlay
     others_by_serial = {disk.serial: disk for disk in others}
-    root = others_by_serial.pop(ROOT_SERIAL, BootDisk("virtio", ROOT_SERIAL, store=overlay))
+    root = others_by_serial.pop(ROOT_SERIAL, BootDisk("virtio", ROOT_SERIAL, store=own))
     wanted = disks_of_boot(hardware.layout, tuple(others_by_serial.values()))
     targets = {disk.serial: number for number, disk in enumerate(d for d in wanted if d.bus == "scsi")}
     return {

@@ -20,7 +20,7 @@ from lab.errors import LabError
 from lab.guest import Guest
 from lab.hardware import BootDisk, Hardware
 from lab.image import Image
-from lab.layout import RELEASE_KERNEL, Disk, Layout
+from lab.layout import RELEASE_KERNEL, ROOT_SERIAL, Disk, Layout
 from lab.locks import locked
 from lab.paths import Lab, MachineFiles
 from lab.progress import say
@@ -128,6 +128,22 @@ class Uml:
         """On the SCSI controller."""
         _must_be_scsi(disk)
         disks.ask(guest.files, "plug", disk=disks.words(disk, guest.files, None))
+
+    def make_disk(self, files: MachineFiles, serial: str, size: int) -> None:
+        """As a sparse file."""
+        disks.make_file(files.disks, serial, size)
+
+    def copy_disk(self, files: MachineFiles, serial: str, target: Path) -> None:
+        """As it is."""
+        disks.copy(files.disks, serial, target)
+
+    def replace_root(self, files: MachineFiles, serial: str) -> None:
+        """No more over the image."""
+        disks.disk_file(files.disks, serial).replace(disks.disk_file(files.disks, ROOT_SERIAL))
+
+    def turn_cache_on(self, files: MachineFiles, serial: str) -> None:
+        """By the disk server."""
+        disks.ask(files, "set_cache", serial=serial, on=True)
 
 
 def arguments(hardware: Hardware, configuration: dict[str, Any]) -> list[str]:

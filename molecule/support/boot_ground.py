@@ -11,13 +11,10 @@ from __future__ import annotations
 
 import base64
 import shlex
-import time
 
 from lab.errors import LabError
 from lab.hardware import BootDisk
-from lab.layout import ROOT_SERIAL
-from lab.machine import BOOT_LIMIT, Machine
-from lab.uml import disks as uml
+from lab.machine import Machine
 
 from .layout import link_of
 
@@ -106,7 +103,6 @@ class Ground:
 
     def __init__(self, machine: Machine, root: str) -> None:
         self.machine, self.root = machine, root
-        self._disks: tuple[BootDisk, ...] = ()
         self._tag = f"sound-{root}"
         self.files: dict[str, str] = {}
         self._mounts: dict[str, set[str]] = {}
@@ -134,9 +130,7 @@ class Ground:
                 return
         except LabError:
             pass
-        self.machine.stop()
-        self.machine.start(*self._disks, tag=self._tag)
-        self._await()
+        self.machine.load(self._tag)
 
     def read(self, path: str) -> str:
         """Return a file of the machine, '' for none; bytes that are no UTF-8 as surrogates."""
@@ -185,23 +179,13 @@ class Ground:
     def _copy_root(self) -> None:
         """Copy the root to a disk with XFS, and have each boot from now on take that."""
         self.machine.power_off()
-        uml.make_file(self.machine.files.disks, COPY_SERIAL, COPY_SIZE)
-        store = {"type": "file", "path": str(uml.disk_file(self.machine.files.disks, COPY_SERIAL))}
-        self.machine.boot(BootDisk("virtio", COPY_SERIAL, store=store))
+        self.machine.make_disk(COPY_SERIAL, COPY_SIZE)
+        self.machine.boot(BootDisk("virtio", COPY_SERIAL))
         self.sh(_ON_XFS.format(copy=f"/dev/disk/by-id/{link_of(COPY_SERIAL)}"), 600.0)
         self.machine.power_off()
-        self._disks = (BootDisk("virtio", ROOT_SERIAL, store=store),)
-        self.machine.boot(*self._disks)
+        self.machine.replace_root(COPY_SERIAL)
+        self.machine.boot()
 
     def _cycle(self) -> None:
         self.machine.cut()
-        self.machine.boot(*self._disks)
-
-    def _await(self) -> None:
-        """Return when the machine answers, and what it starts has been started."""
-        deadline = time.monotonic() + BOOT_LIMIT
-        while self.machine.run(["true"], check=False).returncode:
-            if time.monotonic() > deadline:
-                raise LabError(f"{self.machine.name} is not reachable after {BOOT_LIMIT:.0f} s")
-            time.sleep(0.3)
-        self.sh("systemctl is-system-running --wait || true", BOOT_LIMIT)
+        self.machine.boot()

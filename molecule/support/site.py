@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,13 +20,9 @@ from typing import Any
 
 from lab.errors import LabError
 from lab.machine import Machine
-from lab.prepared import READY
-from lab.qemu import argv as qemu
-from lab.uml import disks as uml
 from proof import exposure, log
 from proof.checks import ext4
 from proof.disk import VolatileDisk
-from proof.images import copy_sparse
 from proof.log import Event, Kind
 from proof.machine import FLUSH
 from proof.postgresql import CLIENT, SOCKET
@@ -301,17 +296,8 @@ class Site:
 
     def _prepare(self, image: Path) -> None:
         """Bring the machine back to what the layout prepared, powered off in order, and copy the volume's disk."""
-        disks = self.machine.files.disks
-        if self.machine.freezes:
-            self.machine.load(READY)
-            self.machine.power_off()
-            argv = ["qemu-img", "convert", "-O", "raw", str(qemu.disk_file(SERIAL, disks)), str(image)]
-            subprocess.run(argv, check=True, capture_output=True, text=True)
-        else:
-            record = self.machine.record()
-            self.machine.down()
-            self.machine.create(record.hardware, self.machine.lab.prepared / record.prepared)
-            copy_sparse(uml.disk_file(disks, SERIAL), image)
+        self.machine.renew()
+        self.machine.copy_disk(SERIAL, image)
 
     def _boot_over(self, image: Path) -> None:
         disk = VolatileDisk.made(self.directory / f"disk-{len(self._disks)}", image, FLUSH)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +14,6 @@ from support.layout import TARGETS, cache_on, id_of, link_of
 from support.runs import Executions, Playbooks, Run
 
 from lab.machine import Machine
-from lab.uml import disks
 
 RULES = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
 #: What each line of the plant below is called in the report.
@@ -113,21 +111,12 @@ def test_tightening_a_bare_mount_counts_a_flush_on_its_disk(mended: Mended) -> N
 
 
 @pytest.fixture
-def migrated(machine: Machine, mended: Mended) -> Iterator[None]:
+def migrated(machine: Machine, mended: Mended) -> None:
     """The machine with a virtio disk whose cache came on behind its back, as after a live migration.
 
-    QEMU starts anew as it was configured, with the cache on, and does not carry over that the guest had turned it
-    off. The lab remembers; here it must not. Where nothing is frozen the disk server turns it on: the guest is not
-    told there either.
+    QEMU starts anew as it was configured, with the cache on, and does not carry over that the guest had turned it off.
     """
-    if not machine.freezes:
-        disks.ask(machine.files, "set_cache", serial="VIRT0001", on=True)
-        return
-    remembered = machine.files.caches_off("strict")
-    kept = remembered.read_text()
-    remembered.unlink()
-    machine.load("strict")
-    remembered.write_text(kept)
+    machine.turn_cache_on("VIRT0001")
 
 
 @pytest.mark.usefixtures("migrated")

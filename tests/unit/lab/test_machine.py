@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,6 +134,46 @@ def test_ansible_and_ssh_share_one_connection(files: MachineFiles, tmp_path: Pat
     assert host["ansible_port"] == 2222
     assert f"ControlPath={files.control}" in host["ansible_ssh_args"]
     assert f'ControlPath "{files.control}"' in files.ssh_config.read_text()
+
+
+def test_disks_are_not_touched_while_the_machine_runs(
+    files: MachineFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is a disk of the layout made anew, nor what is not off turned on."""
+    layout = Layout((Disk("virtio", "A"),))
+    Record(Hardware(Image(Path("/i"), "u"), layout, "uml"), 2222, "").write(files)
+    machine = Machine("one", Lab(tmp_path))
+    for serial in ("A", "LABROOT"):
+        with pytest.raises(LabError, match=f"one has a disk with serial {serial}"):
+            machine.make_disk(serial, 4096)
+    with pytest.raises(LabError, match="one does not run"):
+        machine.turn_cache_on("A")
+    monkeypatch.setattr(Machine, "running", True)
+    for touch in (
+        lambda: machine.make_disk("B", 4096),
+        lambda: machine.copy_disk("A", tmp_path / "copy"),
+        lambda: machine.replace_root("B"),
+    ):
+        with pytest.raises(LabError, match="one runs; its disks can be touched when it is off"):
+            touch()
+
+
+def test_a_cache_comes_on_with_a_new_qemu_where_memory_is_kept(
+    files: MachineFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a snapshot that does not know which caches were off; elsewhere the disk server does it."""
+    told: list[Any] = []
+    layout = Layout((Disk("virtio", "A"),))
+    monkeypatch.setattr(Machine, "running", True)
+    monkeypatch.setattr("lab.uml.disks.ask", lambda _files, *words, **more: told.append((words, more)))
+    monkeypatch.setattr(Machine, "save", lambda self, tag: self.files.caches_off(tag).write_text('["A"]'))
+    monkeypatch.setattr(
+        Machine, "load", lambda self, tag: told.append((tag, self.files.caches_off(tag).exists()))
+    )
+    for kind in ("uml", "qemu"):
+        Record(Hardware(Image(Path("/i"), "u"), layout, kind), 2222, "").write(files)
+        Machine("one", Lab(tmp_path)).turn_cache_on("A")
+    assert told == [(("set_cache",), {"serial": "A", "on": True}), ("migrated", False)]
 
 
 def test_all_machines_are_found_from_their_directories(files: MachineFiles, tmp_path: Path) -> None:

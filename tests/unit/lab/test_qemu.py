@@ -132,6 +132,16 @@ def test_disks_of_one_boot_take_the_place_of_the_layouts() -> None:
     assert [value for value in argv if "scsi-id=1,id=disk-C," in value and ",dpofua=on" in value]
 
 
+def test_one_boot_can_have_another_root() -> None:
+    """In place of the image's, and first of all disks as that is."""
+    other = BootDisk("virtio", "LABROOT", nbd="nbd+unix:///disk?socket=/s")
+    argv = qemu.argv(hardware(Layout((Disk("scsi", "B"),))), FILES, 2222, (other,))
+    drives = [value for value in argv if value.startswith("if=none")]
+    assert [drive.split(",")[1] for drive in drives] == ["id=drive-LABROOT", "id=drive-B"]
+    assert "file=nbd+unix:///disk?socket=/s,format=raw" in drives[0]
+    assert len([value for value in argv if "drive=drive-LABROOT" in value]) == 1
+
+
 def test_a_second_serial_port_is_had_where_it_is_needed() -> None:
     """Its wires are what a simple UPS speaks through."""
     assert qemu.argv(hardware(Layout(needs=("serial_port",))), FILES, 2222).count("-serial") == 2

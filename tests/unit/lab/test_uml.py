@@ -84,6 +84,23 @@ def test_one_boot_can_have_another_root() -> None:
     assert told[0]["socket"] == disks.configuration(hardware(), FILES, ())["disks"][0]["socket"]
 
 
+def test_a_replaced_root_lies_over_no_image(files: MachineFiles) -> None:
+    """For all boots to come; what was copied from it is what was on it."""
+    files.disks.mkdir()
+    machine = kind.Uml()
+    machine.make_disk(files, "NEW1", 1 << 20)
+    machine.replace_root(files, "NEW1")
+    told = disks.configuration(hardware(), files, ())["disks"]
+    assert [disk["serial"] for disk in told] == ["LABROOT", "S1", "V1", "S2"]
+    assert told[0]["store"] == {"type": "file", "path": f"{files.disks}/LABROOT.raw"}
+    with Path(told[0]["store"]["path"]).open("r+b") as root:
+        root.write(b"root")
+    machine.copy_disk(files, "LABROOT", files.directory / "copy")
+    assert (files.directory / "copy").read_bytes() == b"root".ljust(1 << 20, b"\0")
+    with pytest.raises(LabError, match=r"NEW1 is not copied: .*No such file"):
+        machine.copy_disk(files, "NEW1", files.directory / "copy")
+
+
 def test_the_kernel_finds_the_root_disk_first() -> None:
     """Disks by the paths that it sees: its sockets are below /run."""
     words = kind.arguments(hardware(), disks.configuration(hardware(), FILES, ()))

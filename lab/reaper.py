@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run a command, and let nothing that it has started outlive the process that asked for it, however that ends.
 
-    python3 tools/reaper.py PARENT COMMAND...
+    python3 lab/reaper.py PARENT COMMAND...
 
 PARENT is the id of the process that starts this one. When it ends, all descendants are told to end, and killed some seconds
 later: also those in sessions or name spaces of their own, and those whose parents have ended. The exit code is the
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,6 +30,11 @@ _LIMIT = 5.0
 
 class ParentEnded(Exception):
     """Or this process was told to end, as if it had."""
+
+
+def reaped(command: Iterable[str]) -> tuple[str, ...]:
+    """Return a command that ends with this process, with all that it has started, however this one ends."""
+    return (sys.executable, "-IS", __file__, str(os.getpid()), *command)
 
 
 def main(parent: str, *command: str) -> int:
