@@ -14,12 +14,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from lab import doctor, image, ssh
+from lab import doctor
 from lab.errors import LabError
-from lab.layout import load
-from lab.machine import Machine, all_machines
+from lab.kinds import pick
+from lab.layout import Layout, load
+from lab.machine import Machine, all_machines, image_for
 from lab.paths import Lab
-from lab.recipe import RELEASES, Recipe
+from lab.recipe import RELEASES
 
 Command = Callable[[argparse.Namespace], int]
 DEFAULT_LAYOUT = Path(__file__).parent / "layouts" / "default.yml"
@@ -92,8 +93,8 @@ def _say(text: str) -> int:
 
 
 def _image(arguments: argparse.Namespace) -> int:
-    lab = Lab.default()
-    return _say(str(image.ensure(lab, Recipe(arguments.release, ssh.public_key(lab))).directory))
+    lab, layout, release = Lab.default(), Layout(), arguments.release
+    return _say(str(image_for(lab, pick(lab, layout, release), layout, release).directory))
 
 
 def _up(arguments: argparse.Namespace) -> int:

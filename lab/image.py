@@ -31,7 +31,7 @@ _IN_MEMORY = 'mount -t tmpfs -o mode=1777,size="$1" tmpfs /dev/shm && shift && T
 
 @dataclass(frozen=True)
 class Image:
-    """A built image: root.raw, vmlinux, vmlinuz and initrd in one directory."""
+    """A built image: root.raw in a directory; vmlinux, vmlinuz and initrd too, if its recipe has a kernel."""
 
     directory: Path
     root_uuid: str
@@ -177,13 +177,13 @@ def bootstrap(recipe: Recipe) -> list[str]:
 
 def derive(recipe: Recipe, work: Path) -> list[str]:
     """Return mmdebstrap's options for what its input has, with the layout's packages, as a machine that can be reached."""
-    install = f'chroot "$1" apt-get --yes install {shlex.join(recipe.packages)}'
+    install = f'chroot "$1" apt-get --yes install {shlex.join(recipe.added)}'
     return [
         "--variant=custom",
         # From its input, open already: what runs in mmdebstrap's user namespace may not see this user's files. (Its own
         # way, tar-in, hands each 4 KiB from process to process.)
         '--setup-hook=tar -C "$1" -x',
-        *([f"--customize-hook={install}"] if recipe.packages else []),
+        *([f"--customize-hook={install}"] if recipe.added else []),
         '--customize-hook=mkdir -p "$1/root/.ssh"',
         f"--customize-hook=upload {_quoted(work / 'authorized_keys')} /root/.ssh/authorized_keys",
         *(
@@ -208,16 +208,21 @@ def _quoted(path: Path) -> str:
 
 
 def _pack(recipe: Recipe, work: Path, log: Path) -> None:
-    """Make root.raw (sparse), both kernels and initrd from root.tar; fakeroot keeps owners if we are not root."""
+    """Make root.raw (sparse), and both kernels and initrd if there is one, from root.tar.
+
+    fakeroot keeps owners if we are not root.
+    """
     script = """
         set -e
         root=$(mktemp -d)
         tar -C "$root" -xf root.tar --exclude=./dev/*
         # not in configure.sh: mmdebstrap wipes it, and without one a first boot enables all units
         echo "$2" | tr -d - > "$root/etc/machine-id"
-        cp -L "$root"/boot/vmlinuz-* vmlinuz
-        # trixie's begins with a part that is not packed
-        gzip -dc "$root"/boot/initrd.img-* > initrd 2>/dev/null || cp -L "$root"/boot/initrd.img-* initrd
+        if [ "$3" ]; then
+            cp -L "$root"/boot/vmlinuz-* vmlinuz
+            # trixie's begins with a part that is not packed
+            gzip -dc "$root"/boot/initrd.img-* > initrd 2>/dev/null || cp -L "$root"/boot/initrd.img-* initrd
+        fi
         truncate -s "$1" root.raw
         mkfs.ext4 -q -F -L dbhost-root -U "$2" -d "$root" root.raw
         rm -rf "$root" root.tar apt.conf authorized_keys
@@ -227,9 +232,18 @@ def _pack(recipe: Recipe, work: Path, log: Path) -> None:
         [
             *in_memory(),
             *fakeroot,
-            *("sh", "-c", f"cd {_quoted(work)}\n{script}", "pack", SIZE, recipe.root_uuid),
+            *(
+                "sh",
+                "-c",
+                f"cd {_quoted(work)}\n{script}",
+                "pack",
+                SIZE,
+                recipe.root_uuid,
+                "kernel" if recipe.kernel else "",
+            ),
         ],
         log,
         env={"MKE2FS_CONFIG": str(recipe.directory / "mke2fs.conf")},
     )
-    (work / "vmlinux").write_bytes(vmlinux.unpack((work / "vmlinuz").read_bytes()))
+    if recipe.kernel:
+        (work / "vmlinux").write_bytes(vmlinux.unpack((work / "vmlinuz").read_bytes()))

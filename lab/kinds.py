@@ -29,6 +29,8 @@ class Kind(Protocol):
     """How one kind of machine is made, started and ended. All state is in the machine's files."""
 
     name: str
+    #: Whether it brings its kernel, so that an image needs none.
+    has_kernel: bool
 
     def hardware(self, lab: Lab, image: Image, layout: Layout) -> Hardware:
         """Return the hardware of this kind for a layout."""

@@ -18,6 +18,7 @@ from typing import Any
 from lab import image, prepared, process, ssh, watch
 from lab.errors import LabError, PortTakenError
 from lab.hardware import BootDisk, Hardware
+from lab.image import Image
 from lab.kinds import KINDS, Kind, pick
 from lab.layout import ROOT_SERIAL, SERIAL, Disk, Layout
 from lab.locks import locked
@@ -80,8 +81,7 @@ class Machine:
         """Make the machine and return when ssh works; a running one of the same kind is kept."""
         layout = layout.on(release)
         kind = pick(self.lab, layout, release)
-        recipe = Recipe(release, ssh.public_key(self.lab), layout.packages)
-        hardware = kind.hardware(self.lab, image.ensure(self.lab, recipe), layout)
+        hardware = kind.hardware(self.lab, image_for(self.lab, kind, layout, release), layout)
         with locked(self.lab, f"machine-{self.name}"):
             if self.running:
                 self._must_be(prepared.key(self.lab, hardware))
@@ -372,6 +372,12 @@ class Machine:
         if self.record().prepared != wanted:
             raise LabError(f"{self.name} runs with another layout or release; `down` it first")
         say(f"{self.name} is up already")
+
+
+def image_for(lab: Lab, kind: Kind, layout: Layout, release: str) -> Image:
+    """Return the image that a kind of machine starts from, built if it is not in the cache."""
+    recipe = Recipe(release, ssh.public_key(lab), layout.packages, kernel=not kind.has_kernel)
+    return image.ensure(lab, recipe)
 
 
 def all_machines(lab: Lab) -> list[Machine]:

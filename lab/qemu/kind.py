@@ -26,6 +26,7 @@ class Qemu:
     """The kind `qemu`; lab.kinds.Kind says what each method promises."""
 
     name = "qemu"
+    has_kernel = False
 
     def hardware(self, lab: Lab, image: Image, layout: Layout) -> Hardware:
         """Return it, with the accelerator that works here."""

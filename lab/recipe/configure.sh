@@ -17,6 +17,9 @@ cat > /etc/fstab <<END
 UUID=$1 / ext4 errors=remount-ro 0 1
 END
 
+# Without a kernel nothing else makes it; a machine that brings its own has its modules there.
+mkdir -p /lib/modules
+
 echo dbhost > /etc/hostname
 echo LANG=C.UTF-8 > /etc/default/locale
 printf '127.0.0.1 localhost\n127.0.1.1 dbhost\n::1 localhost\n' > /etc/hosts

@@ -44,6 +44,7 @@ class Uml:
     """The kind `uml`; lab.kinds.Kind says what each method promises."""
 
     name = "uml"
+    has_kernel = True
 
     def hardware(self, lab: Lab, image: Image, layout: Layout) -> Hardware:
         """Return it."""

@@ -20,12 +20,11 @@ from pathlib import Path
 
 import pytest
 
-from lab import image, ssh, watch
+from lab import watch
 from lab.kinds import KINDS
 from lab.layout import Disk, Layout
-from lab.machine import Machine
+from lab.machine import Machine, image_for
 from lab.paths import Lab
-from lab.recipe import Recipe
 from proof import loop
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +35,7 @@ LIMIT = 30.0
 OWNER = """
 import sys
 from lab import watch
-from lab.machine import Machine
+from lab.machine import Machine, image_for
 watch.own()
 Machine(sys.argv[1]).start()
 print("up", flush=True)
@@ -102,8 +101,7 @@ def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
         patch.delenv(watch.OWNER, raising=False)
         found = Machine(f"ends-{kind.name}", lab)
         found.down()
-        root = image.ensure(lab, Recipe("bookworm", ssh.public_key(lab)))
-        found.create(kind.hardware(lab, root, LAYOUT))
+        found.create(kind.hardware(lab, image_for(lab, kind, LAYOUT, "bookworm"), LAYOUT))
         yield found
         found.down()
 
