@@ -35,7 +35,7 @@ LIMIT = 30.0
 OWNER = """
 import sys
 from lab import watch
-from lab.machine import Machine, image_for
+from lab.machine import Machine
 watch.own()
 Machine(sys.argv[1]).start()
 print("up", flush=True)
