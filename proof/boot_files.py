@@ -27,6 +27,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab.hardware import BootDisk
 from lab.layout import ROOT_SERIAL, Disk, Layout
 from lab.machine import Machine
 from lab.progress import say
@@ -53,7 +54,7 @@ DIRECTORIES = (
     *("/var/lib/durable-dbhost", "/usr/local/lib/durable-dbhost"),
 )
 MOUNTS = ("/srv/pgdata", "/srv/maria", "/srv/unit")
-COPY_SERIAL, UNIT_SERIAL = "NEWROOT", "UNIT0001"
+COPY_SERIAL, COPY_SIZE, UNIT_SERIAL = "NEWROOT", 1536 << 20, "UNIT0001"
 #: Each cut of a place in the log keeps something else of the cache.
 MIX = (DROP, SECTORS, BLOCKS, KEEP)
 #: What leaves blocks of 4 KiB in part.
@@ -85,7 +86,6 @@ LAYOUT = Layout(
         Disk("scsi", "SCSI0001", fstype="ext4", mount="/srv/pgdata"),
         Disk("virtio", "VIRT0001", fstype="xfs", mount="/srv/maria"),
         Disk("virtio", UNIT_SERIAL),
-        Disk("virtio", COPY_SERIAL, size=1536 << 20),
     ),
     script=_UNIT,
 )
@@ -195,14 +195,17 @@ def record(root: str, directory: Path) -> None:
         host.down()
         say(f"root on {root}: a fresh machine")
         host.up(LAYOUT)
+        host.power_off()
+        host.make_disk(COPY_SERIAL, COPY_SIZE)
+        host.boot(BootDisk("virtio", COPY_SERIAL))
         _must(host, "copy the root", _COPY_ROOT, COPY_SERIAL, root)
         host.power_off()
-        copy = host.files.disks / f"{COPY_SERIAL}.raw"
-        disk = VolatileDisk.made(directory / "disk", copy, machine.FLUSH)
-        # Two roots of one UUID could not be told apart.
-        size = copy.stat().st_size
-        os.truncate(copy, 0)
-        os.truncate(copy, size)
+        image = directory / "root.img"
+        host.copy_disk(COPY_SERIAL, image)
+        disk = VolatileDisk.made(directory / "disk", image, machine.FLUSH)
+        image.unlink()
+        stack.enter_context(disk.served_for(host))
+        # In place of the root, and without the copy: two roots of one UUID could not be told apart.
         host.boot(disk.boot_disk(ROOT_SERIAL))
         found = _steps(host, root, disk, directory)
         versions = machine.versions_of(host)
