@@ -26,14 +26,16 @@ class Hardware:
 
 @dataclass(frozen=True)
 class BootDisk(Disk):
-    """A disk of one boot: in place of the layout's with the same serial, or one more.
+    """A disk of one boot: in place of the layout's with the same serial, or one more; with ROOT_SERIAL, the root.
 
+    Its content is that of the machine's own disk with the serial `content`, its own if none is given.
     One that is served elsewhere names both ways to it: `nbd`, an address for QEMU, and `store`, what the disk server
     of a `uml` machine makes of it (lab/vhost). `model` and `ignores_flush` are for QEMU's SATA disks.
     """
 
     model: str | None = None
     ignores_flush: bool = False
+    content: str | None = None
     nbd: str | None = None
     store: Mapping[str, Any] | None = None
 

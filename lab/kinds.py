@@ -80,9 +80,6 @@ class Kind(Protocol):
     def copy_disk(self, files: MachineFiles, serial: str, target: Path) -> None:
         """Copy what is on a disk of a machine that is off to a raw file."""
 
-    def replace_root(self, files: MachineFiles, serial: str) -> None:
-        """Make the disk with that serial the root disk, of a machine that is off, for all boots to come."""
-
     def turn_cache_on(self, files: MachineFiles, serial: str) -> None:
         """Turn the write cache of a virtio disk on behind the running guest's back. LabError: it cannot, but at `load`."""
 

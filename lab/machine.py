@@ -230,10 +230,13 @@ class Machine:
         self._kind.save(self, tag)
         self._set_clock()
 
-    def load(self, tag: str) -> None:
-        """Go back to what `save` kept, with the present time. A cut machine can be loaded too."""
+    def load(self, tag: str, *disks: BootDisk) -> None:
+        """Go back to what `save` kept, with the present time. A cut machine can be loaded too.
+
+        `disks` are those of the boot that was saved, as `boot` took them.
+        """
         self.stop()
-        self.start(tag=tag)
+        self.start(*disks, tag=tag)
         self._wait()
         if self.freezes:
             self._set_clock()
@@ -295,12 +298,6 @@ class Machine:
         """Copy what is on a disk of the machine, which is off, to a raw file."""
         self._must_be_off()
         self._kind.copy_disk(self.files, serial, target)
-
-    def replace_root(self, serial: str) -> None:
-        """Make what `make_disk` made the root disk of the machine, which is off; its file system has the UUID of the old."""
-        self._must_be_off()
-        self._check_replacement(serial)
-        self._kind.replace_root(self.files, serial)
 
     def turn_cache_on(self, serial: str) -> None:
         """Turn the write cache of a virtio disk on behind the guest's back, as a live migration does.

@@ -146,8 +146,9 @@ def _accelerator(accel: str) -> str:
 def _drive_of(disk: Disk, directory: Path) -> str:
     if isinstance(disk, BootDisk) and (disk.nbd or disk.store):
         return served_drive(disk)
+    content = (disk.content if isinstance(disk, BootDisk) else None) or disk.serial
     deaf = ",cache.no-flush=on" if isinstance(disk, BootDisk) and disk.ignores_flush else ""
-    return drive(disk.serial, disk_file(disk.serial, directory)) + deaf
+    return drive(disk.serial, disk_file(content, directory)) + deaf
 
 
 def _common(disk: Disk) -> str:

@@ -50,11 +50,12 @@ def copy(directory: Path, serial: str, target: Path) -> None:
 
 
 def must_be_own(machine: Guest) -> None:
-    """LabError unless QEMU has the layout's disks: a snapshot starts with those, and no others."""
-    layout = machine.record().hardware.layout
-    own = {str(disk_file(serial, machine.files.disks)) for serial in (ROOT_SERIAL, *serials(layout))}
-    there = {block["inserted"]["file"] for block in ask(machine, "query-block")}
-    if own != there:
+    """LabError unless QEMU has the layout's disks, and a root of the machine's: a snapshot starts with those, and no others."""
+    layout, directory = machine.record().hardware.layout, machine.files.disks
+    there = {block["device"]: block["inserted"]["file"] for block in ask(machine, "query-block")}
+    own = {drive_id(serial): str(disk_file(serial, directory)) for serial in serials(layout)}
+    root = there.get(drive_id(ROOT_SERIAL), "")
+    if there != {**own, drive_id(ROOT_SERIAL): root} or Path(root).parent != directory:
         raise LabError(f"{machine.name} has unplugged or replaced disks: plug in its own first")
 
 

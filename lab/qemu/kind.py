@@ -16,7 +16,7 @@ from lab.errors import LabError
 from lab.guest import Guest
 from lab.hardware import BootDisk, Hardware
 from lab.image import Image
-from lab.layout import ROOT_SERIAL, Disk, Layout
+from lab.layout import Disk, Layout
 from lab.paths import Lab, MachineFiles
 from lab.qemu import accel, argv, disks, qmp
 from lab.qemu import process as qemu
@@ -113,10 +113,6 @@ class Qemu:
     def copy_disk(self, files: MachineFiles, serial: str, target: Path) -> None:
         """By qemu-img."""
         disks.copy(files.disks, serial, target)
-
-    def replace_root(self, files: MachineFiles, serial: str) -> None:
-        """The file that lay over the image goes."""
-        argv.disk_file(serial, files.disks).replace(argv.disk_file(ROOT_SERIAL, files.disks))
 
     def turn_cache_on(self, files: MachineFiles, serial: str) -> None:
         """Only a new QEMU has another cache."""

@@ -54,19 +54,17 @@ def disk_file(directory: Path, serial: str) -> Path:
 def configuration(hardware: Hardware, files: MachineFiles, others: tuple[BootDisk, ...]) -> dict[str, Any]:
     """Return the configuration of the disk server (lab/vhost): the root, then the disks of this boot.
 
-    The root lies over the image, unless it was replaced, or this boot has another in its place: a virtio disk with the
-    serial ROOT_SERIAL, with a file system of the same UUID.
+    The root lies over the image, unless this boot has another in its place: a virtio disk with the serial ROOT_SERIAL, with
+    a file system of the same UUID.
     """
-    replaced = {"type": "file", "path": str(disk_file(files.disks, ROOT_SERIAL))}
     overlay = {
         "type": "overlay",
         "base": str(hardware.image.root),
         "top": str(files.disks / f"{ROOT_SERIAL}.top"),
         "map": str(files.disks / f"{ROOT_SERIAL}.map"),
     }
-    own = replaced if disk_file(files.disks, ROOT_SERIAL).exists() else overlay
     others_by_serial = {disk.serial: disk for disk in others}
-    root = others_by_serial.pop(ROOT_SERIAL, BootDisk("virtio", ROOT_SERIAL, store=own))
+    root = others_by_serial.pop(ROOT_SERIAL, BootDisk("virtio", ROOT_SERIAL, store=overlay))
     wanted = disks_of_boot(hardware.layout, tuple(others_by_serial.values()))
     targets = {disk.serial: number for number, disk in enumerate(d for d in wanted if d.bus == "scsi")}
     return {
@@ -82,7 +80,8 @@ def configuration(hardware: Hardware, files: MachineFiles, others: tuple[BootDis
 def words(disk: Disk, files: MachineFiles, target: int | None, serial: str = "") -> dict[str, Any]:
     """Return what the server is told of one disk, by another serial if it is given."""
     serial = serial or disk.serial
-    store = {"type": "file", "path": str(disk_file(files.disks, serial))}
+    content = (disk.content if isinstance(disk, BootDisk) else None) or serial
+    store = {"type": "file", "path": str(disk_file(files.disks, content))}
     if isinstance(disk, BootDisk) and disk.store is not None:
         store = dict(disk.store)
     found = {"serial": serial, "bus": disk.bus, "store": store}

@@ -20,7 +20,7 @@ from lab.errors import LabError
 from lab.guest import Guest
 from lab.hardware import BootDisk, Hardware
 from lab.image import Image
-from lab.layout import RELEASE_KERNEL, ROOT_SERIAL, Disk, Layout
+from lab.layout import RELEASE_KERNEL, Disk, Layout
 from lab.locks import locked
 from lab.paths import Lab, MachineFiles
 from lab.progress import say
@@ -137,10 +137,6 @@ class Uml:
     def copy_disk(self, files: MachineFiles, serial: str, target: Path) -> None:
         """As it is."""
         disks.copy(files.disks, serial, target)
-
-    def replace_root(self, files: MachineFiles, serial: str) -> None:
-        """No more over the image."""
-        disks.disk_file(files.disks, serial).replace(disks.disk_file(files.disks, ROOT_SERIAL))
 
     def turn_cache_on(self, files: MachineFiles, serial: str) -> None:
         """By the disk server."""

@@ -14,6 +14,7 @@ import shlex
 
 from lab.errors import LabError
 from lab.hardware import BootDisk
+from lab.layout import ROOT_SERIAL
 from lab.machine import Machine
 
 from .layout import link_of
@@ -103,6 +104,7 @@ class Ground:
 
     def __init__(self, machine: Machine, root: str) -> None:
         self.machine, self.root = machine, root
+        self._disks: tuple[BootDisk, ...] = ()
         self._tag = f"sound-{root}"
         self.files: dict[str, str] = {}
         self._mounts: dict[str, set[str]] = {}
@@ -130,7 +132,7 @@ class Ground:
                 return
         except LabError:
             pass
-        self.machine.load(self._tag)
+        self.machine.load(self._tag, *self._disks)
 
     def read(self, path: str) -> str:
         """Return a file of the machine, '' for none; bytes that are no UTF-8 as surrogates."""
@@ -183,9 +185,9 @@ class Ground:
         self.machine.boot(BootDisk("virtio", COPY_SERIAL))
         self.sh(_ON_XFS.format(copy=f"/dev/disk/by-id/{link_of(COPY_SERIAL)}"), 600.0)
         self.machine.power_off()
-        self.machine.replace_root(COPY_SERIAL)
-        self.machine.boot()
+        self._disks = (BootDisk("virtio", ROOT_SERIAL, content=COPY_SERIAL),)
+        self.machine.boot(*self._disks)
 
     def _cycle(self) -> None:
         self.machine.cut()
-        self.machine.boot()
+        self.machine.boot(*self._disks)

@@ -214,6 +214,13 @@ def test_what_could_not_be_loaded_is_not_saved(machine: Bench) -> None:
     machine.drives["SCSI2"] = f"{machine.files.disks}/NEW1.qcow2"
     with pytest.raises(LabError, match="one has unplugged or replaced disks"):
         Qemu().save(machine, "after")
+    machine.drives["SCSI2"] = f"{machine.files.disks}/SCSI2.qcow2"
+    machine.drives["LABROOT"] = f"{machine.files.disks}/COPY.qcow2"
+    disks.must_be_own(machine)
+    machine.drives["LABROOT"] = "nbd+unix:///disk?socket=/s"
+    with pytest.raises(LabError, match="one has unplugged or replaced disks"):
+        disks.must_be_own(machine)
+    machine.drives["LABROOT"] = f"{machine.files.disks}/LABROOT.qcow2"
     del machine.drives["SCSI2"]
     with pytest.raises(LabError, match="one has unplugged or replaced disks"):
         disks.must_be_own(machine)

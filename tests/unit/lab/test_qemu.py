@@ -140,6 +140,8 @@ def test_one_boot_can_have_another_root() -> None:
     assert [drive.split(",")[1] for drive in drives] == ["id=drive-LABROOT", "id=drive-B"]
     assert "file=nbd+unix:///disk?socket=/s,format=raw" in drives[0]
     assert len([value for value in argv if "drive=drive-LABROOT" in value]) == 1
+    argv = qemu.argv(hardware(Layout()), FILES, 2222, (BootDisk("virtio", "LABROOT", content="NEW1"),))
+    assert any(f"id=drive-LABROOT,file={FILES.disks}/NEW1.qcow2,format=qcow2" in value for value in argv)
 
 
 def test_a_second_serial_port_is_had_where_it_is_needed() -> None:

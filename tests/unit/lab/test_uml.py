@@ -84,21 +84,21 @@ def test_one_boot_can_have_another_root() -> None:
     assert told[0]["socket"] == disks.configuration(hardware(), FILES, ())["disks"][0]["socket"]
 
 
-def test_a_replaced_root_lies_over_no_image(files: MachineFiles) -> None:
-    """For all boots to come; what was copied from it is what was on it."""
+def test_a_root_can_be_a_disk_that_was_made_later(files: MachineFiles) -> None:
+    """What was copied from it is what is on it."""
     files.disks.mkdir()
     machine = kind.Uml()
     machine.make_disk(files, "NEW1", 1 << 20)
-    machine.replace_root(files, "NEW1")
-    told = disks.configuration(hardware(), files, ())["disks"]
+    root = BootDisk("virtio", "LABROOT", content="NEW1")
+    told = disks.configuration(hardware(), files, (root,))["disks"]
     assert [disk["serial"] for disk in told] == ["LABROOT", "S1", "V1", "S2"]
-    assert told[0]["store"] == {"type": "file", "path": f"{files.disks}/LABROOT.raw"}
-    with Path(told[0]["store"]["path"]).open("r+b") as root:
-        root.write(b"root")
-    machine.copy_disk(files, "LABROOT", files.directory / "copy")
+    assert told[0]["store"] == {"type": "file", "path": f"{files.disks}/NEW1.raw"}
+    with Path(told[0]["store"]["path"]).open("r+b") as file:
+        file.write(b"root")
+    machine.copy_disk(files, "NEW1", files.directory / "copy")
     assert (files.directory / "copy").read_bytes() == b"root".ljust(1 << 20, b"\0")
-    with pytest.raises(LabError, match=r"NEW1 is not copied: .*No such file"):
-        machine.copy_disk(files, "NEW1", files.directory / "copy")
+    with pytest.raises(LabError, match=r"NEW2 is not copied: .*No such file"):
+        machine.copy_disk(files, "NEW2", files.directory / "copy")
 
 
 def test_the_kernel_finds_the_root_disk_first() -> None:
