@@ -21,6 +21,8 @@ import venvs
 from stages import Stage, all_stages, scenarios, select
 from venvs import ROOT
 
+from lab.reaper import reaped
+
 CONFIG = ROOT / ".config/molecule/config.yml"
 
 
@@ -62,8 +64,7 @@ def matches(name: str, venv: Path, environment: dict[str, str]) -> bool:
 
 def call(stage: Stage, command: tuple[str, ...], environment: dict[str, str]) -> int:
     """Run a command in the open; return its exit code."""
-    command = run_tests.reaped(command)
-    return subprocess.run(command, cwd=stage.directory, env=environment, check=False).returncode
+    return subprocess.run(reaped(command), cwd=stage.directory, env=environment, check=False).returncode
 
 
 def main() -> int:
