@@ -19,10 +19,12 @@ cat > /etc/initramfs-tools/scripts/init-bottom/dev <<'END'
 [ "$1" = prereqs ] && exit 0
 mount -n -o move /dev "${rootmnt:?}/dev"
 END
-cat > /etc/initramfs-tools/hooks/blkid <<'END'
+# A root may be moved to XFS: its driver is there, and loaded by who needs it.
+cat > /etc/initramfs-tools/hooks/root <<'END'
 #!/bin/sh
 [ "$1" = prereqs ] && exit 0
 . /usr/share/initramfs-tools/hook-functions
 copy_exec /sbin/blkid
+manual_add_modules xfs
 END
-chmod +x /etc/initramfs-tools/scripts/init-bottom/dev /etc/initramfs-tools/hooks/blkid
+chmod +x /etc/initramfs-tools/scripts/init-bottom/dev /etc/initramfs-tools/hooks/root
