@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +22,8 @@ TARGET, SERIAL = "/srv/flush", "SCSI0001"
 CONFIRM = "durable_confirm=benchmark"
 #: Of all clients together, and of each.
 RATE, SIZE = 100, 2
+#: Seconds that a watcher may be late.
+PATIENCE = 20.0
 #: The mount's options, as they are, and while `sync` is tried.
 PLAIN, SYNC = "rw,relatime", "rw,sync,relatime"
 #: What a run must leave as it was. Of mountinfo not the first word, which counts mounts.
@@ -32,7 +35,7 @@ pgrep -x fio || true
 """
 #: Writes down each state of the mount and of the disk's scheduler that it sees, for as long as it runs.
 WATCHER = """
-import json, sys, time
+import json, os, sys, time
 target, disk = sys.argv[1:]
 seen = []
 while True:
@@ -41,8 +44,9 @@ while True:
     state = [line.split()[3], running]
     if seen[-1:] != [state]:
         seen.append(state)
-        with open("/run/watched", "w") as file:
+        with open("/run/watched.new", "w") as file:
             json.dump(seen, file)
+        os.replace("/run/watched.new", "/run/watched")
     time.sleep(0.1)
 """
 #: Kills fio once it writes to a file system that was remounted.
@@ -66,6 +70,16 @@ def in_background(machine: Machine, name: str, *argv: str) -> Iterator[None]:
         yield
     finally:
         machine.run(["systemctl", "stop", name], check=False)
+
+
+def seen_by(machine: Machine, parse: Callable[[str], list[Any]], path: str, last: object) -> list[Any]:
+    """Return what a watcher wrote down, once that ends with `last`, or is late: it looks only a few times in a second."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        found = parse(machine.run(["cat", path]).stdout)
+        if found[-1:] == [last] or time.monotonic() > deadline:
+            return found
+        time.sleep(0.2)
 
 
 def benchmark(playbooks: Playbooks, **limits: Any) -> Run:
@@ -105,7 +119,7 @@ def test_it_measures_within_its_limits_recommends_and_puts_all_back(
             schedulers=[other],
             mount_options=["noatime", "sync"],
         )
-        watched = json.loads(machine.run(["cat", "/run/watched"]).stdout)
+        watched = seen_by(machine, json.loads, "/run/watched", [PLAIN, chosen])
     assert run.code == 0
     assert manifest(machine, disk) == before
     report = run.reports["benchmark-pull"]
@@ -164,7 +178,7 @@ def test_a_cache_is_off_for_a_while_and_the_profiles_have_their_price(
         run = benchmark(
             playbooks, patterns=["group_osync"], clients=[1, 80], size=1, write_caches=["disabled"]
         )
-        watched = machine.run(["cat", "/run/caches"]).stdout.split()
+        watched = seen_by(machine, str.split, "/run/caches", "0x01")
     assert run.code == 0
     assert state(machine) == before
     assert (before["cache"], watched) == ("on", ["0x01", "0x00", "0x01"])
