@@ -33,7 +33,8 @@ sed -n "s|^[0-9]* ||; \\|$1|p" /proc/self/mountinfo
 cat "/sys/block/$2/queue/scheduler" /etc/fstab
 pgrep -x fio || true
 """
-#: Writes down each state of the mount and of the disk's scheduler that it sees, for as long as it runs.
+#: Writes down each state of the mount and of the disk's scheduler that it sees, for as long as it runs. It looks more often
+#: than the killer below, which ends what is to be seen.
 WATCHER = """
 import json, os, sys, time
 target, disk = sys.argv[1:]
@@ -47,7 +48,7 @@ while True:
         with open("/run/watched.new", "w") as file:
             json.dump(seen, file)
         os.replace("/run/watched.new", "/run/watched")
-    time.sleep(0.1)
+    time.sleep(0.02)
 """
 #: Kills fio once it writes to a file system that was remounted.
 KILLER = 'until grep -q " $1 ext4 rw,sync" /proc/mounts && pkill -KILL -x fio; do sleep 0.1; done'
