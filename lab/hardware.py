@@ -40,6 +40,11 @@ class BootDisk(Disk):
     store: Mapping[str, Any] | None = None
 
 
+def content_of(disk: Disk) -> str:
+    """Return the serial of the machine's own disk whose content a disk has."""
+    return (disk.content if isinstance(disk, BootDisk) else None) or disk.serial
+
+
 def disks_of_boot(layout: Layout, others: tuple[BootDisk, ...]) -> tuple[Disk, ...]:
     """Return the disks of a boot: the layout's, each replaced by the one of `others` with its serial, then what is new."""
     left = {disk.serial: disk for disk in others}

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.hardware import BootDisk, Hardware, disks_of_boot
+from lab.hardware import BootDisk, Hardware, content_of, disks_of_boot
 from lab.layout import ROOT_SERIAL, Disk
 from lab.paths import MachineFiles
 from lab.qemu.accel import CPU
@@ -146,9 +146,8 @@ def _accelerator(accel: str) -> str:
 def _drive_of(disk: Disk, directory: Path) -> str:
     if isinstance(disk, BootDisk) and (disk.nbd or disk.store):
         return served_drive(disk)
-    content = (disk.content if isinstance(disk, BootDisk) else None) or disk.serial
     deaf = ",cache.no-flush=on" if isinstance(disk, BootDisk) and disk.ignores_flush else ""
-    return drive(disk.serial, disk_file(content, directory)) + deaf
+    return drive(disk.serial, disk_file(content_of(disk), directory)) + deaf
 
 
 def _common(disk: Disk) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError
-from lab.hardware import BootDisk, Hardware, disks_of_boot
+from lab.hardware import BootDisk, Hardware, content_of, disks_of_boot
 from lab.layout import ROOT_SERIAL, Disk
 from lab.paths import MachineFiles
 
@@ -79,8 +79,8 @@ def configuration(hardware: Hardware, files: MachineFiles, others: tuple[BootDis
 
 def words(disk: Disk, files: MachineFiles, target: int | None, serial: str = "") -> dict[str, Any]:
     """Return what the server is told of one disk, by another serial if it is given."""
+    content = serial or content_of(disk)
     serial = serial or disk.serial
-    content = (disk.content if isinstance(disk, BootDisk) else None) or serial
     store = {"type": "file", "path": str(disk_file(files.disks, content))}
     if isinstance(disk, BootDisk) and disk.store is not None:
         store = dict(disk.store)
