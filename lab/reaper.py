@@ -48,7 +48,9 @@ def main(parent: str, *command: str) -> int:
         libc.prctl(_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
         if os.getppid() != int(parent):  # it ended before the kernel was asked to tell
             raise ParentEnded
-        return _wait(subprocess.Popen(command).pid)
+        # Kept: what nothing refers to reaps its own process, if that has ended.
+        process = subprocess.Popen(command)
+        return _wait(process.pid)
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         return 127

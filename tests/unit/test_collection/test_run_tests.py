@@ -143,13 +143,6 @@ def test_what_a_stage_leaves_when_it_ends_by_itself_stays(runner: ModuleType, tm
     os.kill(int((tmp_path / "keeps.log").read_text()), signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    ("code", "wanted"), [("raise SystemExit(3)", 3), ("import os\nos.kill(os.getpid(), 9)", 137)]
-)
-def test_the_exit_code_is_the_command_s(runner: ModuleType, code: str, wanted: int) -> None:
-    assert subprocess.run(runner.reaped((sys.executable, "-c", code)), check=False).returncode == wanted
-
-
 def test_a_long_stage_repeats_at_its_end_what_says_why(
     runner: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
