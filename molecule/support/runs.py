@@ -94,9 +94,8 @@ class Playbooks:
         # Of an empty mapping ansible makes an argument without a name.
         given = ["-a", json.dumps(arguments)] if arguments else []
         words = [*inventories, host, "-m", module, *given]
-        code, output = self._call(
-            "ansible", words, ANSIBLE_COLLECTIONS_PATH=str(ROOT / "playbooks/collections")
-        )
+        path = str(self.collection / "playbooks/collections")
+        code, output = self._call("ansible", words, ANSIBLE_COLLECTIONS_PATH=path)
         if code:
             raise subprocess.CalledProcessError(code, words, output)
         return output
@@ -112,19 +111,19 @@ class Playbooks:
 
 @functools.cache
 def _server(
-    program: Path, _collection: Path, python: str, environment: tuple[tuple[str, str], ...]
+    program: Path, collection: Path, python: str, environment: tuple[tuple[str, str], ...]
 ) -> warm.Server:
     """Return the server for an environment. Another collection has other modules of the same names."""
-    server = warm.Server(program / "python", dict(environment), shutil.which(python) or "")
+    compiler = shutil.which(python) or ""
+    server = warm.Server(program / "python", dict(environment), compiler, str(collection))
     atexit.register(server.close)
     return server
 
 
 def bare_environment() -> dict[str, str]:
-    """Return the environment without what Molecule sets for its own playbooks."""
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "MOLECULE_"))
-    }
+    """Return the environment without what Molecule sets for its own playbooks, and pytest anew for each test."""
+    others = ("ANSIBLE_", "MOLECULE_", "PYTEST_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     return {**kept, "ANSIBLE_NOCOLOR": "1"}
 
 

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Ansible's commands, imported once and forked for each run.
 
-Of the three seconds of processor that a check of one host takes, one and a half go into importing Ansible and into packing the
-collection's modules, the same each time. A server does both once: the packed modules lie in its temporary directory, where
-each of its forks finds them. What runs in a fork is the command's own `main`.
+Of the three seconds of processor that a check of one host takes, two go into importing Ansible, into compiling the collection's
+plugins, whose bytecode Ansible does not keep, and into packing its modules, the same each time. A server does all of it once:
+the packed modules lie in its temporary directory, where each of its forks finds them. What runs in a fork is the command's own
+`main`.
 
 On the machine, half of what a module costs is that Python compiles it. A server that is told of a Python like the machines'
 packs what that makes of each source beside it; a machine with another Python takes the source, as all do of a user.
@@ -37,6 +38,14 @@ from typing import NoReturn
 
 #: The commands that a server knows, and their modules.
 COMMANDS = {"ansible": "ansible.cli.adhoc", "ansible-playbook": "ansible.cli.playbook"}
+#: What each run loads of Ansible's own plugins.
+PLUGINS = {
+    "strategy": ("linear",),
+    "connection": ("ssh",),
+    "shell": ("sh",),
+    "callback": ("default",),
+    "inventory": ("host_list", "script", "auto", "yaml", "ini", "toml"),
+}
 #: What a fork answers when the command ended in a way that no command should.
 _BROKEN = 250
 
@@ -48,8 +57,13 @@ class Ended(Exception):
 class Server:
     """A server for one environment: Ansible reads its configuration as it is imported."""
 
-    def __init__(self, python: Path, environment: Mapping[str, str], compiler: str = "") -> None:
-        """Start one with a Python that has Ansible; `compiler`: a Python of the machines' version."""
+    def __init__(
+        self, python: Path, environment: Mapping[str, str], compiler: str = "", collection: str = ""
+    ) -> None:
+        """Start one with a Python that has Ansible; `compiler`: a Python of the machines' version.
+
+        `collection`: where the collection lies of which it runs playbooks, and those of no other.
+        """
         self._directory = tempfile.TemporaryDirectory(prefix="warm-")
         path = f"{self._directory.name}/socket"
         self._said = Path(self._directory.name, "said")
@@ -60,7 +74,7 @@ class Server:
         # A terminal or pipe of ours may be non-blocking, by an ssh that has it too: with such a one Ansible does not start.
         with self._said.open("wb") as said:
             self._process = subprocess.Popen(
-                [str(python), __file__, str(listening.fileno()), compiler],
+                [str(python), __file__, str(listening.fileno()), compiler, collection],
                 env=dict(environment),
                 # It ends when this end of its standard input does: with us, however we end.
                 stdin=subprocess.PIPE,
@@ -152,11 +166,27 @@ def pack_compiled(compiler: str) -> None:
     packed.dump = dump
 
 
-def serve(listening: socket.socket, compiler: str) -> None:
+def load_plugins(collection: Path) -> None:
+    """Load the actions of a collection, and what each run loads of Ansible's own plugins."""
+    loader = importlib.import_module("ansible.plugins.loader")
+    loader.init_plugin_loader()
+    # A command does this first, and once for each process: in a fork it is done.
+    importlib.import_module("ansible.cli").init_plugin_loader = lambda _paths: None
+    config = importlib.import_module("ansible.utils.collection_loader").AnsibleCollectionConfig
+    config.playbook_paths = [str(collection / "playbooks")]
+    actions = sorted(path.stem for path in (collection / "plugins/action").glob("[a-z]*.py"))
+    for kind, names in {**PLUGINS, "action": [f"durable.dbhost.{name}" for name in actions]}.items():
+        for name in names:
+            getattr(loader, f"{kind}_loader").get(name, class_only=True)
+
+
+def serve(listening: socket.socket, compiler: str, collection: str) -> None:
     """Fork for each request, until standard input ends."""
     if compiler:
         pack_compiled(compiler)
     mains = {name: importlib.import_module(module).main for name, module in COMMANDS.items()}
+    if collection:
+        load_plugins(Path(collection))
     # What is there now stays: no fork has to look through it for garbage.
     gc.freeze()
     while True:
@@ -207,4 +237,4 @@ def _code_of(main: object) -> int:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as given:
-        serve(given, sys.argv[2])
+        serve(given, *sys.argv[2:])

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 #: A program too, which stands alone.
-PROGRAM = Path(__file__).resolve().parents[3] / "molecule/support/warm.py"
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = ROOT / "molecule/support/warm.py"
 _SPEC = importlib.util.spec_from_file_location("warm", PROGRAM)
 assert _SPEC and _SPEC.loader
 warm = importlib.util.module_from_spec(_SPEC)
@@ -56,9 +57,15 @@ def test_a_run_ends_as_the_command_does(server: warm.Server, tmp_path: Path, nam
     path.write_text(json.dumps([play]))
     words = ["-i", "localhost,", "play.yml", "-e", json.dumps({"said": f"I am {name}", **INTERPRETER})]
     code = server.run("ansible-playbook", words, tmp_path, output, 60)
-    own = subprocess.run(
+    assert (code, output.read_text()) == by_itself(words, tmp_path)
+    assert bool(code) == (name != "well")
+
+
+def by_itself(words: list[str], directory: Path) -> tuple[int, str]:
+    """Return the exit code of ansible-playbook itself, and what it prints."""
+    done = subprocess.run(
         [str(BIN / "ansible-playbook"), *words],
-        cwd=tmp_path,
+        cwd=directory,
         env=ENVIRONMENT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -66,8 +73,51 @@ def test_a_run_ends_as_the_command_does(server: warm.Server, tmp_path: Path, nam
         text=True,
         check=False,
     )
-    assert (code, output.read_text()) == (own.returncode, own.stdout)
-    assert bool(code) == (name != "well")
+    return done.returncode, done.stdout
+
+
+def test_a_playbook_of_the_collection_ends_as_by_the_command(tmp_path: Path) -> None:
+    """The first of its actions refuses a run without a profile."""
+    loaded = warm.Server(BIN / "python", ENVIRONMENT, "", str(ROOT))
+    output = tmp_path / "output"
+    words = [
+        "-i",
+        "localhost,",
+        "-c",
+        "local",
+        str(ROOT / "playbooks/harden-db.yml"),
+        "-e",
+        "durable_hosts=all",
+    ]
+    code = loaded.run("ansible-playbook", words, tmp_path, output, 60)
+    loaded.close()
+    assert (code, output.read_text()) == by_itself(words, tmp_path)
+    assert "No host of this run has a durable_profile" in output.read_text()
+
+
+def test_a_fork_finds_the_collection_s_actions_loaded() -> None:
+    script = (
+        "import sys; from pathlib import Path; import warm; warm.load_plugins(Path(sys.argv[1]));"
+        " package = sys.modules['ansible_collections.durable.dbhost.plugins.action.assess'];"
+        " print(package.__file__)"
+    )
+    environment = {**ENVIRONMENT, "PYTHONPATH": str(PROGRAM.parent)}
+    words = [str(BIN / "python"), "-c", script, str(ROOT)]
+    said = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    assert Path(said).resolve() == ROOT / "plugins/action/assess.py"
+
+
+def test_all_tests_of_a_session_share_a_server() -> None:
+    """pytest tells in the environment which test runs. A server for each imported and packed all anew."""
+    script = "from support import runs; print(*runs.bare_environment())"
+    told = dict.fromkeys(("ANSIBLE_X", "MOLECULE_X", "PYTEST_CURRENT_TEST"), "this")
+    environment = {**ENVIRONMENT, "PYTHONPATH": f"{ROOT / 'molecule'}:{ROOT}", **told}
+    words = [str(BIN / "python"), "-c", script]
+    names = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout.split()
+    assert "PATH" in names
+    assert [name for name in names if name.startswith(("ANSIBLE_", "MOLECULE_", "PYTEST_"))] == [
+        "ANSIBLE_NOCOLOR"
+    ]
 
 
 def test_a_module_is_packed_once_and_its_output_is_of_this_call(server: warm.Server, tmp_path: Path) -> None:
