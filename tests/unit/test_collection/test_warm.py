@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-#: A program too, which stands alone.
 ROOT = Path(__file__).resolve().parents[3]
+#: A program too, which stands alone.
 PROGRAM = ROOT / "molecule/support/warm.py"
 _SPEC = importlib.util.spec_from_file_location("warm", PROGRAM)
 assert _SPEC and _SPEC.loader
@@ -80,15 +80,8 @@ def test_a_playbook_of_the_collection_ends_as_by_the_command(tmp_path: Path) -> 
     """The first of its actions refuses a run without a profile."""
     loaded = warm.Server(BIN / "python", ENVIRONMENT, "", str(ROOT))
     output = tmp_path / "output"
-    words = [
-        "-i",
-        "localhost,",
-        "-c",
-        "local",
-        str(ROOT / "playbooks/harden-db.yml"),
-        "-e",
-        "durable_hosts=all",
-    ]
+    playbook = str(ROOT / "playbooks/harden-db.yml")
+    words = ["-i", "localhost,", "-c", "local", playbook, "-e", "durable_hosts=all"]
     code = loaded.run("ansible-playbook", words, tmp_path, output, 60)
     loaded.close()
     assert (code, output.read_text()) == by_itself(words, tmp_path)
