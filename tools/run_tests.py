@@ -1,6 +1,6 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the stages of the tests, three at a time or two, up to the first failure.
+"""Run the stages of the tests, four at a time or as many as memory carries, up to the first failure.
 
 What this machine cannot run is named, with the reason, and never counted as passed.
 The whole output of each stage is kept in tests/output/.
@@ -36,9 +36,9 @@ LAST = "last.json"
 TAIL = 60
 #: Of these, what the summary repeats: the end of a long output is often all that is kept of it.
 REPEATED = 12
-#: Stages that run beside each other: machines wait as often as they compute, so three keep two processors busy. Each
+#: Stages that run beside each other: machines wait as often as they compute, so four keep two processors busy. Each
 #: takes up to 4 GiB, three emulated machines and a little.
-TOGETHER = 3 if os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") > 14 * 2**30 else 2
+TOGETHER = max(2, min(4, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 2 // (9 * 2**30)))
 #: Whoever writes to the screen writes whole lines.
 SCREEN = threading.Lock()
 #: By name: an environment is made by one who needs it, for all.

@@ -27,8 +27,8 @@ from ..storage.disk_kinds import KINDS, RAID_VOLUME
 from ..storage.raid_controllers import volume
 from . import budgets
 
-#: A shape: a test of one value and what it wants in words, a mapping of fields, or a list's one shape.
-Shape = Union["Leaf", dict[str, Any], list[Any]]
+#: A shape knows what fits it, and says what is wrong with what does not.
+Shape = Union["Leaf", "Rows", "Fields"]
 
 
 class Leaf:
@@ -37,6 +37,66 @@ class Leaf:
     def __init__(self, fits: Callable[[Any], bool], wanted: str) -> None:
         self.fits = fits
         self.wanted = wanted
+
+    def misfits(self, where: str, value: Any) -> Iterator[str]:
+        """Yield what is wrong with a value that lies there, in one line."""
+        if not self.fits(value):
+            yield f"{where}: seen {_shown(value)}; wanted {self.wanted}"
+
+
+class Rows:
+    """A list whose items have one shape."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+
+    def fits(self, value: Any) -> bool:
+        """Tell whether it is one. Nearly all do, and then nobody needs to know where they lie."""
+        return isinstance(value, list) and all(map(self._shape.fits, value))
+
+    def misfits(self, where: str, value: Any) -> Iterator[str]:
+        """Yield what is wrong with it, each fault in one line."""
+        if not isinstance(value, list):
+            yield f"{where}: seen {_shown(value)}; wanted a list"
+            return
+        for number, item in enumerate(value):
+            if not self._shape.fits(item):
+                yield from self._shape.misfits(f"{where}[{number}]", item)
+
+
+class Fields:
+    """A mapping with these fields, each of its own shape, and perhaps others."""
+
+    def __init__(self, shapes: dict[str, Shape]) -> None:
+        self._shapes = shapes
+        self._tests = [(name, shape.fits) for name, shape in shapes.items()]
+
+    def fits(self, value: Any) -> bool:
+        """Tell whether it is one."""
+        if not isinstance(value, dict):
+            return False
+        for name, fits in self._tests:  # noqa: SIM110 - a generator takes twice as long, and this is most of an assessment
+            if name not in value or not fits(value[name]):
+                return False
+        return True
+
+    def misfits(self, where: str, value: Any) -> Iterator[str]:
+        """Yield what is wrong with it, each fault in one line."""
+        if not isinstance(value, dict):
+            yield f"{where}: seen {_shown(value)}; wanted a mapping"
+            return
+        for name, shape in self._shapes.items():
+            if name not in value:
+                yield f"{where}.{name}: seen nothing; wanted it"
+            elif not shape.fits(value[name]):
+                yield from shape.misfits(f"{where}.{name}", value[name])
+
+
+def _of(drawn: Any) -> Shape:
+    """Return the shape of a drawing: mappings of fields, lists with one item, and leaves."""
+    if isinstance(drawn, dict):
+        return Fields({name: _of(inner) for name, inner in drawn.items()})
+    return Rows(_of(drawn[0])) if isinstance(drawn, list) else drawn
 
 
 def _words(*allowed: str) -> Leaf:
@@ -97,12 +157,14 @@ def _evidence(*fields: str) -> dict[str, Any]:
     return dict.fromkeys(fields, _EVIDENCE)
 
 
-_RAID = {
-    "volume": _or_none(_NAME),
-    "write_policy": _words(*volume.WRITE_POLICIES),
-    "backup": _words(*volume.BACKUPS),
-    "drive_caches": _words(*volume.DRIVE_CACHES),
-}
+_RAID = _of(
+    {
+        "volume": _or_none(_NAME),
+        "write_policy": _words(*volume.WRITE_POLICIES),
+        "backup": _words(*volume.BACKUPS),
+        "drive_caches": _words(*volume.DRIVE_CACHES),
+    }
+)
 _DISK = {
     "name": _NAME,
     "id": _pattern(
@@ -198,39 +260,43 @@ _MOUNT = {
     ),
 }
 #: What every NFS mount has besides.
-_NFS = {
-    "recovery": _words(*nfs.RECOVERIES, UNKNOWN),
-    "persisted": {"recovery": _words(*nfs.RECOVERIES, "unset", UNKNOWN)},
-    "evidence": _evidence("recovery", "persisted.recovery"),
-}
-_STORAGE = {
-    "time": _TEXT,
-    "kernel": _pattern(r"\d+\.\d+.*", "a release of the kernel"),
-    "disks": [_DISK],
-    "mounts": [_MOUNT],
-    "virtualization": _WORD,
-    "platform": _words(*platforms.WORDS),
-    "other_mounts": _MAPPING,
-    "covered": _MAPPING,
-    "resolved": _MAPPING,
-    "unresolved": _MAPPING,
-    "links": Leaf(
-        lambda value: isinstance(value, dict) and all(map(_NAMES.fits, value.values())),
-        "a mapping to lists of paths",
-    ),
-    "fstab_error": _or_none(_NAME),
-    "boot_faults": [
-        {
-            **dict.fromkeys(("source", "target", "fstype", "why", "remedy"), _NAME),
-            "boot": _words(*EFFECTS),
-            "fault": _words(*FAULTS),
-            "state": _words("refused", UNKNOWN),
-            "options": _NAMES,
-        }
-    ],
-    "leased": _YES_NO,
-    "tuned": {"profile": _or_none(_TEXT), "sets": _MAPPING, "error": _or_none(_TEXT)},
-}
+_NFS = _of(
+    {
+        "recovery": _words(*nfs.RECOVERIES, UNKNOWN),
+        "persisted": {"recovery": _words(*nfs.RECOVERIES, "unset", UNKNOWN)},
+        "evidence": _evidence("recovery", "persisted.recovery"),
+    }
+)
+_STORAGE = _of(
+    {
+        "time": _TEXT,
+        "kernel": _pattern(r"\d+\.\d+.*", "a release of the kernel"),
+        "disks": [_DISK],
+        "mounts": [_MOUNT],
+        "virtualization": _WORD,
+        "platform": _words(*platforms.WORDS),
+        "other_mounts": _MAPPING,
+        "covered": _MAPPING,
+        "resolved": _MAPPING,
+        "unresolved": _MAPPING,
+        "links": Leaf(
+            lambda value: isinstance(value, dict) and all(map(_NAMES.fits, value.values())),
+            "a mapping to lists of paths",
+        ),
+        "fstab_error": _or_none(_NAME),
+        "boot_faults": [
+            {
+                **dict.fromkeys(("source", "target", "fstype", "why", "remedy"), _NAME),
+                "boot": _words(*EFFECTS),
+                "fault": _words(*FAULTS),
+                "state": _words("refused", UNKNOWN),
+                "options": _NAMES,
+            }
+        ],
+        "leased": _YES_NO,
+        "tuned": {"profile": _or_none(_TEXT), "sets": _MAPPING, "error": _or_none(_TEXT)},
+    }
+)
 #: Of an engine's facts every value is text.
 _OBSERVED = Leaf(
     lambda value: _EVIDENCE.fits(value) and isinstance(value["value"], str),
@@ -283,24 +349,28 @@ _DATABASE = {
     "reason": _or_none(_TEXT),
 }
 #: What every instance of one engine has besides.
-_INSTANCE_OF: dict[str, dict[str, Any]] = {
-    engine.name: {
-        **({"flavour": _words(*engine.checks, UNKNOWN)} if len(engine.checks) > 1 else {}),
-        **({"databases": [_DATABASE]} if engine.has_databases else {}),
-    }
+_INSTANCE_OF = {
+    engine.name: _of(
+        {
+            **({"flavour": _words(*engine.checks, UNKNOWN)} if len(engine.checks) > 1 else {}),
+            **({"databases": [_DATABASE]} if engine.has_databases else {}),
+        }
+    )
     for engine in catalog.ENGINES
 }
 #: Of observations that the policy reads, what they may be.
 _WORDS = {"files": _words("complete", "partial", UNKNOWN), "write_through": _YES_NO_UNKNOWN}
 #: Facts that are told twice: as a field, and as the observation that it is from.
 _TWICE = ("version", "managed_by")
-_SETTING = {"running": _TEXT, "persisted": _TEXT, "source": _or_none(_TEXT), "reason": _or_none(_TEXT)}
-_ENGINES = {
-    "time": _TEXT,
-    "engines": [_INSTANCE],
-    "unattributed": [{"pid": _ANY, "name": _TEXT, "why": _or_none(_TEXT)}],
-    "writers": [{"pid": _ANY, "name": _TEXT, "device": _DEVICE, "example": _TEXT}],
-}
+_SETTING = _of({"running": _TEXT, "persisted": _TEXT, "source": _or_none(_TEXT), "reason": _or_none(_TEXT)})
+_ENGINES = _of(
+    {
+        "time": _TEXT,
+        "engines": [_INSTANCE],
+        "unattributed": [{"pid": _ANY, "name": _TEXT, "why": _or_none(_TEXT)}],
+        "writers": [{"pid": _ANY, "name": _TEXT, "device": _DEVICE, "example": _TEXT}],
+    }
+)
 _STATE = _words("met", "unmet", UNKNOWN)
 _BUDGET = {
     "needed": _SECONDS,
@@ -308,44 +378,46 @@ _BUDGET = {
     "state": _STATE,
     "terms": [{"name": _TEXT, "seconds": _SECONDS, "source": _TEXT}],
 }
-_POWER = {
-    "time": _TEXT,
-    "monitor": _words("nut", "apcupsd", "none", UNKNOWN),
-    "mode": _TEXT,
-    "upses": [
-        {
-            "system": _TEXT,
-            "driver": _TEXT,
-            "power_value": _ANY,
-            "user": _ANY,
-            "type": _ANY,
-            "status": _each(_TEXT, "a list of text"),
-            "charge": _ANY,
-            "runtime": _ANY,
-            "runtime_low": _ANY,
-        }
-    ],
-    "timing": _MAPPING,
-    "budget": dict.fromkeys(budgets.NAMES, _BUDGET),
-    "conditions": [
-        {
-            "name": _NAME,
-            "state": _STATE,
-            **dict.fromkeys(("target", "evidence", "why", "remedy"), _TEXT),
-        }
-    ],
-    "guard": {
-        "state": _words("absent", "waiting", "loose", "tight", "failed", "stopped", UNKNOWN),
-        "reason": _or_none(_TEXT),
-        "since": _or_none(_TEXT),
-        "quiet": _or_none(_NUMBER),
-        "mounts": [{"target": _PATH, "barrier": _words("on", "off", UNKNOWN)}],
-        "lease": _ANY,
-    },
-    "settings": _OBSERVATIONS,
-    "evidence": _OBSERVATIONS,
-}
-_LEASE = {"mounts": _each(_PATH, "a list of absolute paths"), "units": _NAMES}
+_POWER = _of(
+    {
+        "time": _TEXT,
+        "monitor": _words("nut", "apcupsd", "none", UNKNOWN),
+        "mode": _TEXT,
+        "upses": [
+            {
+                "system": _TEXT,
+                "driver": _TEXT,
+                "power_value": _ANY,
+                "user": _ANY,
+                "type": _ANY,
+                "status": _each(_TEXT, "a list of text"),
+                "charge": _ANY,
+                "runtime": _ANY,
+                "runtime_low": _ANY,
+            }
+        ],
+        "timing": _MAPPING,
+        "budget": dict.fromkeys(budgets.NAMES, _BUDGET),
+        "conditions": [
+            {
+                "name": _NAME,
+                "state": _STATE,
+                **dict.fromkeys(("target", "evidence", "why", "remedy"), _TEXT),
+            }
+        ],
+        "guard": {
+            "state": _words("absent", "waiting", "loose", "tight", "failed", "stopped", UNKNOWN),
+            "reason": _or_none(_TEXT),
+            "since": _or_none(_TEXT),
+            "quiet": _or_none(_NUMBER),
+            "mounts": [{"target": _PATH, "barrier": _words("on", "off", UNKNOWN)}],
+            "lease": _ANY,
+        },
+        "settings": _OBSERVATIONS,
+        "evidence": _OBSERVATIONS,
+    }
+)
+_LEASE = _of({"mounts": _each(_PATH, "a list of absolute paths"), "units": _NAMES})
 
 
 def faults(storage: Any, engines: Any, power: Any = None) -> list[str]:
@@ -354,8 +426,8 @@ def faults(storage: Any, engines: Any, power: Any = None) -> list[str]:
     `storage` is `durable_storage`, `engines` is `durable_engines`, `power` is `durable_power`, None where nobody
     asked for it.
     """
-    told = _misfits("durable_storage", storage, _STORAGE), _misfits("durable_engines", engines, _ENGINES)
-    found = _first(*told, _misfits("durable_power", power, _POWER) if power is not None else ())
+    told = _STORAGE.misfits("durable_storage", storage), _ENGINES.misfits("durable_engines", engines)
+    found = _first(*told, _POWER.misfits("durable_power", power) if power is not None else ())
     return found or _first(_too_many(storage, engines)) or _first(_of_what_fits(storage, engines, power))
 
 
@@ -389,14 +461,18 @@ def _of_what_fits(
 
 def _of_instance(where: str, instance: dict[str, Any]) -> Iterator[str]:
     """Yield what is wrong with an instance whose fields have their shape: what they hold, and hold together."""
-    yield from _misfits(where, instance, _INSTANCE_OF.get(instance["engine"], {}))
+    yield from _INSTANCE_OF[instance["engine"]].misfits(where, instance)
     for name, seen in instance["settings"].items():
-        yield from _misfits(f"{where}.settings.{name}", seen, _SETTING)
+        yield from _SETTING.misfits(f"{where}.settings.{name}", seen)
     evidence = instance["evidence"]
-    wrong = list(_misfits(f"{where}.evidence", evidence, dict.fromkeys(evidence, _OBSERVED)))
+    wrong = [
+        fault
+        for name, seen in evidence.items()
+        for fault in _OBSERVED.misfits(f"{where}.evidence.{name}", seen)
+    ]
     for name, words in _WORDS.items():
         if not wrong and name in evidence:
-            wrong += _misfits(f"{where}.evidence.{name}.value", evidence[name]["value"], words)
+            wrong += words.misfits(f"{where}.evidence.{name}.value", evidence[name]["value"])
     yield from wrong
     if not wrong:
         said = {
@@ -412,7 +488,7 @@ def _of_instance(where: str, instance: dict[str, Any]) -> Iterator[str]:
 def _of_power(power: dict[str, Any]) -> Iterator[str]:
     """Yield what is wrong with power facts whose fields have their shape."""
     if power["guard"]["lease"] is not None:
-        yield from _misfits("durable_power.guard.lease", power["guard"]["lease"], _LEASE)
+        yield from _LEASE.misfits("durable_power.guard.lease", power["guard"]["lease"])
     states = {condition["name"]: condition["state"] for condition in power["conditions"]}
     for name in budgets.NAMES:
         of_condition = states.get(f"runtime_{name}")
@@ -434,36 +510,6 @@ def _is_met(budget: dict[str, Any]) -> bool:
     return bool(budget["state"] == "met" and is_sum and budget["needed"] <= budget["available"])
 
 
-def _misfits(where: str, value: Any, shape: Shape) -> Iterator[str]:
-    if isinstance(shape, Leaf):
-        if not shape.fits(value):
-            yield f"{where}: seen {_shown(value)}; wanted {shape.wanted}"
-    elif isinstance(shape, list):
-        if not isinstance(value, list):
-            yield f"{where}: seen {_shown(value)}; wanted a list"
-            return
-        for number, item in enumerate(value):
-            if not _is_fit(item, shape[0]):
-                yield from _misfits(f"{where}[{number}]", item, shape[0])
-    elif not isinstance(value, dict):
-        yield f"{where}: seen {_shown(value)}; wanted a mapping"
-    else:
-        yield from _misfit_fields(where, value, shape)
-
-
-def _misfit_fields(where: str, value: dict[str, Any], shape: dict[str, Any]) -> Iterator[str]:
-    for name, inner in shape.items():
-        if name not in value:
-            yield f"{where}.{name}: seen nothing; wanted it"
-        elif not _is_fit(value[name], inner):
-            yield from _misfits(f"{where}.{name}", value[name], inner)
-
-
-def _is_fit(value: Any, shape: Shape) -> bool:
-    """Tell of a single value that it fits: nearly all do, and then nobody needs to know where it lies."""
-    return isinstance(shape, Leaf) and shape.fits(value)
-
-
 def _shown(value: Any) -> str:
     """Return a value as Python writes it, the middle left out of what is very long."""
     shown = reprlib.Repr()
@@ -483,7 +529,8 @@ def _contradictions(storage: dict[str, Any]) -> Iterator[str]:
         lost = set(mount["disks"]) - set(names) if mount["disks"] != UNKNOWN else set()
         yield from (f"{mount['target']}: its disk {name} is not among the disks" for name in sorted(lost))
         yield from (f"{mount['target']}: {fault}" for fault in _contradicted(mount))
-        yield from _misfits(mount["target"], mount, _NFS if nfs.is_nfs(mount["fstype"]) else {})
+        if nfs.is_nfs(mount["fstype"]):
+            yield from _NFS.misfits(mount["target"], mount)
         for layer in mount["stack"]:
             if layer["held_on"] not in devices and (layer["held_on"] or layer["type"] == "loop"):
                 yield f"{mount['target']}: the file system that holds the file of {layer['name']} is not there"
@@ -495,7 +542,7 @@ def _of_volume(disk: dict[str, Any]) -> Iterator[str]:
     if (raid is not None) != (disk["kind"] == RAID_VOLUME):
         yield f"its kind is {disk['kind']}, and its facts {'lack' if raid is None else 'have'} those of a RAID volume"
     if raid is not None:
-        wrong = list(_misfits("raid", raid, _RAID))
+        wrong = list(_RAID.misfits("raid", raid))
         yield from wrong
         if not wrong and disk["write_cache"]["volatile"] == volume.NON_VOLATILE and volume.fault(raid):
             yield "its cache is non_volatile, and its RAID controller does not say so"

@@ -621,6 +621,7 @@ STATES = {
 SAFETY = ("barrier", "data_mode", "kernel", "device")
 
 
+@pytest.mark.every_python_alike
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_unknown_never_improves_a_verdict(state: str, profile: str) -> None:

@@ -35,6 +35,7 @@ def simple(host: str, verdict: str, *why: str, **given: Any) -> dict[str, Any]:
     return report(host, {**found, "why": list(why)}, **given)
 
 
+@pytest.mark.every_python_alike
 @pytest.mark.parametrize("number", [1, 6, 50, 300])
 @pytest.mark.parametrize("looked_only", [True, False])
 def test_a_fleet_of_six_kinds_fits_a_screen(number: int, looked_only: bool) -> None:
@@ -54,6 +55,7 @@ def test_a_fleet_of_six_kinds_fits_a_screen(number: int, looked_only: bool) -> N
     assert ("exit code 2" in rows[-2]) == any(each["fails"] for each in found)
 
 
+@pytest.mark.every_python_alike
 def test_hosts_of_one_reason_are_one_line_though_each_has_disks_of_its_own() -> None:
     found = [each for each in reports(300) if each["verdict"] == "at_risk"]
     assert len({why for each in found for why in each["why"]}) > len(found)
