@@ -42,6 +42,8 @@ from .test_engines_mssql import machine as machine_with_fua
 from .test_engines_mssql import server as sql_server
 from .test_engines_mssql import words as fua_words
 
+pytestmark = pytest.mark.every_python_alike
+
 GREEN = ("durable", "attested")
 PROMISES = ("strict", "flush", "protected")
 ABSENT = object()
@@ -191,7 +193,6 @@ def has_no_bearing(path: tuple[Any, ...]) -> bool:
     return any(fnmatch.fnmatchcase(text, pattern) for pattern in NO_BEARING)
 
 
-@pytest.mark.every_python_alike
 @pytest.mark.parametrize("profile", PROMISES)
 @pytest.mark.parametrize("capture", LAYOUTS, ids=lambda path: path.stem)
 def test_a_lost_fact_is_never_green(capture: Any, profile: str) -> None:
