@@ -215,6 +215,21 @@ def test_a_lost_fact_is_never_green(capture: Any, profile: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_a_kernel_cache_mode_is_told_of_every_layer_that_has_one_and_of_no_other() -> None:
+    (stacked,) = (path for path in LAYOUTS if path.stem == "stacked")
+    given, storage = green_host(stacked, "strict")
+    has_none = ("disk", "partition")
+    layers = [layer for mount in storage["mounts"] for layer in mount["stack"]]
+    assert {"lvm", "md", *has_none} <= {layer["type"] for layer in layers}
+    for layer in layers:
+        before = layer["cache_mode"]
+        layer["cache_mode"] = "write back" if layer["type"] in has_none else ""
+        found = assess(given, storage, storage["time"])
+        layer["cache_mode"] = before
+        assert found["verdict"] in FAIL_ON, layer["name"]
+        assert f"the kernel cache mode of {layer['name']} is" in "\n".join(found["why"])
+
+
 def survivors(
     facts: dict[str, Any],
     paths: Iterable[tuple[Any, ...]],
