@@ -9,6 +9,7 @@ the configuration in a file, in a home directory of its own: yours stays as it i
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import subprocess
@@ -65,11 +66,16 @@ def pip_config() -> str:
 
 def main(arguments: list[str]) -> int:
     """Run ansible-test in the collection that is the current directory."""
-    venv = Path(sys.prefix)
+    # Where the environment lies, however it is called: what ansible-test installs stays there for the next checkout.
+    venv = Path(sys.prefix).resolve()
     home = venv / "home"
-    prepare(home, venv)
-    command = [str(venv / "bin/ansible-test"), *arguments, "--color", "no"]
-    return subprocess.call(command, env={**os.environ, "HOME": str(home)})
+    home.mkdir(exist_ok=True)
+    with (home / "lock").open("w") as handle:
+        # It installs while it runs, and two at once do not know of each other.
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        prepare(home, venv)
+        command = [str(venv / "bin/ansible-test"), *arguments, "--color", "no"]
+        return subprocess.call(command, env={**os.environ, "HOME": str(home)})
 
 
 if __name__ == "__main__":

@@ -2,22 +2,32 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Make the virtual environments below .venv/, and the link that lets playbooks run from here.
 
-A second call costs nothing: each environment keeps a stamp of what it was made from.
+They lie in the user's cache directory, .venv/ leads there: a clone takes what another has made of the same requirements, if
+that is less than a week old, so that newer releases of tools are not missed. A checkout keeps those that it has. A second
+call costs nothing: each environment keeps a stamp of what it was made from.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 VENVS = ROOT / ".venv"
+STORE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "durable-dbhost-venvs"
+#: Days after which a new checkout gets a new environment, and after which an old one is deleted.
+FRESH, KEPT = 7, 60
 LINK = ROOT / "playbooks/collections/ansible_collections/durable/dbhost"
 
 
@@ -79,19 +89,60 @@ def ensure(name: str) -> Path:
         if not (venv / "bin").is_dir():
             raise Unavailable(f"{name} is not in {VENVS.resolve()}, to which .venv leads: make it there")
         return venv
-    stamp_file = venv / "stamp"
-    # The place belongs to the stamp: scripts in an environment name it in their first line.
-    made_from = f"{venv}\n{python}\n{read_requirements(recipe.requirements)}"
-    stamp = hashlib.sha256(made_from.encode()).hexdigest()
-    if not stamp_file.exists() or stamp_file.read_text() != stamp:
-        make(venv, python, recipe.requirements)
-        stamp_file.write_text(stamp)
+    stamp = hashlib.sha256(f"{python}\n{read_requirements(recipe.requirements)}".encode()).hexdigest()
+    if not is_made(venv, stamp):
+        with locked(name):
+            lead(venv, from_store(name, stamp, python, recipe.requirements))
     return venv
 
 
-def make(venv: Path, python: str, requirements: str) -> None:
+def is_made(venv: Path, stamp: str) -> bool:
+    """Tell whether an environment is whole and made of this: the stamp is written last."""
+    file = venv / "stamp"
+    return file.exists() and file.read_text() == stamp
+
+
+def from_store(name: str, stamp: str, python: str, requirements: str) -> Path:
+    """Return an environment of these days, made now if there is none; delete those that nobody has needed for long."""
+    today = date.today()
+    ages = {
+        venv: (today - date.fromisoformat(venv.name[-10:])).days
+        for venv in STORE.glob(f"{name}@*-[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]")
+    }
+    for venv, age in ages.items():
+        if age > KEPT:
+            shutil.rmtree(venv)
+    fresh = [venv for venv, age in ages.items() if age < FRESH and is_made(venv, stamp)]
+    if fresh:
+        return min(fresh, key=lambda venv: ages[venv])
+    venv = STORE / f"{name}@{stamp[:8]}-{today}"
+    make(venv, name, python, requirements)
+    (venv / "stamp").write_text(stamp)
+    return venv
+
+
+def lead(link: Path, venv: Path) -> None:
+    """Let a name below .venv/ lead to an environment, instead of what is there."""
+    if link.is_symlink():
+        link.unlink()
+    else:
+        shutil.rmtree(link, ignore_errors=True)
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(venv)
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Let one process at a time make this environment; the kernel frees the lock if it dies."""
+    STORE.mkdir(parents=True, exist_ok=True)
+    with (STORE / f"{name}.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def make(venv: Path, name: str, python: str, requirements: str) -> None:
     """Make the environment anew."""
-    print(f"setup: {venv.relative_to(ROOT)} ...", flush=True)
+    print(f"setup: .venv/{name} ...", flush=True)
     started = time.monotonic()
     shutil.rmtree(venv, ignore_errors=True)
     subprocess.run([python, "-m", "venv", str(venv)], check=True)
@@ -104,7 +155,7 @@ def make(venv: Path, python: str, requirements: str) -> None:
         ],
         check=True,
     )
-    print(f"setup: {venv.relative_to(ROOT)} made, {time.monotonic() - started:.0f} s", flush=True)
+    print(f"setup: .venv/{name} made, {time.monotonic() - started:.0f} s", flush=True)
 
 
 def link_collection() -> None:
