@@ -144,7 +144,8 @@ umount /srv/fast
 echo 1 > "$set/stop"
 until ! [ -e "$set" ]; do sleep 0.2; done
 dd if=/dev/zero of="$b" bs=64k count=16 conv=fsync 2> /dev/null
-echo "$a" > /sys/fs/bcache/register
+# The kernel lets go of it a moment after its set is gone.
+until echo "$a" > /sys/fs/bcache/register; do sleep 0.2; done 2> /dev/null
 until [ -e "/sys/block/${a##*/}/bcache/running" ]; do sleep 0.2; done
 echo 1 > "/sys/block/${a##*/}/bcache/running"
 device=/dev/$(basename "$(readlink -f "/sys/block/${a##*/}/bcache/dev")")

@@ -19,6 +19,8 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.ho
 
 from .test_docs import ROOT
 
+pytestmark = pytest.mark.every_core_alike
+
 GREEN = ("durable", "attested")
 by_name = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.every_core_alike
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
