@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The tool, with a store of its own and a stand-in for pip: each environment says which one it is."""
+    """The tool, with a store of its own and a stand-in for what makes an environment; `made` are those it was asked for."""
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import venvs
 
@@ -32,7 +32,6 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     monkeypatch.setattr(venvs, "STORE", tmp_path / "store")
     monkeypatch.setattr(venvs, "VENVS", tmp_path / "one/.venv")
-    monkeypatch.setattr(venvs, "ROOT", ROOT)
     monkeypatch.setattr(venvs, "find_python", lambda _versions: "/usr/bin/python3")
     monkeypatch.setattr(venvs, "make", make)
     (tmp_path / "one").mkdir()
