@@ -199,7 +199,14 @@ def run(stage: Stage, venv: Path) -> None:
             ]
         )
     )
-    raise Failed(*(why or lines or ["it printed nothing"])[-REPEATED:])
+    raise Failed(*ends(why or lines or ["it printed nothing"]))
+
+
+def ends(lines: list[str]) -> list[str]:
+    """Return so many lines as are repeated: the last ones, and the first, where a long comparison says what it is of."""
+    left_out = len(lines) - REPEATED
+    first = REPEATED // 3
+    return lines if left_out <= 0 else [*lines[:first], f"... {left_out} lines", *lines[first + left_out :]]
 
 
 def attempt(board: Board, stage: Stage) -> Exception | None:

@@ -24,8 +24,10 @@ GROUPS = {
 #: wait half of their time, `interrupted` and `power`, run beside two that do not.
 ORDER = (
     *("default", "buses", "interrupted", "power", "engines", "mounts"),
-    *("stacked", "kernels", "measure", "selinux", "network"),
+    *("measure", "kernels", "stacked", "selinux", "network"),
 )
+#: What is short, and nothing waits for it, comes after all scenarios, so that no processor waits long for the last of them.
+AT_THE_END = ("antsibull-docs", "galaxy-importer", "documentation site", "audit, as installed")
 COLLECTIONS = ROOT / "playbooks/collections"
 ANSIBLES = ("ansible-2.19", "ansible-latest")
 PLUGINS = ("module_utils", "modules", "plugin_utils", "action", "lookup")
@@ -246,7 +248,8 @@ def all_stages(scratch: Path) -> list[Stage]:
     """
     # The longest scenario and what it needs begin before the unit tests: else all the rest would wait for it.
     packages, image, longest, *lab = lab_stages(scratch)
-    return [*lint_stages(), packages, image, longest, *unit_stages(), *sanity_stages(scratch), *lab]
+    stages = [*lint_stages(), packages, image, longest, *unit_stages(), *sanity_stages(scratch), *lab]
+    return sorted(stages, key=lambda stage: stage.name in AT_THE_END)
 
 
 def select(stages: list[Stage], name: str) -> list[Stage]:

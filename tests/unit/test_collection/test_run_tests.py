@@ -158,6 +158,14 @@ def test_a_long_stage_repeats_at_its_end_what_says_why(
     assert "a word" not in after
 
 
+def test_of_very_much_that_says_why_it_repeats_both_ends(runner: ModuleType) -> None:
+    code = "for number in range(100): print(f' E   line {number}')\nexit(1)"
+    *lines, _counts = runner.run_all([stage(runner, "long", code, live=True)]).summary()
+    shown = [line.split()[-1] for line in lines[1:]]
+    assert shown == ["0", "1", "2", "3", "lines", *(str(number) for number in range(92, 100))]
+    assert "... 88 lines" in lines[5]
+
+
 #: Each waits until the other has begun, and says whether it has.
 MEET = """
 import pathlib, sys, time
@@ -278,6 +286,7 @@ def test_every_stage_can_be_named(tools: dict[str, ModuleType]) -> None:
     names = [each.name for each in found]
     assert len(set(names)) == len(names) == len({each.slug for each in found})
     assert not set(names) & {*stages.GROUPS, "check", ""}
+    assert set(stages.AT_THE_END) == set(names[-len(stages.AT_THE_END) :])
     for each in found:
         (*needed, last) = stages.select(found, each.name)
         assert last is each
