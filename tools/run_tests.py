@@ -34,7 +34,7 @@ from lab.reaper import reaped
 OUTPUT = ROOT / "tests/output"
 LAST = "last.json"
 TAIL = 60
-#: Of these, what the summary repeats: the end of a long output is often all that is kept of it.
+#: Of these, so many the summary repeats (`ends`): the end of a long output is often all that is kept of it.
 REPEATED = 12
 #: Stages that run beside each other: machines wait as often as they compute, so four keep two processors busy. Each
 #: takes up to 4 GiB, three emulated machines and a little.

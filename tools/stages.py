@@ -24,7 +24,7 @@ GROUPS = {
 #: wait half of their time, `interrupted` and `power`, run beside two that do not.
 ORDER = (
     *("default", "buses", "interrupted", "power", "engines", "mounts"),
-    *("measure", "kernels", "stacked", "selinux", "network"),
+    *("stacked", "kernels", "measure", "selinux", "network"),
 )
 #: What is short, and nothing waits for it, comes after all scenarios, so that no processor waits long for the last of them.
 AT_THE_END = ("antsibull-docs", "galaxy-importer", "documentation site", "audit, as installed")

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import string
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,6 +93,28 @@ def test_values(line: str, wanted: str) -> None:
     found = postgresql_conf.get(postgresql_conf.parse(line), "a")
     assert found is not None
     assert found.value == wanted
+
+
+# guc-file.l, the server's own rules: LETTER, LETTER_OR_DIGIT (in a name with a point too) and UNQUOTED_STRING.
+@pytest.mark.parametrize(
+    "line, name, value, more",
+    [
+        ("{} = on", "{}", "on", ""),
+        ("a{}b = on", "a{}b", "on", f"{string.digits}."),
+        ("a = b-{}c", "a", "b-{}c", f"{string.digits}-.:/"),
+    ],
+)
+def test_which_characters_make_words(line: str, name: str, value: str, more: str) -> None:
+    def is_taken(character: str) -> bool:
+        try:
+            found = postgresql_conf.get(postgresql_conf.parse(line.format(character)), name.format(character))
+        except Malformed:
+            return False
+        return found is not None and found.value == value.format(character)
+
+    beyond_ascii = ("\x80", "\u00ff", "\u0100", "\udcff", "\uffff", "\U00010000", "\U0010ffff")
+    taken = {character for character in (*map(chr, range(128)), *beyond_ascii) if is_taken(character)}
+    assert taken == {*string.ascii_letters, "_", *more, *beyond_ascii}
 
 
 # postgres 15.18 does not start with any of them.
