@@ -6,6 +6,7 @@
     python3 -m durable.kill_harness enforce PROFILE NOW [KILL_BEFORE]
     python3 -m durable.kill_harness learn NOW PROFILE...
     python3 -m durable.kill_harness points START GOAL NOW
+    python3 -m durable.kill_harness anew START GOAL NOW
     python3 -m durable.kill_harness undone START GOAL NOW [FIRST]
     python3 -m durable.kill_harness restore PROFILE
 
@@ -14,9 +15,13 @@ call that would change the machine never happens: the process kills itself, as a
 OOM killer or a lost connection would. What is printed is one JSON object a line.
 
 `enforce` is one such run. `learn` brings the machine to each profile in turn, as it is after a boot, and
-keeps what it is then; `restore` goes back to that. `points` goes back to START for each n, lets a run to
-GOAL die there, and tells the truth of the machine; the last run comes to its end. `undone` does so with runs that arm
-the dead man's switch first, and lets it put the machine back after each. Who judges that is elsewhere.
+keeps what it is then; `restore` goes back to that. `anew` goes back to START for each n, lets a run to GOAL die
+there, and tells the truth of the machine; the last run comes to its end. `points` tells the same without making n - 1
+changes anew: a run from START dies before each change, and a process that is its like, forked the moment before, waits
+until the machine was looked at, makes that change, and dies before the next. Between two changes a run holds nothing
+that the kernel takes back at its death, so what is looked at is what it leaves. One more run is held up by nothing.
+`undone` is `anew` with runs that arm the dead man's switch first; the switch puts the machine back after each. Who
+judges all that is elsewhere.
 
 A profile's inputs are in PROFILE.json: `inputs`, as the inventory says, and `power`: the facts of a UPS. These are a
 stand-in (there is no UPS here), but for those of the guard: they are the machine's own.
@@ -26,14 +31,15 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, NoReturn
 
 from . import catalog, truth_script
 from . import kill_state as state
@@ -63,20 +69,22 @@ Told = dict[str, Any]
 
 
 class MortalHost(Host):
-    """The machine, until the change before which this process dies. `tell` hears of each change and of the death."""
+    """The machine, until the change before which this process dies. Each change is told, and the death."""
 
-    def __init__(self, kill_before: int, tell: Callable[[Told], None]) -> None:
+    def __init__(self, kill_before: int) -> None:
         self.kill_before = kill_before
-        self.tell = tell
         self.made: list[str] = []
 
     def _mortal(self, name: str, act: Callable[[], None]) -> None:
-        if len(self.made) + 1 == self.kill_before:
-            self.tell({"killed_before": name})
+        if self._dies_here():
+            _tell({"killed_before": name, "pid": os.getpid()})
             os.kill(os.getpid(), signal.SIGKILL)
         act()
         self.made.append(name)
-        self.tell({"made": name})
+        _tell({"made": name})
+
+    def _dies_here(self) -> bool:
+        return len(self.made) + 1 == self.kill_before
 
     def change(self, argv: list[str], *more: Any, **options: Any) -> None:
         self._mortal(" ".join(argv), lambda: super(MortalHost, self).change(argv, *more, **options))
@@ -92,19 +100,29 @@ class MortalHost(Host):
         self._mortal(f"remove {path}", lambda: super(MortalHost, self).remove_file(path, owner))
 
 
+class OneOfTwo(MortalHost):
+    """The machine; before each change this process dies, and one that is its like goes on once it may."""
+
+    def __init__(self, may_go_on: int) -> None:
+        super().__init__(kill_before=0)
+        self.may_go_on = may_go_on
+
+    def _dies_here(self) -> bool:
+        if os.fork():
+            return True
+        if not os.read(self.may_go_on, 1):
+            # Nobody is left who would look at the machine.
+            os._exit(1)
+        return False
+
+
 def enforce(
-    profile: str,
-    now: str,
-    kill_before: int,
-    tell: Callable[[Told], None],
-    found: dict[str, Any] | None = None,
-    is_armed: bool = False,
+    profile: str, now: str, host: MortalHost, found: dict[str, Any] | None = None, is_armed: bool = False
 ) -> None:
     """Assess, enforce, assess again; tell what was made, and how it ended. `found`: the first assessment, if known.
 
     `is_armed`: whether the dead man's switch is armed before.
     """
-    host = MortalHost(kill_before, tell)
     found = found or _assess(host, profile, now)
     undone = arm(host, LAYERS, found["steps"], _WAIT) if is_armed else host
     for phase, layer in STEPS:
@@ -113,9 +131,9 @@ def enforce(
                 taker = undone if catalog.LAYERS[layer].undone else host
                 _apply(taker, LAYERS[layer], found["plan"][phase][layer], found["lease"])
             except (ChangeFailed, Unobservable) as error:
-                tell({"failed": f"{phase} {layer}: {error}"})
+                _tell({"failed": f"{phase} {layer}: {error}"})
                 return
-    tell({"ended": {"made": host.made, **_judged(host, profile, now)}})
+    _tell({"ended": {"made": host.made, **_judged(host, profile, now)}})
 
 
 def _judged(host: Host, profile: str, now: str) -> Told:
@@ -151,7 +169,7 @@ def learn(now: str, profiles: list[str]) -> Iterator[Told]:
     """Bring the machine to each profile, boot its mounts anew, and keep what it is then."""
     kept: dict[str, Any] = {}
     for profile in profiles:
-        first = _in_child(partial(enforce, profile, now, 0, _tell))
+        first = _in_child(partial(enforce, profile, now, MortalHost(0)))
         state.mount_as_at_boot()
         second = _judged(Host(), profile, now)
         kept[profile] = {"arrived": state.keep()}
@@ -162,11 +180,24 @@ def learn(now: str, profiles: list[str]) -> Iterator[Told]:
 
 
 def points(start: str, goal: str, now: str) -> Iterator[Told]:
-    """Yield the truth after each death on the way, and after the run that ended."""
+    """Yield the truth after each death on the way, and after a run that nothing held up; then that of the next mounts."""
     kept = _kept()
-    yield from _deaths(kept[start]["start"], partial(enforce, goal), goal, now, _as_left)
+    wanted = kept[start]["start"]
+    state.restore(wanted)
+    found = _assess(Host(), goal, now)
+    number = 0
+    for number, point in enumerate(_deaths_of_one(partial(enforce, goal, now, found=found)), 1):
+        yield {"number": number, **point}
+    state.forget_systemd()
+    state.restore(wanted)
+    yield {"number": number + 1, **_left_by(partial(enforce, goal, now, MortalHost(0), found), _as_left)}
     state.mount_as_at_boot()
     yield {"booted": truth_script.look(), "differs": state.difference(kept[goal]["arrived"])}
+
+
+def anew(start: str, goal: str, now: str) -> Iterator[Told]:
+    """Yield the truth after each death on the way, and after the run that ended: one run from the start for each."""
+    yield from _deaths(_kept()[start]["start"], partial(enforce, goal, now), goal, now, _as_left)
 
 
 def _as_left() -> Told:
@@ -181,7 +212,7 @@ def undone(start: str, goal: str, now: str, first: str = "1") -> Iterator[Told]:
     which no boot reads; `state`, `said`: the switch's.
     """
     wanted = _kept()[start]["start"]
-    run = partial(enforce, goal, is_armed=True)
+    run = partial(enforce, goal, now, is_armed=True)
     yield from _deaths(wanted, run, goal, now, partial(_as_put_back, wanted, now), int(first))
 
 
@@ -216,24 +247,67 @@ def _deaths(
 ) -> Iterator[Told]:
     """Bring the machine back, let a run die before the n-th change, and yield what it left; for each n until one has ended."""
     seen = None
-    told: list[Told] = []
     found: dict[str, Any] = {}
     for number in count(first):
-        if told and "killed_before" not in told[-1]:
-            return
-        began = time.monotonic()
         state.restore(wanted, seen)
         # The machine is what it was, so this is too; and it takes longer than all the rest.
         found = found or _assess(Host(), goal, now)
-        told = _in_child(partial(run, now, number, _tell, found))
-        made = [line["made"] for line in told if "made" in line]
-        if any(name.startswith("systemctl") for name in made):
-            state.forget_systemd()
-        state.settle()
-        left = look()
-        seen = left["truth"]
-        seconds = round(time.monotonic() - began, 2)
-        yield {"number": number, **told[-1], "made": made, "seconds": seconds, **left}
+        point = {"number": number, **_left_by(partial(run, MortalHost(number), found), look)}
+        yield point
+        if "killed_before" not in point:
+            return
+        seen = point["truth"]
+
+
+def _left_by(run: Callable[[], None], look: Callable[[], Told]) -> Told:
+    """Let a run die or end, and return what it left."""
+    began = time.monotonic()
+    told = _in_child(run)
+    made = [line["made"] for line in told if "made" in line]
+    if any(name.startswith("systemctl") for name in made):
+        state.forget_systemd()
+    return _seen(began, told[-1], made, look)
+
+
+def _deaths_of_one(run: Callable[[MortalHost], None]) -> Iterator[Told]:
+    """Let a run die before each change, and its like go on; yield what each death left."""
+    reader, writer = os.pipe()
+    waiting, go_on = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(go_on)
+        _act(partial(run, OneOfTwo(waiting)), writer)
+    os.close(writer)
+    os.close(waiting)
+    made: list[str] = []
+    began = time.monotonic()
+    with open(reader, encoding="utf-8") as lines, open(go_on, "wb", buffering=0) as let_go:
+        for told in map(json.loads, lines):
+            if "failed" in told:
+                raise state.NotAsItWas(f"the run that dies before each change: {told['failed']}")
+            made += [told["made"]] if "made" in told else []
+            if "killed_before" in told:
+                _wait_for_end(told["pid"], child)
+                yield _seen(began, told, made, _as_left)
+                began = time.monotonic()
+                let_go.write(b".")
+
+
+def _wait_for_end(pid: int, child: int) -> None:
+    """Wait until a process has ended: our child, or one that is its like, which is nobody's."""
+    if pid == child:
+        os.waitpid(pid, 0)
+        return
+    with suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(pid)
+        select.select([descriptor], [], [])
+        os.close(descriptor)
+
+
+def _seen(began: float, told: Told, made: list[str], look: Callable[[], Told]) -> Told:
+    state.settle()
+    left = look()
+    return {**told, "made": [*made], "seconds": round(time.monotonic() - began, 2), **left}
 
 
 def _kept() -> dict[str, Any]:
@@ -247,18 +321,23 @@ def _in_child(act: Callable[[], None]) -> list[Told]:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        os.dup2(writer, 1)
-        try:
-            act()
-        except BaseException as error:
-            _tell({"failed": f"{type(error).__name__}: {error}"})
-        finally:
-            os._exit(0)
+        _act(act, writer)
     os.close(writer)
     with open(reader, encoding="utf-8") as handle:
         told = [json.loads(line) for line in handle]
     os.waitpid(child, 0)
     return told
+
+
+def _act(act: Callable[[], None], writer: int) -> NoReturn:
+    """Act in a process of its own, which tells by this descriptor, and end it."""
+    os.dup2(writer, 1)
+    try:
+        act()
+    except BaseException as error:
+        _tell({"failed": f"{type(error).__name__}: {error}"})
+    finally:
+        os._exit(0)
 
 
 def _tell(told: Told) -> None:
@@ -270,12 +349,12 @@ def main(command: str, *words: str) -> None:
     """Run one of the commands."""
     if command == "enforce":
         profile, now, kill_before = (*words, "0")[:3]
-        enforce(profile, now, int(kill_before), _tell)
+        enforce(profile, now, MortalHost(int(kill_before)))
         return
     if command == "restore":
         state.restore(_kept()[words[0]]["start"])
         return
-    ways = {"points": points, "undone": undone}
+    ways = {"points": points, "anew": anew, "undone": undone}
     told = learn(words[0], list(words[1:])) if command == "learn" else ways[command](*words)
     for line in told:
         _tell(line)

@@ -54,7 +54,8 @@ _HOOK = "/usr/local/lib/durable-dbhost/bin/ups-notify"
 class Way:
     """From one profile to another: the truth at its start, after each death, and once it had ended.
 
-    `points` are the harness's: number, killed_before, made, truth, owed, seconds; the last one has `ended`.
+    `points` are the harness's: number, killed_before, made, truth, owed, seconds; `end`, which has `ended`, is that of a run
+    that nothing held up.
     `booted` is the truth once the mounts were made anew from fstab, `differs` in what the machine was then
     another than one that has had the goal's profile all along.
     """
@@ -101,8 +102,12 @@ class Deaths:
 
     def way(self, start: str, goal: str) -> Way:
         """Die before each change from one profile to another."""
-        *points, last = self._told("points", start, goal, _now())
-        return Way(points[:-1], points[-1], last["booted"], last["differs"])
+        *points, end, last = self._told("points", start, goal, _now())
+        return Way(points, end, last["booted"], last["differs"])
+
+    def anew(self, start: str, goal: str) -> list[dict[str, Any]]:
+        """Die before each change from one profile to another, each time in a run from the start; the last comes to its end."""
+        return self._told("anew", start, goal, _now())
 
     def undone(self, start: str, goal: str, first: int) -> list[dict[str, Any]]:
         """Die before each change from one profile to another, from the first one on, and let the dead man's switch put the

@@ -63,7 +63,8 @@ def test_killed_at_any_step_it_is_as_safe_as_the_weaker_end(
     for number, point in enumerate(way.points):
         assert (point["number"], len(point["made"])) == (number + 1, number)
     ended = way.end["ended"]
-    assert len(way.points) == len(ended["made"]) >= LEAST
+    assert [point["killed_before"] for point in way.points] == ended["made"]
+    assert len(way.points) >= LEAST
     assert ended["changes"] == []
     assert way.differs == []
     assert deaths.weaknesses(way.booted) == states[goal]

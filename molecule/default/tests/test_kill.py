@@ -64,8 +64,8 @@ def states(deaths: Deaths, learned: dict[str, dict[str, Any]]) -> dict[str, set[
 
 
 @pytest.fixture(scope="module")
-def counted() -> dict[tuple[str, str], int]:
-    """How many deaths there were between each pair."""
+def ways() -> dict[tuple[str, str], Way]:
+    """The ways that were gone, by their ends."""
     return {}
 
 
@@ -94,14 +94,13 @@ def test_the_profiles_differ_as_much_as_they_should(states: dict[str, set[str]])
 def test_killed_at_any_step_it_is_as_safe_as_the_weaker_end(
     deaths: Deaths,
     states: dict[str, set[str]],
-    counted: dict[tuple[str, str], int],
+    ways: dict[tuple[str, str], Way],
     start: str,
     goal: str,
 ) -> None:
     if deaths.machine.is_emulated and not {start, goal} <= set(SHORT):
         pytest.skip(f"emulated processor: only the ways between {', '.join(SHORT)} are gone")
-    way = deaths.way(start, goal)
-    counted[start, goal] = len(way.points)
+    way = ways[start, goal] = deaths.way(start, goal)
     print(f"{start} -> {goal}: {len(way.points)} deaths")
     allowed = states[start] | states[goal]
     for point in (*way.points, way.end):
@@ -115,7 +114,7 @@ def test_killed_at_any_step_it_is_as_safe_as_the_weaker_end(
     for number, point in enumerate(way.points):
         assert (point["number"], len(point["made"])) == (number + 1, number)
     ended = way.end["ended"]
-    assert len(way.points) == len(ended["made"])
+    assert [point["killed_before"] for point in way.points] == ended["made"]
     assert bool(way.points) == (frozenset({start, goal}) not in ALIKE)
     assert ended["changes"] == []
     assert [(row["target"], row["setting"]) for row in ended["pending"]] == (
@@ -137,7 +136,8 @@ def test_two_mounts_that_change_sides_are_at_no_death_less_safe_than_either_end(
         print(f"  {point['number']:>2} {sorted(seen)} {point.get('killed_before', 'came to its end')}")
         assert seen <= states[start] | states[goal]
         assert mixed(seen, states[start], states[goal]) == []
-    assert len(way.points) == len(way.end["ended"]["made"]) > 3
+    assert [point["killed_before"] for point in way.points] == way.end["ended"]["made"]
+    assert len(way.points) > 3
     assert way.end["ended"]["changes"] == []
     assert way.differs == []
     assert deaths.weaknesses(way.booted) == states[goal]
@@ -182,18 +182,37 @@ def unflushed(point: dict[str, Any], start: str) -> list[str]:
     return found
 
 
-def test_no_death_was_left_out(machine: Machine, counted: dict[tuple[str, str], int]) -> None:
+def test_a_run_of_its_own_for_each_death_leaves_the_same(
+    deaths: Deaths, ways: dict[tuple[str, str], Way]
+) -> None:
+    """A run whose like has died before leaves no other machine than one that nothing has held up until it dies."""
+    way = ways["disposable", "strict"]
+    points = deaths.anew("disposable", "strict")
+    assert [left_by(point) for point in points] == [left_by(point) for point in (*way.points, way.end)]
+
+
+def left_by(point: dict[str, Any]) -> dict[str, Any]:
+    """Return what was told of a death, or of an end, but for what counts: process, seconds, flushes."""
+    disks = {
+        serial: {key: value for key, value in disk.items() if key != "flushes"}
+        for serial, disk in point["truth"]["disks"].items()
+    }
+    kept = {key: value for key, value in point.items() if key not in ("pid", "seconds")}
+    return {**kept, "truth": {**point["truth"], "disks": disks}}
+
+
+def test_no_death_was_left_out(machine: Machine, ways: dict[tuple[str, str], Way]) -> None:
     profiles, least = (SHORT, LEAST_SHORT) if machine.is_emulated else (PROFILES, LEAST)
-    total = sum(counted.values())
-    print(f"{total} deaths between {len(counted)} ordered pairs of {len(profiles)} profiles")
-    assert set(counted) == set(permutations(profiles, 2))
+    total = sum(len(way.points) for way in ways.values())
+    print(f"{total} deaths between {len(ways)} ordered pairs of {len(profiles)} profiles")
+    assert set(ways) == set(permutations(profiles, 2))
     assert total >= least
 
 
 def test_a_power_cut_in_the_middle_of_tightening_boots_and_the_next_run_ends_it(
-    machine: Machine, deaths: Deaths, states: dict[str, set[str]], counted: dict[tuple[str, str], int]
+    machine: Machine, deaths: Deaths, states: dict[str, set[str]], ways: dict[tuple[str, str], Way]
 ) -> None:
-    steps = counted["disposable", "strict"]
+    steps = len(ways["disposable", "strict"].points)
     deaths.restore("disposable")
     assert "killed_before" in deaths.enforce("strict", steps // 2)
     machine.cut()
