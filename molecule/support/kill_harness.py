@@ -123,17 +123,21 @@ def enforce(
 
     `is_armed`: whether the dead man's switch is armed before.
     """
-    found = found or _assess(host, profile, now)
+    try:
+        make(found or _assess(host, profile, now), host, is_armed)
+    except (ChangeFailed, Unobservable) as error:
+        _tell({"failed": str(error)})
+        return
+    _tell({"ended": {"made": host.made, **_judged(host, profile, now)}})
+
+
+def make(found: dict[str, Any], host: MortalHost, is_armed: bool = False) -> None:
+    """Make the changes that an assessment has found. Raises ChangeFailed and Unobservable."""
     undone = arm(host, LAYERS, found["steps"], _WAIT) if is_armed else host
     for phase, layer in STEPS:
         if layer in found["plan"][phase]:
-            try:
-                taker = undone if catalog.LAYERS[layer].undone else host
-                _apply(taker, LAYERS[layer], found["plan"][phase][layer], found["lease"])
-            except (ChangeFailed, Unobservable) as error:
-                _tell({"failed": f"{phase} {layer}: {error}"})
-                return
-    _tell({"ended": {"made": host.made, **_judged(host, profile, now)}})
+            taker = undone if catalog.LAYERS[layer].undone else host
+            _apply(taker, LAYERS[layer], found["plan"][phase][layer], found["lease"])
 
 
 def _judged(host: Host, profile: str, now: str) -> Told:
@@ -186,7 +190,7 @@ def points(start: str, goal: str, now: str) -> Iterator[Told]:
     state.restore(wanted)
     found = _assess(Host(), goal, now)
     number = 0
-    for number, point in enumerate(_deaths_of_one(partial(enforce, goal, now, found=found)), 1):
+    for number, point in enumerate(_deaths_of_one(partial(make, found)), 1):
         yield {"number": number, **point}
     state.forget_systemd()
     state.restore(wanted)
