@@ -6,7 +6,8 @@ least as safe as the weaker of where it came from and where it goes.
 
 Two mounts with profiles of their own change sides as well: one tightens while the other loosens.
 
-All ordered pairs of the five shipped profiles (of three of them where the processor is emulated).
+All ordered pairs of the five shipped profiles (of three of them where the processor is emulated). One run goes each way and
+dies before each change, and its like goes on (support/kill_harness.py); one more is held up by nothing.
 Policy, layers, kernel, disks and the guard's files, unit, lease and end are real. Stand-ins, in
 support/kill_points.py and support/kill_state.py: the facts of a UPS that is well (there is none), and at the start of
 each way from `ups` the process of a guard that has barriers off; on the way to `ups` the real guard begins, finds no
