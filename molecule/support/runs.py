@@ -48,8 +48,8 @@ class Run:
 class Playbooks:
     """Runs the collection's playbooks against an inventory, from a directory of its own.
 
-    With pipelining, which takes a quarter off a run; `environment` may say otherwise. Scenario `default` does, and each
-    scenario converges without.
+    With pipelining, which takes a quarter off a run; `environment` may say otherwise. Each scenario converges without, and
+    test_reports of `default` holds a report against one that was made so.
     """
 
     inventories: list[Path]

@@ -46,6 +46,9 @@ PLUGINS = {
     "callback": ("default",),
     "inventory": ("host_list", "script", "auto", "yaml", "ini", "toml"),
 }
+#: Seconds between two looks whether a host has answered. Ansible's own is a millisecond: a fiftieth of a processor, while a
+#: machine works that wants all of it.
+POLL = 0.01
 #: What a fork answers when the command ended in a way that no command should.
 _BROKEN = 250
 
@@ -185,6 +188,7 @@ def serve(listening: socket.socket, compiler: str, collection: str) -> None:
     if compiler:
         pack_compiled(compiler)
     mains = {name: importlib.import_module(module).main for name, module in COMMANDS.items()}
+    importlib.import_module("ansible.constants").DEFAULT_INTERNAL_POLL_INTERVAL = POLL
     if collection:
         load_plugins(Path(collection))
     # What is there now stays: no fork has to look through it for garbage.

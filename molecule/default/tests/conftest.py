@@ -48,6 +48,4 @@ def host(machine: Machine) -> testinfra.host.Host:
 @pytest.fixture
 def playbooks(machine: Machine, tmp_path: Path) -> Playbooks:
     """The collection's playbooks, with the scenario's own inventory."""
-    return Playbooks(
-        [machine.inventory, SCENARIO / "inventory/hosts.yml"], tmp_path, {"ANSIBLE_PIPELINING": "false"}
-    )
+    return Playbooks([machine.inventory, SCENARIO / "inventory/hosts.yml"], tmp_path, {})
