@@ -17,9 +17,9 @@ OOM killer or a lost connection would. What is printed is one JSON object a line
 `enforce` is one such run. `learn` brings the machine to each profile in turn, as it is after a boot, and
 keeps what it is then; `restore` goes back to that. `anew` goes back to START for each n, lets a run to GOAL die
 there, and tells the truth of the machine; the last run comes to its end. `points` tells the same without making n - 1
-changes anew: a run from START dies before each change, and a process that is its like, forked the moment before, waits
+changes anew: a run from START dies before each change, and a copy of its process, forked the moment before, waits
 until the machine was looked at, makes that change, and dies before the next. Between two changes a run holds nothing
-that the kernel takes back at its death, so what is looked at is what it leaves. One more run is held up by nothing.
+that the kernel takes back at its death, so what is looked at is what it leaves. One more run goes through without a stop.
 `undone` is `anew` with runs that arm the dead man's switch first; the switch puts the machine back after each. Who
 judges all that is elsewhere.
 
@@ -100,8 +100,8 @@ class MortalHost(Host):
         self._mortal(f"remove {path}", lambda: super(MortalHost, self).remove_file(path, owner))
 
 
-class OneOfTwo(MortalHost):
-    """The machine; before each change this process dies, and one that is its like goes on once it may."""
+class CopiedHost(MortalHost):
+    """The machine; before each change this process dies, and a copy of it goes on once it may."""
 
     def __init__(self, may_go_on: int) -> None:
         super().__init__(kill_before=0)
@@ -184,7 +184,7 @@ def learn(now: str, profiles: list[str]) -> Iterator[Told]:
 
 
 def points(start: str, goal: str, now: str) -> Iterator[Told]:
-    """Yield the truth after each death on the way, and after a run that nothing held up; then that of the next mounts."""
+    """Yield the truth after each death on the way, and after a run without a stop; then that of the next mounts."""
     kept = _kept()
     wanted = kept[start]["start"]
     state.restore(wanted)
@@ -274,13 +274,12 @@ def _left_by(run: Callable[[], None], look: Callable[[], Told]) -> Told:
 
 
 def _deaths_of_one(run: Callable[[MortalHost], None]) -> Iterator[Told]:
-    """Let a run die before each change, and its like go on; yield what each death left."""
+    """Let a run die before each change, and its copy go on; yield what each death left."""
     reader, writer = os.pipe()
     waiting, go_on = os.pipe()
-    child = os.fork()
-    if child == 0:
+    if os.fork() == 0:
         os.close(go_on)
-        _act(partial(run, OneOfTwo(waiting)), writer)
+        _act(partial(run, CopiedHost(waiting)), writer)
     os.close(writer)
     os.close(waiting)
     made: list[str] = []
@@ -291,17 +290,14 @@ def _deaths_of_one(run: Callable[[MortalHost], None]) -> Iterator[Told]:
                 raise state.NotAsItWas(f"the run that dies before each change: {told['failed']}")
             made += [told["made"]] if "made" in told else []
             if "killed_before" in told:
-                _wait_for_end(told["pid"], child)
+                _wait_for_end(told["pid"])
                 yield _seen(began, told, made, _as_left)
                 began = time.monotonic()
                 let_go.write(b".")
 
 
-def _wait_for_end(pid: int, child: int) -> None:
-    """Wait until a process has ended: our child, or one that is its like, which is nobody's."""
-    if pid == child:
-        os.waitpid(pid, 0)
-        return
+def _wait_for_end(pid: int) -> None:
+    """Wait until a process has ended, which need not be a child of this one."""
     with suppress(ProcessLookupError):
         descriptor = os.pidfd_open(pid)
         select.select([descriptor], [], [])

@@ -55,7 +55,7 @@ class Way:
     """From one profile to another: the truth at its start, after each death, and once it had ended.
 
     `points` are the harness's: number, killed_before, made, truth, owed, seconds; `end`, which has `ended`, is that of a run
-    that nothing held up.
+    without a stop.
     `booted` is the truth once the mounts were made anew from fstab, `differs` in what the machine was then
     another than one that has had the goal's profile all along.
     """

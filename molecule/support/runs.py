@@ -163,4 +163,3 @@ def before_call(playbooks: Playbooks, host: str, number: int, command: str) -> N
     variables = {"ansible_ssh_executable": str(wrapper)}
     inventory.write_text(json.dumps({"databases": {"hosts": {host: variables}}}))
     playbooks.inventories.append(inventory)
-    playbooks.environment["ANSIBLE_PIPELINING"] = "true"

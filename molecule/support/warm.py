@@ -46,8 +46,8 @@ PLUGINS = {
     "callback": ("default",),
     "inventory": ("host_list", "script", "auto", "yaml", "ini", "toml"),
 }
-#: Seconds between two looks whether a host has answered. Ansible's own is a millisecond: a fiftieth of a processor, while a
-#: machine works that wants all of it.
+#: Seconds between two looks whether a host has answered. Ansible's own is a millisecond, and the processor that these looks
+#: take is wanted by the machine that is to answer.
 POLL = 0.01
 #: What a fork answers when the command ended in a way that no command should.
 _BROKEN = 250

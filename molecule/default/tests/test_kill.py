@@ -7,7 +7,7 @@ least as safe as the weaker of where it came from and where it goes.
 Two mounts with profiles of their own change sides as well: one tightens while the other loosens.
 
 All ordered pairs of the five shipped profiles (of three of them where the processor is emulated). One run goes each way and
-dies before each change, and its like goes on (support/kill_harness.py); one more is held up by nothing.
+dies before each change, and its copy goes on (support/kill_harness.py); one more goes through without a stop.
 Policy, layers, kernel, disks and the guard's files, unit, lease and end are real. Stand-ins, in
 support/kill_points.py and support/kill_state.py: the facts of a UPS that is well (there is none), and at the start of
 each way from `ups` the process of a guard that has barriers off; on the way to `ups` the real guard begins, finds no
@@ -186,7 +186,7 @@ def unflushed(point: dict[str, Any], start: str) -> list[str]:
 def test_a_run_of_its_own_for_each_death_leaves_the_same(
     deaths: Deaths, ways: dict[tuple[str, str], Way]
 ) -> None:
-    """A run whose like has died before leaves no other machine than one that nothing has held up until it dies."""
+    """Where a run dies, it leaves the same machine whether copies of it have died before or it came there without a stop."""
     way = ways["disposable", "strict"]
     points = deaths.anew("disposable", "strict")
     assert [left_by(point) for point in points] == [left_by(point) for point in (*way.points, way.end)]
