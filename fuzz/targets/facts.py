@@ -20,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     blockstack,
     cache_rules,
     caches,
+    crypttab,
     disks,
     drbd,
     drbd_84,
@@ -65,6 +66,13 @@ def fstab_file(text: str) -> None:
         changed = fstab.set_options(text, entry, entry.options, None)
         assert len(fstab.parse(changed)) == len(entries)
         fstab.parse(fstab.set_options(text, entry, ("noatime",), "a note"))
+
+
+@of_text(seeds=["db UUID=01234567-89ab-cdef-0123-456789abcdef none luks\n# no /dev/sda\n\nalone\n x /dev/sdb\n"])
+def crypttab_file(text: str) -> None:
+    lines = text.split("\n")
+    for entry in crypttab.parse(text):
+        assert lines[entry.row].split()[:2] == [entry.name, entry.spec]
 
 
 @of_text(

@@ -141,7 +141,8 @@ _SECONDS = Leaf(
 _EVIDENCE = Leaf(
     lambda value: (
         isinstance(value, dict)
-        and {"value", "reason"} <= set(value)
+        and "value" in value
+        and "reason" in value
         and isinstance(value.get("source"), str)
         and (value["reason"] is None or isinstance(value["reason"], str))
     ),
