@@ -68,7 +68,9 @@ def fstab_file(text: str) -> None:
         fstab.parse(fstab.set_options(text, entry, ("noatime",), "a note"))
 
 
-@of_text(seeds=["db UUID=01234567-89ab-cdef-0123-456789abcdef none luks\n# no /dev/sda\n\nalone\n x /dev/sdb\n"])
+@of_text(
+    seeds=["db UUID=01234567-89ab-cdef-0123-456789abcdef none luks\n# no /dev/sda\n\nalone\n x /dev/sdb\n"]
+)
 def crypttab_file(text: str) -> None:
     lines = text.split("\n")
     for entry in crypttab.parse(text):
