@@ -63,7 +63,7 @@ def observed_all(
 
 
 def _end(module: AnsibleModule, result: dict[str, Any]) -> None:
-    # A test that calls a module's main() is a process of its own kind, with an end of its own.
+    # Not where a test calls a module's main(): that process has more to do, and an exit code of its own.
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     if spec and spec.name.startswith(_MODULES):
         atexit.register(_leave)

@@ -10,8 +10,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host import reply
 
 ROOT = Path(__file__).resolve().parents[3]
 BIN = Path(sys.executable).parent
@@ -46,7 +50,7 @@ ENDS: list[tuple[str, dict[str, object], bool, bool]] = [
 def test_a_module_that_has_answered_ends_at_once(
     tmp_path: Path, module: str, given: dict[str, object], refuses: bool, is_taken_apart: bool
 ) -> None:
-    """One that refuses, and any other's, end as Python does: so the witness sees what it is for."""
+    """A refusal, and a module of Ansible's own, end as Python does: there the witness shows that it is one."""
     for name in ("witness", "taken", "temporary"):
         (tmp_path / name).mkdir()
     (tmp_path / "witness/sitecustomize.py").write_text(WITNESS)
@@ -76,3 +80,16 @@ def test_a_module_that_has_answered_ends_at_once(
     )
     assert bool(os.listdir(tmp_path / "taken")) == is_taken_apart
     assert not os.listdir(tmp_path / "temporary")
+
+
+def test_a_process_that_is_no_module_s_own_keeps_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As this one: it would end with 0 whatever failed in it."""
+    registered: list[Any] = []
+    answers: list[dict[str, Any]] = []
+    monkeypatch.setattr(reply.atexit, "register", registered.append)
+    module: Any = SimpleNamespace(exit_json=lambda **result: answers.append(result))
+    reply.finish(module, changed=True, said="well")
+    reply.observed(module, "durable_power", {})
+    reply.observed_all(module, {}, {}, None, {})
+    assert [answer["changed"] for answer in answers] == [True, False, False]
+    assert not registered
