@@ -67,7 +67,8 @@ class Server:
 
         `collection`: where the collection lies of which it runs playbooks, and those of no other.
         """
-        self._directory = tempfile.TemporaryDirectory(prefix="warm-")
+        # A run that was told to end may still write into it.
+        self._directory = tempfile.TemporaryDirectory(prefix="warm-", ignore_cleanup_errors=True)
         path = f"{self._directory.name}/socket"
         self._said = Path(self._directory.name, "said")
         listening = socket.socket(socket.AF_UNIX)
@@ -78,7 +79,8 @@ class Server:
         with self._said.open("wb") as said:
             self._process = subprocess.Popen(
                 [str(python), __file__, str(listening.fileno()), compiler, collection],
-                env=dict(environment),
+                # What multiprocessing makes in a fork goes with the directory: a fork's end takes nothing away.
+                env={**environment, "TMPDIR": self._directory.name},
                 # It ends when this end of its standard input does: with us, however we end.
                 stdin=subprocess.PIPE,
                 stdout=said,

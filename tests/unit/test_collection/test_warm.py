@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,6 +151,16 @@ def test_a_server_ends_with_who_started_it(tmp_path: Path) -> None:
             return
         subprocess.run(["sleep", "1"], check=True)
     raise AssertionError("it is there still")
+
+
+def test_a_server_that_ended_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory() as own:  # short: the name of a socket in it has at most 108 characters
+        monkeypatch.setattr(tempfile, "tempdir", own)
+        server = warm.Server(BIN / "python", {**ENVIRONMENT, "TMPDIR": own})
+        words = ["localhost", "-c", "local", "-m", "ping", *AD_HOC]
+        assert server.run("ansible", words, Path(own), Path(own, "output"), 60) == 0
+        server.close()
+        assert os.listdir(own) == ["output"]
 
 
 def test_a_terminal_that_does_not_block_is_no_hindrance(tmp_path: Path) -> None:
