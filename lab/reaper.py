@@ -6,7 +6,8 @@
 
 PARENT is the id of the process that starts this one. When it ends, all descendants are told to end, and killed some seconds
 later: also those in sessions or name spaces of their own, and those whose parents have ended. The exit code is the
-command's, 128 and more for a signal. What is left when the command ends by itself stays: a machine may be kept.
+command's, 128 and more for a signal. What is left when the command ends by itself stays: a machine may be kept. Not so when
+it ends because a terminal told it to.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from pathlib import Path
 
 #: linux/prctl.h.
 _DEATH_SIGNAL, _SUBREAPER = 1, 36
+#: A terminal tells the command as well, which ends in its own way. Not ignored: the command would ignore them too.
+_FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 #: Seconds for what is told to end, and then for what is killed.
 _LIMIT = 5.0
 
@@ -42,15 +45,19 @@ def main(parent: str, *command: str) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGTERM, _end)
-    # A terminal tells the command as well, which then ends. Not ignored: the command would ignore it too.
-    signal.signal(signal.SIGINT, lambda *_: None)
+    told = list[int]()
+    for number in _FROM_TERMINAL:
+        signal.signal(number, lambda number, _frame: told.append(number))
     try:
         libc.prctl(_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
         if os.getppid() != int(parent):  # it ended before the kernel was asked to tell
             raise ParentEnded
         # Kept: what nothing refers to reaps its own process, if that has ended.
         process = subprocess.Popen(command)
-        return _wait(process.pid)
+        code = _wait(process.pid)
+        if told:
+            _end_descendants()
+        return code
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         return 127

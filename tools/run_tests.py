@@ -12,6 +12,7 @@ import argparse
 import functools
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -52,6 +53,10 @@ class Failed(Exception):
     """A stage failed; the arguments are the lines that say why."""
 
 
+class BrokenOff(Exception):
+    """A stage was ended because somebody broke the run off."""
+
+
 class Board:
     """Which stages wait, which run, and what became of the others. All workers share it."""
 
@@ -59,6 +64,8 @@ class Board:
         self.waiting = list(stages)
         self.numbers: dict[str, int] = {}
         self.running: dict[str, float] = {}
+        self.processes: set[subprocess.Popen[bytes]] = set()
+        self.is_broken_off = False
         self.outcome = Outcome(not_reached=[stage.name for stage in stages])
         self.times = Times(OUTPUT / "times.json")
         self.changed = threading.Condition()
@@ -67,7 +74,7 @@ class Board:
     def take(self) -> Stage | None:
         """Return the next stage that can begin, once there is one; None when none will begin any more."""
         with self.changed:
-            while self.waiting and not self.outcome.failed:
+            while self.waiting and not self.outcome.failed and not self.is_broken_off:
                 for stage in self.waiting:
                     if not self._is_pending(stage.needs):
                         self.waiting.remove(stage)
@@ -85,16 +92,32 @@ class Board:
         """Note what became of a stage."""
         with self.changed:
             elapsed = time.monotonic() - self.running.pop(stage.name)
-            self.outcome.not_reached.remove(stage.name)
+            if not isinstance(failure, BrokenOff):
+                self.outcome.not_reached.remove(stage.name)
             if failure is None:
                 self.outcome.passed.append(stage.name)
                 self.times.note(stage.name, elapsed)
             elif isinstance(failure, venvs.Unavailable):
                 self.outcome.impossible[stage.name] = str(failure)
-            else:
+            elif not isinstance(failure, BrokenOff):
                 self.outcome.failed[stage.name] = reasons(failure)
             self.outcome.save(OUTPUT / LAST)
             self.changed.notify_all()
+
+    def hold(self, process: subprocess.Popen[bytes]) -> None:
+        """Note the process of a stage, which ends when the run is broken off."""
+        with self.changed:
+            self.processes.add(process)
+            if self.is_broken_off:
+                process.terminate()
+
+    def break_off(self) -> None:
+        """End all that runs, and begin nothing more."""
+        with self.changed:
+            self.is_broken_off = True
+            self.changed.notify_all()
+            for process in self.processes:
+                process.terminate()
 
     def label(self, stage: Stage) -> str:
         """Return how far the run is with this stage, and its name."""
@@ -180,12 +203,16 @@ def prepare(stage: Stage) -> Path:
     return made[0]
 
 
-def run(stage: Stage, venv: Path) -> None:
-    """Run the command of a stage. Raises Failed."""
+def run(board: Board, stage: Stage, venv: Path) -> None:
+    """Run the command of a stage. Raises Failed and BrokenOff."""
     log = OUTPUT / f"{stage.slug}.log"
-    code = follow(start(stage, venv), log, f"    {stage.name} | " if stage.live else "")
+    process = start(stage, venv)
+    board.hold(process)
+    code = follow(process, log, f"    {stage.name} | " if stage.live else "")
     if code == 0:
         return
+    if board.is_broken_off:
+        raise BrokenOff
     lines = COLOUR.sub("", log.read_text(errors="replace")).splitlines()
     why = [line for line in lines if WHY.search(line)]
     # What was shown live is long gone by now, but for what says why.
@@ -217,7 +244,7 @@ def attempt(board: Board, stage: Stage) -> Exception | None:
         venv = prepare(stage)
         before = board.times.seconds.get(stage.name)
         say(f"{board.label(stage)} ..." + (f" {in_words(before)} last time" if before else ""))
-        run(stage, venv)
+        run(board, stage, venv)
     # Also what nobody thought of: a worker that dies in silence would leave a stage unsaid.
     except Exception as failure:
         return failure
@@ -228,6 +255,8 @@ def verdict(failure: Exception | None, seconds: float) -> str:
     """Say in a few words how a stage ended."""
     if isinstance(failure, venvs.Unavailable):
         return f"NOT RUN: {failure}"
+    if isinstance(failure, BrokenOff):
+        return "broken off"
     return f"{'FAILED' if failure else 'ok'}, {seconds:.1f} s"
 
 
@@ -242,11 +271,16 @@ def work(board: Board) -> None:
 
 
 def run_all(stages: list[Stage]) -> Outcome:
-    """Run the stages until the first failure; what runs beside it is let end."""
+    """Run the stages until the first failure; what runs beside it is let end, but by KeyboardInterrupt, which it raises then."""
     board = Board(stages)
     with ThreadPoolExecutor(TOGETHER) as pool:
-        for worker in [pool.submit(work, board) for _ in range(TOGETHER)]:
-            worker.result()
+        workers = [pool.submit(work, board) for _ in range(TOGETHER)]
+        try:
+            for worker in workers:
+                worker.result()
+        except KeyboardInterrupt:
+            board.break_off()
+            raise
     return board.outcome
 
 
@@ -291,7 +325,11 @@ def main() -> int:
         venvs.link_collection()
         say(header(stages))
         own_machines()
-        outcome = run_all(stages)
+        try:
+            outcome = run_all(stages)
+        except KeyboardInterrupt:
+            say("broken off")
+            return 128 + signal.SIGINT
     print(f"\n== summary, {time.monotonic() - started:.0f} s")
     print("\n".join(outcome.summary()))
     return 1 if outcome.failed or not outcome.passed else 0

@@ -64,7 +64,14 @@ def matches(name: str, venv: Path, environment: dict[str, str]) -> bool:
 
 def call(stage: Stage, command: tuple[str, ...], environment: dict[str, str]) -> int:
     """Run a command in the open; return its exit code."""
-    return subprocess.run(reaped(command), cwd=stage.directory, env=environment, check=False).returncode
+    process = subprocess.Popen(reaped(command), cwd=stage.directory, env=environment)
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        # By what a run of subprocess does then, what ends all the rest would be killed itself.
+        process.terminate()
+        process.wait()
+        raise
 
 
 def main() -> int:

@@ -89,7 +89,9 @@ class Qemu:
     def save(self, guest: Guest, tag: str) -> None:
         """Freeze memory and disks."""
         if not self.freezes(guest.record().hardware.layout):
-            raise LabError(f"{guest.name} has NVMe disks: QEMU cannot snapshot those")
+            raise LabError(
+                f"{guest.name}: QEMU keeps no memory of NVMe disks, nor of a layout with frozen: false"
+            )
         disks.must_be_own(guest)
         guest.files.caches_off(tag).write_text(json.dumps(disks.caches_off(guest)))
         disks.monitor(guest, f"savevm {tag}")

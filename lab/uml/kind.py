@@ -208,14 +208,16 @@ def _must_be_scsi(disk: Disk) -> None:
 class _Answer(NamedTuple):
     """Why User Mode Linux does not run here, '' if it does; to whom that was said: a run, at a boot of this host.
 
-    `lasts`: for the boot what a kernel did; for a run what was fetched or not, so that not each machine waits for an archive
-    that does not answer; for a moment that tools are missing, for a run installs them.
+    `lasts`: for the boot what the kernel of a `program` did; for a run what was fetched or not, so that not each machine waits
+    for an archive that does not answer, and a kernel that took too long, for the host may have been busy; for a moment that
+    tools are missing, for a run installs them.
     """
 
     reason: str
     lasts: str
     run: str
     boot: str
+    program: str = ""
 
 
 def _answer(lab: Lab, distribution: str) -> _Answer:
@@ -225,19 +227,9 @@ def _answer(lab: Lab, distribution: str) -> _Answer:
     kept = None
     with suppress(FileNotFoundError, ValueError, TypeError):
         kept = _Answer(**json.loads(file.read_text()))
-    missing = [tool for tool in TOOLS if not shutil.which(tool)]
-    if missing:
-        found = _Answer(f"{', '.join(missing)} not found", "moment", run, boot)
-    elif (
-        kept
-        and kept.boot == boot
-        and (kept.lasts == "boot" or (kept.lasts == "run" and run and kept.run == run))
-    ):
-        found = kept._replace(run=run)
-    elif obstacle := _obstacle(lab, distribution):
-        found = _Answer(obstacle, "run", run, boot)
-    else:
-        found = _Answer(_probe(lab, distribution), "boot", run, boot)
+    found = _found(lab, distribution, kept if kept and kept.boot == boot else None, run)._replace(
+        run=run, boot=boot
+    )
     if found != kept:
         if found.reason:
             say(
@@ -245,6 +237,25 @@ def _answer(lab: Lab, distribution: str) -> _Answer:
             )
         file.write_text(json.dumps(found._asdict()))
     return found
+
+
+def _found(lab: Lab, distribution: str, kept: _Answer | None, run: str) -> _Answer:
+    """Return the answer of now, without run and boot; `kept`: an earlier one of this boot."""
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if missing:
+        return _Answer(f"{', '.join(missing)} not found", "moment", "", "")
+    if kept and kept.lasts == "run" and run and kept.run == run:
+        return kept
+    if obstacle := _obstacle(lab, distribution):
+        return _Answer(obstacle, "run", "", "")
+    # What has gone since it was tried, or is another now, does not answer for what is here.
+    here = program.ensure(lab, distribution).root.name
+    if kept and kept.lasts == "boot" and kept.program == here:
+        return kept
+    try:
+        return _Answer(_probe(lab, distribution), "boot", "", "", here)
+    except subprocess.TimeoutExpired:
+        return _Answer(f"its kernel does not come up within {PROBE_LIMIT:.0f} s", "run", "", "")
 
 
 def _obstacle(lab: Lab, distribution: str) -> str:
@@ -261,7 +272,7 @@ def _obstacle(lab: Lab, distribution: str) -> str:
 
 
 def _probe(lab: Lab, distribution: str) -> str:
-    """Boot a distribution's kernel without a root; return why that fails, or nothing."""
+    """Boot a distribution's kernel without a root; return why that fails, or nothing. Raises subprocess.TimeoutExpired."""
     root = program.ensure(lab, distribution).root
     script = (
         'mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && mount -t tmpfs tmpfs "$1/tmp"'
@@ -279,8 +290,6 @@ def _probe(lab: Lab, distribution: str) -> str:
             timeout=PROBE_LIMIT,
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        return f"its kernel does not come up within {PROBE_LIMIT:.0f} s"
     finally:
         os.close(silent)
         os.close(kept_open)

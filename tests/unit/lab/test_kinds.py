@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from lab.layout import NEEDS, RELEASE_KERNEL, Disk, Layout
 from lab.paths import Lab
 from lab.qemu.kind import Qemu
 from lab.uml.kind import Uml
+from lab.uml.program import Program
 
 QUICK = Layout((Disk("scsi", "A", fua=True), Disk("virtio", "B")))
 
@@ -54,6 +56,7 @@ def test_the_kernel_of_a_release_is_emulated_where_its_quick_one_does_not_run(
     monkeypatch.setattr("lab.uml.kind.TOOLS", ())
     monkeypatch.setattr("lab.uml.kind._obstacle", lambda *_: "")
     monkeypatch.setattr("lab.uml.kind._probe", lambda _, name: "it is old" if name == "bullseye" else "")
+    monkeypatch.setattr("lab.uml.kind.program.ensure", lambda *_: Program(Path("linux_1")))
     layout = Layout(needs=(RELEASE_KERNEL,))
     picked = [kinds.pick(Lab(tmp_path), layout, release).name for release in ("bullseye", "trixie")]
     assert picked == ["qemu", "uml"]
@@ -95,6 +98,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
     """Return what asks whether User Mode Linux runs, on a host where nothing is missing, and not in a run."""
     monkeypatch.setattr("lab.uml.kind.TOOLS", ())
     monkeypatch.setattr("lab.uml.kind._obstacle", lambda *_: "")
+    monkeypatch.setattr("lab.uml.kind.program.ensure", lambda *_: Program(Path("linux_1")))
     monkeypatch.delenv(watch.OWNER, raising=False)
     return lambda: Uml().refusal(Lab(tmp_path), QUICK, "bookworm")
 
@@ -106,11 +110,11 @@ def test_why_the_quick_kind_does_not_run_is_found_out_once_and_said_once_in_each
     asked: Callable[[], str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The probe boots a kernel: its answer is kept for this boot of the host."""
-    probes = iter(["its kernel does not come up within 20 s"])
+    probes = iter(["its kernel does not come up: panic"])
     monkeypatch.setattr("lab.uml.kind._probe", lambda *_: next(probes))
     for run in ("", "", "17", "17", "18"):
         monkeypatch.setenv(watch.OWNER, run)
-        assert asked() == "its kernel does not come up within 20 s"
+        assert asked() == "its kernel does not come up: panic"
     assert capsys.readouterr().err.count(f"{SAID}its kernel") == 3
 
 
@@ -125,10 +129,40 @@ def test_a_kernel_that_did_not_run_is_tried_again_when_the_host_has_booted(
         assert asked() == answer
 
 
+def test_a_kernel_that_took_too_long_is_tried_again_by_the_next_run(
+    asked: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host may have been busy."""
+
+    def late(*_: object) -> str:
+        raise subprocess.TimeoutExpired("linux.uml", 20)
+
+    monkeypatch.setenv(watch.OWNER, "17")
+    monkeypatch.setattr("lab.uml.kind._probe", late)
+    assert asked() == "its kernel does not come up within 20 s"
+    monkeypatch.setattr("lab.uml.kind._probe", lambda *_: "")
+    assert asked() == "its kernel does not come up within 20 s"
+    monkeypatch.setenv(watch.OWNER, "18")
+    assert asked() == ""
+
+
+def test_a_kernel_that_ran_says_nothing_of_one_that_is_gone_or_of_another(
+    asked: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probes = iter(["", "no"])
+    monkeypatch.setattr("lab.uml.kind._probe", lambda *_: next(probes))
+    assert [asked(), asked()] == ["", ""]
+    monkeypatch.setattr("lab.uml.kind._obstacle", lambda *_: "no archive")
+    assert asked() == "no archive"
+    monkeypatch.setattr("lab.uml.kind._obstacle", lambda *_: "")
+    monkeypatch.setattr("lab.uml.kind.program.ensure", lambda *_: Program(Path("linux_2")))
+    assert asked() == "no"
+
+
 def test_an_archive_that_did_not_answer_is_asked_again_by_the_next_run_and_not_by_the_next_machine(
     asked: Callable[[], str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    obstacles = iter(["no archive", "no archive", "", "no archive"])
+    obstacles = iter(["no archive", "no archive", "", ""])
     monkeypatch.setattr("lab.uml.kind._obstacle", lambda *_: next(obstacles))
     monkeypatch.setattr("lab.uml.kind._probe", lambda *_: "")
     for run, answer in (

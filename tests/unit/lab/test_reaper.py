@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -39,3 +41,17 @@ def test_the_exit_code_is_the_command_s(code: str, wanted: int) -> None:
 def test_a_command_may_end_at_once() -> None:
     """Its exit code was lost on a busy computer."""
     assert subprocess.run((sys.executable, "-c", LATE, str(ROOT)), check=False).returncode == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGHUP])
+def test_what_is_left_ends_when_a_terminal_ends_the_command(number: signal.Signals) -> None:
+    """It tells all of its foreground; what has a session of its own is not told."""
+    script = "setsid sleep 1000 >/dev/null & echo $!; wait"
+    words = reaped(("sh", "-c", script))
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, process_group=0) as group:
+        assert group.stdout
+        lost = int(group.stdout.readline())
+        os.killpg(group.pid, number)
+        assert group.wait(30) == 128 + number
+    with pytest.raises(ProcessLookupError):
+        os.kill(lost, 0)

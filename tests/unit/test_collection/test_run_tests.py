@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import signal
@@ -133,6 +134,49 @@ def test_nothing_of_a_stage_is_left_when_the_runner_is_killed(number: signal.Sig
     for pid in left:
         os.kill(int(pid), signal.SIGKILL)
     assert (len(pids), left) == (2, [])
+
+
+BROKEN_OFF = """
+import sys
+tools, long = sys.argv[1:]
+sys.path.insert(0, tools)
+import run_tests
+from pathlib import Path
+run_tests.OUTPUT = Path.cwd()
+run_tests.TOGETHER = 1
+run_tests.venvs.ensure = lambda name: Path("nowhere")
+run_tests.venvs.link_collection = lambda: None
+run_tests.all_stages = lambda scratch: [
+    run_tests.Stage("lint", name, "here", (sys.executable, "-c", code), Path.cwd())
+    for name, code in (("before", ""), ("long", long), ("next", "open('begun', 'w')"))
+]
+sys.argv = ["run_tests"]
+sys.exit(run_tests.main())
+"""
+
+
+def test_a_run_that_is_broken_off_begins_nothing_more_and_leaves_nothing(
+    runner: ModuleType, tmp_path: Path
+) -> None:
+    """By a signal to itself alone: not all that sends one tells its stages too."""
+    argv = [sys.executable, "-c", BROKEN_OFF, str(TOOLS), STAGE.format(stubborn="")]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as owner:
+        assert owner.stdout
+        log, deadline = tmp_path / "long.log", time.monotonic() + 20
+        while not (log.exists() and log.read_text().endswith("\n")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        owner.send_signal(signal.SIGINT)
+        try:
+            said = owner.communicate(timeout=30)[0]
+        finally:
+            owner.kill()
+    left = [pid for pid in log.read_text().split() if Path("/proc", pid).exists()]
+    for pid in left:
+        os.kill(int(pid), signal.SIGKILL)
+    assert (owner.returncode, left, (tmp_path / "begun").exists()) == (130, [], False)
+    assert said.endswith("long: broken off\nbroken off\n")
+    last = json.loads((tmp_path / "last.json").read_text())
+    assert (last["passed"], last["failed"], last["not_reached"]) == (["before"], {}, ["long", "next"])
 
 
 def test_what_a_stage_leaves_when_it_ends_by_itself_stays(runner: ModuleType, tmp_path: Path) -> None:

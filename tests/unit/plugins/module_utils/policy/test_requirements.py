@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.attestations import Attestation
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
@@ -19,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements
     of_host,
     of_neighbours,
     vouches,
+    with_attestations,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import ext4
@@ -437,3 +439,20 @@ def test_a_neighbour_of_which_nothing_is_known_keeps_a_cache_off() -> None:
     found = look(host, "flush", **given)
     assert not found["plan"]["loosen"]
     assert "/srv/n is not known to have barriers" in "\n".join(found["why"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "shared"),
+    [
+        (kind, kind in ("virtual", "network"))
+        for kind in ("virtual", "network", "physical", "raid_volume", "unknown")
+    ],
+)
+def test_a_word_is_asked_of_the_whole_host_only_for_what_its_platform_provides(
+    kind: str, shared: bool
+) -> None:
+    disk = facts(kind=kind, device="unknown")
+    need = of_disk("flush", disk, [])
+    (asked,) = with_attestations([need], {"disks": [disk], "platform": "qemu"}, "2026-11-28")
+    (entry,) = yaml.safe_load("\n".join(asked.attest).replace("!unsafe ", ""))
+    assert (entry["claim"], entry["target"]) == ("host_honours_flush", "host" if shared else disk["id"])
