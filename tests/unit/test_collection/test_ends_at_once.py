@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -51,27 +52,30 @@ def test_a_module_that_has_answered_ends_at_once(
     tmp_path: Path, module: str, given: dict[str, object], refuses: bool, is_taken_apart: bool
 ) -> None:
     """A refusal, and a module of Ansible's own, end as Python does: there the witness shows that it is one."""
-    for name in ("witness", "taken", "temporary"):
+    for name in ("witness", "taken"):
         (tmp_path / name).mkdir()
     (tmp_path / "witness/sitecustomize.py").write_text(WITNESS)
     words = ["localhost", "--check", "-i", "localhost,", "-c", "local", "-m", module, "-a", json.dumps(given)]
-    done = subprocess.run(
-        [str(BIN / "ansible"), *words, "-e", json.dumps({"ansible_python_interpreter": sys.executable})],
-        env={
-            **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
-            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "playbooks/collections"),
-            "ANSIBLE_PIPELINING": "true",
-            "ANSIBLE_NOCOLOR": "1",
-            "PYTHONPATH": str(tmp_path / "witness"),
-            "TAKEN_APART": str(tmp_path / "taken"),
-            "TMPDIR": str(tmp_path / "temporary"),
-        },
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    # Short: Ansible makes a socket in it, whose name has at most 108 characters.
+    with tempfile.TemporaryDirectory() as temporary:
+        done = subprocess.run(
+            [str(BIN / "ansible"), *words, "-e", json.dumps({"ansible_python_interpreter": sys.executable})],
+            env={
+                **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
+                "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "playbooks/collections"),
+                "ANSIBLE_PIPELINING": "true",
+                "ANSIBLE_NOCOLOR": "1",
+                "PYTHONPATH": str(tmp_path / "witness"),
+                "TAKEN_APART": str(tmp_path / "taken"),
+                "TMPDIR": temporary,
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        left = os.listdir(temporary)
     print(done.stdout[:2000])
     assert (done.returncode != 0, "FAILED!" in done.stdout, "SUCCESS" in done.stdout) == (
         refuses,
@@ -79,7 +83,7 @@ def test_a_module_that_has_answered_ends_at_once(
         not refuses,
     )
     assert bool(os.listdir(tmp_path / "taken")) == is_taken_apart
-    assert not os.listdir(tmp_path / "temporary")
+    assert not left
 
 
 def test_a_process_that_is_no_module_s_own_keeps_its_end(monkeypatch: pytest.MonkeyPatch) -> None:

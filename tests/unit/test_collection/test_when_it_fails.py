@@ -18,6 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.enforce import step
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom
 from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths, seam
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, CommandFailed
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import UNDO_AFTER
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import conclude, failure
 from ansible_collections.durable.dbhost.plugins.module_utils.undo.arm import arm
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_host import FakeHost
@@ -154,10 +155,10 @@ SAID: dict[str, Callable[[], str]] = {
     "device that says yes and does not follow": lambda: step(deaf(), "write_cache"),
     "disk gone": lambda: step(pulled(before=True), "write_cache"),
     "disk gone in the middle": lambda: step(pulled(before=False), "write_cache"),
-    "sshd gone during the steps": lambda: lost("unknown", 600),
+    "sshd gone during the steps": lambda: lost("unknown", UNDO_AFTER),
     "sshd gone, and no switch": lambda: lost("unknown", 0),
-    "sshd gone after the steps": lambda: lost("armed", 600),
-    "sshd back after the switch": lambda: lost("armed", 600, FIRED),
+    "sshd gone after the steps": lambda: lost("armed", UNDO_AFTER),
+    "sshd back after the switch": lambda: lost("armed", UNDO_AFTER, FIRED),
 }
 
 
