@@ -64,7 +64,7 @@ class Work(NamedTuple):
     """What there is to do, and all that doing it needs.
 
     `edited` and `drop_ins` are new options by mount point, of fstab's lines and of mount units; `images`
-    says on what each of them is tried.
+    says on what each of them is tried. `warnings`: of what the next boot does, what could not be read.
     """
 
     changes: tuple[Change, ...]
@@ -76,6 +76,7 @@ class Work(NamedTuple):
     drop_ins: dict[str, tuple[str, ...]]
     images: dict[str, Image]
     root_mode: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Release(NamedTuple):
@@ -215,7 +216,13 @@ def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts
         for setting, value in asked.items()
         if setting in _LIVE and setting in allowed and facts[setting] != value
     ]
-    # What cannot be read cannot be checked either: it stays, and stays unknown.
+    # What cannot be read cannot be checked either: it stays, and stays unknown, which is not well.
+    warnings = [
+        f"{name}: {setting} at the next boot: unknown ({facts['evidence'][f'persisted.{setting}']['reason']});"
+        f" wanted {value}, and left as it is"
+        for setting, value in asked.items()
+        if target.persist and facts["persisted"][setting] == UNKNOWN
+    ]
     stale = {
         setting: value
         for setting, value in asked.items()
@@ -224,6 +231,7 @@ def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts
     }
     planned = work._replace(
         changes=(*work.changes, *changes),
+        warnings=(*work.warnings, *warnings),
         facts={**work.facts, name: facts},
         mounts={**work.mounts, name: group[0]},
     )

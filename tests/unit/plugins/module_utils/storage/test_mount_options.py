@@ -573,7 +573,13 @@ class TestRoot:
     def test_where_the_boot_loader_gives_it_other_options_next_nothing_is_done(self) -> None:
         host = self.drifting()
         host.files["/boot/grub/grub.cfg"] = "\tlinux /vmlinuz root=/dev/vda1 ro rootflags=nobarrier\n"
-        assert plan(host, [self.TARGET]).facts["/"]["persisted"]["data_mode"] == "unknown"
+        work = plan(host, [self.TARGET])
+        assert work.facts["/"]["persisted"]["data_mode"] == "unknown"
+        # Else the module alone would say that all is well.
+        (said,) = work.warnings
+        assert said.startswith("/: data_mode at the next boot: unknown (")
+        assert said.endswith("); wanted ordered, and left as it is")
+        assert plan(host, [self.TARGET._replace(persist=False)]).warnings == ()
         run(host, self.TARGET)
         assert host.mutations == []
 
