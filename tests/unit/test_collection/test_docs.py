@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import functools
 import re
 from pathlib import Path
 
@@ -245,6 +247,29 @@ def test_the_readme_is_short_and_needs_no_checkout() -> None:
     text = (ROOT / "README.md").read_text()
     assert len(text.split()) <= 900
     assert not re.findall(r"^make |`make ", text, re.M)
+
+
+@functools.cache
+def left_out() -> tuple[str, ...]:
+    """Return the patterns of what the tarball has not."""
+    return tuple(yaml.safe_load((ROOT / "galaxy.yml").read_text())["build_ignore"])
+
+
+def is_left_out(path: Path) -> bool:
+    """Tell whether a file of the checkout, or a directory above it, is not in the tarball."""
+    names = [str(each) for each in (path, *path.parents) if each != Path()]
+    return any(fnmatch.fnmatch(name, pattern) for name in names for pattern in left_out())
+
+
+@pytest.mark.parametrize("page", sorted(str(path.relative_to(ROOT)) for path in PAGES))
+def test_a_page_of_the_tarball_links_to_what_is_in_it(page: str) -> None:
+    """To all else by its address."""
+    assert is_left_out(Path("lab/README.md")) and not is_left_out(Path("docs/start.md"))
+    if is_left_out(Path(page)):
+        return
+    links = re.findall(r"\]\(([^)\s#]+)", (ROOT / page).read_text())
+    found = [(ROOT / page).parent / link for link in links if not re.match(r"https?:", link)]
+    assert [str(path) for path in found if is_left_out(path.resolve().relative_to(ROOT))] == []
 
 
 @pytest.mark.parametrize("page", sorted(str(path.relative_to(ROOT)) for path in PAGES))
