@@ -17,6 +17,8 @@ description:
     ends with exit code 0, so a check that looked at nothing would pass.
   - Fails for C(--tags), and for C(--skip-tags) that would leave out steps. This collection's playbooks are one order each, and
     with a part of them would end well and have done nothing; a task that refused this could be left out itself.
+  - Fails for a C(durable_serial) that is no number of hosts and no share of them. Ansible takes 0 for all hosts at once, and ends
+    with a traceback for a word.
   - Where nothing is run (C(--syntax-check), C(--list-hosts), C(--list-tasks), C(--list-tags)) no host is needed.
 options:
   _terms:
@@ -37,6 +39,7 @@ _raw:
   elements: raw
 """
 
+import re
 from typing import Any
 
 from ansible import context
@@ -46,6 +49,8 @@ from ansible.plugins.lookup import LookupBase
 
 #: Words of --skip-tags that leave out steps of a play whose tag is `always`.
 _SKIP_STEPS = ("all", "always", "tagged", "untagged")
+#: How many hosts a batch has: a number, or a share.
+_BATCH = re.compile(r"[1-9][0-9]*|(100|[1-9][0-9]?)%")
 #: Options of ansible-playbook with which it runs nothing, and needs no host.
 _RUNS_NOTHING = ("syntax", "listhosts", "listtags", "listtasks")
 
@@ -62,6 +67,7 @@ class LookupModule(LookupBase):
         if any(context.CLIARGS.get(option) for option in _RUNS_NOTHING):
             return [pattern]
         _check_tags()
+        _check_serial(known.get("durable_serial", "100%"))
         found = self._matching(pattern, known["groups"], None)
         if not found:
             raise AnsibleLookupError(
@@ -101,3 +107,14 @@ def _check_tags() -> None:
             f"seen {' '.join(seen)}; wanted neither: the steps of this playbook are one order, and with a part of them"
             " it would end well and have done nothing. --limit and durable_hosts choose hosts. Nothing was changed."
         )
+
+
+def _check_serial(given: Any) -> None:
+    """Refuse what says of no batch how many hosts it has; what is a template is Ansible's to resolve."""
+    for each in given if isinstance(given, list) and given else [given]:
+        is_number = isinstance(each, (int, str)) and not isinstance(each, bool)
+        if not (is_number and ("{{" in str(each) or _BATCH.fullmatch(str(each).strip()))):
+            raise AnsibleLookupError(
+                f"durable_serial: seen {each!r}; wanted how many hosts are worked on at a time: a number from 1 on, a share from"
+                " 1% to 100%, or a list of these. Nothing was changed."
+            )

@@ -88,3 +88,20 @@ def test_a_part_of_a_run_is_refused(
         return
     with pytest.raises(AnsibleLookupError, match=seen):
         pattern("all")
+
+
+def batches(given: Any) -> None:
+    """Ask for hosts of a play whose batches are so large."""
+    LookupModule(loader=DataLoader()).run(["all"], {"groups": GROUPS, "durable_serial": given})
+
+
+@pytest.mark.parametrize("given", [1, "5", "10%", "100%", [1, "20%"], "{{ half }}"])
+def test_batches_are_numbers_or_shares(given: Any) -> None:
+    batches(given)
+
+
+@pytest.mark.parametrize("given", [0, "0", -1, "abc", "", "0%", "101%", 2.5, True, None, [], [1, "x"], {}])
+def test_what_is_no_size_of_a_batch_is_refused(given: Any) -> None:
+    """Ansible takes 0 for all hosts at once."""
+    with pytest.raises(AnsibleLookupError, match=r"durable_serial: seen .*; wanted how many hosts"):
+        batches(given)
