@@ -249,7 +249,7 @@ def _found(lab: Lab, distribution: str, kept: _Answer | None, run: str) -> _Answ
     if obstacle := _obstacle(lab, distribution):
         return _Answer(obstacle, "run", "", "")
     # What has gone since it was tried, or is another now, does not answer for what is here.
-    here = program.ensure(lab, distribution).root.name
+    here = program.ensure(lab, distribution).version
     if kept and kept.lasts == "boot" and kept.program == here:
         return kept
     try:

@@ -110,11 +110,17 @@ def _check_tags() -> None:
 
 
 def _check_serial(given: Any) -> None:
-    """Refuse what says of no batch how many hosts it has; what is a template is Ansible's to resolve."""
+    """Refuse what says of no batch how many hosts it has."""
     for each in given if isinstance(given, list) and given else [given]:
-        is_number = isinstance(each, (int, str)) and not isinstance(each, bool)
-        if not (is_number and ("{{" in str(each) or _BATCH.fullmatch(str(each).strip()))):
+        if not _is_batch(each):
             raise AnsibleLookupError(
                 f"durable_serial: seen {each!r}; wanted how many hosts are worked on at a time: a number from 1 on, a share from"
                 " 1% to 100%, or a list of these. Nothing was changed."
             )
+
+
+def _is_batch(given: Any) -> bool:
+    """Tell whether it says how many hosts a batch has; what is a template is Ansible's to resolve."""
+    if isinstance(given, bool) or not isinstance(given, (int, str)):
+        return False
+    return "{{" in str(given) or bool(_BATCH.fullmatch(str(given).strip()))

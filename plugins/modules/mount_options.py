@@ -17,7 +17,7 @@ description:
     has the last word, it writes a drop-in of its own over that instead.
   - New options are first tried on a throw-away image by the running kernel, and then written so that a power cut
     leaves the old file or the new one.
-  - What the next boot does and cannot be read is left as it is, with a warning that says why.
+  - Where it cannot be read what the next boot does, that is left as it is, with a warning that says why.
   - The kernel does not change C(data=) of a mounted file system; it is set for the next mount. That of C(/) goes into
     its superblock with C(tune2fs -o), because in C(/etc/fstab) it would make the remount at boot fail.
 extends_documentation_fragment:

@@ -64,7 +64,7 @@ class Work(NamedTuple):
     """What there is to do, and all that doing it needs.
 
     `edited` and `drop_ins` are new options by mount point, of fstab's lines and of mount units; `images`
-    says on what each of them is tried. `warnings`: of what the next boot does, what could not be read.
+    says on what each of them is tried. `warnings`: what could not be read of the next boot.
     """
 
     changes: tuple[Change, ...]

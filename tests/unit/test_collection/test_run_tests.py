@@ -130,10 +130,15 @@ def test_nothing_of_a_stage_is_left_when_the_runner_is_killed(number: signal.Sig
     deadline = time.monotonic() + 20
     while [pid for pid in pids if Path("/proc", pid).exists()] and time.monotonic() < deadline:
         time.sleep(0.05)
+    assert (len(pids), ended(pids)) == (2, [])
+
+
+def ended(pids: list[str]) -> list[str]:
+    """Return which processes are there still, and end those."""
     left = [pid for pid in pids if Path("/proc", pid).exists()]
     for pid in left:
         os.kill(int(pid), signal.SIGKILL)
-    assert (len(pids), left) == (2, [])
+    return left
 
 
 BROKEN_OFF = """
@@ -170,13 +175,32 @@ def test_a_run_that_is_broken_off_begins_nothing_more_and_leaves_nothing(
             said = owner.communicate(timeout=30)[0]
         finally:
             owner.kill()
-    left = [pid for pid in log.read_text().split() if Path("/proc", pid).exists()]
-    for pid in left:
-        os.kill(int(pid), signal.SIGKILL)
+    left = ended(log.read_text().split())
     assert (owner.returncode, left, (tmp_path / "begun").exists()) == (130, [], False)
     assert said.endswith("long: broken off\nbroken off\n")
     last = json.loads((tmp_path / "last.json").read_text())
     assert (last["passed"], last["failed"], last["not_reached"]) == (["before"], {}, ["long", "next"])
+
+
+SCENARIO = """
+import os, sys
+tools, long = sys.argv[1:]
+sys.path.insert(0, tools)
+import scenario
+from pathlib import Path
+stage = scenario.Stage("lab", "long", "here", (), Path.cwd())
+scenario.call(stage, (sys.executable, "-c", long), dict(os.environ))
+"""
+
+
+def test_a_scenario_that_is_broken_off_leaves_nothing() -> None:
+    argv = [sys.executable, "-c", SCENARIO, str(TOOLS), STAGE.format(stubborn="")]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as owner:
+        assert owner.stdout
+        pids = owner.stdout.readline().split()
+        owner.send_signal(signal.SIGINT)
+        owner.wait(timeout=30)
+    assert (len(pids), ended(pids)) == (2, [])
 
 
 def test_what_a_stage_leaves_when_it_ends_by_itself_stays(runner: ModuleType, tmp_path: Path) -> None:
