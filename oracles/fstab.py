@@ -15,11 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
-    fstab,
-    known_options,
-    mount_settings,
-)
+from ansible_collections.durable.dbhost.plugins.module_utils.host.mount_api.options import split
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import fstab, mount_settings
 from oracles import systemd
 from oracles.contract import Answer, Case, agreed, declined, disagreed, mostly
 
@@ -263,7 +260,7 @@ def _findmnt(path: Path) -> dict[str, Line]:
     rows = json.loads(said.decode("utf-8", "surrogateescape"))["filesystems"] if said else []
     found: dict[str, Line] = {}
     for row in rows:
-        options = mount_settings.fold(known_options.split(row["options"] or ""))
+        options = mount_settings.fold(split(row["options"] or ""))
         found[_plain(row["target"])] = Line(fstab.device_path(row["source"]), row["fstype"], options)
     return found
 
@@ -287,7 +284,7 @@ def _systemd(directory: Path, path: Path) -> dict[str, Line]:
         _plain(unit["Where"]): Line(
             unit["What"],
             unit["File System Type"].replace("n/a", "auto"),
-            mount_settings.fold(known_options.split(unit["Options"])),
+            mount_settings.fold(split(unit["Options"])),
         )
         for name, unit in units.items()
         if name in names and name not in ("-.mount", "usr.mount")

@@ -6,8 +6,11 @@ does otherwise, and then the code that rests on it is wrong there."""
 
 from __future__ import annotations
 
+import json
 import subprocess
+import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support import truth
@@ -349,6 +352,56 @@ class TestRemounts:
             assert "relatime" in view
         finally:
             plain.sh("systemctl stop scratch-view; umount /mnt/second; umount /mnt/third 2>/dev/null || true")
+
+
+class TestMountApi:
+    """The collection's own functions, on each kernel: a mount is changed through its descriptor, and nothing else."""
+
+    SCRIPT = Path(truth.__file__).with_name("mount_api_script.py")
+
+    @pytest.fixture(scope="class")
+    def sources(self, machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> str:
+        """Put the package `host` on the machine; return its path there."""
+        path = tmp_path_factory.mktemp("sources") / "host.zip"
+        package = Path(__file__).resolve().parents[3] / "plugins/module_utils/host"
+        with zipfile.ZipFile(path, "w") as archive:
+            for source in package.rglob("*.py"):
+                archive.write(source, f"host/{source.relative_to(package)}")
+        machine.put(path, "/run/host.zip")
+        return "/run/host.zip"
+
+    @pytest.mark.fact(100)
+    @pytest.mark.fact(101)
+    @pytest.mark.fact(102)
+    @pytest.mark.parametrize("way", ["descriptors", "mount"])
+    @pytest.mark.parametrize("fstype", ["ext4", "xfs", "btrfs"])
+    def test_options_and_atime_change_alone(
+        self, plain: Scratch, sources: str, fstype: str, way: str, kernel: tuple[int, int]
+    ) -> None:
+        plain.make(fstype)
+        plain.sh(f"umount --all-targets {plain.device}")
+        argv = ["python3", "-", sources, plain.device, fstype, way]
+        said = plain.machine.run(argv, input=self.SCRIPT.read_text(encoding="utf-8")).stdout
+        assert json.loads(said) == []
+
+    @pytest.mark.fact(103)
+    def test_the_kernel_is_queried_for_the_options_that_it_knows(
+        self, plain: Scratch, sources: str, kernel: tuple[int, int]
+    ) -> None:
+        options = ["noacl", "barrier=1", "bogus", "data=orderd", "nofail"]
+        script = (
+            f"import sys, json; sys.path.insert(0, {sources!r}); from host.seam import Host\n"
+            f"print(json.dumps(Host().refused_mount_options('ext4', {options})))"
+        )
+        found = json.loads(plain.machine.run(["python3", "-"], input=script).stdout)
+        if kernel < (5, 17):
+            assert found is None  # It accepts any option until it mounts.
+        else:
+            assert found == {
+                "noacl": "ext4: Unknown parameter 'noacl'",
+                "bogus": "ext4: Unknown parameter 'bogus'",
+                "data=orderd": "ext4: Bad value for 'data'",
+            }
 
 
 class TestDisks:

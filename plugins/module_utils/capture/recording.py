@@ -31,7 +31,10 @@ CALLS = (
 )
 
 #: Those that change something.
-_CHANGES = ("change", "hold", "remove_file", "sync", "sync_mount", "write_attribute", "write_file")
+_CHANGES = (
+    *("change", "hold", "make_mount_writable", "remove_file", "set_mount_atime", "set_mount_options", "sync"),
+    *("sync_mount", "try_mount", "write_attribute", "write_file"),
+)
 
 #: A recording is plain JSON; its form is in docs/capture.md.
 Recording = dict[str, Any]

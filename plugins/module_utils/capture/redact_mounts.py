@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 
+from ..host.mount_api.options import FOR_PROGRAMS
 from ..storage import boot_loader as boot_loader_file
 from ..storage import fstab as fstab_file
-from ..storage import known_options
 from ..storage.shown_options import HIDDEN, KEYS, OPTIONS, PATHS, PLAIN, PRIVATE, is_flag
 from .identities import Identities
 
@@ -146,9 +146,7 @@ def option(word: str, names: Identities, by_kernel: bool = False) -> str:
 
 def _hidden(key: str) -> str:
     """Return a stand-in for an option's name; one for programs alone stays one that no file system sees."""
-    return (
-        f"{known_options.FOR_PROGRAMS[0]}{HIDDEN}" if key.startswith(known_options.FOR_PROGRAMS) else HIDDEN
-    )
+    return f"{FOR_PROGRAMS[0]}{HIDDEN}" if key.startswith(FOR_PROGRAMS) else HIDDEN
 
 
 def option_lines(text: str, names: Identities) -> str:

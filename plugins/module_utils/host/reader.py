@@ -18,16 +18,15 @@ import signal
 import socket
 import stat
 import struct
-import subprocess
 import threading
 import time
 from typing import NamedTuple
 
-from . import bounds, foreign
+from . import bounds, child_process, foreign
+from .mount_api.calls import syncfs
 
 _LENGTHS = struct.Struct("!II")
 _PIECE = 65536
-_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
 
 
 class Question(NamedTuple):
@@ -100,11 +99,11 @@ class Reader:
     def _ready(self) -> socket.socket:
         if self._link is None or self._parent != os.getpid():
             ours, theirs = socket.socketpair()
-            child = os.fork()
-            if child == 0:
+            pid = os.fork()
+            if pid == 0:
                 _serve(theirs)
             theirs.close()
-            self._pid, self._parent, self._link = child, os.getpid(), ours
+            self._pid, self._parent, self._link = pid, os.getpid(), ours
         return self._link
 
     def _abandon(self) -> None:
@@ -120,7 +119,7 @@ class Reader:
 def _serve(link: socket.socket) -> None:
     """Answer until nobody asks any more. Never returns."""
     try:
-        _leave(link.fileno())
+        child_process.isolate(link.fileno())
         while True:
             head, _content = _receive(link, None)
             answer = answer_to(Question(*json.loads(head)))
@@ -129,20 +128,6 @@ def _serve(link: socket.socket) -> None:
         pass  # Its parent has ended, or takes the silence for what it is.
     finally:
         os._exit(0)
-
-
-def _leave(keep: int) -> None:
-    """Keep nothing of the parent's open: whoever waits for the end of its output must not wait for this."""
-    os.setsid()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
-        signal.signal(number, signal.SIG_DFL)
-    null = os.open(os.devnull, os.O_RDWR)
-    for descriptor in range(3):
-        os.dup2(null, descriptor)
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != keep:
-            with contextlib.suppress(OSError):
-                os.close(int(name))
 
 
 def answer_to(question: Question) -> Answer:
@@ -243,23 +228,10 @@ def _sync(walk: foreign.Walk, question: Question) -> bytes:
     kind = (lambda mode: stat.S_ISREG(mode) or stat.S_ISDIR(mode)) if question.flush else stat.S_ISREG
     with walk.opened(kind, "regular file") as descriptor:
         if question.flush:
-            _sync_file_system(descriptor)
+            syncfs(descriptor)
         else:
             os.fsync(descriptor)
     return b""
-
-
-def _sync_file_system(descriptor: int) -> None:
-    """Do as syncfs(2), which Python has not: sync(1) opens what this has opened. Raises OSError, Refused."""
-    argv = ["sync", "--file-system", f"/proc/self/fd/{descriptor}"]
-    # Not run_command of AnsibleModule: this process has none.
-    done = subprocess.run(  # pylint: disable=ansible-bad-function
-        argv, pass_fds=[descriptor], env=_ENVIRONMENT, stderr=subprocess.PIPE, check=False
-    )
-    if done.returncode != 0:
-        # It names the descriptor, which says nothing to anybody; the reason is behind the last colon.
-        said = done.stderr.decode("utf-8", "replace").rpartition(":")[2].strip()
-        raise foreign.Refused(said[:100] or f"sync: exit {done.returncode}")
 
 
 _ACTS = {

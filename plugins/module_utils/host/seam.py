@@ -29,7 +29,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from . import bounds, labels
+from . import bounds, child_process, labels
+from .mount_api import calls, change, query, trial
+from .mountinfo import Mount
 from .reader import Answer, Question, Reader, TimedOut
 from .refusals import remedy
 
@@ -40,25 +42,12 @@ CHANGE_TIMEOUT = 300.0
 #: Seconds that a daemon may take over all that it is asked at once.
 ASK_TIMEOUT = 3.0
 _PIECE = 65536
-#: What a process that acts as a user says in the end; else why it could not.
-_DONE = "done"
 #: The attribute in which the kernel keeps an access list, as acl(5) has it.
 _ACCESS = "system.posix_acl_access"
 #: Opens what others own, for all that this process asks.
 _READER = Reader()
 #: The environment of every command: stable words, and sbin where cron or su left it out.
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-
-
-#: $1: a mount point, $2: the device of its file system. What was opened is held fast while it is compared and flushed:
-#: whoever owns a directory above may lead the path elsewhere at any moment. In a process of its own, which can be ended.
-_SYNC_MOUNT = """\
-exec 3< "$1/."
-while read -r key value; do [ "$key" != mnt_id: ] || number=$value; done < /proc/self/fdinfo/3
-while read -r mount _ device _; do [ "$mount" != "$number" ] || seen=$device; done < /proc/self/mountinfo
-if [ "$seen" != "$2" ]; then echo "seen ${seen:-no mount} there, wanted the file system $2" >&2; exit 1; fi
-exec sync --file-system /proc/self/fd/3
-"""
 
 
 class Unobservable(Exception):
@@ -79,6 +68,10 @@ class CommandFailed(ChangeFailed):
     def __init__(self, argv: Sequence[str], rc: int, said: str) -> None:
         super().__init__(f"{' '.join(argv)}: exit {rc}: {said}; {remedy(said)}")
         self.said = said
+
+
+class TrialRefused(ChangeFailed):
+    """The kernel does not mount a scratch image with some options. The message is its reason."""
 
 
 class Held(ChangeFailed):
@@ -289,14 +282,51 @@ class Host:
         if answer.error or not answer.status:
             raise _unsynced(path, answer.error or "it is not there")
 
-    def sync_mount(self, target: str, device: str, timeout: float = CHANGE_TIMEOUT) -> None:
-        """Bring a mounted file system to the disk: that of a device (`major:minor`, as mountinfo has it) and no
-        other, whatever lies at the mount point by now. Raises ChangeFailed.
+    def sync_mount(self, mount: Mount, timeout: float = CHANGE_TIMEOUT) -> None:
+        """Write all data of a mounted file system to its devices. Raises ChangeFailed."""
+        _on_mount(mount, "sync", lambda: change.sync(mount), timeout)
+
+    def set_mount_options(
+        self, mount: Mount, options: Sequence[str], timeout: float = CHANGE_TIMEOUT
+    ) -> None:
+        """Change options of a mounted file system, and nothing else of it. The result is not read back.
+
+        Raises ChangeFailed, also if another mount is at the path by now.
         """
+        _on_mount(mount, ",".join(options), lambda: change.set_options(mount, options), timeout)
+
+    def set_mount_atime(self, mount: Mount, atime: str, timeout: float = CHANGE_TIMEOUT) -> None:
+        """Change the atime of one mount, and nothing else of it. Raises ChangeFailed as set_mount_options."""
+        _on_mount(mount, atime, lambda: change.set_atime(mount, atime), timeout)
+
+    def make_mount_writable(self, mount: Mount, timeout: float = CHANGE_TIMEOUT) -> None:
+        """Make a read-only mount and its file system writable. Raises ChangeFailed as set_mount_options."""
+        _on_mount(mount, "rw", lambda: change.make_writable(mount), timeout)
+
+    def try_mount(
+        self, image: str, fstype: str, steps: Sequence[Sequence[str]], timeout: float = CHANGE_TIMEOUT
+    ) -> None:
+        """Mount a scratch image, detached from every path, with the options of the first step, then with those of
+        each further one. Raises TrialRefused with the kernel's reason.
+        """
+        calls.load()
         try:
-            self.change(["sh", "-c", _SYNC_MOUNT, "sync", target, device], timeout)
-        except CommandFailed as error:
-            raise _unsynced(target, error.said or "sync failed") from error
+            child_process.run(lambda: trial.try_mount(image, fstype, steps), timeout)
+        except OSError as error:
+            raise TrialRefused(str(error.strerror)) from error
+
+    def refused_mount_options(
+        self, fstype: str, options: Sequence[str], timeout: float = READ_TIMEOUT
+    ) -> dict[str, str] | None:
+        """Return {option: the kernel's message} of the options that the running kernel refuses for a type of file
+        system, None if it cannot be queried for that type.
+        """
+        calls.load()
+        try:
+            found: dict[str, str] | None = child_process.run(lambda: query.refused(fstype, options), timeout)
+            return found
+        except OSError:
+            return None
 
     def _asked(self, question: Question, timeout: float) -> Answer:
         left = self.until - time.monotonic()
@@ -542,6 +572,16 @@ def _abandon(child: subprocess.Popen[bytes]) -> None:
     child.poll()
 
 
+def _on_mount(mount: Mount, what: str, act: Callable[[], None], timeout: float) -> None:
+    """Change a mount in a child process, which can be left if the disk hangs. Raises ChangeFailed."""
+    calls.load()
+    try:
+        child_process.run(act, timeout)
+    except OSError as error:
+        why = f"{mount.target}: {what}: {error.strerror}"
+        raise ChangeFailed(why if error.errno == errno.ESTALE else f"{why}; {remedy(why)}") from error
+
+
 def _unsynced(path: str, why: str) -> ChangeFailed:
     return ChangeFailed(f"{path}: it could not be synced: {why}; {remedy(why, path)}")
 
@@ -570,34 +610,15 @@ def _act_as(owner: int, act: Callable[[], None]) -> None:
     if not owner:
         act()
         return
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        told = os.strerror(errno.EIO)
-        try:
-            os.close(reader)
-            _become(owner)
-            act()
-            told = _DONE
-        except OSError as error:
-            told = str(error.strerror)
-        finally:
-            # Whatever happens, the child does not go on with what its parent was at.
-            os.write(writer, told.encode("utf-8", "replace"))
-            os._exit(0)
-    os.close(writer)
-    with selectors.DefaultSelector() as selector:
-        selector.register(reader, selectors.EVENT_READ)
-        said = (
-            os.read(reader, bounds.PATH).decode("utf-8", "replace") if selector.select(CHANGE_TIMEOUT) else ""
-        )
-    os.close(reader)
-    os.kill(child, signal.SIGKILL)
-    # Without an answer it is not waited for: a process in disk sleep cannot be ended.
-    os.waitpid(child, 0 if said else os.WNOHANG)
-    if said != _DONE:
-        number = errno.EIO if said else errno.ETIMEDOUT
-        raise OSError(number, f"{said or os.strerror(number)}, as user {owner}")
+
+    def act_as_user() -> None:
+        _become(owner)
+        act()
+
+    try:
+        child_process.run(act_as_user, CHANGE_TIMEOUT)
+    except OSError as error:
+        raise OSError(error.errno, f"{error.strerror}, as user {owner}") from error
 
 
 def _become(owner: int) -> None:

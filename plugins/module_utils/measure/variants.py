@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..enforce.change import verify
 from ..host.mountinfo import Mount, parse_mountinfo, visible
 from ..host.seam import ChangeFailed, Host, Unobservable
-from ..storage import cache_rules, mount_settings, write_cache
+from ..storage import cache_rules, write_cache
 from ..storage.caches import DISABLED, ENABLED, NONE
 from .limits import Refused
 
@@ -25,8 +25,6 @@ MOUNT_OPTIONS = ("noatime", "relatime", "strictatime", "sync")
 WRITE_CACHES = (ENABLED, DISABLED)
 AS_IT_IS = "as it is"
 CACHE_OFF = "write cache off"
-#: Superblock flags that a remount sets anew: what is not named again is taken away.
-_KEPT_FLAGS = ("ro", "dirsync", "lazytime", "mand")
 
 
 class Variant(NamedTuple):
@@ -222,7 +220,7 @@ def _schedule(host: Host, path: str, value: str) -> None:
 def _mounted(host: Host, place: dict[str, Any], variant: Variant) -> Iterator[None]:
     mount = _mount_of(host, place)
     try:
-        _remount(host, mount, _words(mount, place, variant))
+        _set(host, mount, variant)
         seen = _mount_of(host, place)
         if variant.value != "strictatime" and variant.value not in (*seen.options, *seen.super_options):
             raise ChangeFailed(f"{place['target']}: wanted {variant.value}: the machine did not follow")
@@ -230,7 +228,7 @@ def _mounted(host: Host, place: dict[str, Any], variant: Variant) -> Iterator[No
     finally:
         was = Variant("", variant.setting, "async" if variant.setting == "sync" else place["atime"])
         try:
-            _remount(host, mount, _words(mount, place, was))
+            _set(host, mount, was)
             after = _mount_of(host, place)
             if set(after.options) != set(mount.options) or set(after.super_options) != set(
                 mount.super_options
@@ -255,15 +253,8 @@ def _mount_of(host: Host, place: dict[str, Any]) -> Mount:
     return found[0]
 
 
-def _words(mount: Mount, place: dict[str, Any], variant: Variant) -> list[str]:
-    """Return every flag in force with the variant's own: what a remount does not name it takes away."""
-    flags = mount_settings.drop(mount.options, ["atime"])
+def _set(host: Host, mount: Mount, variant: Variant) -> None:
     if variant.setting == "atime":
-        return ["remount", "bind", *flags, variant.value]
-    kept = [flag for flag in _KEPT_FLAGS if flag in mount.super_options and flag not in flags]
-    return ["remount", *flags, *kept, place["atime"], variant.value]
-
-
-def _remount(host: Host, mount: Mount, words: list[str]) -> None:
-    # Without --options-source=disable, mount(8) would add what fstab says.
-    host.change(["mount", "-o", ",".join(words), "--options-source=disable", mount.source, mount.target])
+        host.set_mount_atime(mount, variant.value)
+    else:
+        host.set_mount_options(mount, [variant.value])

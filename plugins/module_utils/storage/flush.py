@@ -37,7 +37,7 @@ def flush_mount(host: Host, mount: Mount, disks: Iterable[str]) -> None:
     Turning barriers on flushes nothing by itself: not at the remount, and not later when idle.
     Raises ChangeFailed when a disk's flush counter did not rise.
     """
-    host.sync_mount(mount.target, mount.device)
+    host.sync_mount(mount)
     for name in disks:
         flush_disk(host, name)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ..host.mount_api.options import split as split_options
 from ..host.mountinfo import unescape
-from . import known_options, mount_settings
+from . import mount_settings
 
 PATH = "/etc/fstab"
 #: A managed line is preceded by a comment that starts like this: a comment is safe for every
@@ -154,7 +155,7 @@ def readings(options: tuple[str, ...]) -> list[tuple[str, ...]]:
     """
     text = ",".join(options)
     texts = (text, _as_libmount(text), _as_systemd(text))
-    split = (each for text in texts for each in (text.split(","), known_options.split(text)))
+    split = (each for text in texts for each in (text.split(","), split_options(text)))
     return list(dict.fromkeys(map(tuple, split)))
 
 

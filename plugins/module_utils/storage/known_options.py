@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable
 
 from ..host.kernel_version import version
+from ..host.mount_api.options import FOR_PROGRAMS, split
 
 #: Forms of an option: `word`, `word=N` (a number), `word=S` (a text), `word=a|b` (one of these).
 _GENERIC = (
@@ -72,11 +73,6 @@ _TMPFS = (
 NUMBER = r"(?:0[xX][0-9a-fA-F]{1,8}|0[0-7]{0,11}|[1-9][0-9]{0,9})"
 #: From this kernel on the ext4 driver takes a plus sign before a number: fs_param_is_u32 in place of match_int.
 _SIGNS, _SIGNED = (5, 17), ("ext2", "ext3", "ext4")
-#: For mount(8), systemd and udisks alone; no file system sees them.
-FOR_PROGRAMS = ("x-", "X-")
-#: A comma within quotes is part of a value (libmount).
-_OPTION = re.compile(r'(?:"[^"]*"|[^,"])+|"')
-
 
 #: How alike two spellings are, from 0 to 1, where one is taken for a slip of the other.
 _ALIKE, _MUCH_ALIKE = 0.8, 0.85
@@ -117,11 +113,6 @@ _TABLES = {
 #: The options that each file system knows. Of others nothing is said.
 KNOWN = {name: _forms(f"{_GENERIC} {text}") for name, text in _TABLES.items()}
 _OF_ALL = _forms(_GENERIC)
-
-
-def split(text: str) -> list[str]:
-    """Return the options of a text as libmount splits them: a comma within quotes ends none."""
-    return _OPTION.findall(text)
 
 
 def unknown_to(fstype: str, options: Iterable[str], release: str) -> list[str]:

@@ -21,7 +21,7 @@ from . import boot_loader, fstab, mount_settings, mount_trial, mount_units
 from .flush import flush_mount, owe, takes_flushes
 from .mount_trial import Image
 from .mounts import Mounts, Persisted, Superblock
-from .remount import expect_nothing_cached, expect_whole, set_atime, set_barrier
+from .remount import expect_nothing_cached, set_barrier
 from .shown_options import as_written
 
 FSTAB = fstab.PATH
@@ -348,18 +348,21 @@ def _writable(options: tuple[str, ...]) -> tuple[str, ...]:
 
 def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> None:
     mount, facts = work.mounts[target], work.facts[target]
-    atime = wanted.get("atime", facts["atime"])
-    if "barrier" not in wanted:
-        set_atime(host, mount, atime)
-        return
-    if wanted["barrier"] == "off":
-        set_barrier(host, mount, "off", atime)
-        return
-    expect_whole(mount)
+    if wanted.get("barrier") == "on":
+        _tighten(host, mount, facts)
+    elif "barrier" in wanted:
+        set_barrier(host, mount, "off")
+    if "atime" in wanted:
+        host.set_mount_atime(mount, wanted["atime"])
+
+
+def _tighten(host: Host, mount: Mount, facts: dict[str, Any]) -> None:
+    """Turn barriers on, and flush what was written without them. Raises ChangeFailed."""
+    target = facts["target"]
     flushed = [name for name in facts["disks_seen"] if takes_flushes(host, name)]
     for name in flushed:
         owe(host, name)
-    set_barrier(host, mount, "on", atime)
+    set_barrier(host, mount, "on")
     flush_mount(host, mount, flushed)
     if facts["disks"] == UNKNOWN:
         raise ChangeFailed(

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Would the next boot be able to mount this? Asked of the running kernel, on a throw-away image.
+"""Trial of mount options by the running kernel, on a scratch image.
 
-`mount -f` and `findmnt --verify` accept options that the kernel refuses. Mounting an image of the
-same file system with the very same options is the test that does not.
+`mount -f` and `findmnt --verify` accept options that the kernel refuses. A mount of an image of the
+same file system with the same options does not.
 """
 
 from __future__ import annotations
@@ -14,36 +14,16 @@ from typing import NamedTuple
 
 from ..enforce import our_files
 from ..host import our_paths
-from ..host.seam import ChangeFailed, CommandFailed, Host
+from ..host.seam import ChangeFailed, Host, TrialRefused
 from . import ext4
 from .shown_options import as_written
 
 #: Ours alone; made and removed by each trial.
 DIRECTORY = our_paths.TRIAL
 _IMAGE = f"{DIRECTORY}/image"
-_POINT = f"{DIRECTORY}/mnt"
 #: Name things that the image does not have.
 _OF_OTHER_DEVICES = ("journal_path=", "journal_dev=", "logdev=", "rtdev=", "device=", "subvol=", "subvolid=")
 _STAY = "fstab, mount units and superblock stay as they are"
-_NAMESPACE = ("unshare", "--mount", "--propagation", "private")
-#: Image, type, options of the initramfs, mount point, options of the remount. mount(8) would make a
-#: loop device of its own read-only for a read-only mount, and the remount fail. Detached while it is
-#: mounted, a loop device goes with its mount. Why a mount was refused, the kernel says in its log alone.
-_REPLAY = """set -e
-device=$(losetup --find --show "$1")
-trap 'losetup --detach "$device"' EXIT
-log() { dmesg | grep -F "(${device##*/}): " | grep -v -e 'mounted filesystem' -e 'unmounting filesystem' | tail -n 1; }
-before=$(log)
-try() {
-    if said=$("$@" 2>&1); then return; fi
-    why=$(log)
-    [ "$why" != "$before" ] || why=$said
-    printf '%s\n' "${why##*): }" >&2
-    exit 1
-}
-try mount -t "$2" -o "$3" "$device" "$4"
-try mount -o "$5" --options-source=disable "$device" "$4"
-"""
 
 
 class Image(NamedTuple):
@@ -60,7 +40,7 @@ class Image(NamedTuple):
 
 
 def try_options(host: Host, image: Image, options: tuple[str, ...]) -> None:
-    """Mount an image with these options in a mount namespace that ends at once.
+    """Mount a scratch image with these options, detached from every path.
 
     The root is mounted as a boot does it: read-only with `rootflags`, then made writable with the options.
     Raises ChangeFailed when the kernel refuses them, or when no trial can be made: then neither the line
@@ -87,7 +67,7 @@ def clear(host: Host) -> None:
 
 def _make(host: Host, image: Image) -> None:
     try:
-        host.change(["mkdir", "-p", _POINT])
+        host.change(["mkdir", "-p", DIRECTORY])
         host.change(_mkfs(host, image.fstype, image.journal))
         for name in filter(None, map(ext4.tune2fs_name, image.defaults)):
             host.change(["tune2fs", "-o", name, _IMAGE])
@@ -98,20 +78,15 @@ def _make(host: Host, image: Image) -> None:
 def _mount(host: Host, image: Image, options: tuple[str, ...]) -> None:
     # What tune2fs keeps as a text comes before the options of the mount.
     texts = [option for option in image.defaults if ext4.tune2fs_name(option) is None]
+    steps = [[*texts, *options]]
+    if image.rootflags is not None:
+        steps = [["ro", *texts, *image.rootflags], ["rw", *options]]
     try:
-        if image.rootflags is None:
-            words = ["loop", *_of_image(texts), *_of_image(options)]
-            host.change([*_NAMESPACE, "mount", "-t", image.fstype, "-o", ",".join(words), _IMAGE, _POINT])
-        else:
-            first = ",".join(["ro", *_of_image(texts), *_of_image(image.rootflags)])
-            then = ",".join(["remount", "rw", *_of_image(options)])
-            replay = [*_NAMESPACE, "sh", "-c", _REPLAY, "sh", _IMAGE, image.fstype, first, _POINT, then]
-            host.change(replay)
-    except ChangeFailed as error:
-        said = as_written(options)
+        host.try_mount(_IMAGE, image.fstype, [_of_image(step) for step in steps])
+    except TrialRefused as error:
         raise ChangeFailed(
-            f"options {said} for {image.fstype}{_with_defaults(image)}: the running kernel did not"
-            f" mount a test image with them, so {_STAY}; take out what it refuses: {_refusal(error, options)}"
+            f"options {as_written(options)} for {image.fstype}{_with_defaults(image)}: the running kernel does not"
+            f" mount a test image with them, so {_STAY}; remove the option that it refuses: {_hidden(str(error), options)}"
         ) from error
 
 
@@ -135,9 +110,9 @@ def _mkfs(host: Host, fstype: str, journal: bool) -> list[str]:
     return [f"mkfs.{fstype}", "-q", "-F", *features, _IMAGE, "16M"]
 
 
-def _refusal(error: ChangeFailed, options: tuple[str, ...]) -> str:
-    """Return what the kernel or a command said of a trial, without passwords among its options."""
-    if isinstance(error, CommandFailed):
-        return error.said
-    tried = _of_image(options)
-    return str(error).replace(",".join(tried), as_written(tried))
+def _hidden(reason: str, options: tuple[str, ...]) -> str:
+    """Return the kernel's reason without the values of options that may hold a password."""
+    for option in options:
+        if as_written([option]) != option:
+            reason = reason.replace(option, as_written([option]))
+    return reason

@@ -159,7 +159,7 @@ def _make_writable(host: Host) -> None:
     """Make the root writable where a boot has failed before it was. Raises ChangeFailed, Unobservable."""
     mounts = [mount for mount in parse_mountinfo(host.read("/proc/self/mountinfo")) if mount.target == "/"]
     if mounts and "ro" in mounts[-1].super_options:
-        host.change(["mount", "-o", "remount,rw", "--options-source=disable", mounts[-1].source, "/"])
+        host.make_mount_writable(mounts[-1])
 
 
 def _leave_emergency(host: Host) -> None:

@@ -55,15 +55,17 @@ class Machine(hosts.Host):
         superblock = bytearray(1024)
         superblock[0x38:0x3A], superblock[0x5C], superblock[0x68:0x78] = b"\\x53\\xef", 4, bytes.fromhex("UUID")
         return hosts.Result(0, superblock.hex(" "), "")
-    def sync_mount(self, target, device, timeout=300.0):
-        self.change(["sync", "--file-system", target], timeout)
+    def sync_mount(self, mount, timeout=300.0):
+        self.change(["sync", "--file-system", mount.target], timeout)
+    def set_mount_options(self, mount, options, timeout=300.0):
+        with open(root + "/log", "a") as log:
+            log.write(f"options {mount.target} {','.join(options)}\\n")
+        word = "nobarrier" if "barrier=0" in options else "barrier"
+        super().write_file(root + "/proc/fs/ext4/sda1/options", f"rw\\n{word}\\ndata=ordered\\n".encode())
     def change(self, argv, timeout=300.0, environment=None):
         with open(root + "/log", "a") as log:
             log.write(" ".join(argv) + "\\n")
-        if argv[0] == "mount":
-            word = "nobarrier" if "barrier=0" in argv[2] else "barrier"
-            super().write_file(root + "/proc/fs/ext4/sda1/options", f"rw\\n{word}\\ndata=ordered\\n".encode())
-        elif argv[-1] == "/dev/sda":
+        if argv[-1] == "/dev/sda":
             path = root + "/sys/devices/pci0/sda/stat"
             fields = super().read(path).split()
             fields[15] = str(int(fields[15]) + 1)
@@ -158,7 +160,7 @@ class Machine:
 
 
 TIGHTENED = [
-    f"mount -o remount,rw,relatime,barrier=1 --options-source=disable /dev/sda1 {PG}",
+    f"options {PG} barrier=1",
     "sync /dev/sda",
     f"sync --file-system {PG}",
     "sync /dev/sda",

@@ -187,7 +187,7 @@ class Keeper:
         disks, reasons = self._disks_of(mount)
         disks = tuple(dict.fromkeys((*self.below.disks, *disks)))
         try:
-            self.host.sync_mount(mount.target, mount.device)
+            self.host.sync_mount(mount)
         except ChangeFailed as error:
             failures.append(str(error))
         failures += [*self._flush_all(disks), *reasons]
@@ -224,7 +224,7 @@ class Keeper:
             return found if found is not None and found.fstype in EXT else None
         group = [mount for mount in _mounted(self.host) if mount.device == self.below.device]
         group = [mount for mount in group if mount.fstype in EXT]
-        return min(group, key=lambda m: (m.read_only_by_itself, m.target != self.target), default=None)
+        return min(group, key=lambda m: m.target != self.target, default=None)
 
     def _barrier_of(self, mount: Mount) -> str:
         return FileSystems(self.host, self._blocks).running(mount)["barrier"].value

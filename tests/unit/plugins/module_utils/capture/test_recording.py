@@ -22,6 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.capture.recording i
     dumps,
     loads,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo import Mount
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     Host,
     Located,
@@ -32,13 +33,18 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
 
 from ..fakes.fake_host import FakeHost
 
-CHANGES = {"change", "hold", "sync", "sync_mount", "write_attribute", "write_file", "remove_file"}
+CHANGES = {
+    *("change", "hold", "make_mount_writable", "remove_file", "set_mount_atime", "set_mount_options"),
+    *("sync", "sync_mount", "try_mount", "write_attribute", "write_file"),
+}
+MOUNT = Mount("8:1", "/", "/srv", ("rw",), "ext4", "/dev/sda1", ("rw",), "30", "1")
 #: What no recording has a place for: daemons, and files for which a user's rights count.
 NOT_RECORDED: dict[str, Callable[[Host], Any]] = {
     "ask": lambda host: host.ask("localhost", 3493, [b"LIST UPS\n"], lambda said: True),
     "find_files": lambda host: host.find_files("/etc"),
     "list_names": lambda host: host.list_names("/etc"),
     "read_part": lambda host: host.read_part("/etc/fstab"),
+    "refused_mount_options": lambda host: host.refused_mount_options("ext4", ["noatime"]),
     "user": lambda host: host.user(),
 }
 
@@ -155,7 +161,11 @@ def test_a_lenient_replay_takes_it_for_something_that_is_not_there(name: str, ex
         lambda host: host.write_file("/etc/x", b""),
         lambda host: host.remove_file("/etc/x"),
         lambda host: host.sync("/etc/x"),
-        lambda host: host.sync_mount("/etc", "8:1"),
+        lambda host: host.sync_mount(MOUNT),
+        lambda host: host.set_mount_options(MOUNT, ["barrier=0"]),
+        lambda host: host.set_mount_atime(MOUNT, "noatime"),
+        lambda host: host.make_mount_writable(MOUNT),
+        lambda host: host.try_mount("/x", "ext4", [["noatime"]]),
     ],
 )
 def test_nothing_can_be_changed(host: Host, change: Callable[[Host], None]) -> None:

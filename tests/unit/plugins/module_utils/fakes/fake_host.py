@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Union
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
-from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo import parse_mountinfo
+from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo import Mount, parse_mountinfo
 from ansible_collections.durable.dbhost.plugins.module_utils.host.paths import normal
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     ASK_TIMEOUT,
@@ -28,6 +28,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     Part,
     Result,
     Status,
+    TrialRefused,
     Unobservable,
 )
 
@@ -36,7 +37,8 @@ Answer = Union[str, Exception, Callable[[], str]]
 #: What a command says: as above with exit code 0, or its whole result.
 Outcome = Union[str, Exception, Result, Callable[[], Union[str, Result]]]
 #: One change, in the order in which it was asked: ("change", *argv), ("attribute", path, value),
-#: ("file", path, content), ("remove", path).
+#: ("file", path, content), ("remove", path), ("options", mount point, *options), ("atime", mount point, value),
+#: ("trial", image, type, steps).
 Mutation = tuple[Any, ...]
 #: How owner and mode are asked for.
 STATUS = ["stat", "--format=%u %f", "--"]
@@ -308,14 +310,42 @@ class FakeHost(Host):
         argv = ["sync", *(["--file-system"] if whole else []), path]
         self._mutate(("change", *argv), lambda: self.on_change(argv))
 
-    def sync_mount(self, target: str, device: str, timeout: float = CHANGE_TIMEOUT) -> None:
+    def sync_mount(self, mount: Mount, timeout: float = CHANGE_TIMEOUT) -> None:
+        self._expect_same(mount)
+        self.change(["sync", "--file-system", mount.target], timeout)
+
+    def set_mount_options(
+        self, mount: Mount, options: Sequence[str], timeout: float = CHANGE_TIMEOUT
+    ) -> None:
+        self._expect_same(mount)
+        self._mutate(("options", mount.target, *options), lambda: self.on_options(mount.target, options))
+
+    def set_mount_atime(self, mount: Mount, atime: str, timeout: float = CHANGE_TIMEOUT) -> None:
+        self._expect_same(mount)
+        self._mutate(("atime", mount.target, atime), lambda: self.on_options(mount.target, [atime]))
+
+    def make_mount_writable(self, mount: Mount, timeout: float = CHANGE_TIMEOUT) -> None:
+        self._expect_same(mount)
+        self._mutate(("options", mount.target, "rw"), lambda: self.on_options(mount.target, ["rw"]))
+
+    def try_mount(
+        self, image: str, fstype: str, steps: Sequence[Sequence[str]], timeout: float = CHANGE_TIMEOUT
+    ) -> None:
+        tried = tuple(map(tuple, steps))
+        self._mutate(("trial", image, fstype, tried), lambda: self.on_trial(image, fstype, steps))
+
+    def refused_mount_options(
+        self, fstype: str, options: Sequence[str], timeout: float = READ_TIMEOUT
+    ) -> dict[str, str] | None:
+        return None
+
+    def _expect_same(self, mount: Mount) -> None:
+        """Refuse what the kernel refuses: a mount that is not the one at its path."""
         there = [
-            mount.device
-            for mount in parse_mountinfo(self.read("/proc/self/mountinfo"))
-            if mount.target == target
+            now for now in parse_mountinfo(self.read("/proc/self/mountinfo")) if now.target == mount.target
         ]
-        assert there[-1:] == [device], (target, device, there)
-        self.change(["sync", "--file-system", target], timeout)
+        if [(now.number, now.device) for now in there[-1:]] != [(mount.number, mount.device)]:
+            raise ChangeFailed(f"{mount.target}: expected mount {mount.number}: exchanged")
 
     def status(self, path: str) -> Status:
         """Return what the kernel tells of what lies at a path."""
@@ -400,6 +430,14 @@ class FakeHost(Host):
     def on_change(self, argv: list[str]) -> None:
         """Do what a changing command does. Raises ChangeFailed."""
         raise ChangeFailed(f"{argv[0]}: No such file or directory")
+
+    def on_options(self, target: str, options: Sequence[str]) -> None:
+        """Do what new options of a mount do. Raises ChangeFailed."""
+        raise ChangeFailed(f"{target}: {','.join(options)}: Invalid argument")
+
+    def on_trial(self, image: str, fstype: str, steps: Sequence[Sequence[str]]) -> None:
+        """Mount a scratch image. Raises TrialRefused."""
+        raise TrialRefused(f"{image}: No such file or directory")
 
     def on_attribute(self, path: str, value: str) -> None:
         """Do what writing a kernel attribute does. Raises ChangeFailed."""

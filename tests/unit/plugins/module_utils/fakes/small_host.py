@@ -10,12 +10,14 @@ disk; vda: virtio, the root file system on a partition. `BigHost` has more.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     ChangeFailed,
     Result,
+    TrialRefused,
     Unobservable,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, ext4, scheduler_rules
@@ -51,9 +53,8 @@ __all__ = [
 ]
 
 BOOT_ID = "11111111-2222-3333-4444-555555555555"
-FLAGS = ("ro", "rw", "nosuid", "nodev", "noexec")
 #: Words that the remount model takes for the file system; others are refused.
-KNOWN = (*FLAGS, "bind", "sync", "lazytime", "noatime", "relatime", "strictatime", "remount", "nodiratime")
+KNOWN = ("rw", "sync", "async", "noatime", "relatime", "strictatime")
 UNITS = "/etc/systemd/system"
 #: Commands that change nothing that this model has.
 _HARMLESS = (
@@ -303,12 +304,10 @@ class SmallHost(FakeHost):
     def on_change(self, argv: list[str]) -> None:
         commands = {
             "hdparm": self._hdparm,
-            "mount": self._remount,
             "nvme": self._nvme,
             "sync": self._sync,
             "systemctl": self._systemctl,
             "tune2fs": self._tune,
-            "unshare": self._try,
         }
         if argv[0] in commands:
             commands[argv[0]](argv)
@@ -482,41 +481,29 @@ class SmallHost(FakeHost):
         (value,) = [option for option in options if option.startswith("--value=")]
         self._of_path(device).switch({"--value=0": "disabled", "--value=1": "enabled"}[value])
 
-    def _remount(self, argv: list[str]) -> None:
-        _mount, _o, options, source, device, target = argv
-        assert source == "--options-source=disable", "mount(8) would read fstab"
+    def on_options(self, target: str, options: Sequence[str]) -> None:
         mount = self.mounts[target]
-        assert device == mount.source
-        words = options.split(",")
-        for word in words:
+        for word in options:
             barrier = word.startswith("barrier=") if mount.fstype != "btrfs" else word in _BTRFS
             if word not in KNOWN and not (mount.has_barriers and barrier):
-                raise ChangeFailed(f"mount: {target}: mount point not mounted or bad option.")
-        mount.flags = tuple(word for word in words if word in FLAGS and word not in ("ro", "rw"))
-        own = "ro" if "ro" in words else "rw"
-        mount.flags = (own, *mount.flags)
-        if "bind" not in words:
-            # A remount without "bind" sets the superblock's flag too.
-            mount.sb_flag = own
-        for word in words:
+                raise ChangeFailed(f"{target}: {word}: Invalid argument")
+            if word == "rw":
+                mount.sb_flag = "rw"
+                mount.flags = tuple("rw" if flag == "ro" else flag for flag in mount.flags)
             mount.apply(word)
 
-    def _try(self, argv: list[str]) -> None:
-        """Mount the throw-away image, or replay a boot of the root on it."""
-        if "sh" in argv:
-            image, fstype, first, _point, then = argv[argv.index("sh", argv.index("-c")) + 1 :]
-            steps = [first.split(","), then.split(",")]
-        else:
-            image, fstype = argv[-2], argv[argv.index("-t") + 1]
-            steps = [argv[argv.index("-o") + 1].split(",")]
-        said = [option for step in steps for option in step]
-        wrong = [o for o in said if o == self.trial_refuses or (fstype == "xfs" and o.startswith(_NOT_XFS))]
-        modes = [o for o in (*self.image_defaults, *said) if o.startswith("data=")]
+    def on_trial(self, image: str, fstype: str, steps: Sequence[Sequence[str]]) -> None:
+        """Mount the scratch image, or replay a boot of the root on it."""
+        options = [option for step in steps for option in step]
+        wrong = [
+            o for o in options if o == self.trial_refuses or (fstype == "xfs" and o.startswith(_NOT_XFS))
+        ]
+        modes = [o for o in (*self.image_defaults, *options) if o.startswith("data=")]
         together = {"data=ordered": ("journal_async_commit",), "data=journal": ("delalloc", "dioread_nolock")}
-        wrong += [o for o in said if o in together.get((modes or ["data=ordered"])[-1], ())]
+        wrong += [o for o in options if o in together.get((modes or ["data=ordered"])[-1], ())]
         assert image.endswith("/image")
         if wrong:
-            raise ChangeFailed(f"mount: wrong fs type, bad option {wrong[0]}")
+            raise TrialRefused(f"{fstype}: Unknown parameter '{wrong[0]}'")
 
     def _of_path(self, path: str) -> FakeDisk:
         name = path.rpartition("/")[2]

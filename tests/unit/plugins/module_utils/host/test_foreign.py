@@ -647,10 +647,9 @@ class TestSync:
     def test_why_a_whole_file_system_could_not_be_synced_is_told(
         self, top: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        (top / "sync").write_text(
-            "#!/bin/sh\necho \"sync: error syncing '$2': No space left on device\" >&2\nexit 1\n"
-        )
-        (top / "sync").chmod(0o755)
-        monkeypatch.setitem(reader._ENVIRONMENT, "PATH", f"{top}:/bin")
+        def full(_descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(reader, "syncfs", full)
         found = reader.answer_to(reader.Question("sync", str(top), flush=True))
         assert found.error == "No space left on device"

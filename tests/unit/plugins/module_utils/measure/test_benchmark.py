@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -283,18 +284,15 @@ class Kernel(FakeHost):
         if not self.deaf:
             self.scheduler = value
 
-    def on_change(self, argv: list[str]) -> None:
-        assert argv[:2] == ["mount", "-o"]
-        assert argv[3:] == ["--options-source=disable", "/dev/sda1", "/srv"]
-        words = argv[2].split(",")
-        assert "nosuid" in words, "a flag that is not named is taken away"
+    def on_options(self, target: str, options: Sequence[str]) -> None:
+        assert target == "/srv"
         if self.deaf:
             raise ChangeFailed("mount: refused")
-        atime = next(word for word in words if "atime" in word)
-        self.options = ",".join(("rw", "nosuid", *([atime] if atime != "strictatime" else [])))
-        if "bind" not in words:
-            assert "lazytime" in words
-            self.super_options = "rw,lazytime,sync" if "sync" in words else "rw,lazytime"
+        (word,) = options
+        if "atime" in word:
+            self.options = ",".join(("rw", "nosuid", *([word] if word != "strictatime" else [])))
+        else:
+            self.super_options = {"sync": "rw,lazytime,sync", "async": "rw,lazytime"}[word]
 
 
 TRIED = [

@@ -328,7 +328,7 @@ def test_release_tightens_itself_what_the_guard_left_and_takes_nothing_away_befo
     host.mutations.clear()
     apply_release(host, plan_release(host))
     acts = kinds(host)
-    assert acts.index("mount -o") < acts.index("sync --file-system") < acts.index(f"remove {LEASE}")
+    assert acts.index(f"options {PG}") < acts.index("sync --file-system") < acts.index(f"remove {LEASE}")
     assert (host.mounts[PG].barrier, host.disk("sda").dirty) == ("on", False)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -190,7 +190,7 @@ def test_what_lies_below_is_written_down_before_a_barrier_goes(guard: Guard) -> 
 
     def note() -> None:
         last = guard.host.mutations[-1]
-        if last[:2] == ("change", "mount") and "barrier=0" in last[3]:
+        if last[0] == "options" and last[2] == "barrier=0":
             text = guard.host.read(STATE)
             seen.append((json.loads(text)["state"], json.loads(text)["kept"][PG]["disks"]))
 
@@ -246,10 +246,10 @@ def test_barriers_are_the_first_thing_that_happens(guard: Guard) -> None:
     with guard.fifo.open("w") as fifo:
         fifo.write("ONBATT\n")
     guard.expect_tight("ONBATT")
-    acts = [act for act in guard.host.mutations if act[0] == "change"]
+    acts = [act for act in guard.host.mutations if act[0] in ("change", "options")]
     first = acts.index(("change", "sync", "/dev/sda"))
-    assert "remount" in acts[0][3]
-    assert any(act[1] == "mount" and act[-1] == PG for act in acts[:first])
+    assert acts[0][0] == "options"
+    assert ("options", PG, "barrier=1") in acts[:first]
     assert acts.index(FSYNC) > first
 
 
@@ -437,14 +437,14 @@ def test_a_file_system_that_goes_while_it_has_no_barriers_is_flushed(guard: Guar
 
 
 def test_a_remount_that_is_refused_brings_everything_back(guard: Guard) -> None:
-    change = guard.host.on_change
+    change = guard.host.on_options
 
-    def refuse(argv: list[str]) -> None:
-        if argv[0] == "mount" and "barrier=0" in argv[2] and argv[-1] == MA:
+    def refuse(target: str, options: Sequence[str]) -> None:
+        if (target, *options) == (MA, "barrier=0"):
             raise ChangeFailed("mount: refused")
-        change(argv)
+        change(target, options)
 
-    guard.host.on_change = refuse  # type: ignore[method-assign]
+    guard.host.on_options = refuse  # type: ignore[method-assign]
     reasons = set()
     for _look in range(13):
         guard.look()
