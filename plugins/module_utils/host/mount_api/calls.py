@@ -9,11 +9,15 @@ Each function raises OSError. A missing call raises it with one of MISSING.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import functools
 import os
 from typing import Any
+
+try:
+    import ctypes
+except ImportError:  # A Python that was built without libffi: facts are collected all the same.
+    ctypes = None  # type: ignore[assignment]
 
 #: The kernel lacks a call, or a filter of system calls refuses it.
 MISSING = (errno.ENOSYS, errno.EPERM)
@@ -42,7 +46,8 @@ _MESSAGE = 8192
 
 def load() -> None:
     """Load the C library. Call it before a fork: a thread may hold a lock that the load needs."""
-    _library()
+    if ctypes is not None:
+        _library()
 
 
 def fsopen(fstype: str) -> int:
@@ -94,15 +99,17 @@ def messages(context: int) -> list[str]:
 
 def mount_setattr(mount: int, add: int, remove: int) -> None:
     """Change attributes of an open mount: `remove` is cleared before `add` is set."""
+    _library()
     attributes = (ctypes.c_uint64 * 4)(add, remove, 0, 0)
     _call(_MOUNT_SETATTR, mount, b"", _EMPTY_PATH, ctypes.byref(attributes), ctypes.sizeof(attributes))
 
 
 def remount(mount: int, flags: int, options: str = "") -> None:
     """Do mount(2) with MS_REMOUNT on an open mount. All of its flags are set anew."""
+    library = _library()
     target = f"/proc/self/fd/{mount}".encode("ascii")
     data = os.fsencode(options) if options else None
-    _check(_library().mount(None, target, None, ctypes.c_ulong(REMOUNT | flags), data))
+    _check(library.mount(None, target, None, ctypes.c_ulong(REMOUNT | flags), data))
 
 
 def syncfs(descriptor: int) -> None:
@@ -111,11 +118,12 @@ def syncfs(descriptor: int) -> None:
 
 
 def _call(number: int, *arguments: Any) -> int:
+    library = _library()
     if os.uname().machine.startswith(_WITH_OFFSET):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     # syscall(2) takes words: an int alone would leave the upper half of a register undefined.
     words = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
-    return _check(_library().syscall(ctypes.c_long(number), *words))
+    return _check(library.syscall(ctypes.c_long(number), *words))
 
 
 def _check(result: int) -> int:
@@ -127,6 +135,8 @@ def _check(result: int) -> int:
 
 @functools.lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL:
+    if ctypes is None:
+        raise OSError(errno.ENOSYS, "this Python has no ctypes module. Fix: install Python with libffi")
     library = ctypes.CDLL(None, use_errno=True)
     library.syscall.restype = ctypes.c_long
     return library

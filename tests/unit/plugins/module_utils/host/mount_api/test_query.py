@@ -86,3 +86,13 @@ def test_a_path_of_a_device_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(calls, "fsopen", opened)
     assert query._refusal("ext4", "journal_path=/dev/x") is None
+
+
+def test_a_python_without_ctypes_reports_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "ctypes", None)
+    calls._library.cache_clear()
+    calls.load()
+    for act in (lambda: calls.fsopen("ext4"), lambda: calls.mount_setattr(0, 0, 0), lambda: calls.syncfs(0)):
+        with pytest.raises(OSError, match="has no ctypes module") as error:
+            act()
+        assert error.value.errno in calls.MISSING
