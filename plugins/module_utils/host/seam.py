@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import math
 import os
@@ -29,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from . import bounds, labels
+from . import bounds, labels, lock_file
 from .reader import Answer, Question, Reader, TimedOut
 from .refusals import remedy
 
@@ -381,30 +380,34 @@ class Host:
         """
         _durably(path, owner, os.path.realpath, lambda place: _replace(place, content, mode))
 
-    @contextmanager
-    def hold(self, path: str, tell: Callable[[str], str]) -> Iterator[None]:
-        """Hold a lock while a block runs. However this process ends, the kernel gives the lock back.
+    def lock_text(self, path: str) -> str | None:
+        """Return the text in a lock's file, '' for no file, None while a process holds the lock. Raises Unobservable."""
+        try:
+            return lock_file.read_free(path)
+        except OSError as error:
+            raise Unobservable(f"{path}: {error.strerror}") from error
 
-        `tell` is given what the lock's file says, and returns what it is to say from now on; what it raises ends the
-        attempt. Raises Held, and ChangeFailed where the file cannot be had.
+    @contextmanager
+    def hold(self, path: str, tell: Callable[[str], str], is_text_needed: bool = True) -> Iterator[None]:
+        """Hold a lock while a block runs. However this process ends, the kernel releases the lock.
+
+        `tell` takes the text in the lock's file and returns the new one; an exception of it ends the attempt.
+        `is_text_needed`: whether the block must not run if the new text cannot be written. Else the text is then made
+        unreadable. Raises Held, and ChangeFailed for an error of the file system.
         """
         try:
-            os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            descriptor = lock_file.open_file(path)
         except OSError as error:
-            why = str(error.strerror)
-            raise ChangeFailed(f"{path}: {why}; {remedy(why, path)}") from error
-        with os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace") as kept:
+            raise _not_locked(path, error) from error
+        try:
+            text = tell(_lock(descriptor, path))
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _describe(descriptor, text, is_text_needed)
             except OSError as error:
-                raise Held(path, kept.read(bounds.PATH)) from error
-            text = tell(kept.read(bounds.PATH))
-            kept.seek(0)
-            kept.write(text)
-            kept.truncate()
-            kept.flush()
+                raise _not_locked(path, error) from error
             yield
+        finally:
+            os.close(descriptor)
 
     def remove_file(self, path: str, owner: int = 0) -> None:
         """Remove a file durably, `owner` as for write_file. Raises ChangeFailed."""
@@ -540,6 +543,34 @@ def _abandon(child: subprocess.Popen[bytes]) -> None:
     except ProcessLookupError:
         pass
     child.poll()
+
+
+def _lock(descriptor: int, path: str) -> str:
+    """Lock an open file and return its text. Raises Held, ChangeFailed."""
+    try:
+        is_ours, text = lock_file.take(descriptor), lock_file.read(descriptor)
+    except OSError as error:
+        raise _not_locked(path, error) from error
+    if not is_ours:
+        raise Held(path, text)
+    return text
+
+
+def _describe(descriptor: int, text: str, is_text_needed: bool) -> None:
+    """Write the text of a lock that is held. Raises OSError."""
+    try:
+        lock_file.write(descriptor, text)
+    except OSError:
+        if is_text_needed:
+            raise
+        lock_file.spoil(descriptor)
+
+
+def _not_locked(path: str, error: OSError) -> ChangeFailed:
+    why = str(error.strerror)
+    return ChangeFailed(
+        f"{path}: the lock of this host cannot be taken: {why}. Nothing was changed. Fix: {remedy(why, path)}"
+    )
 
 
 def _unsynced(path: str, why: str) -> ChangeFailed:

@@ -37,8 +37,8 @@ sys.exit(put_back.main())
 """
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(params=["no lock", "a torn text", "a full file system"])
+def run(tmp_path: Path, request: pytest.FixtureRequest) -> subprocess.CompletedProcess[str]:
     """The program, ended, over a machine of files of which one was changed, one made and one removed."""
     host = Host()
     changed, made, removed = (str(tmp_path / f"etc/{name}") for name in ("fstab", "made", "removed"))
@@ -59,6 +59,15 @@ def run(tmp_path: Path) -> subprocess.CompletedProcess[str]:
     archive = tmp_path / "undo.pyz"
     archive.write_bytes(program.build(put_back.__name__))
     argv = [sys.executable, "-I", "-S", "-c", _RUN, str(archive), str(tmp_path)]
+    if request.param == "a torn text":
+        lock = Path(f"{tmp_path}{our_paths.LOCK}")
+        lock.parent.mkdir(parents=True)
+        lock.write_text('{"number": 1{"number": 2, "by": "ann"', encoding="utf-8")
+    elif request.param == "a full file system":
+        place = tmp_path / "run"
+        place.mkdir()
+        fill = 'mount -t tmpfs -o size=4k tmpfs "$1"; head -c 4096 /dev/zero > "$1/fill"; shift; exec "$@"'
+        argv = ["unshare", "--mount", "sh", "-e", "-c", fill, "sh", str(place), *argv]
     return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
 
 
@@ -72,4 +81,4 @@ def test_it_puts_back_bytes_modes_and_what_was_not_there(
     assert (tmp_path / "etc/removed").read_text(encoding="utf-8") == "gone\n"
     assert not (tmp_path / "etc/made").exists()
     left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
-    assert sorted(left) == ["fired.json", "fstab", "lock", "removed", "undo.pyz"]
+    assert sorted({*left, "lock"}) == ["fired.json", "fstab", "lock", "removed", "undo.pyz"]

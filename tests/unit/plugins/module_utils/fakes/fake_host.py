@@ -385,8 +385,11 @@ class FakeHost(Host):
         self.written_as[path] = owner
         self._mutate(("remove", path), lambda: (self.links if path in self.links else self.files).pop(path))
 
+    def lock_text(self, path: str) -> str | None:
+        return None if path in self.held else self.files.get(path, "")
+
     @contextmanager
-    def hold(self, path: str, tell: Callable[[str], str]) -> Iterator[None]:
+    def hold(self, path: str, tell: Callable[[str], str], is_text_needed: bool = True) -> Iterator[None]:
         before = self.files.get(path, "")
         if path in self.held:
             raise Held(path, before)
