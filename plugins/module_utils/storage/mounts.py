@@ -134,7 +134,7 @@ class Mounts:
             "targets": [mount.target for mount in group] if superblock.hidden_in is None else [],
             "hidden_in": superblock.hidden_in,
             "views": superblock.views,
-            "source": first.source,
+            "source": _shown_source(first),
             "device": first.device,
             "carrier": self._carrier(first),
             "fstype": first.fstype,
@@ -267,7 +267,7 @@ class Mounts:
             return False
         if unit.what and not self._is_of(unit, mount):
             what = without_login(unit.what)
-            raise Unobservable(f"{unit.source} mounts {what} at {target}, not {mount.source}")
+            raise Unobservable(f"{unit.source} mounts {what} at {target}, not {_shown_source(mount)}")
         return True
 
     def _started_units(self) -> list[tuple[str, MountUnit]]:
@@ -418,6 +418,10 @@ def _agreed(ways: list[Persisted], seen: list[Observation]) -> Observation:
 def _binds(unit: MountUnit) -> bool:
     """Tell whether a unit mounts a directory of what is mounted elsewhere."""
     return unit.fstype == "none" or bool({"bind", "rbind"} & set(unit.options))
+
+
+def _shown_source(mount: Mount) -> str:
+    return nfs.shown_source(mount.source) if nfs.is_nfs(mount.fstype) else without_login(mount.source)
 
 
 def _stands_for_all(mount: Mount) -> tuple[bool, bool]:
