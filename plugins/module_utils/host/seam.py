@@ -68,6 +68,10 @@ class NoAnswer(Unobservable):
     """Nothing came in time: whatever else lies on the same disk will not come either."""
 
 
+class TooLong(Unobservable):
+    """A text has more bytes than are read at once."""
+
+
 class ChangeFailed(Exception):
     """A change was refused, or did not take effect. The message: target, seen, wanted, remedy."""
 
@@ -166,8 +170,19 @@ class Host:
         except OSError as error:
             raise Unobservable(f"{path}: {error.strerror}") from error
         if len(content) > bounds.SAID:
-            raise Unobservable(f"{path}: longer than {bounds.SAID} bytes")
+            raise TooLong(f"{path}: longer than {bounds.SAID} bytes")
         return content.decode("utf-8", "surrogateescape")
+
+    def lines(self, path: str) -> Iterator[str]:
+        """Yield the lines of a text that is too long to be read at once, without their ends. Raises Unobservable."""
+        try:
+            with open(path, "rb", buffering=_PIECE) as handle:
+                while content := handle.readline(bounds.FILE):
+                    if len(content) == bounds.FILE:
+                        raise TooLong(f"{path}: a line is longer than {bounds.FILE} bytes")
+                    yield content.rstrip(b"\n").decode("utf-8", "surrogateescape")
+        except OSError as error:
+            raise Unobservable(f"{path}: {error.strerror}") from error
 
     def names(self, path: str) -> list[str]:
         """Return the sorted names in a directory. Raises Unobservable."""
@@ -376,8 +391,14 @@ class Host:
         An existing file keeps its owner, mode, access list, users' attributes and SELinux label; `mode` is for a
         new one, which gets the label that the policy has for it.
         A link is followed, so that it stays a link. `owner`: as whom it is written, where that user may
-        change what lies on the way to it; 0 is this process's own user. Raises ChangeFailed.
+        change what lies on the way to it; 0 is this process's own user. Raises ChangeFailed, also for a content that
+        `read` could not read back.
         """
+        if len(content) > bounds.SAID:
+            raise ChangeFailed(
+                f"{path}: not changed: its new content has {len(content)} bytes, and at most {bounds.SAID} are read back."
+                f" Fix: make {path} shorter, then run again"
+            )
         _durably(path, owner, os.path.realpath, lambda place: _replace(place, content, mode))
 
     def lock_text(self, path: str) -> str | None:

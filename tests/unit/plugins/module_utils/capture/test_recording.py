@@ -37,6 +37,7 @@ CHANGES = {"change", "hold", "sync", "sync_mount", "write_attribute", "write_fil
 NOT_RECORDED: dict[str, Callable[[Host], Any]] = {
     "ask": lambda host: host.ask("localhost", 3493, [b"LIST UPS\n"], lambda said: True),
     "find_files": lambda host: host.find_files("/etc"),
+    "lines": lambda host: list(host.lines("/etc/text")),
     "list_names": lambda host: host.list_names("/etc"),
     "lock_text": lambda host: host.lock_text("/run/lock"),
     "read_part": lambda host: host.read_part("/etc/fstab"),

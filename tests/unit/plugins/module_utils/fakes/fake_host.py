@@ -28,6 +28,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     Part,
     Result,
     Status,
+    TooLong,
     Unobservable,
 )
 
@@ -156,8 +157,15 @@ class FakeHost(Host):
         if path in self.files:
             text = said(self.files[path])
             assert isinstance(text, str)
+            if len(text) > bounds.SAID:
+                raise TooLong(f"{path}: longer than {bounds.SAID} bytes")
             return text
         raise Unobservable(f"{path}: {os.strerror(21 if self._children(path) else 2)}")
+
+    def lines(self, path: str) -> Iterator[str]:
+        text = said(self.files[self.resolve(path)])
+        assert isinstance(text, str)
+        yield from text.split("\n")
 
     def names(self, path: str) -> list[str]:
         found = self._children(self.resolve(path))
