@@ -31,9 +31,8 @@ def others(host: Host, kind: Callable[[Mount], Hashable] = lambda mount: mount) 
 
     Any user can make a namespace with very many mounts: of one with more than MOUNTS only the first of each `kind` is
     read, None for a mount that does not count; hidden mounts count there as well. A process that ends meanwhile is passed
-    over; where this process's own namespace cannot be told, no other can. Raises Unobservable where /proc cannot be
-    listed, and where there is more in them than can be looked at: what is in the rest may be a file system that has to
-    count.
+    over. Yields nothing if this process's own namespace is unknown. Raises Unobservable if /proc cannot be listed, and for
+    more than can be read: the rest may have a file system that must count.
     """
     try:
         seen = {_namespace(host, "self")}

@@ -208,7 +208,7 @@ def _stranger(host: Host, process: Process) -> str:
         user = int(user_of(host, process.pid))
         container = container_of(cgroup_of(host.read(f"/proc/{process.pid}/cgroup")))
     except (Unobservable, ValueError):
-        return "a user who is not known"
+        return "an unknown user"
     return whose(host, process) if user >= FIRST_PERSON or container else ""
 
 

@@ -126,7 +126,7 @@ def verify(host: Host, job: Job, acknowledged: Mapping[int, int]) -> Losses:
 def _files(host: Host, job: Job) -> Iterator[dict[int, int]]:
     """Open the clients' files; one that is not there is left out: what was in it is lost.
 
-    Raises Refused for one that another user has put there: anybody can write the blocks of a commit.
+    Raises Refused for one that another user may have written: the content of a commit is no secret.
     """
     found: dict[int, int] = {}
     # Of another boot a device has another number.

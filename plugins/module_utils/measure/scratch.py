@@ -117,8 +117,8 @@ def open_own(place: int, name: str) -> int:
 
 def _replaced(name: str, why: str) -> Refused:
     return Refused(
-        f"{name}: it is {why}; wanted a regular file of user {os.geteuid()} with one name that no other user may write."
-        " Another user has replaced it, so it proves nothing. Fix: begin a new run"
+        f"{name}: it has been replaced ({why}). Only a regular file of user {os.geteuid()} with one name, which no other"
+        " user may write, is evidence. Fix: start a new run"
     )
 
 

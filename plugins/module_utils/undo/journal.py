@@ -79,7 +79,7 @@ def seen(host: Host, path: str) -> str | None:
 
 
 def _before(host: Host, path: str) -> str | None:
-    """Return the content of a file that is to be changed, None for no file. Raises ChangeFailed, Unobservable."""
+    """Return the content of a file before a change of it, None for no file. Raises ChangeFailed, Unobservable."""
     status = host.locate(path).status
     if status and status.size > bounds.SAID:
         raise ChangeFailed(_too_long(path, f"not changed: it has {status.size} bytes"))

@@ -458,7 +458,7 @@ def test_the_same_mounts_are_kept_once_and_too_many_not_at_all(monkeypatch: pyte
     monkeypatch.setattr(bounds, "MOUNTS", MOUNTINFO.count("\n") * 2)
     found, processes = process_context.Places(host), Processes(host).all
     assert found.of(processes[50]).mounts is found.of(processes[51]).mounts is found.mounts
-    with pytest.raises(Unobservable, match="/proc/52/mountinfo: .* only .* more are read: unmount"):
+    with pytest.raises(Unobservable, match=r"/proc/52/mountinfo: .* only .* more are read: unmount"):
         found.of(processes[52])
 
 
