@@ -391,8 +391,8 @@ class Host:
         An existing file keeps its owner, mode, access list, users' attributes and SELinux label; `mode` is for a
         new one, which gets the label that the policy has for it.
         A link is followed, so that it stays a link. `owner`: as whom it is written, where that user may
-        change what lies on the way to it; 0 is this process's own user. Raises ChangeFailed, also for a content that
-        `read` could not read back.
+        change what lies on the way to it; 0 is this process's own user. Raises ChangeFailed.
+        A content that is too long for `read` is refused.
         """
         if len(content) > bounds.SAID:
             raise ChangeFailed(

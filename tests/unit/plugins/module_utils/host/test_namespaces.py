@@ -75,7 +75,8 @@ CROWD = "".join(f"{40 + n} 1 0:{100 + n} / /t/{n} rw - tmpfs tmpfs rw\n" for n i
 
 def hidden_behind(*crowd: str) -> SmallHost:
     """Return a host on which one namespace shows very many mounts, and a file system on the disk of a database."""
-    host = host_with_a_container(PG.format("relatime"), *crowd, HIDDEN)
+    again = PG.format("noatime").replace("31 1", "33 1").replace("/data", "/data2")
+    host = host_with_a_container(PG.format("relatime"), *crowd, again, HIDDEN)
     host.add_partition("sda", "sda2", "8:2")
     stranger = FakeMount("/x", "ext4", "8:2", "/dev/sda2", "sda", barrier="off")
     host.files["/proc/fs/ext4/sda2/options"] = stranger.ext_options
@@ -118,7 +119,7 @@ def test_a_login_s_mounts_keep_no_host_from_being_read(monkeypatch: pytest.Monke
     ("bound", "most", "why"),
     [
         ("MOUNTS", 1, r"process 77 \(postgres\) of user 1000 sees more than 1 mounts that may hold data"),
-        ("PATIENCE", -1.0, r"that of process 77 \(postgres\) of user 1000 was not looked at"),
+        ("PATIENCE", -1.0, r"that of process 77 \(postgres\) of user 1000 was not read"),
     ],
 )
 def test_who_has_more_namespaces_or_mounts_than_can_be_looked_at_is_named(
