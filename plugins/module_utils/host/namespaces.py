@@ -75,7 +75,7 @@ def _mounts(host: Host, pid: int, command: str, kind: Callable[[Mount], Hashable
         if number % _OFTEN == 0 and time.monotonic() > end:
             who = _who(host, pid, command)
             raise _TooMuch(
-                f"reading the mounts of very many namespaces took too long, and that of {who} was not read: end it, then run again"
+                f"reading the mounts of very many namespaces took too long: that of {who} was not read; end it, then run again"
             )
         (mount,) = parse_mountinfo(line)
         if (one := kind(mount)) is not None:
