@@ -106,7 +106,9 @@ def ext4_of_kernel_and_superblock(text: str) -> None:
 )
 def words_of_a_lock(text: str) -> None:
     assert one_run._holder(text)
-    assert one_run._read(text).named
+    record = text.partition("\n")[0]
+    run = one_run._read(f"{record}\n{one_run._checksum(record)}\n")
+    assert run is None or run.named
 
 
 @of_text(seeds=["  sync-9 [000] 1.0: block_rq_complete: 8,0 FF () 0 + 0 [0]\n"])

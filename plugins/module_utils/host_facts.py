@@ -28,7 +28,7 @@ class HostFacts(NamedTuple):
 
     facts: dict[str, dict[str, Any]]
     failures: dict[str, str]
-    looked_at: int | None
+    looked_at: int
 
 
 def collect(

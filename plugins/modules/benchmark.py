@@ -218,6 +218,7 @@ svg:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.refusals import explained
 from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish, warn
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import benchmark, planned, variants
@@ -268,7 +269,7 @@ def main() -> None:
     except (Refused, ChangeFailed, Unobservable, Ended) as error:
         fail(module, error)
     except OSError as error:
-        fail(module, f"writing the scratch files: {error}; they have been taken away")
+        fail(module, f"writing the scratch files: {explained(error)}. They have been removed")
     result = benchmark.result_of(made, rows, module.params["profiles"], module.params["known"])
     for doubt in result["doubts"]:
         warn(module, doubt)

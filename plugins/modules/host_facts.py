@@ -78,7 +78,7 @@ ansible_facts:
 looked_at:
   description:
     - The number of the last run that has begun to change the host since it booted, for O(durable.dbhost.apply#module:looked_at).
-    - V(-1) where that run has not ended yet, null where it cannot be read.
+    - V(-1) while a run changes the host, V(-2) if the number cannot be read. Nothing is changed with either.
   returned: always
   type: int
 switch:

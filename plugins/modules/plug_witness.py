@@ -79,6 +79,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.refusals import explained
 from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import plug_host, plug_job, plug_keeper
@@ -135,7 +136,7 @@ def main() -> None:
     except (Refused, Unobservable) as error:
         fail(module, error)
     except OSError as error:
-        fail(module, error)
+        fail(module, explained(error))
     finish(module, **result)
 
 

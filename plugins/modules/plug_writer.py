@@ -137,6 +137,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.refusals import explained
 from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import plug_host, plug_job, plug_verdict
@@ -226,7 +227,7 @@ def main() -> None:
     except (Refused, Unobservable, Ended, ValueError) as error:
         fail(module, error)
     except OSError as error:
-        fail(module, f"{error}: nothing goes on, and what this run made was taken away")
+        fail(module, f"{explained(error)}. No process goes on, and the files of this run have been removed")
     finish(module, **result)
 
 

@@ -117,6 +117,7 @@ table:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.refusals import explained
 from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import prove
@@ -146,7 +147,7 @@ def main() -> None:
     except (Refused, Unobservable, Ended) as error:
         fail(module, error)
     except OSError as error:
-        fail(module, f"writing the scratch file: {error}; it has been taken away")
+        fail(module, f"writing the scratch file: {explained(error)}. It has been removed")
     finish(module, rows=rows, table=prove.table(rows))
 
 

@@ -14,7 +14,17 @@ import re
 from ..host.mount_api.options import FOR_PROGRAMS
 from ..storage import boot_loader as boot_loader_file
 from ..storage import fstab as fstab_file
-from ..storage.shown_options import HIDDEN, KEYS, OPTIONS, PATHS, PLAIN, PRIVATE, is_flag
+from ..storage.shown_options import (
+    HIDDEN,
+    KEYS,
+    OPTIONS,
+    PATHS,
+    PLAIN,
+    PRIVATE,
+    is_flag,
+    split_login,
+    without_login,
+)
 from .identities import Identities
 
 FSTYPES = frozenset(
@@ -220,6 +230,10 @@ def _number(word: str, names: Identities) -> str:
 
 def _source(text: str, fstype: str, names: Identities) -> str:
     """Return what is mounted: a device or a path; of what lies on another host only the path."""
+    before, login, place = split_login(text)
+    if login:
+        found = names.of(place) if before not in ("", "//") else _source(f"{before}{place}", fstype, names)
+        return f"{before}{HIDDEN}@{found[len(before) :] if before == '//' else found}"
     if text.startswith("//"):
         host, slash, path = text[2:].partition("/")
         return f"//{_hosts(host, names)}{slash}{names.text(path)}"
@@ -239,6 +253,8 @@ def _hosts(text: str, names: Identities) -> str:
 
 def hosts_in(text: str) -> list[str]:
     """Return the hosts that a mount table or fstab names."""
-    found = re.findall(r"(?:^|[ \t])(?://([^/\s]+)/|([^/\s:#=]+(?::\d+)?):/)", text, re.M)
+    # A password may hold a slash: the host is then found only without the login.
+    both = text + "\n" + re.sub(r"\S+", lambda word: without_login(word.group()), text)
+    found = re.findall(r"(?:^|[ \t])(?://([^/\s]+)/|([^/\s:#=]+(?::\d+)?):/)", both, re.M)
     words = (word for pair in found for part in pair for word in re.split(r"[,@\[\]]|:\d+", part))
-    return [word for word in words if word]
+    return [word for word in words if word not in ("", HIDDEN)]

@@ -79,8 +79,9 @@ INSTANCES = 256
 ALL_PROCESSES = 100_000
 #: Characters of the path of a program that runs, and of all longer ones together.
 PROGRAM, LONG_PROGRAMS = 256, 4 * MIB
-#: Mounts in one namespace, and in those of all engines together, and characters of their tables. A node of Kubernetes
-#: has some thousands of mounts.
+#: Mounts in one namespace, and in those of all engines together, and characters of their tables: of the system's services,
+#: and again of all users and containers, of which each may have a quarter. A node of Kubernetes has some thousands of
+#: mounts.
 MOUNTS, MOUNT_TABLES = 20_000, 8 * MIB
 #: Mounts of one file system in other namespaces that are told, because they read otherwise than here.
 VIEWS = 1000

@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 from . import bounds
 from .mountinfo import Mount, parse_mountinfo, visible
-from .seam import Host, Unobservable
+from .processes import user_of
+from .seam import Host, TooLong, Unobservable
+
+#: Lines of a table between two checks of the time.
+_OFTEN = 1000
 
 
 class Namespace(NamedTuple):
@@ -23,12 +26,13 @@ class Namespace(NamedTuple):
     mounts: list[Mount]
 
 
-def others(host: Host) -> Iterator[Namespace]:
+def others(host: Host, kind: Callable[[Mount], Hashable] = lambda mount: mount) -> Iterator[Namespace]:
     """Yield the other mount namespaces of the host, the one of the lowest process id first.
 
-    A process that ends meanwhile is passed over; where this process's own namespace cannot be
-    told, no other can. Raises Unobservable where /proc cannot be listed, and where there is more in them than
-    can be looked at: what is in the rest may be a file system that has to count.
+    Any user can make a namespace with very many mounts: of one with more than MOUNTS only the first of each `kind` is
+    read, None for a mount that does not count; hidden mounts count there as well. A process that ends meanwhile is passed
+    over. Yields nothing if this process's own namespace is unknown. Raises Unobservable if /proc cannot be listed, and for
+    more than can be read: the rest may have a file system that must count.
     """
     try:
         seen = {_namespace(host, "self")}
@@ -40,10 +44,8 @@ def others(host: Host) -> Iterator[Namespace]:
             namespace = _namespace(host, str(pid))
             if namespace in seen:
                 continue
-            text = host.read(f"/proc/{pid}/mountinfo")
             command = host.read(f"/proc/{pid}/comm").strip()
-            _expect_few(host, pid, command, text, end)
-            mounts = visible(parse_mountinfo(text))
+            mounts = _mounts(host, pid, command, kind, end)
         except _TooMuch as error:
             raise Unobservable(str(error)) from None
         except (Unobservable, ValueError):
@@ -57,17 +59,40 @@ class _TooMuch(Exception):
     """There is more than can be looked at, and whose it is."""
 
 
-def _expect_few(host: Host, pid: int, command: str, text: str, end: float) -> None:
-    """Raise _TooMuch for a namespace with very many mounts, or when looking at all of them has taken too long."""
-    count = text.count("\n")
-    if count <= bounds.MOUNTS and time.monotonic() <= end:
-        return
-    user = re.search(r"^Uid:\s+\d+\s+(\d+)", host.read(f"/proc/{pid}/status"), re.M)
-    who = f"process {pid} ({command}) of user {user[1] if user else 'unknown'}"
-    what = f"of very many namespaces with mounts that of {who} was not looked at"
-    if count > bounds.MOUNTS:
-        what = f"{who} sees {count} mounts; wanted at most {bounds.MOUNTS}"
-    raise _TooMuch(f"{what}: end it, then run again")
+def _mounts(host: Host, pid: int, command: str, kind: Callable[[Mount], Hashable], end: float) -> list[Mount]:
+    """Return the mounts that a process sees and that count. Raises _TooMuch, Unobservable, ValueError."""
+    path = f"/proc/{pid}/mountinfo"
+    lines: Iterable[str]
+    try:
+        lines = (text := host.read(path)).split("\n")
+        if text.count("\n") <= bounds.MOUNTS and time.monotonic() <= end:
+            return visible(parse_mountinfo(text))
+    except TooLong:
+        lines = host.lines(path)
+    # Not known here: which of them are hidden. That takes all of them at once.
+    found: dict[Hashable, Mount] = {}
+    for number, line in enumerate(filter(None, lines)):
+        if number % _OFTEN == 0 and time.monotonic() > end:
+            who = _who(host, pid, command)
+            raise _TooMuch(
+                f"reading the mounts of very many namespaces took too long: that of {who} was not read; end it, then run again"
+            )
+        (mount,) = parse_mountinfo(line)
+        if (one := kind(mount)) is not None:
+            found.setdefault(one, mount)
+        if len(found) > bounds.MOUNTS:
+            raise _TooMuch(
+                f"{_who(host, pid, command)} sees more than {bounds.MOUNTS} mounts that may hold data: end it, then run again"
+            )
+    return list(found.values())
+
+
+def _who(host: Host, pid: int, command: str) -> str:
+    try:
+        user = user_of(host, pid)
+    except Unobservable:
+        user = "unknown"
+    return f"process {pid} ({command}) of user {user}"
 
 
 def _namespace(host: Host, pid: str) -> str:

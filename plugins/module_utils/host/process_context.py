@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from . import bounds
@@ -15,7 +15,7 @@ from .mountinfo import Mount, by_id, visible
 from .observation import UNKNOWN
 from .paths import normal
 from .processes import FIRST_PERSON, Process, user_of
-from .seam import Host, Unobservable
+from .seam import Host, TooLong, Unobservable
 
 #: Parts of a control group's path that name a container: what runs it, and its id or name there.
 #: Docker, Podman, CRI-O and containerd with systemd's driver put the id into a scope's name, with
@@ -29,6 +29,8 @@ _CONTAINERS = (
     re.compile(r"/systemd-(?P<kind>nspawn)@(?P<id>[^/]+)\.service(?:/|$)"),
     re.compile(r"/(?P<kind>machine)-(?P<id>[^/]+)\.scope(?:/|$)"),
 )
+#: Those for whom mount tables are read.
+_SYSTEM, _ALL_OTHERS = "the system's services", "all users and containers"
 _UNIT = re.compile(r"[^/]+\.(?:service|scope)")
 
 
@@ -58,8 +60,9 @@ class Places:
         self.host = host
         # Many processes see the same: by what stands for its text.
         self._read: dict[bytes, dict[str, Mount]] = {}
-        self._left = bounds.MOUNT_TABLES
-        self.mounts = self._mounts("self")
+        #: {who: mounts, and characters of their tables, that are still read}; '' are the system's own services.
+        self._left: dict[str, tuple[int, int]] = {}
+        self.mounts = self._mounts("self", lambda: "")
         self._ours = {self._link("self", "ns/mnt"), self._link("1", "ns/mnt")} - {""}
 
     def of(self, process: Process) -> Place:
@@ -68,7 +71,7 @@ class Places:
         cgroup = cgroup_of(self.host.read(f"/proc/{pid}/cgroup"))
         link = self._link(pid, "ns/mnt")
         top = self._link(pid, "root") or "/"
-        mounts = self._mounts(pid)
+        mounts = self._mounts(pid, lambda: _stranger(self.host, process))
         moved = top != "/" or _slash(mounts.values()) != _slash(self.mounts.values())
         container = container_of(cgroup)
         if not link or not self._ours:
@@ -93,22 +96,38 @@ class Places:
         found = translate(path, place.mounts.values(), self.mounts.values())
         return found if found is not None else place.root + path
 
-    def _mounts(self, pid: str) -> dict[str, Mount]:
+    def _mounts(self, pid: str, whose_it_is: Callable[[], str]) -> dict[str, Mount]:
         path = f"/proc/{pid}/mountinfo"
-        text = self.host.read(path)
+        try:
+            text = self.host.read(path)
+        except TooLong as error:
+            raise Unobservable(f"{error}, in the mount namespace of {whose_it_is() or _SYSTEM}") from error
         key = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
         if key not in self._read:
-            seen = text.count("\n") + sum(map(len, self._read.values()))
-            if seen > bounds.MOUNTS or len(text) > self._left:
-                raise Unobservable(
-                    f"{path}: more is mounted in all namespaces than the {bounds.MOUNTS} that are looked at"
-                )
-            self._left -= len(text)
+            self._charge(path, whose_it_is(), text.count("\n"), len(text))
             try:
                 self._read[key] = by_id(text)
             except ValueError as error:
                 raise Unobservable(f"{path}: {error}") from error
         return self._read[key]
+
+    def _charge(self, path: str, who: str, mounts: int, letters: int) -> None:
+        """Take a table from what is read for its owner. Raises Unobservable where too little is left.
+
+        Any user can make a namespace with very many mounts: it costs no system service, and no other user, a value.
+        """
+        whole = bounds.MOUNTS, bounds.MOUNT_TABLES
+        rooms = {who: tuple(most // 4 for most in whole), _ALL_OTHERS: whole} if who else {who: whole}
+        for name, most in rooms.items():
+            left = self._left.setdefault(name, (most[0], most[1]))
+            if mounts > left[0] or letters > left[1]:
+                raise Unobservable(
+                    f"{path}: {mounts} mounts in {letters} characters, and of {name or _SYSTEM} only {left[0]} in {left[1]}"
+                    " more are read: unmount what is not needed, or end what has mounted it"
+                )
+        for name in rooms:
+            left = self._left[name]
+            self._left[name] = left[0] - mounts, left[1] - letters
 
     def _link(self, pid: str, name: str) -> str:
         try:
@@ -181,6 +200,16 @@ def whose(host: Host, process: Process) -> str:
         return "a user who is not known"
     container = container_of(cgroup) if int(user) < FIRST_PERSON else ""
     return f"user {user}" + (f" in {container}" if container else "")
+
+
+def _stranger(host: Host, process: Process) -> str:
+    """Return the person or the container that answers for a process, '' for a service of the system's."""
+    try:
+        user = int(user_of(host, process.pid))
+        container = container_of(cgroup_of(host.read(f"/proc/{process.pid}/cgroup")))
+    except (Unobservable, ValueError):
+        return "an unknown user"
+    return whose(host, process) if user >= FIRST_PERSON or container else ""
 
 
 def unit_of(cgroup: str) -> str | None:

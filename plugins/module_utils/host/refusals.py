@@ -49,6 +49,15 @@ def remedy(said: str, path: str = "") -> str:
     return found.format(where=where, path=path, directory=os.path.dirname(path))
 
 
+def explained(error: OSError) -> str:
+    """Return an error of a file system's, as a message: the path, the kernel's text, and what to do."""
+    path = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else ""
+    why = error.strerror or str(error)
+    # A relative name is of a directory that is held open: where it is, the name does not tell.
+    fix = remedy(why, path if os.path.isabs(path) else "")
+    return f"{path}: {why}; {fix}" if path else f"{why}; {fix}"
+
+
 def _file_system(path: str) -> str:
     """Return where the file system is mounted on which a path lies, or would lie."""
     place = os.path.realpath(path)

@@ -47,7 +47,7 @@ def observed_all(
     module: AnsibleModule,
     facts: dict[str, Any],
     failures: dict[str, str],
-    looked_at: int | None,
+    looked_at: int,
     switch: dict[str, str],
 ) -> None:
     """End a module with several sorts of facts, bounded and printable already, why others are not there, the run

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import math
 import os
@@ -29,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from . import bounds, child_process, labels
+from . import bounds, child_process, labels, lock_file
 from .mount_api import calls, change, query, trial
 from .mountinfo import Mount
 from .reader import Answer, Question, Reader, TimedOut
@@ -56,6 +55,10 @@ class Unobservable(Exception):
 
 class NoAnswer(Unobservable):
     """Nothing came in time: whatever else lies on the same disk will not come either."""
+
+
+class TooLong(Unobservable):
+    """A text has more bytes than are read at once."""
 
 
 class ChangeFailed(Exception):
@@ -160,8 +163,19 @@ class Host:
         except OSError as error:
             raise Unobservable(f"{path}: {error.strerror}") from error
         if len(content) > bounds.SAID:
-            raise Unobservable(f"{path}: longer than {bounds.SAID} bytes")
+            raise TooLong(f"{path}: longer than {bounds.SAID} bytes")
         return content.decode("utf-8", "surrogateescape")
+
+    def lines(self, path: str) -> Iterator[str]:
+        """Yield the lines of a text that is too long to be read at once, without their ends. Raises Unobservable."""
+        try:
+            with open(path, "rb", buffering=_PIECE) as handle:
+                while content := handle.readline(bounds.FILE):
+                    if len(content) == bounds.FILE:
+                        raise TooLong(f"{path}: a line is longer than {bounds.FILE} bytes")
+                    yield content.rstrip(b"\n").decode("utf-8", "surrogateescape")
+        except OSError as error:
+            raise Unobservable(f"{path}: {error.strerror}") from error
 
     def names(self, path: str) -> list[str]:
         """Return the sorted names in a directory. Raises Unobservable."""
@@ -408,33 +422,43 @@ class Host:
         new one, which gets the label that the policy has for it.
         A link is followed, so that it stays a link. `owner`: as whom it is written, where that user may
         change what lies on the way to it; 0 is this process's own user. Raises ChangeFailed.
+        A content that is too long for `read` is refused.
         """
+        if len(content) > bounds.SAID:
+            raise ChangeFailed(
+                f"{path}: not changed: its new content has {len(content)} bytes, and at most {bounds.SAID} are read back."
+                f" Fix: make {path} shorter, then run again"
+            )
         _durably(path, owner, os.path.realpath, lambda place: _replace(place, content, mode))
 
-    @contextmanager
-    def hold(self, path: str, tell: Callable[[str], str]) -> Iterator[None]:
-        """Hold a lock while a block runs. However this process ends, the kernel gives the lock back.
+    def lock_text(self, path: str) -> str | None:
+        """Return the text in a lock's file, '' for no file, None while a process holds the lock. Raises Unobservable."""
+        try:
+            return lock_file.read_free(path)
+        except OSError as error:
+            raise Unobservable(f"{path}: {error.strerror}") from error
 
-        `tell` is given what the lock's file says, and returns what it is to say from now on; what it raises ends the
-        attempt. Raises Held, and ChangeFailed where the file cannot be had.
+    @contextmanager
+    def hold(self, path: str, tell: Callable[[str], str], is_text_needed: bool = True) -> Iterator[None]:
+        """Hold a lock while a block runs. However this process ends, the kernel releases the lock.
+
+        `tell` takes the text in the lock's file and returns the new one; an exception of it ends the attempt.
+        `is_text_needed`: whether the block must not run if the new text cannot be written. Else the text is then made
+        unreadable. Raises Held, and ChangeFailed for an error of the file system.
         """
         try:
-            os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            descriptor = lock_file.open_file(path)
         except OSError as error:
-            why = str(error.strerror)
-            raise ChangeFailed(f"{path}: {why}; {remedy(why, path)}") from error
-        with os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace") as kept:
+            raise _not_locked(path, error) from error
+        try:
+            text = tell(_lock(descriptor, path))
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _describe(descriptor, text, is_text_needed)
             except OSError as error:
-                raise Held(path, kept.read(bounds.PATH)) from error
-            text = tell(kept.read(bounds.PATH))
-            kept.seek(0)
-            kept.write(text)
-            kept.truncate()
-            kept.flush()
+                raise _not_locked(path, error) from error
             yield
+        finally:
+            os.close(descriptor)
 
     def remove_file(self, path: str, owner: int = 0) -> None:
         """Remove a file durably, `owner` as for write_file. Raises ChangeFailed."""
@@ -580,6 +604,34 @@ def _on_mount(mount: Mount, what: str, act: Callable[[], None], timeout: float) 
     except OSError as error:
         why = f"{mount.target}: {what}: {error.strerror}"
         raise ChangeFailed(why if error.errno == errno.ESTALE else f"{why}; {remedy(why)}") from error
+
+
+def _lock(descriptor: int, path: str) -> str:
+    """Lock an open file and return its text. Raises Held, ChangeFailed."""
+    try:
+        is_ours, text = lock_file.take(descriptor), lock_file.read(descriptor)
+    except OSError as error:
+        raise _not_locked(path, error) from error
+    if not is_ours:
+        raise Held(path, text)
+    return text
+
+
+def _describe(descriptor: int, text: str, is_text_needed: bool) -> None:
+    """Write the text of a lock that is held. Raises OSError."""
+    try:
+        lock_file.write(descriptor, text)
+    except OSError:
+        if is_text_needed:
+            raise
+        lock_file.spoil(descriptor)
+
+
+def _not_locked(path: str, error: OSError) -> ChangeFailed:
+    why = str(error.strerror)
+    return ChangeFailed(
+        f"{path}: the lock of this host cannot be taken: {why}. Nothing was changed. Fix: {remedy(why, path)}"
+    )
 
 
 def _unsynced(path: str, why: str) -> ChangeFailed:

@@ -11,7 +11,7 @@ import signal
 import stat
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from .. import attestations
@@ -124,7 +124,10 @@ def verify(host: Host, job: Job, acknowledged: Mapping[int, int]) -> Losses:
 
 @contextmanager
 def _files(host: Host, job: Job) -> Iterator[dict[int, int]]:
-    """Open the clients' files; one that is not there is left out: what was in it is lost."""
+    """Open the clients' files; one that is not there is left out: what was in it is lost.
+
+    Raises Refused for one that another user may have written: the content of a commit is no secret.
+    """
     found: dict[int, int] = {}
     # Of another boot a device has another number.
     devices = [place["device"] for place in find(host, job.mounts)]
@@ -135,13 +138,8 @@ def _files(host: Host, job: Job) -> Iterator[dict[int, int]]:
         ]
         try:
             for client in range(job.clients):
-                try:
-                    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-                    found[client] = os.open(job.name_of(client), flags, dir_fd=places[job.mount_of(client)])
-                except FileNotFoundError:
-                    continue
-                if not stat.S_ISREG(os.fstat(found[client]).st_mode):
-                    raise Refused(f"{job.name_of(client)}: not a regular file: somebody has replaced it")
+                with suppress(FileNotFoundError):
+                    found[client] = scratch.open_own(places[job.mount_of(client)], job.name_of(client))
             yield found
         finally:
             for descriptor in found.values():

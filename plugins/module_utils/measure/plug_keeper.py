@@ -13,7 +13,7 @@ import time
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from . import daemon, plug_log, plug_witness
+from . import daemon, plug_log, plug_witness, scratch
 from .limits import Refused
 from .plug_job import Job
 
@@ -95,8 +95,13 @@ def read(place: Paths) -> plug_log.Log:
     """Return what was written down. Raises Refused or OSError."""
     if not os.path.exists(place.log):
         raise Refused(f"{place.log}: not there: no run was begun with this witness, or it was cleaned away")
-    _expect_own(os.path.dirname(place.log))
-    with open(place.log, encoding="ascii", errors="replace", newline="\n") as handle:
+    directory = os.open(os.path.dirname(place.log), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _expect_own(os.path.dirname(place.log), directory)
+        log = scratch.open_own(directory, os.path.basename(place.log))
+    finally:
+        os.close(directory)
+    with os.fdopen(log, encoding="ascii", errors="replace", newline="\n") as handle:
         return plug_log.parse(handle)
 
 
@@ -120,9 +125,12 @@ def stop(place: Paths) -> bool:
     return True
 
 
-def _expect_own(directory: str) -> None:
-    """Raise Refused where others could put a log of theirs, or a link. Raises OSError."""
-    status = os.stat(directory)
+def _expect_own(directory: str, descriptor: int | None = None) -> None:
+    """Raise Refused where others could put a log of theirs, or a link. Raises OSError.
+
+    `descriptor`: of the directory, if it is open already.
+    """
+    status = os.stat(directory if descriptor is None else descriptor)
     if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise Refused(
             f"{directory}: seen owner {status.st_uid} and mode {stat.S_IMODE(status.st_mode):o}, wanted a directory"

@@ -10,6 +10,7 @@ known by its name, and that nobody holds its lock; the next run takes it away.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import secrets
@@ -84,6 +85,41 @@ def create(place: int, name: str) -> int:
     descriptor = os.open(name, flags, 0o600, dir_fd=place)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return descriptor
+
+
+def open_own(place: int, name: str) -> int:
+    """Return a descriptor, for reading, of a file as `create` makes it: this user's own, and no other may write it.
+
+    Raises Refused for another file, FileNotFoundError, OSError.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags, dir_fd=place)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _replaced(name, "a link") from error
+        raise
+    status = os.fstat(descriptor)
+    why = ""
+    if not stat.S_ISREG(status.st_mode):
+        why = "not a regular file"
+    elif status.st_uid != os.geteuid():
+        why = f"owner {status.st_uid}"
+    elif status.st_nlink != 1:
+        why = f"{status.st_nlink} names"
+    elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        why = f"mode {stat.S_IMODE(status.st_mode):o}"
+    if why:
+        os.close(descriptor)
+        raise _replaced(name, why)
+    return descriptor
+
+
+def _replaced(name: str, why: str) -> Refused:
+    return Refused(
+        f"{name}: it has been replaced ({why}). Only a regular file of user {os.geteuid()} with one name, which no other"
+        " user may write, is evidence. Fix: start a new run"
+    )
 
 
 def reopen(descriptor: int, flags: int) -> int:

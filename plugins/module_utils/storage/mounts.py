@@ -76,7 +76,12 @@ class Mounts:
         mine = {device: _atime(group[0].options) for device, group in groups.items()}
         views: dict[str, list[dict[str, Any]]] = {}
         hidden: dict[str, Superblock] = {}
-        for namespace in namespaces.others(self.host):
+
+        def kind(mount: Mount) -> tuple[str, str] | None:
+            counts = mount.device in here or self._is_on_disk(mount)
+            return (mount.device, _atime(mount.options)) if counts else None
+
+        for namespace in namespaces.others(self.host, kind):
             for mount in namespace.mounts:
                 if mount.device in here:
                     view = {
@@ -88,7 +93,7 @@ class Mounts:
                     found = views.setdefault(mount.device, [])
                     if view["atime"] != mine[mount.device] and len(found) < bounds.VIEWS:
                         found.append(view)
-                elif mount.fstype not in self._nodev and mount.device not in hidden:
+                elif self._is_on_disk(mount) and mount.device not in hidden:
                     where = f"process {namespace.pid} ({namespace.command})"
                     hidden[mount.device] = Superblock([mount], [], where)
         seen_here = [Superblock(group, views.get(device, [])) for device, group in groups.items()]
@@ -134,7 +139,7 @@ class Mounts:
             "targets": [mount.target for mount in group] if superblock.hidden_in is None else [],
             "hidden_in": superblock.hidden_in,
             "views": superblock.views,
-            "source": first.source,
+            "source": _shown_source(first),
             "device": first.device,
             "carrier": self._carrier(first),
             "fstype": first.fstype,
@@ -236,6 +241,11 @@ class Mounts:
     def _may_hold_data(self, mount: Mount) -> bool:
         return mount.fstype not in self._nodev or mount.fstype in DEVICELESS
 
+    def _is_on_disk(self, mount: Mount) -> bool:
+        """Tell whether a file system that only another namespace sees has a block device. `fuse.NAME` is a kind of fuse,
+        which any user can mount by thousands."""
+        return mount.fstype.partition(".")[0] not in self._nodev
+
     def _holder(self, number: str) -> Holder | None:
         """Return the file system of a device number that could hold data, and that a path leads to."""
         if number not in self._holders:
@@ -267,7 +277,7 @@ class Mounts:
             return False
         if unit.what and not self._is_of(unit, mount):
             what = without_login(unit.what)
-            raise Unobservable(f"{unit.source} mounts {what} at {target}, not {mount.source}")
+            raise Unobservable(f"{unit.source} mounts {what} at {target}, not {_shown_source(mount)}")
         return True
 
     def _started_units(self) -> list[tuple[str, MountUnit]]:
@@ -418,6 +428,10 @@ def _agreed(ways: list[Persisted], seen: list[Observation]) -> Observation:
 def _binds(unit: MountUnit) -> bool:
     """Tell whether a unit mounts a directory of what is mounted elsewhere."""
     return unit.fstype == "none" or bool({"bind", "rbind"} & set(unit.options))
+
+
+def _shown_source(mount: Mount) -> str:
+    return nfs.shown_source(mount.source) if nfs.is_nfs(mount.fstype) else without_login(mount.source)
 
 
 def _stands_for_all(mount: Mount) -> tuple[bool, bool]:

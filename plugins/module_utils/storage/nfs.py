@@ -39,7 +39,13 @@ def is_nfs(fstype: str) -> bool:
 
 def name_of(source: str) -> str:
     """Return the name that an export has among the disks, which is its id too: that of nobody else's."""
-    return f"{TRANSPORT}:{without_login(_plain(source))}"
+    return f"{TRANSPORT}:{shown_source(_plain(source))}"
+
+
+def shown_source(source: str) -> str:
+    """Return an export that is mounted, without a login before its server. A path on the server holds none."""
+    server, colon, path = source.partition(":/")
+    return f"{without_login(server)}{colon}{path}"
 
 
 def is_export(disk: dict[str, Any]) -> bool:

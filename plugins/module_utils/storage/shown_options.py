@@ -60,8 +60,12 @@ OPTIONS = frozenset(name for known in known_options.KNOWN.values() for name in k
 PLAIN = re.compile(r"[\w.+:-]{1,40}")
 #: What the name of an option that nobody knows has where it holds a password.
 _SECRET = re.compile("pass|pwd|secret|cred|key|token|user|login", re.I)
-#: user:password@ or user@ before a host.
-_LOGIN = re.compile(r"(?<=//)[^/@]*@|^[^/@]*:[^/@]*@")
+#: Before the login of a URL, or of a share. Another text before `//` may be a part of a login.
+_URL = re.compile(
+    r"(?:(?:https?|davs?|webdavs?|ftps?|sftp|ssh|sshfs|smb|cifs|nfs|afp|s3|iscsi|nbd):)?//", re.I
+)
+#: What stands between a user and a password.
+_PASSWORD = re.compile("[:%]")
 
 
 def is_flag(word: str) -> bool:
@@ -95,8 +99,24 @@ def as_written(options: Iterable[str]) -> str:
 
 
 def without_login(source: str) -> str:
-    """Return what is mounted, without the login that may stand in it."""
-    return _LOGIN.sub(f"{HIDDEN}@", source)
+    """Return what is mounted, without the login that may be in it."""
+    before, login, place = split_login(source)
+    return f"{before}{HIDDEN}@{place}" if login else source
+
+
+def split_login(source: str) -> tuple[str, str, str]:
+    """Return what is before the login in what is mounted, the login, and what is after its `@`. No login is ''.
+
+    A password may hold any character, so a login ends at the last `@`. A part of a path with one counts as login too. A
+    user without a password, as in `user@host:/path`, is no login.
+    """
+    login, _at, place = source.rpartition("@")
+    url = _URL.match(login)
+    if url and url.end() < len(login):
+        return url[0], login[url.end() :], place
+    if login and not source.startswith("/") and _PASSWORD.search(login):
+        return "", login, place
+    return "", "", source
 
 
 def _is_harmless(key: str, value: str) -> bool:

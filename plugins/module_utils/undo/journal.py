@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..host import json_text, our_paths
+from ..host import bounds, json_text, our_paths
 from ..host.seam import ChangeFailed, Host, Unobservable
 
 _SCHEMA = 1
@@ -55,9 +55,19 @@ def read(host: Host) -> Journal | None:
 
 
 def write(host: Host, journal: Journal) -> None:
-    """Write the journal durably, for root alone. Raises ChangeFailed."""
+    """Write the journal durably, for root alone. Raises ChangeFailed, also for one that could not be read back."""
     text = json.dumps({"schema": _SCHEMA, **journal._asdict()}, indent=1, sort_keys=True)
-    host.write_file(our_paths.UNDO_JOURNAL, f"{text}\n".encode(), mode=0o600)
+    content = f"{text}\n".encode()
+    if len(content) > bounds.SAID:
+        raise ChangeFailed(_too_long(our_paths.UNDO_JOURNAL, f"it would have {len(content)} bytes"))
+    host.write_file(our_paths.UNDO_JOURNAL, content, mode=0o600)
+
+
+def _too_long(path: str, why: str) -> str:
+    return (
+        f"{path}: {why}, and the dead man's switch reads back at most {bounds.SAID} bytes."
+        " Fix: set durable_undo_after to 0 for this host, to change it without a switch"
+    )
 
 
 def seen(host: Host, path: str) -> str | None:
@@ -66,6 +76,14 @@ def seen(host: Host, path: str) -> str | None:
         return host.read(path) if host.exists(path) else None
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
+
+
+def _before(host: Host, path: str) -> str | None:
+    """Return the content of a file before a change of it, None for no file. Raises ChangeFailed, Unobservable."""
+    status = host.locate(path).status
+    if status and status.size > bounds.SAID:
+        raise ChangeFailed(_too_long(path, f"not changed: it has {status.size} bytes"))
+    return seen(host, path)
 
 
 class KeepingHost(Host):
@@ -87,7 +105,7 @@ class KeepingHost(Host):
             return
         try:
             journal = read(self._inner)
-            before = seen(self._inner, path)
+            before = _before(self._inner, path)
             mode = 0o644 if before is None else self._inner.mode(path)
         except Unobservable as error:
             raise ChangeFailed(str(error)) from error
@@ -95,7 +113,10 @@ class KeepingHost(Host):
             raise ChangeFailed(f"{path}: not changed: the dead man's switch was taken away meanwhile")
         if before != after:
             entry = Entry(path, before, after, mode)
-            write(self._inner, journal._replace(entries=(*journal.entries, entry)))
+            try:
+                write(self._inner, journal._replace(entries=(*journal.entries, entry)))
+            except ChangeFailed as error:
+                raise ChangeFailed(f"{path}: not changed: {error}") from error
 
 
 def _passed_on(call: str) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -457,8 +458,38 @@ def test_the_same_mounts_are_kept_once_and_too_many_not_at_all(monkeypatch: pyte
     monkeypatch.setattr(bounds, "MOUNTS", MOUNTINFO.count("\n") * 2)
     found, processes = process_context.Places(host), Processes(host).all
     assert found.of(processes[50]).mounts is found.of(processes[51]).mounts is found.mounts
-    with pytest.raises(Unobservable, match="/proc/52/mountinfo: more is mounted"):
+    with pytest.raises(Unobservable, match=r"/proc/52/mountinfo: .* only .* more are read: unmount"):
         found.of(processes[52])
+
+
+def test_mounts_of_a_login_cost_that_login_alone_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It calls itself a server, comes first, and has as many mounts as are read at all. A container has none of its own."""
+    monkeypatch.setattr(bounds, "MOUNTS", 8 * MOUNTINFO.count("\n"))
+    other = MOUNTINFO.replace("/data", "/data2")
+    crowd = [
+        FakeProcess(50 + n, "/home/u/mysqld", uid=1000, namespace=f"mnt:[{n}]", mountinfo=MOUNTINFO * (2 + n))
+        for n in range(12)
+    ]
+    cgroup = f"0::/system.slice/docker-{ID}.scope\n"
+    boxed = FakeProcess(71, "/opt/mssql/bin/sqlservr", namespace=OTHER, cgroup=cgroup, mountinfo=other)
+    facts = told(debian(*crowd, boxed, replace(MARIA, namespace="mnt:[99]", mountinfo=other + MOUNTINFO)))
+    found = {each["pids"][0]: each for each in facts["engines"] if each["pids"]}
+    assert found[80]["namespace"] == "private"
+    assert found[71]["namespace"] == "container"
+    assert [found[pid]["namespace"] for pid in range(50, 62)] == ["private"] + ["unknown"] * 11
+    said = json.dumps(found[55])
+    assert "of user 1000 only" in said
+
+
+def test_a_table_that_is_too_long_makes_its_own_server_unknown_and_names_the_user(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bounds, "SAID", 10 * len(MOUNTINFO))
+    crowd = FakeProcess(50, "/home/u/mysqld", uid=1000, namespace="mnt:[5]", mountinfo=MOUNTINFO * 20)
+    found = {each["pids"][0]: each for each in told(debian(crowd, MARIA))["engines"] if each["pids"]}
+    assert found[80]["namespace"] == "private"
+    assert found[50]["namespace"] == "unknown"
+    assert "in the mount namespace of user 1000" in json.dumps(found[50])
 
 
 def test_servers_of_persons_and_containers_take_nobody_s_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     Part,
     Result,
     Status,
+    TooLong,
     TrialRefused,
     Unobservable,
 )
@@ -158,8 +159,15 @@ class FakeHost(Host):
         if path in self.files:
             text = said(self.files[path])
             assert isinstance(text, str)
+            if len(text) > bounds.SAID:
+                raise TooLong(f"{path}: longer than {bounds.SAID} bytes")
             return text
         raise Unobservable(f"{path}: {os.strerror(21 if self._children(path) else 2)}")
+
+    def lines(self, path: str) -> Iterator[str]:
+        text = said(self.files[self.resolve(path)])
+        assert isinstance(text, str)
+        yield from text.split("\n")
 
     def names(self, path: str) -> list[str]:
         found = self._children(self.resolve(path))
@@ -415,8 +423,11 @@ class FakeHost(Host):
         self.written_as[path] = owner
         self._mutate(("remove", path), lambda: (self.links if path in self.links else self.files).pop(path))
 
+    def lock_text(self, path: str) -> str | None:
+        return None if path in self.held else self.files.get(path, "")
+
     @contextmanager
-    def hold(self, path: str, tell: Callable[[str], str]) -> Iterator[None]:
+    def hold(self, path: str, tell: Callable[[str], str], is_text_needed: bool = True) -> Iterator[None]:
         before = self.files.get(path, "")
         if path in self.held:
             raise Held(path, before)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host.refusals import remedy
+from ansible_collections.durable.dbhost.plugins.module_utils.host.refusals import explained, remedy
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     ChangeFailed,
     CommandFailed,
@@ -130,3 +130,22 @@ def test_each_refusal_has_its_way_out(said: str, path: str, way_out: str) -> Non
 def test_a_device_that_is_gone_is_named_by_an_attribute_too(tmp_path: Path) -> None:
     with pytest.raises(ChangeFailed, match=r"No such file or directory; the device is not there any more"):
         HOST.write_attribute("/sys/block/no-such-disk/queue/scheduler", "none")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            OSError(errno.ENOSPC, "No space left on device", "/proc/x"),
+            "/proc/x: No space left on device; make room on /proc (df -h, df -i), then run again",
+        ),
+        # Of a directory that is held open.
+        (
+            OSError(errno.ENOSPC, "No space left on device", "x"),
+            "x: No space left on device; make room on that file system (df -h, df -i), then run again",
+        ),
+        (OSError("odd"), "odd; mend what it says, then run again"),
+    ],
+)
+def test_an_error_of_a_file_system_names_its_path_and_a_fix(error: OSError, message: str) -> None:
+    assert explained(error) == message

@@ -182,6 +182,14 @@ class TestWriteFile:
         assert os.listdir(tmp_path) == ["x"]
         assert path.read_bytes() == b"old"
 
+    def test_what_could_not_be_read_back_is_not_written(self, tmp_path: Path) -> None:
+        path = tmp_path / "x"
+        Host().write_file(str(path), b"x" * bounds.SAID)
+        assert len(Host().read(str(path))) == bounds.SAID
+        with pytest.raises(ChangeFailed, match=rf"x: not changed: .* {bounds.SAID + 1} bytes.*Fix: "):
+            Host().write_file(str(path), b"y" * (bounds.SAID + 1))
+        assert Host().read(str(path)) == "x" * bounds.SAID
+
     def test_a_failure_names_file_and_cause(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
         with pytest.raises(ChangeFailed, match=r"/file/x: (Not a directory|File exists)"):

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,10 @@ ROW = {"patterns": list(PATTERNS), "clients": 12, "size": 1, "rate": 5000, "seco
 JOB = plug_job.make(
     RUN, "boot-1", [{"target": "/a", "device": "8:1"}, {"target": "/b", "device": "8:2"}], ROW
 )
+
+
+#: A user who logs in.
+PERSON = 1000
 
 
 def small_job(path: Path, **changes: Any) -> Job:
@@ -524,6 +528,60 @@ class TestHost:
         with pytest.raises(Refused, match="MiB free"):
             plug_host.plan(host, RUN, {**ROW, "mounts": [str(tmp_path)]})
         assert os.listdir(tmp_path) == []
+
+    def forge(self, directory: Path, job: Job, user: int) -> None:
+        """Write, as a user, the files of a run as if nothing of it was lost."""
+        child = os.fork()
+        if not child:
+            os.chdir(directory)  # The way to it is root's alone.
+            os.setgroups([])
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
+            for client in range(job.clients):
+                path = Path(job.name_of(client))
+                path.write_bytes(b"".join(plug_job.record(job, client, commit) for commit in range(9)))
+                path.chmod(0o644)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+
+    def test_a_file_of_another_user_is_no_evidence(self, tmp_path: Path, host: FakeHost) -> None:
+        """The owner of the database's directory removes a file, and writes another that shows every commit."""
+        assert os.geteuid() == 0
+        job = small_job(tmp_path)._replace(boot_id="boot-0")
+        os.chown(tmp_path, PERSON, PERSON)
+        os.chmod(tmp_path, 0o755)
+        self.forge(tmp_path, job, PERSON)
+        with pytest.raises(Refused, match=rf"replaced \(owner {PERSON}\). Only a regular file of user 0"):
+            plug_host.verify(host, job, {0: 5, 1: 5})
+        for client in range(job.clients):
+            os.chown(tmp_path / job.name_of(client), 0, 0)
+        assert plug_host.verify(host, job, {0: 5, 1: 5}).lost == 0
+
+    @pytest.mark.parametrize(
+        ("harm", "why"),
+        [
+            (lambda path: os.link(path, f"{path}-2"), "2 names"),
+            (lambda path: path.chmod(0o622), "mode 622"),
+            (lambda path: path.chmod(0o660), "mode 660"),
+            (lambda path: (path.rename(f"{path}-2"), path.symlink_to(f"{path}-2")), "a link"),
+            (lambda path: os.chown(path, 1000, 0), "owner 1000"),
+            (lambda path: (path.unlink(), path.mkdir()), "not a regular file"),
+        ],
+    )
+    @pytest.mark.parametrize("of", ["host", "witness"])
+    def test_evidence_that_another_user_may_have_written_is_refused(
+        self, tmp_path: Path, host: FakeHost, harm: Callable[[Path], Any], why: str, of: str
+    ) -> None:
+        job = small_job(tmp_path)._replace(boot_id="boot-0")
+        place = plug_keeper.paths(str(tmp_path), "db1")
+        tmp_path.chmod(0o700)
+        self.forge(tmp_path, job, 0)
+        Path(place.log).write_bytes(plug_witness.first_line(job))
+        assert plug_host.verify(host, job, {0: 5, 1: 5}).lost == 0
+        assert plug_keeper.read(place).job == job
+        harm(tmp_path / job.name_of(1) if of == "host" else Path(place.log))
+        with pytest.raises(Refused, match=rf"replaced \({why}\)"):
+            plug_host.verify(host, job, {0: 5, 1: 5}) if of == "host" else plug_keeper.read(place)
 
     def test_a_file_that_somebody_replaced_is_not_read(self, tmp_path: Path, host: FakeHost) -> None:
         job = small_job(tmp_path)._replace(boot_id="boot-0")

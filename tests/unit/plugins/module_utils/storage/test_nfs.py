@@ -166,6 +166,12 @@ def test_a_login_is_not_shown() -> None:
     assert nfs.name_of("joe:secret@nas:/x") == "nfs:hidden@nas:/x"
 
 
+def test_exports_with_a_login_s_sign_in_their_paths_are_known_apart() -> None:
+    """What is hidden of two would be one name, and a word about one would count for the other."""
+    assert nfs.name_of("nas:/a@x") == "nfs:nas:/a@x"
+    assert nfs.name_of("[fe80::1]:/b@x") == "nfs:[fe80::1]:/b@x"
+
+
 @pytest.mark.parametrize("field", ["recovery", "persisted"])
 def test_facts_that_lost_it_are_not_judged(field: str) -> None:
     storage = collect(client(), NOW)

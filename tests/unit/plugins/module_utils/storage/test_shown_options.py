@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect as storage
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import fstab, known_options
-from ansible_collections.durable.dbhost.plugins.module_utils.storage.shown_options import shown, without_login
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.shown_options import (
+    HIDDEN,
+    shown,
+    without_login,
+)
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
 #: Lines of cifs, sshfs, davfs, ceph, s3fs: each holds hunter2, and most keep mount(8) from using them.
@@ -93,9 +97,50 @@ def test_options_that_file_systems_know_stay(name: str, data: st.DataObject) -> 
         ("//joe:pw@nas/share", "//hidden@nas/share"),
         ("https://joe:pw@dav/x", "https://hidden@dav/x"),
         ("joe:pw@nas:/x", "hidden@nas:/x"),
+        ("//joe:p@ss@nas/share", "//hidden@nas/share"),
+        ("//joe:p/w@nas/share", "//hidden@nas/share"),
+        ("//joe@nas/share", "//hidden@nas/share"),
+        ("joe:p/w@nas:/x", "hidden@nas:/x"),
+        ("joe:p//w@nas:/x", "hidden@nas:/x"),
+        ("joe%pw@nas:/x", "hidden@nas:/x"),
+        ("sshfs#joe:p@w@nas:/x", "hidden@nas:/x"),
+        # More than the login, never less.
+        ("nas:/a@b", "hidden@b"),
+        ("//nas/a@b", "//hidden@b"),
+        ("joe@nas:/x", "joe@nas:/x"),
+        ("nas:/x", "nas:/x"),
+        ("//nas/share", "//nas/share"),
+        ("https://dav/x", "https://dav/x"),
+        ("tank/data@monday", "tank/data@monday"),
+        ("/srv/a:b@c", "/srv/a:b@c"),
+        ("//@nas/share", "//@nas/share"),
+        ("@", "@"),
+        ("", ""),
         ("/dev/disk/by-id/a@b", "/dev/disk/by-id/a@b"),
         ("UUID=a-b", "UUID=a-b"),
     ],
 )
 def test_a_login_in_a_source_is_hidden(source: str, wanted: str) -> None:
     assert without_login(source) == wanted
+
+
+USERS = st.text(st.characters(blacklist_characters="/:@%#"), min_size=1, max_size=8)
+PASSWORDS = st.text(max_size=12) | st.text("aZ9/:@%#\\ ,=.\"'$[]", min_size=1, max_size=12)
+
+
+@given(user=USERS, sign=st.sampled_from(":%"), password=PASSWORDS)
+@pytest.mark.parametrize(
+    ("before", "place"),
+    [
+        ("//", "nas/share"),
+        ("https://", "dav.example.com/x"),
+        ("SMB://", "nas/share"),
+        ("", "nas:/x"),
+        ("", "[fe80::1]:/x"),
+        ("", "nas:"),
+    ],
+)
+def test_no_character_of_a_password_is_shown(
+    before: str, place: str, user: str, sign: str, password: str
+) -> None:
+    assert without_login(f"{before}{user}{sign}{password}@{place}") == f"{before}{HIDDEN}@{place}"
