@@ -142,9 +142,9 @@ def _snapshots(
 def _clean(host: Host, work: Work, checked: Iterable[Sight]) -> Work:
     """Return the work with our files without what is not from our own lists: earlier releases wrote group suffixes."""
     places = dict.fromkeys(drop_in.PLACES)
-    for seen in checked:
+    for snapshot in checked:
         with contextlib.suppress(ChangeFailed):
-            places.update(dict.fromkeys(drop_in.places(seen)))
+            places.update(dict.fromkeys(drop_in.places(snapshot)))
     for path, lines, text in drop_in.strange(host, places):
         changes = [Change(path, name, "persisted", "present", "absent") for name in lines]
         work = work._replace(changes=(*work.changes, *changes), files={path: text, **work.files})

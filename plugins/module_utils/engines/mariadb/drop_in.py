@@ -79,7 +79,7 @@ def parse(text: str) -> Groups:
 def render(groups: Mapping[str, Mapping[str, str]]) -> str:
     """Return the text of our file.
 
-    A server to which an option of InnoDB is no longer known must start all the same: `loose_`. Raises ValueError for
+    A server to which an option of InnoDB is no longer known must still start: `loose_`. Raises ValueError for
     what is not from our own lists: text of a process, of its environment or of a file never gets here.
     """
     blocks = []
@@ -126,7 +126,7 @@ def write(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) ->
 def changed(seen: Sight, names: Iterable[str], planned: Mapping[str, str]) -> dict[str, options.Kept]:
     """Return the settings of a server that the planned files change at its next start, as they will be.
 
-    Raises ChangeFailed where that is not known.
+    Raises ChangeFailed if its next start cannot be read.
     """
     if seen.version is None or seen.begun is None:
         raise ChangeFailed(seen.reason or "its version cannot be read")
@@ -226,7 +226,7 @@ def ours(host: Host, places: Iterable[str]) -> tuple[dict[str, Groups], dict[str
 
 
 def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
-    """Return what our file says that it may say, {} where nothing is there. Raises ChangeFailed for anything else there."""
+    """Return what our file says that it may say, {} for no file. Raises ChangeFailed for any other file."""
     host = seen.files.host
     seen.files.overlay = dict(planned)
     try:

@@ -65,7 +65,8 @@ def writes(
     existing = ours(files, cluster.config)
     path = place(files, cluster.config)[0]
     _expect_free(files, path, existing)
-    said = existing.get(path, {})
+    # The owner of the server can write to our file as well: only what is from our own lists is written again.
+    said = {name: word for name, word in existing.get(path, {}).items() if word in WORDS.get(name, ())}
     won = _beaten(files, cluster, wanted, _texts(files, cluster, path, {**said, **wanted}, wanted))
     possible = {name: word for name, word in wanted.items() if name not in won}
     changed = _texts(files, cluster, path, {**said, **possible}, possible) if possible else {}
@@ -128,6 +129,10 @@ def _expect_free(files: Files, path: str, existing: dict[str, dict[str, str]]) -
 
 
 def _render(settings: dict[str, str]) -> str:
+    """Return the text of our file. Raises ValueError for what is not from our own lists."""
+    for name, word in settings.items():
+        if word not in WORDS.get(name, ()):
+            raise ValueError(f"not from our own lists: {name!r} {word!r}")
     return HEADER + "".join(f"{name} = {settings[name]}\n" for name in sorted(settings))
 
 
