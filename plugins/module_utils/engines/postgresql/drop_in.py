@@ -75,9 +75,10 @@ def writes(
     return writes, {name: _overridden(name, wanted[name], won[name]) for name in won}
 
 
-def writer(host: Host, path: str, config: str, uid: int) -> int:
-    """Return the user as whom one of these files is written. Raises ChangeFailed."""
-    return ownership.writer(host, path, uid, [posixpath.dirname(config)], ("postgresql.conf", NAME))
+def writer(host: Host, path: str, config: str, uid: int, restores: bool = False) -> int:
+    """Return the user as whom one of these files is written; `restores`: by release. Raises ChangeFailed."""
+    names = ("postgresql.conf", NAME)
+    return ownership.writer(host, path, uid, [posixpath.dirname(config)], names, restores)
 
 
 def refusal(files: Files, config: str, uid: int) -> str | None:
