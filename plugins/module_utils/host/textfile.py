@@ -171,8 +171,8 @@ def replace(
 ) -> str:
     """Return the text with a part of some lines replaced, each marked by a comment above it.
 
-    A change is (line, start, end, what stands there now). All other bytes stay. Raises ValueError for a part that would be
-    several lines.
+    A change is (line, start, end, what stands there now). All other bytes stay.
+    Raises ValueError for a part that would be several lines.
     """
     mark = _mark(sign, note) + _newline(lines)
     written = {

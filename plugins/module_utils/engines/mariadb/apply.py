@@ -70,7 +70,7 @@ class Work(NamedTuple):
 class Planned(NamedTuple):
     """One server of a plan: its snapshot, its wanted settings, and those of them that its option files get."""
 
-    seen: Sight
+    snapshot: Sight
     wanted: dict[str, str]
     stale: dict[str, str]
 
@@ -153,13 +153,13 @@ def _clean(host: Host, work: Work, checked: Iterable[Sight]) -> Work:
 
 def _expect_set_apart(checked: Mapping[str, Planned], work: Work) -> None:
     """Raise ChangeFailed where what one target needs would undo what another does: servers may share files."""
-    for name, (seen, wanted, stale) in checked.items():
-        left = drop_in.beaten(seen, stale, work.files) if stale else ""
+    for name, (snapshot, wanted, stale) in checked.items():
+        left = drop_in.beaten(snapshot, stale, work.files) if stale else ""
         if left:
             raise ChangeFailed(f"{name}: {left}")
         others = [setting for setting in wanted if setting not in stale and setting != versions.REDO]
-        for setting, kept in (drop_in.changed(seen, others, work.files) if work.files else {}).items():
-            raise ChangeFailed(f"{name}: {_undone(seen, setting, kept, wanted[setting])}")
+        for setting, kept in (drop_in.changed(snapshot, others, work.files) if work.files else {}).items():
+            raise ChangeFailed(f"{name}: {_undone(snapshot, setting, kept, wanted[setting])}")
 
 
 def _expect_no_harm(
@@ -169,8 +169,8 @@ def _expect_no_harm(
     for facts in others if work.files else ():
         settings = [setting for setting in facts["settings"] if versions.is_option(setting)]
         try:
-            seen = _look(host, engines, facts)
-            changed = drop_in.changed(seen, settings, work.files)
+            snapshot = _look(host, engines, facts)
+            changed = drop_in.changed(snapshot, settings, work.files)
         except ChangeFailed as error:
             raise ChangeFailed(
                 f"{facts['name']}: its next start cannot be read ({error}), and it can read the option files of this run."
@@ -179,12 +179,12 @@ def _expect_no_harm(
         for setting, kept in changed.items():
             if not _is_full(facts, setting, kept.word):
                 safe = of_flavour(facts.get("flavour"))[setting].value
-                raise ChangeFailed(f"{facts['name']}: {_undone(seen, setting, kept, safe)}")
+                raise ChangeFailed(f"{facts['name']}: {_undone(snapshot, setting, kept, safe)}")
 
 
 def _loosens(planned: Planned) -> bool:
     """Tell whether a server gets a value with which commits can be lost."""
-    flavour = planned.seen.version.flavour if planned.seen.version else None
+    flavour = planned.snapshot.version.flavour if planned.snapshot.version else None
     return any(not _allows(flavour, name, word) for name, word in planned.stale.items())
 
 
@@ -193,10 +193,10 @@ def _is_shared(facts: dict[str, Any]) -> bool:
     return not facts["root"] and facts["managed_by"] not in ("container", "none", UNKNOWN)
 
 
-def _undone(seen: Sight, setting: str, kept: options.Kept, wanted: str) -> str:
+def _undone(snapshot: Sight, setting: str, kept: options.Kept, wanted: str) -> str:
     return (
         f"{setting} would be {kept.word} at the next start (from {kept.origin}), must be {wanted}: the server reads the option"
-        f" files of this run as well. Fix: {owners.fix(seen, {setting: wanted}, drop_in.group(seen))}; then run again"
+        f" files of this run as well. Fix: {owners.fix(snapshot, {setting: wanted}, drop_in.group(snapshot))}; then run again"
     )
 
 
