@@ -17,6 +17,8 @@ description:
     MySQL, or a later file, and says where that stands.
   - Logs in as root over the server's socket. Where that is refused, with the user and password of C(/root/.my.cnf), if the
     server is a service of the system whose program only root may change. No option file's content is shown.
+  - Writes no file for a server with a group suffix, with separate option files, of a person (users from 1000 on), or that no
+    service of the system starts. The module fails for that server and reports the file and the lines to add.
   - A server in a container is left alone.
 extends_documentation_fragment:
   - durable.dbhost.attributes.layer

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from ..host import program, trusted_path
@@ -12,6 +13,8 @@ from ..host.seam import ChangeFailed, Host, Unobservable
 from . import ownership
 
 CURRENT, ABSENT, DIFFERS = "current", "absent", "differs"
+#: A path that is one word in a systemd unit, without any specifier or variable in it.
+_WORD = re.compile(r"/[A-Za-z0-9_./+@:=,~-]+")
 #: Of a file for which nothing else is said.
 _MODE = 0o644
 
@@ -41,7 +44,15 @@ def remove_directories(host: Host, directories: Iterable[str]) -> None:
 
 
 def expect_roots(host: Host, directories: Iterable[str]) -> None:
-    """Raise ChangeFailed where others than root may change the interpreter, or a directory, of what then runs as root."""
+    """Raise ChangeFailed where others than root may change the interpreter, or a directory, of what then runs as root.
+
+    Also for an interpreter whose path is more than one plain word to systemd: it becomes text in units.
+    """
+    if not _WORD.fullmatch(program.interpreter()):
+        raise ChangeFailed(
+            f"the interpreter is {program.interpreter()!r}, which a systemd unit cannot name without quotes. Fix: set"
+            " ansible_python_interpreter to a path of letters, digits and the characters _./+@:=,~-, as /usr/bin/python3 is"
+        )
     try:
         trusted_path.expect_program(host, program.interpreter())
     except Unobservable as error:

@@ -32,15 +32,18 @@ def user_of(host: Host, pids: Collection[int], path: str) -> int:
     return trusted_path.statuses(host, [path])[path].owner
 
 
-def writer(host: Host, path: str, uid: int, inside: Iterable[str], names: Collection[str]) -> int:
+def writer(
+    host: Host, path: str, uid: int, inside: Iterable[str], names: Collection[str], restores: bool = False
+) -> int:
     """Return the user as whom a file is written: 0, or `uid`, as whom its server runs.
 
     `inside`: the directories of the server's configuration and data, and those that packages include;
-    `names`: what may be written as root for a server that is not root's. Raises ChangeFailed for a
-    link, and where others may change the file or the way to it.
+    `names`: what may be written as root for a server that is not root's; `restores`: whether this is release, which also
+    writes as root for a person's server. Raises ChangeFailed for a link, and where others may change the file or the way
+    to it.
     """
     try:
-        return _writer(host, path, uid, inside, names)
+        return _writer(host, path, uid, inside, names, restores)
     except Unobservable as error:
         raise ChangeFailed(f"{path}: {error}; run again when that can be told") from error
 
@@ -72,7 +75,9 @@ def is_inside(host: Host, directory: str, inside: Iterable[str]) -> bool:
     )
 
 
-def _writer(host: Host, path: str, uid: int, inside: Iterable[str], names: Collection[str]) -> int:
+def _writer(
+    host: Host, path: str, uid: int, inside: Iterable[str], names: Collection[str], restores: bool
+) -> int:
     path = normal(path)
     directory = posixpath.dirname(path)
     if not is_inside(host, directory, inside):
@@ -98,6 +103,13 @@ def _writer(host: Host, path: str, uid: int, inside: Iterable[str], names: Colle
         )
     if look(host, path):
         _expect_file(path, trusted_path.statuses(host, [path])[path], owner, uid)
+    if owner == 0 and uid >= processes.FIRST_PERSON and not restores:
+        # Any login can start a server that names root's file, and have it changed for the servers of the system.
+        raise _refused(
+            path,
+            f"a file of root's, for a server of user {uid}, and users from {processes.FIRST_PERSON} on are persons",
+            "have the person give the server a separate file, or make the change by hand",
+        )
     if owner == 0 != uid and posixpath.basename(path) not in names:
         raise _refused(
             path, f"a file of root's that is not called {' or '.join(names)}", "make the change by hand"

@@ -18,7 +18,7 @@ from .instance import Instance
 
 #: Pacemaker leaves this in the directory of drop-ins of a unit that it has started.
 _OVERRIDE = "/run/systemd/system/{}.d/50-pacemaker.conf"
-_PACEMAKER_UNITS = ("pacemaker.service", "pacemaker_remote.service")
+PACEMAKER_UNITS = ("pacemaker.service", "pacemaker_remote.service")
 #: What starts a server, watches it, and is the unit's main process in its stead.
 _WRAPPERS = ("pg_ctl", "mysqld_safe", "mariadbd-safe", "fbguard")
 _PACEMAKERS = ("pacemakerd", "pacemaker_remoted", "pacemaker-remoted")
@@ -109,7 +109,7 @@ class Managers:
         return text
 
     def _cluster(self, unit: str | None) -> Observation | None:
-        if unit in _PACEMAKER_UNITS:
+        if unit in PACEMAKER_UNITS:
             return Observation("pacemaker", f"its unit is {unit}")
         override = _OVERRIDE.format(unit)
         if unit and self.host.exists(override):

@@ -172,9 +172,13 @@ def replace(
     """Return the text with a part of some lines replaced, each marked by a comment above it.
 
     A change is (line, start, end, what stands there now). All other bytes stay.
+    Raises ValueError for a part that would be several lines.
     """
     mark = _mark(sign, note) + _newline(lines)
-    written = {line.number: line.raw[:start] + words + line.raw[end:] for line, start, end, words in changes}
+    written = {
+        line.number: line.raw[:start] + plain(words, "value") + line.raw[end:]
+        for line, start, end, words in changes
+    }
     raws: list[str] = []
     for line in lines:
         if line.number not in written:

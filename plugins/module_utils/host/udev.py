@@ -120,7 +120,7 @@ def written_rules(text: str, header: str, assign: Assign) -> dict[str, str]:
 
 
 def render_rules(rules: dict[str, str], header: str, assign: Assign) -> str:
-    """Return the rule file for these devices, sorted by id; empty when there are none."""
+    """Return the rule file for these devices, sorted by id; empty when there are none. Raises ValueError."""
     if not rules:
         return ""
     blocks = [
@@ -140,8 +140,13 @@ def _stands(known: str, words: str, assign: Assign, lines: set[str]) -> bool:
 
 
 def _lines(device_id: str, rules: list[list[str]]) -> list[str]:
-    """Return the lines that act on a device, by its id, whenever it appears or changes."""
+    """Return the lines that act on a device, by its id, whenever it appears or changes.
+
+    Raises ValueError for an id that `identify` does not return: a device's serial number can be any text.
+    """
     kind, _colon, value = device_id.partition(":")
+    if kind not in PROPERTIES or not _SAFE.fullmatch(value):
+        raise ValueError(f"{device_id!r}: no device id that a udev rule can have")
     match = [
         'ACTION=="add|change"',
         'SUBSYSTEM=="block"',

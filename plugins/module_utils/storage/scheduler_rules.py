@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from ..host import our_paths, udev
@@ -17,6 +18,8 @@ HEADER = """\
 """
 #: Setting -> the attribute of the device's queue that holds it.
 ATTRIBUTES = {"scheduler": "queue/scheduler", "readahead": "queue/read_ahead_kb"}
+#: Kibibytes, in digits that the kernel reads.
+_KIB = re.compile(r"[0-9]{1,10}")
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
 
 
@@ -51,7 +54,9 @@ def _read(host: Host, parse: Callable[..., dict[str, str]]) -> dict[str, dict[st
 def _assign(words: str) -> list[list[str]]:
     settings = _split(words)
     for name, value in settings.items():
-        if name not in ATTRIBUTES or not (value in SCHEDULERS if name == "scheduler" else value.isdigit()):
+        if name not in ATTRIBUTES or not (
+            value in SCHEDULERS if name == "scheduler" else _KIB.fullmatch(value)
+        ):
             raise ValueError(f"seen {name}={value}, wanted scheduler=NAME or readahead=KIB")
     return [[f'ATTR{{{ATTRIBUTES[name]}}}="{value}"' for name, value in settings.items()]]
 

@@ -9,6 +9,8 @@ by default, unless that script ends with 99. A script that was there is kept els
 
 from __future__ import annotations
 
+import shlex
+
 from ..host.our_paths import CHAINED_SCRIPTS, HOOK
 
 #: Events at which the guard has to look. Not those in which apccontrol itself shuts down, or kills the
@@ -37,11 +39,12 @@ _LIMIT = 5
 
 
 def script(event: str, command: str = HOOK) -> str:
-    """Return our script of an event, which runs the command, then what was there before."""
+    """Return our script of an event, which runs the command, then what was there before. The command is one word."""
+    program = shlex.quote(command)
     return f"""\
 #!/bin/sh
 {_MARK}
-NOTIFYTYPE={event} timeout {_LIMIT} {command} "$@" || :
+NOTIFYTYPE={event} timeout {_LIMIT} {program} "$@" || :
 if [ -x {KEPT}/{event} ]; then
     exec {KEPT}/{event} "$@"
 fi

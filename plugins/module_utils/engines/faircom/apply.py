@@ -151,7 +151,7 @@ def plan_release(host: Host) -> Release:
     facts = [facts for facts in servers.instances(host, observe).values() if facts["config"] in texts]
     pids = {one["config"]: one["pids"] for one in facts}
     owners = {
-        path: observe.writer(host, path, pids.get(path, ()))
+        path: observe.writer(host, path, pids.get(path, ()), restores=True)
         for path in texts
         if texts[path] != _text(host, path)
     }

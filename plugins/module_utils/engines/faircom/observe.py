@@ -186,13 +186,13 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     )
 
 
-def writer(host: Host, path: str, pids: Collection[int]) -> int:
-    """Return the user as whom a configuration is written. Raises ChangeFailed."""
+def writer(host: Host, path: str, pids: Collection[int], restores: bool = False) -> int:
+    """Return the user as whom a configuration is written; `restores`: by release. Raises ChangeFailed."""
     try:
         user = ownership.user_of(host, pids, path)
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
-    return ownership.writer(host, path, user, [posixpath.dirname(path)], (_CONFIG,))
+    return ownership.writer(host, path, user, [posixpath.dirname(path)], (_CONFIG,), restores)
 
 
 def _refused(host: Host, found: Instance) -> str | None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from .. import restart as servers
 from ..collect import Engines
 from ..instance import Instance
 from ..restart import Target, expect_there, restart_limit, settle
-from . import client, drop_in, observe, versions
+from . import client, drop_in, observe, options, owners, versions
 from .rules import of_flavour
 from .snapshot import Sight, examine
 
@@ -66,6 +67,14 @@ class Work(NamedTuple):
     failures: Mapping[str, str] = MappingProxyType({})
 
 
+class Planned(NamedTuple):
+    """One server of a plan: its snapshot, its wanted settings, and those of them that its option files get."""
+
+    snapshot: Sight
+    wanted: dict[str, str]
+    stale: dict[str, str]
+
+
 class Release(NamedTuple):
     """What release changes: our option files go, the servers keep their settings until they start anew.
 
@@ -93,27 +102,102 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
         )
     engines, found = _servers(host) if targets else (None, {})
     work = Work((), {}, {}, restart)
-    checked: list[tuple[str, Sight, dict[str, str]]] = []
-    failures: dict[str, str] = {}
     for target in targets:
         expect_there(found, NAME, target.instance)
-    for target in targets:
+    snapshots, failures = _snapshots(host, engines, [found[target.instance] for target in targets])
+    checked: dict[str, Planned] = {}
+    known = [target for target in targets if target.instance in snapshots]
+    # Servers with separate groups read those of the others as well.
+    for target in sorted(known, key=lambda target: _is_apart(snapshots[target.instance])):
+        name, seen = target.instance, snapshots[target.instance]
         try:
-            facts = found[target.instance]
-            _expect_ours(facts)
-            seen = _look(host, engines, facts)
-            work, stale = _plan_one(work, facts, seen, _words(target, seen))
+            wanted = _words(target, seen)
+            work, stale = _plan_one(work, found[name], seen, wanted)
+            checked[name] = Planned(seen, wanted, stale)
         except ChangeFailed as error:
-            failures[target.instance] = f"{target.instance}: {error}"
-            continue
-        checked.append((target.instance, seen, stale))
-    for name, seen, stale in checked:
-        # Servers may share files: what the one needs must not undo what the other does.
-        left = drop_in.beaten(seen, stale, work.files) if stale else ""
+            failures[name] = f"{name}: {error}"
+    cleaned = _clean(host, work, snapshots.values()) if targets else work
+    _expect_set_apart(checked, cleaned)
+    if cleaned is not work or any(map(_loosens, checked.values())):
+        others = [facts for name, facts in found.items() if name not in checked and _is_shared(facts)]
+        _expect_no_harm(host, engines, others, cleaned)
+    expect_some(cleaned.changes, failures)
+    return cleaned._replace(failures=failures)
+
+
+def _snapshots(
+    host: Host, engines: Engines | None, instances: Iterable[dict[str, Any]]
+) -> tuple[dict[str, Sight], dict[str, str]]:
+    """Return the snapshots of the servers that are ours to change, and why others are not, by their names."""
+    found, failures = {}, {}
+    for facts in instances:
+        try:
+            _expect_ours(facts)
+            found[facts["name"]] = _look(host, engines, facts)
+        except ChangeFailed as error:
+            failures[facts["name"]] = f"{facts['name']}: {error}"
+    return found, failures
+
+
+def _clean(host: Host, work: Work, checked: Iterable[Sight]) -> Work:
+    """Return the work with our files without what is not from our own lists: earlier releases wrote group suffixes."""
+    places = dict.fromkeys(drop_in.PLACES)
+    for snapshot in checked:
+        with contextlib.suppress(ChangeFailed):
+            places.update(dict.fromkeys(drop_in.places(snapshot)))
+    for path, lines, text in drop_in.strange(host, places):
+        changes = [Change(path, name, "persisted", "present", "absent") for name in lines]
+        work = work._replace(changes=(*work.changes, *changes), files={path: text, **work.files})
+    return work
+
+
+def _expect_set_apart(checked: Mapping[str, Planned], work: Work) -> None:
+    """Raise ChangeFailed where what one target needs would undo what another does: servers may share files."""
+    for name, (snapshot, wanted, stale) in checked.items():
+        left = drop_in.beaten(snapshot, stale, work.files) if stale else ""
         if left:
             raise ChangeFailed(f"{name}: {left}")
-    expect_some(work.changes, failures)
-    return work._replace(failures=failures)
+        others = [setting for setting in wanted if setting not in stale and setting != versions.REDO]
+        for setting, kept in (drop_in.changed(snapshot, others, work.files) if work.files else {}).items():
+            raise ChangeFailed(f"{name}: {_undone(snapshot, setting, kept, wanted[setting])}")
+
+
+def _expect_no_harm(
+    host: Host, engines: Engines | None, others: Iterable[dict[str, Any]], work: Work
+) -> None:
+    """Raise ChangeFailed where a server whose own settings are left unchanged would lose more commits with these files."""
+    for facts in others if work.files else ():
+        settings = [setting for setting in facts["settings"] if versions.is_option(setting)]
+        try:
+            snapshot = _look(host, engines, facts)
+            changed = drop_in.changed(snapshot, settings, work.files)
+        except ChangeFailed as error:
+            raise ChangeFailed(
+                f"{facts['name']}: its next start cannot be read ({error}), and it can read the option files of this run."
+                " Fix: correct that, then run again"
+            ) from error
+        for setting, kept in changed.items():
+            if not _is_full(facts, setting, kept.word):
+                safe = of_flavour(facts.get("flavour"))[setting].value
+                raise ChangeFailed(f"{facts['name']}: {_undone(snapshot, setting, kept, safe)}")
+
+
+def _loosens(planned: Planned) -> bool:
+    """Tell whether a server gets a value with which commits can be lost."""
+    flavour = planned.snapshot.version.flavour if planned.snapshot.version else None
+    return any(not _allows(flavour, name, word) for name, word in planned.stale.items())
+
+
+def _is_shared(facts: dict[str, Any]) -> bool:
+    """Tell whether a server of the system can read the same option files. Others choose at their own risk."""
+    return not facts["root"] and facts["managed_by"] not in ("container", "none", UNKNOWN)
+
+
+def _undone(snapshot: Sight, setting: str, kept: options.Kept, wanted: str) -> str:
+    return (
+        f"{setting} would be {kept.word} at the next start (from {kept.origin}), must be {wanted}: the server reads the option"
+        f" files of this run as well. Fix: {owners.fix(snapshot, {setting: wanted}, drop_in.group(snapshot))}; then run again"
+    )
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
@@ -215,6 +299,14 @@ def _look(host: Host, engines: Engines | None, facts: dict[str, Any]) -> Sight:
     except Unobservable as error:
         raise ChangeFailed(f"{error}; run again") from error
     return examine(host, found._replace(processes=(main,), directories=directories), place)
+
+
+def _is_apart(seen: Sight) -> bool:
+    """Tell whether nothing is written into root's option files for a server; also if that is unknown."""
+    try:
+        return bool(owners.apart(seen, drop_in.places(seen)))
+    except ChangeFailed:
+        return True
 
 
 def _words(target: Target, seen: Sight) -> dict[str, str]:
@@ -349,5 +441,9 @@ def _tightens(facts: dict[str, Any], name: str, word: str) -> bool:
 
 def _is_full(facts: dict[str, Any], name: str, word: str) -> bool:
     """Tell whether commits survive with a word."""
-    rule = of_flavour(facts.get("flavour")).get(name)
+    return _allows(facts.get("flavour"), name, word)
+
+
+def _allows(flavour: str | None, name: str, word: str) -> bool:
+    rule = of_flavour(flavour).get(name)
     return bool(rule and rule.allows(word))

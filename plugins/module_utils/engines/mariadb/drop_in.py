@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ...enforce import ownership
 from ...host import bounded_read
+from ...host.paths import normal
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import Malformed
-from . import my_cnf, options
+from . import my_cnf, options, owners, versions
 from .snapshot import Sight
 
 #: Sorts after others' files: the last word on an option wins.
@@ -21,15 +22,43 @@ HEADER = "# Managed by durable.dbhost. playbooks/release_db.yml takes it away.\n
 #: Directories that packages include.
 PLACES = ("/etc/mysql/mariadb.conf.d", "/etc/mysql/mysql.conf.d", "/etc/mysql/conf.d", "/etc/my.cnf.d")
 
+#: The groups that our file may have: those of the servers of each flavour, and of no other program.
+GROUPS = ("mariadb", "mysqld")
 #: {group: {option: value}}
 Groups = dict[str, dict[str, str]]
 
 
 def group(seen: Sight) -> str:
-    """Return the group that this server reads, and no other kind of server."""
+    """Return the group that a server of this flavour reads, and no other kind of server: one of GROUPS."""
     if seen.version is None or seen.begun is None:
         raise ChangeFailed("nothing is known of the server's version or of how it is started; run again")
-    return ("mariadb" if seen.version.is_mariadb else "mysqld") + seen.begun.suffix
+    return "mariadb" if seen.version.is_mariadb else "mysqld"
+
+
+def is_own(section: str, name: str, value: str) -> bool:
+    """Tell whether our file may say this: its group, its name and its value are from our own lists."""
+    return section in GROUPS and versions.is_written(name, value)
+
+
+def own(groups: Groups) -> Groups:
+    """Return what our file may say of what it says."""
+    kept = {
+        section: {name: value for name, value in settings.items() if is_own(section, name, value)}
+        for section, settings in groups.items()
+    }
+    return {section: settings for section, settings in kept.items() if settings}
+
+
+def foreign(text: str) -> list[str]:
+    """Return the lines of our file that are not from our own lists, without their values. Raises ValueError."""
+    found = []
+    for line in my_cnf.parse(text):
+        name, value = my_cnf.option(line.name, line.value)
+        if line.kind in ("include", "includedir"):
+            found.append(f"!{line.kind}")
+        elif line.kind == "setting" and not is_own(line.section, name, value or ""):
+            found.append(f"{name} of [{line.section}]")
+    return list(dict.fromkeys(found))
 
 
 def parse(text: str) -> Groups:
@@ -50,9 +79,14 @@ def parse(text: str) -> Groups:
 def render(groups: Mapping[str, Mapping[str, str]]) -> str:
     """Return the text of our file.
 
-    A server to which an option of InnoDB is no longer known must start all the same: `loose_`.
+    A server to which an option of InnoDB is no longer known must still start: `loose_`. Raises ValueError for
+    what is not from our own lists: text of a process, of its environment or of a file never gets here.
     """
     blocks = []
+    for section, settings in groups.items():
+        for name, value in settings.items():
+            if not is_own(section, name, value):
+                raise ValueError(f"not from our own lists: {section!r} {name!r} {value!r}")
     for name, settings in sorted(groups.items()):
         lines = [
             f"{'loose_' if key.startswith('innodb_') else ''}{key}={value}\n"
@@ -68,8 +102,14 @@ def write(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) ->
     `planned`: those that are to be written for other servers already. Raises ChangeFailed where nothing that
     is written into a directory of option files would have the last word, and says what has it.
     """
+    apart = owners.apart(seen, places(seen))
+    if apart:
+        if planned and not beaten(seen, wanted, planned):
+            return {}  # It reads the group that is written for other servers.
+        seen.files.overlay = {}
+        raise ChangeFailed(owners.advice(seen, wanted, apart, group(seen)))
     why = f"its option files include no directory: add a line `!includedir {PLACES[-1]}` at the end of the last one"
-    for place in reversed(directories(seen)):
+    for place in reversed(places(seen)):
         path = f"{place.rstrip('/')}/{NAME}"
         groups = _existing(seen, path, planned)
         # Only root may change the way there: it is written as root.
@@ -81,6 +121,21 @@ def write(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) ->
             return text
         why = left
     raise ChangeFailed(why)
+
+
+def changed(seen: Sight, names: Iterable[str], planned: Mapping[str, str]) -> dict[str, options.Kept]:
+    """Return the settings of a server that the planned files change at its next start, as they will be.
+
+    Raises ChangeFailed if its next start cannot be read.
+    """
+    if seen.version is None or seen.begun is None:
+        raise ChangeFailed(seen.reason or "its version cannot be read")
+    kept = []
+    for overlay in ({}, planned):
+        seen.files.overlay = dict(overlay)
+        kept.append(options.persisted(list(names), seen.version, seen.begun, seen.files, seen.data))
+    seen.files.overlay = {}
+    return {name: after for name, after in kept[1].items() if after.word != kept[0][name].word}
 
 
 def beaten(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -> str:
@@ -113,6 +168,40 @@ def directories(seen: Sight) -> list[str]:
         raise ChangeFailed(str(error)) from error
 
 
+def places(seen: Sight) -> list[str]:
+    """Return those of the directories that a server's option files include that are root's: the main files of the system
+    include them, or packages do. Raises ChangeFailed."""
+    found = directories(seen)
+    if seen.begun is None or seen.version is None:
+        return []
+    of_system = tuple(path for path in seen.begun.mains if path in my_cnf.MAINS)
+    try:
+        files = options.effective(seen.files, seen.begun._replace(mains=of_system), seen.version).files
+        included = [*PLACES, *seen.files.directories(files)]
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    return [place for place in found if normal(place) in map(normal, included)]
+
+
+def strange(host: Host, found: Iterable[str]) -> Iterator[tuple[str, list[str], str]]:
+    """Yield path, foreign lines and text without them, of our files in some directories that have any.
+
+    Files that cannot be read, or lie where others than root may change them, are passed over: release reports them.
+    """
+    for place in found:
+        path = f"{place.rstrip('/')}/{NAME}"
+        try:
+            text = bounded_read.read(host, path)
+            if text is None or not text.startswith(HEADER):
+                continue
+            ownership.writer(host, path, 0, [place], (NAME,))
+            lines = foreign(text)
+            if lines:
+                yield path, lines, render(own(parse(text)))
+        except (ChangeFailed, Unobservable, ValueError):
+            continue
+
+
 def ours(host: Host, places: Iterable[str]) -> tuple[dict[str, Groups], dict[str, str]]:
     """Return {path: what it says} of our files in some directories, {} for one that was edited beyond reading.
 
@@ -137,7 +226,7 @@ def ours(host: Host, places: Iterable[str]) -> tuple[dict[str, Groups], dict[str
 
 
 def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
-    """Return what our file says, {} where nothing is there. Raises ChangeFailed for anything else there."""
+    """Return what our file says that it may say, {} for no file. Raises ChangeFailed for any other file."""
     host = seen.files.host
     seen.files.overlay = dict(planned)
     try:
@@ -147,7 +236,7 @@ def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
         text = bounded_read.read(host, path)
         if text is None:
             return {}
-        found = parse(text)
+        found = own(parse(text))
         if seen.files.read(path) is None:
             raise ValueError("the server passes over it: it may not read it, or everyone may write to it")
         return found

@@ -21,7 +21,7 @@ from .. import temporary
 from ..instance import Instance, Observed, of_mains, override, setting
 from ..next_start import Wrapper
 from ..rules import Rule
-from . import drop_in, mysqld_safe, options, shell_start, versions
+from . import drop_in, mysqld_safe, options, owners, shell_start, versions
 from .rules import of_flavour
 from .snapshot import BINARIES, DATA, Sight, examine
 
@@ -156,8 +156,10 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
 
 def _writes(seen: Sight) -> tuple[str, ...]:
     try:
+        found = drop_in.places(seen)
         # The last that is read has the last word.
-        return tuple(f"{place.rstrip('/')}/{drop_in.NAME}" for place in drop_in.directories(seen)[-1:])
+        last = [] if owners.apart(seen, found) else found[-1:]
+        return tuple(f"{place.rstrip('/')}/{drop_in.NAME}" for place in last)
     except ChangeFailed:
         return ()  # Its options are not known, and none is written.
 

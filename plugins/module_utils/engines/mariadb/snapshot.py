@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ...host import trusted_path
+from ...host import trusted_path, units
 from ...host.observation import UNKNOWN
 from ...host.process_context import Place
-from ...host.processes import argv_of, variables
+from ...host.processes import FIRST_PERSON, argv_of, variables
 from ...host.seam import Host, Unobservable
 from ..instance import Instance
+from ..managers import PACEMAKER_UNITS
 from . import client, my_cnf, options, server_help, versions
 
 #: Where packages put data and programs.
@@ -43,7 +44,8 @@ class Sight(NamedTuple):
     `answers`: what the running server says of its variables, none where `silence` tells why it says
     nothing; `socket` is where it was asked, `client` the command that it lets in, without a statement;
     `begun` and `files`: how it was started, and its option files, None where `reason` tells why that is
-    not known; `stated`: what its program says that it would start with.
+    not known; `stated`: what its program says that it would start with; `apart`: why it is no service of the
+    system, '' for one that is: root's option files are for services.
     """
 
     version: versions.Release | None
@@ -57,6 +59,7 @@ class Sight(NamedTuple):
     answers: Mapping[str, str] = MappingProxyType({})
     silence: str | None = None
     stated: options.Stated = options.Stated()
+    apart: str = ""
 
     def reading(self) -> options.Reading:
         """Return what decides what it will start with. Raises Unobservable."""
@@ -73,6 +76,7 @@ def examine(host: Host, found: Instance, place: Place | None) -> Sight:
     data = found.directories[0] if found.directories else DATA
     user = _user(host, found)
     seen = Sight(None, "none", None, None, options.Files(host, root, user), data)
+    seen = seen._replace(apart=_apart(host, found, place, user))
     try:
         begun = _start(host, found)
         seen = seen._replace(begun=begun)
@@ -84,6 +88,28 @@ def examine(host: Host, found: Instance, place: Place | None) -> Sight:
     if seen.version is None:
         seen = _look_up_version(host, found, place, seen)
     return seen._replace(stated=_stated(host, found, place, seen, user))
+
+
+def _apart(host: Host, found: Instance, place: Place | None, user: Sequence[str]) -> str:
+    """Return why a server is no service of the system, '' for one that is, and for a stopped one: root installed that."""
+    if place is None or not found.processes:
+        return ""
+    if not user:
+        return "its user cannot be read"
+    if int(user[0]) >= FIRST_PERSON:
+        return f"it runs as user {user[0]}, and users from {FIRST_PERSON} on are persons"
+    if not place.unit:
+        return "no service of the system runs it"
+    if versions.UNITS.fullmatch(place.unit) or place.unit in PACEMAKER_UNITS:
+        return ""
+    # A unit of any other name may be the server's, or one in which another program started it.
+    shown, why = units.show(host, [place.unit])
+    unit, main = shown.get(place.unit), found.processes[0]
+    if unit is None:
+        return f"systemd does not report the main process of {place.unit} ({why or 'unit not found'})"
+    return (
+        "" if unit.main in (main.pid, main.ppid) and unit.main > 1 else f"{place.unit} starts another program"
+    )
 
 
 def _stated(

@@ -33,6 +33,13 @@ UNITS = re.compile(r"(rh-[^/]*-)?(mariadb|mysqld?)(@.+)?\.service")
 CHOSEN = {METHOD: ("fsync", "O_DIRECT"), LOG_BIN: ("ON", "OFF")}
 _METHODS = ("fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", NO_FSYNC)
 _OLD_METHODS = ("ALL_O_DIRECT",)
+#: What our option file may say of each setting: nothing else is ever written to it.
+_WRITTEN = {
+    LOG: re.compile(r"[0-3]"),
+    BINLOG: re.compile(r"\d{1,10}", re.ASCII),
+    DOUBLEWRITE: re.compile(r"ON|OFF|fast|DETECT_ONLY|DETECT_AND_RECOVER"),
+    METHOD: re.compile("|".join((*_METHODS, *_OLD_METHODS))),
+}
 _VERSION = re.compile(r"(?:\bVer\s+)?(?P<text>(?<![\d.])(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?!\d)\S*)", re.ASCII)
 _NUMBER = re.compile(r"([+-]?\d{1,20})([kmgtpe]?)", re.I | re.ASCII)
 _MOST_BINLOG = 2**32 - 1
@@ -70,6 +77,16 @@ def names(version: Release) -> list[str]:
     if not version.is_mariadb and version.numbers >= (8, 0, 21):
         found.append(REDO)
     return found
+
+
+def is_option(name: str) -> bool:
+    """Tell whether a setting is one that our option file may have."""
+    return name in _WRITTEN
+
+
+def is_written(name: str, value: str) -> bool:
+    """Tell whether a setting and its value are from our own list, which our option file consists of."""
+    return is_option(name) and bool(_WRITTEN[name].fullmatch(value))
 
 
 def why_absent(version: Release, name: str) -> str:

@@ -25,6 +25,8 @@ target_of = servers.target_of
 #: Setting -> what it was before us; a switch that was not set is `absent`.
 ORIGINALS = our_paths.ORIGINALS_MSSQL
 _ABSENT = "absent"
+#: What a switch can be restored to.
+_VALUES = ("0", "1")
 #: In this order each state on the way is as safe as the start: write-through first.
 _ORDER = ("writethrough", "alternatewritethrough", "traceflag3982", "traceflag3979")
 
@@ -131,8 +133,9 @@ def apply_release(host: Host, work: Release) -> None:
 
 
 def _before(facts: dict[str, Any]) -> dict[str, str]:
-    """Return what the file says of each setting: a switch that stands nowhere is absent.
+    """Return what the file says of each setting: a switch that stands nowhere, or has no value of our own list, is absent.
 
+    Release hands these to mssql-conf, and the file's owner can write any text there.
     Raises ChangeFailed where the instance could not be observed.
     """
     rows = facts["settings"]
@@ -145,7 +148,7 @@ def _before(facts: dict[str, Any]) -> dict[str, str]:
         )
     return {
         name: _ABSENT
-        if name in observe.SWITCHES and rows[name]["from"] is None
+        if name in observe.SWITCHES and (rows[name]["from"] is None or rows[name]["persisted"] not in _VALUES)
         else str(rows[name]["persisted"])
         for name in _ORDER
     }

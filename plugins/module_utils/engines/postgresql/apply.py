@@ -186,7 +186,7 @@ def plan_release(host: Host) -> Release:
             text = drop_in.without_line(files, facts["config"])
             own = [*ours, *([facts["config"]] if text != files.read(facts["config"]) else [])]
             user = ownership.user_of(host, facts["pids"], facts["config"]) if own else 0
-            writers = {path: drop_in.writer(host, path, facts["config"], user) for path in own}
+            writers = {path: drop_in.writer(host, path, facts["config"], user, restores=True) for path in own}
         except (ChangeFailed, Unobservable, ValueError) as error:
             failures[name] = f"{name}: {without_content(error)}"
             continue

@@ -65,7 +65,8 @@ def writes(
     existing = ours(files, cluster.config)
     path = place(files, cluster.config)[0]
     _expect_free(files, path, existing)
-    said = existing.get(path, {})
+    # The owner of the server can write to our file as well: only what is from our own lists is written again.
+    said = {name: word for name, word in existing.get(path, {}).items() if word in WORDS.get(name, ())}
     won = _beaten(files, cluster, wanted, _texts(files, cluster, path, {**said, **wanted}, wanted))
     possible = {name: word for name, word in wanted.items() if name not in won}
     changed = _texts(files, cluster, path, {**said, **possible}, possible) if possible else {}
@@ -74,9 +75,10 @@ def writes(
     return writes, {name: _overridden(name, wanted[name], won[name]) for name in won}
 
 
-def writer(host: Host, path: str, config: str, uid: int) -> int:
-    """Return the user as whom one of these files is written. Raises ChangeFailed."""
-    return ownership.writer(host, path, uid, [posixpath.dirname(config)], ("postgresql.conf", NAME))
+def writer(host: Host, path: str, config: str, uid: int, restores: bool = False) -> int:
+    """Return the user as whom one of these files is written; `restores`: by release. Raises ChangeFailed."""
+    names = ("postgresql.conf", NAME)
+    return ownership.writer(host, path, uid, [posixpath.dirname(config)], names, restores)
 
 
 def refusal(files: Files, config: str, uid: int) -> str | None:
@@ -128,6 +130,10 @@ def _expect_free(files: Files, path: str, existing: dict[str, dict[str, str]]) -
 
 
 def _render(settings: dict[str, str]) -> str:
+    """Return the text of our file. Raises ValueError for what is not from our own lists."""
+    for name, word in settings.items():
+        if word not in WORDS.get(name, ()):
+            raise ValueError(f"not from our own lists: {name!r} {word!r}")
     return HEADER + "".join(f"{name} = {settings[name]}\n" for name in sorted(settings))
 
 

@@ -99,3 +99,16 @@ def test_a_directory_of_root_s_below_one_of_the_server_s_gets_no_new_file(host: 
     host.uids["/data/db"] = 26
     with pytest.raises(ChangeFailed, match="belongs to user 0"):
         writer(host, f"{BASE}/ours.conf")
+
+
+@pytest.mark.parametrize("path", [PATH, f"{BASE}/ours.conf"])
+def test_for_a_person_s_server_nothing_is_written_into_root_s_files(host: FakeHost, path: str) -> None:
+    """Any login can start a server that names the configuration of another one."""
+    with pytest.raises(
+        ChangeFailed, match=f"{path}: .*for a server of user 1000, and users from 1000 on are persons"
+    ):
+        writer(host, path, 1000)
+    # A file of the person's is theirs, and release restores what was there.
+    assert ownership.writer(host, path, 1000, [BASE], ("db.conf", "ours.conf"), restores=True) == 0
+    host.uids.update({"/data/db": 1000, BASE: 1000, PATH: 1000})
+    assert writer(host, path, 1000) == 1000

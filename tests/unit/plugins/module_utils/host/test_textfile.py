@@ -92,3 +92,11 @@ def test_a_marked_line_is_found_changed_and_removed_with_its_mark() -> None:
         == "a\n# durable.dbhost: second\nx 2\n"
     )
     assert textfile.remove(lines, [lines[2]], "#") == "a\n"
+
+
+@pytest.mark.parametrize("words", ["2\n[client]", "2\r", "2\x00", "2\x0b"])
+def test_a_part_of_a_line_never_becomes_several_lines(words: str) -> None:
+    line = textfile.Line(1, "a = 1\n", "setting", "", "a", "1", 4, 5)
+    with pytest.raises(ValueError, match="wanted text on one line"):
+        textfile.replace([line], [(line, 4, 5, words)], "#", "managed")
+    assert textfile.replace([line], [(line, 4, 5, "2")], "#", "managed").endswith("a = 2\n")

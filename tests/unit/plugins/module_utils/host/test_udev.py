@@ -238,3 +238,20 @@ def test_beside_a_line_of_somebody_elses_nothing_is_kept_but_ours_are_known(line
     for text in (f"{RENDERED}{line}\n", RENDERED.replace("\n\n", f"\n{line}\n\n")):
         assert parse_rules(text, HEADER, assign) == {}
         assert written_rules(text, HEADER, assign) == RULES
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        'serial:x"\nRUN+="/tmp/evil',
+        'serial:x", RUN+="/tmp/evil',
+        "serial:*",
+        "serial:",
+        "serial",
+        "name:x",
+        'ID_SERIAL}=="x", RUN+="/tmp/evil:x',
+    ],
+)
+def test_an_id_that_no_device_has_becomes_no_rule(known: str) -> None:
+    with pytest.raises(ValueError, match="no device id that a udev rule can have"):
+        render_rules({known: "on"}, HEADER, assign)

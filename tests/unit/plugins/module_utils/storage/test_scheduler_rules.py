@@ -110,3 +110,8 @@ def test_the_file_sorts_behind_the_vendors_rules() -> None:
     """Vendors' rules for schedulers are named 60-."""
     assert RULES_PATH.rpartition("/")[2] > "60-ssd-scheduler.rules"
     assert RULES_PATH.rpartition("/")[2] > "66-azure-storage.rules"
+
+
+def test_a_readahead_in_other_digits_becomes_no_rule() -> None:
+    with pytest.raises(ValueError, match="wanted scheduler=NAME or readahead=KIB"):
+        render({SDA: {"readahead": "\u0661\u0662\u0668"}})

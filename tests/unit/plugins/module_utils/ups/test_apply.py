@@ -453,3 +453,9 @@ def test_our_script_that_may_not_be_run_any_more_is_mended() -> None:
     host.mutations.clear()
     assert settings(run(host, GUARD)) == ["failing"]
     assert host.modes["/etc/apcupsd/failing"] == 0o755
+
+
+def test_the_command_in_a_script_of_apcupsd_s_is_one_word_to_the_shell() -> None:
+    text = apcupsd_scripts.script("onbattery", "/usr/bin/x; touch /tmp/evil\nid")
+    assert "'/usr/bin/x; touch /tmp/evil\nid' \"$@\"" in text
+    assert f" {HOOK} " in apcupsd_scripts.script("onbattery")

@@ -184,9 +184,6 @@ def test_without_a_login_what_it_will_be_is_set() -> None:
 
 
 def test_the_group_is_that_of_the_server() -> None:
-    suffix = exposed(argv=("--defaults-group-suffix=.two",))
-    bring(suffix, targets(**{LOG: "1"}))
-    assert "[mariadb.two]\n" in suffix.files[DROP_IN]
     mysql = MariaHost(MYSQL)
     mysql.variables[LOG] = "2"
     bring(mysql, targets(**{LOG: "1", METHOD: "O_DIRECT"}))
@@ -277,7 +274,8 @@ def test_a_directory_that_another_one_includes_is_passed_over_where_it_is_beaten
 def test_servers_that_share_their_files_cannot_be_set_apart() -> None:
     host = exposed()
     host.start(replace(host.process, pid=81, cwd="/srv/two", cgroup="0::/system.slice/two.service\n"))
-    host.units["two.service"] = {"TimeoutStopUSec": "infinity"}
+    host.units["two.service"] = {"TimeoutStopUSec": "infinity", "MainPID": "81"}
+    host.files["/proc/81/status"] = host.files[f"/proc/{PID}/status"]
     one, two = targets(**{LOG: "1"})[0], targets("/srv/two", **{LOG: "3"})[0]
     with pytest.raises(ChangeFailed, match=f"mariadb: {LOG}: seen 3 from {DROP_IN} line 3; wanted 1"):
         layer.plan(host, [one, two])
@@ -438,14 +436,18 @@ def test_release_finds_our_file_without_any_server_and_where_it_was_edited() -> 
     assert work.files == (DROP_IN,)
 
 
+WORDS = {
+    LOG: st.sampled_from("0123"),
+    BINLOG: st.integers(0, 2**32 - 1).map(str),
+    DOUBLEWRITE: st.sampled_from(["ON", "OFF", "fast", "DETECT_AND_RECOVER"]),
+    METHOD: st.sampled_from(["O_DIRECT", "fsync", "O_DIRECT_NO_FSYNC"]),
+}
+
+
 @given(
     st.dictionaries(
-        st.sampled_from(["mariadb", "mysqld", "mariadb.two"]),
-        st.dictionaries(
-            st.sampled_from([LOG, BINLOG, DOUBLEWRITE, METHOD]),
-            st.sampled_from(["0", "1", "ON", "O_DIRECT"]),
-            min_size=1,
-        ),
+        st.sampled_from(drop_in.GROUPS),
+        st.fixed_dictionaries({}, optional=WORDS).filter(bool),
     )
 )
 def test_our_file_says_what_was_written(groups: drop_in.Groups) -> None:

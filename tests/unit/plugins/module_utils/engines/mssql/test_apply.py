@@ -471,3 +471,14 @@ def test_a_link_that_comes_while_mssql_conf_writes_leads_nowhere_its_owner_may_n
         tool.write_text(f"#!/bin/sh\nid -un > {conf}\n")
         layer._write(Host(), {"writethrough": "1"})
         assert conf.read_text() == "daemon\n"
+
+
+@pytest.mark.parametrize("value", ["", "--help", "1; x", "x" * 500])
+def test_a_value_that_is_not_ours_is_never_handed_to_mssql_conf_by_release(value: str) -> None:
+    """The owner of mssql.conf can write any text there."""
+    host = with_mssql(f"[control]\nwritethrough = {value}\n")
+    run(host, FLUSH)
+    host.mutations.clear()
+    apply_release(host, plan_release(host))
+    assert ("unset", "control.writethrough") in commands(host)
+    assert not [argv for argv in commands(host) if argv[:2] == ("set", "control.writethrough")]

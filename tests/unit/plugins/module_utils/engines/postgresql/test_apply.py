@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import apply as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import drop_in
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.apply import Target
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import owed_path
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.drop_in import HEADER, NAME
@@ -641,3 +642,18 @@ def test_release_that_fails_for_one_does_not_stop_the_others(monkeypatch: pytest
     with pytest.raises(ChangeFailed, match="Read-only"):
         layer.apply_release(host, layer.plan_release(host))
     assert [path for path in host.files if NAME in path] == [OURS]
+
+
+def test_what_others_wrote_to_our_file_is_not_written_again() -> None:
+    """The user of the server owns the directory, and quotes hide a new line from a reader of lines."""
+    host = unsafe()
+    run(host, {"fsync": "on"})
+    host.files[OURS] += "archive_command = 'x\\narchive_library = evil'\nsynchronous_commit = 'off\\nx = 1'\n"
+    run(host, {"full_page_writes": "on"})
+    assert host.files[OURS] == f"{HEADER}fsync = on\nfull_page_writes = on\n"
+
+
+@pytest.mark.parametrize("settings", [{"archive_command": "x"}, {"fsync": "on\nx = 1"}])
+def test_what_is_not_from_our_own_lists_is_never_rendered(settings: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="not from our own lists"):
+        drop_in._render(settings)

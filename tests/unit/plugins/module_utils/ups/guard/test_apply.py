@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host import program
 from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import (
     HOOK,
     LEASE,
@@ -430,3 +431,16 @@ def test_the_unit_stops_before_databases_mounts_and_monitor_and_cannot_be_ended_
     for line in ("Type=notify", "KillMode=mixed", "WatchdogSignal=SIGKILL", "Restart=always"):
         assert line in lines
     assert any(line.startswith("ExecStopPost=/") and line.endswith("guard.pyz tighten") for line in lines)
+
+
+@pytest.mark.parametrize(
+    "path", ["/opt/my python/bin/python3", "/opt/%h/python3", "/opt/x\nUser=x/python3", "python3"]
+)
+def test_an_interpreter_that_is_no_plain_word_becomes_no_line_of_a_unit(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    host = GuardHost()
+    monkeypatch.setattr(program, "interpreter", lambda: path)
+    with pytest.raises(ChangeFailed, match="which a systemd unit cannot name without quotes"):
+        run(host)
+    assert host.mutations == []

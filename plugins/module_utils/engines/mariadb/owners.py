@@ -1,0 +1,95 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Servers for which nothing is written into root's option files, and what their owners change instead.
+
+A process chooses its own arguments and environment. What it says there must not become text in a file that root's
+programs read: a group suffix names any group, and with a newline in it any option.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ...host import bounds
+from ...host.printable import line
+from ...host.seam import ChangeFailed, Unobservable
+from . import my_cnf, options
+from .snapshot import Sight
+
+#: Suffixes that turn a server's group into no program's: mariadb@.service has the first form, mysqld_multi the second. Of
+#: others "-dump" makes [mariadb-dump], and "ump" makes [mysqldump].
+_HARMLESS = re.compile(r"\.[\w.@-]{1,60}|\d{1,10}", re.ASCII)
+
+
+def apart(seen: Sight, places: Sequence[str]) -> str:
+    """Return why nothing is written into root's option files for a server, '' if something is.
+
+    `places`: root's directories that its option files include. Raises ChangeFailed.
+    """
+    if seen.begun is None or seen.version is None:
+        return ""
+    if seen.apart:
+        return seen.apart
+    if seen.begun.suffix:
+        return f"its group suffix `{line(bounds.short(seen.begun.suffix, 60))}` gives it separate groups"
+    is_system = any(path in my_cnf.MAINS for path in seen.begun.mains)
+    if not places and (not is_system or _separate(seen, _read(seen))):
+        return "its own option files include none of the directories that root's option files include"
+    return ""
+
+
+def advice(seen: Sight, wanted: Mapping[str, str], why: str, group: str) -> str:
+    """Return what the owner of a server changes, and where. Raises ChangeFailed.
+
+    `group`: that of its flavour. All option lines are ours; a suffix is shown as one of them only if it is harmless.
+    """
+    if seen.begun is None or seen.version is None:
+        raise ChangeFailed(seen.reason or "its version cannot be read")
+    kept = options.persisted(list(wanted), seen.version, seen.begun, seen.files, seen.data, seen.stated)
+    values = "; ".join(
+        f"{name} is {kept[name].word} (from {line(kept[name].origin or 'an unknown place')}), must be {word}"
+        for name, word in wanted.items()
+    )
+    held = (options.held(name, kept[name].origin) for name in wanted)
+    fixes = [*dict.fromkeys(filter(None, held)), fix(seen, wanted, group)]
+    return f"{values}. Root's option files are left unchanged for this server: {why}. Fix: {'; '.join(fixes)}; then run again"
+
+
+def fix(seen: Sight, wanted: Mapping[str, str], group: str) -> str:
+    """Return the lines that the owner of a server adds, and to which file. Raises ChangeFailed."""
+    lines = [f"`{name}={word}`" for name, word in wanted.items()]
+    suffix, file = seen.begun.suffix if seen.begun else "", _file(seen)
+    if not file or not (suffix or seen.apart or _separate(seen, _read(seen))):
+        # At the end of the system's file the lines would be for other servers as well.
+        return f"start it with {', '.join(f'`--{name}={word}`' for name, word in wanted.items())}"
+    if suffix and not _HARMLESS.fullmatch(suffix):
+        return (
+            "start it with a group suffix that begins with a dot, because with this suffix its group can be that of another"
+            f" program; then add the new group and {', '.join(lines)} at the end of {file}"
+        )
+    return f"add {', '.join([f'`[{group}{suffix}]`', *lines])}, one line each, at the end of {file}"
+
+
+def _file(seen: Sight) -> str:
+    """Return the last main option file that the owner of a server can change, '' if none is there."""
+    read, every = _read(seen), seen.begun.mains if seen.begun else ()
+    mains = _separate(seen, read) if seen.apart else [path for path in every if path in read] or list(every)
+    return line(bounds.short(mains[-1])) if mains else ""
+
+
+def _separate(seen: Sight, read: Sequence[str]) -> list[str]:
+    """Return those of the files that a server reads that are main ones, and not the system's."""
+    mains = seen.begun.mains if seen.begun else ()
+    return [path for path in mains if path not in my_cnf.MAINS and path in read]
+
+
+def _read(seen: Sight) -> list[str]:
+    """Return the files that a server reads. Raises ChangeFailed."""
+    if seen.begun is None or seen.version is None:
+        return []
+    try:
+        return list(options.effective(seen.files, seen.begun, seen.version).files)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
