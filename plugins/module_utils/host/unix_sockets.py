@@ -73,7 +73,8 @@ def hold(path: str, timeout: float) -> HeldSocket:
         if is_late.is_set():
             _close(found)
 
-    # The owner of a directory above decides which file system answers, and when.
+    # The owner of a directory above decides which file system answers, and when. A thread that waits for FUSE or NFS ends
+    # with this process. A child process could not hand the descriptor over without more code.
     thread = threading.Thread(target=find, daemon=True)
     thread.start()
     thread.join(timeout)
