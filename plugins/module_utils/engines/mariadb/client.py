@@ -29,12 +29,12 @@ _CLIENTS = ("mariadb", "mysql")
 #: Authentications that answer a challenge. All others are refused: a server chooses one, and to mysql_clear_password,
 #: dialog and caching_sha2_password clients answer with the password, to mysql_old_password with almost its hash.
 _AUTHENTICATIONS = "mysql_native_password,client_ed25519"
-#: A connection string, the only place where the client takes restricted_auth: Connector/C 3.3.10 and later.
+#: A connection string, the only place where the client takes restricted_auth.
 _RESTRICTED = f"localhost;restricted_auth={_AUTHENTICATIONS}"
-#: The first release of each series with such a Connector/C, and the series from which on each release has one. Tried with
-#: 10.11.19 and 11.8.9; MariaDB 10.5 takes the string for the name of a host.
-_RESTRICTING = {(10, 6): 21, (10, 11): 11, (11, 4): 5}
-_ALL_RESTRICT = (11, 8, 0)
+#: What is in each client that takes it there, since Connector/C 3.3.10: one that knows connection strings alone ignores it,
+#: and one that knows neither looks for a host of this name. Clients 10.11.19 and 11.8.9 have both, and refuse; MariaDB's
+#: 10.5.23 and MySQL's 9.7.4 have none.
+_RESTRICTING = ("restricted-auth", "in connection string (offset")
 _PREFIXES = ("/usr", "/usr/local")
 #: Where servers are built to put their socket.
 _SOCKETS = (
@@ -186,16 +186,9 @@ def _expect_service(host: Host, program: str, place: Place, uid: str) -> None:
 
 def _expect_restricting(host: Host, client: str) -> None:
     """Raise Unobservable for a client that answers each authentication that a server requests."""
-    result = host.run([client, "--no-defaults", "--version"])
-    # Its own path is in its answer.
-    found = versions.release(result.stdout.replace(client, "")) if result.rc == 0 else None
-    if found and found.is_mariadb:
-        first = _RESTRICTING.get(found.numbers[:2])
-        if found.numbers >= _ALL_RESTRICT or (first is not None and found.numbers[2] >= first):
-            return
-    raise Unobservable(
-        f"{client} {found.text if found else 'of an unknown version'} cannot refuse an authentication that reveals it"
-    )
+    result = host.run(["grep", "-aoF", *(f"--regexp={text}" for text in _RESTRICTING), "--", client])
+    if not set(_RESTRICTING) <= set(result.stdout.split("\n")):
+        raise Unobservable(f"{client} cannot refuse an authentication that reveals it")
 
 
 def _client(host: Host, program: str) -> str:

@@ -30,7 +30,8 @@ MARIADB = "10.11.19-MariaDB-0+deb12u1"
 MYSQL = "8.0.36-0ubuntu0.22.04.1"
 #: The socket that the server listens at, and its descriptor of it.
 LISTENS, DESCRIPTOR = 777, 21
-CLIENT = "mariadb from 11.8.9-MariaDB, client 15.2 for debian-linux-gnu (x86_64) using  EditLine wrapper"
+#: What the client of MariaDB 10.11 has in it of connection strings.
+CLIENT = ("restricted-auth", "in connection string (offset")
 DENIED = "ERROR 1045 (28000): Access denied for user 'root'@'localhost' (using password: NO)\n"
 #: As Debian ships them, without the comments.
 FILES = {
@@ -67,7 +68,7 @@ class MariaHost(ProcHost):
     InnoDB's, `binlog` in the kernel's memory; `deaf`: settings that it takes and forgets; `owners`:
     path -> (mode, user, group) as stat(1) says them. After a restart it `ends` at once, or is silent for
     `silent` seconds. `stated`: what its program says that it would start with, other than what our own
-    reading of its files makes of them; None has it say nothing. `client`: the version of the client.
+    reading of its files makes of them; None has it say nothing. `client`: texts that are in the client.
     """
 
     def __init__(self, version: str = MARIADB, running: bool = True, argv: tuple[str, ...] = ()) -> None:
@@ -117,8 +118,9 @@ class MariaHost(ProcHost):
         self.magic[f"/proc/{PID}/fd/{DESCRIPTOR}"] = f"socket:[{LISTENS}]"
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
-        if argv[1:] == ["--no-defaults", "--version"] and argv[0].startswith("/usr/bin/m"):
-            return Result(0, f"{argv[0]} {self.client}\n", "")
+        if argv[:2] == ["grep", "-aoF"] and argv[-1].startswith("/usr/bin/m"):
+            found = [text for text in self.client if f"--regexp={text}" in argv]
+            return Result(0 if found else 1, "".join(f"{text}\n" for text in found), "")
         if argv[0] == "sleep":
             self.silent = max(0, self.silent - int(argv[1]))
             return Result(0, "", "")
