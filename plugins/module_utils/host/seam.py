@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from . import bounds, child_process, labels, lock_file
+from . import bounds, child_process, labels, lock_file, unix_sockets
 from .mount_api import calls, change, query, trial
 from .mountinfo import Mount
 from .reader import Answer, Question, Reader, TimedOut
@@ -384,6 +384,23 @@ class Host:
             # Of a name that cannot be looked up the text is in the error itself.
             why = getattr(error, "strerror", None) or str(error)
             raise Unobservable(f"{address} port {port}: {why}") from error
+
+    def hold_socket(self, path: str, timeout: float = READ_TIMEOUT) -> unix_sockets.HeldSocket:
+        """Hold the file of a unix socket open until this process ends, the last name not followed.
+
+        Raises Unobservable.
+        """
+        try:
+            return unix_sockets.hold(path, min(timeout, max(0.0, self.until - time.monotonic())))
+        except OSError as error:
+            raise Unobservable(f"{path}: {error.strerror}") from error
+
+    def listeners(self, timeout: float = ASK_TIMEOUT) -> list[unix_sockets.Listener]:
+        """Return the unix sockets that listen at files. Raises Unobservable."""
+        try:
+            return unix_sockets.listeners(timeout)
+        except OSError as error:
+            raise Unobservable(f"the kernel does not list unix sockets: {error.strerror or error}") from error
 
     def change(
         self,

@@ -19,7 +19,8 @@ from ...host import our_paths, trusted_path
 from ...host.observation import UNKNOWN
 from ...host.printable import command
 from ...host.processes import Processes
-from ...host.seam import ChangeFailed, Host, Unobservable
+from ...host.seam import ChangeFailed, CommandFailed, Host, Unobservable
+from . import login
 from .databases import Database, look_at
 from .files import Files
 from .header import Header, next_file
@@ -29,6 +30,8 @@ from .observe import PROGRAMS
 ORIGINALS = our_paths.ORIGINALS_FIREBIRD
 _WORDS = {"on": "sync", "off": "async"}
 _GFIX = ("/opt/firebird/bin/gfix", "/usr/bin/gfix")
+#: What gfix prints for a login that the server refuses.
+_NO_LOGIN = "user name and password are not defined"
 #: Files of one database that are followed: it may be split over several.
 _MOST_FILES = 100
 #: Users that nothing is given to: https://systemd.io/UIDS-GIDS, "unused".
@@ -305,13 +308,32 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
                 f"{error}; it ran as user {status.user}, who owns the file; give the password of {access.user}, so that"
                 " the server does it"
             ) from error
-        environment["ISC_PASSWORD"] = access.password
-        # Whoever may change it reads the password.
-        remote = [*_as_stranger(host), _tool(host), *argv, f"{access.server}:{database.path}"]
         try:
-            host.change(remote, environment=environment)
+            _by_server(host, database, argv, access, environment)
         except ChangeFailed as second:
             raise ChangeFailed(f"{error}; and by the server: {second}") from second
+
+
+def _by_server(
+    host: Host, database: Database, argv: list[str], access: Access, environment: dict[str, str]
+) -> None:
+    """Let the server change a database. What listens there instead of it learns nothing. Raises ChangeFailed."""
+    stranger = _as_stranger(host)
+    version = environment.get("FIREBIRD_VERSION")
+    # Whoever may change it reads the password.
+    tool = login.program(host, [f"/usr/lib/firebird/{version}/bin/gfix"] if version else _GFIX, stranger)
+    with login.srp_alone(host) as variables:
+        given = {**environment, **variables, "ISC_PASSWORD": str(access.password)}
+        remote = [*stranger, tool, *argv, f"{access.server}:{database.path}"]
+        try:
+            host.change(remote, environment=given)
+        except CommandFailed as error:
+            if _NO_LOGIN not in error.said:
+                raise
+            raise ChangeFailed(
+                f"{error}. gfix logs in by Srp alone, because Legacy_Auth shows a hash of the password. Fix: create"
+                f" {access.user} with USING PLUGIN Srp, and have Srp in the server's AuthServer"
+            ) from error
 
 
 def _as_user(host: Host, user: int) -> list[str]:

@@ -23,6 +23,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Ch
 
 from ...fakes.fake_firebird import (
     BACKUP,
+    ELF,
     FORCED,
     PASSWORD,
     READ_ONLY,
@@ -35,6 +36,7 @@ from ...fakes.fake_host import Killed
 from ...fakes.fake_proc import DSYNC, PRIVATE, RDWR, FakeProcess
 
 GFIX = "/opt/firebird/bin/gfix"
+CLIENT = "/run/durable-dbhost/firebird-client"
 A, B = "/data/a.fdb", "/data/b.fdb"
 OWNER = ["setpriv", "--reuid=150", "--regid=150", "--init-groups", "--"]
 STRANGER = ["setpriv", "--reuid=60706", "--regid=60706", "--clear-groups", "--"]
@@ -197,9 +199,10 @@ def test_all_databases_of_a_directory_links_followed() -> None:
 
 def test_a_password_is_for_databases_that_their_owner_cannot_change() -> None:
     host = FirebirdHost(a=off(owner=1000))
+    host.install()
     with pytest.raises(ChangeFailed, match="give the password of SYSDBA"):
         run(host, A)
-    with pytest.raises(ChangeFailed, match=r"and by the server: .*not defined"):
+    with pytest.raises(ChangeFailed, match=r"and by the server: .*not defined.*USING PLUGIN Srp"):
         run(host, A, password="wrong")
     with pytest.raises(ChangeFailed, match=r"and by the server: .*Failed to establish"):
         run(host, A, password=PASSWORD)
@@ -207,15 +210,81 @@ def test_a_password_is_for_databases_that_their_owner_cannot_change() -> None:
     host.mutations.clear()
     host.server.said.clear()
     assert run(host, A, password=PASSWORD, server="localhost/3051", user="ADMIN") == [(A, "off", "on")]
-    gfix = ["gfix", "-write", "sync"]
-    assert [argv for argv in commands(host) if "gfix" in argv] == [
+    gfix = ["/usr/bin/gfix", "-write", "sync"]
+    assert [argv for argv in commands(host) if gfix[0] in argv] == [
         ["setpriv", "--reuid=1000", "--regid=1000", "--init-groups", "--", *gfix, A],
         [*STRANGER, *gfix, f"localhost/3051:{A}"],
     ]
     # It is nowhere but in the environment, and there only when it is needed.
     environments = [said[2] for said in host.server.said]
-    assert environments == [{"ISC_USER": "ADMIN"}, {"ISC_USER": "ADMIN", "ISC_PASSWORD": PASSWORD}]
+    assert environments == [
+        {"ISC_USER": "ADMIN"},
+        {"ISC_USER": "ADMIN", "ISC_PASSWORD": PASSWORD, "FIREBIRD": CLIENT},
+    ]
     assert PASSWORD not in str(host.mutations)
+
+
+@pytest.mark.parametrize("password", [PASSWORD, "wrong"])
+def test_gfix_has_a_password_only_while_it_is_limited_to_srp(password: str) -> None:
+    """Any process at port 3050 gets a hash of the password otherwise, the same on each host."""
+    host = FirebirdHost(a=off(owner=0))
+    host.install()
+    host.server.answers = True
+    if password == PASSWORD:
+        run(host, A, password=password)
+    else:
+        with pytest.raises(ChangeFailed):
+            run(host, A, password=password)
+    assert [said[3] for said in host.server.said if "ISC_PASSWORD" in said[2]] == [
+        "AuthClient = Srp256, Srp\n"
+    ]
+    assert not [path for path in host.files if path.startswith(CLIENT)]
+
+
+@pytest.mark.parametrize(
+    ("content", "version", "why"),
+    [
+        (
+            "#!/bin/sh\nFIREBIRD=/usr/lib/firebird/4.0 exec gfix\n",
+            None,
+            "is a script, which can choose another",
+        ),
+        ("", None, "is a script"),
+        (
+            ELF,
+            "gfix version LI-V2.5.9.27139 Firebird 2.5",
+            "the version is LI-V2.5, which cannot be limited to Srp",
+        ),
+        (ELF, "can't format message 3:3", "the version is unknown"),
+    ],
+)
+def test_a_gfix_that_cannot_be_limited_to_srp_gets_no_password(
+    content: str, version: str | None, why: str
+) -> None:
+    host = FirebirdHost(a=off(owner=0))
+    host.install(content=content)
+    host.version = version or host.version
+    host.server.answers = True
+    with pytest.raises(ChangeFailed, match=why):
+        run(host, A, password=PASSWORD)
+    assert host.server.said == []
+
+
+def test_without_a_gfix_nothing_gets_the_password() -> None:
+    host = FirebirdHost(a=off(owner=0))
+    with pytest.raises(ChangeFailed, match=r"there is none at /opt/firebird/bin/gfix, /usr/bin/gfix"):
+        run(host, A, password=PASSWORD)
+    assert host.server.said == []
+
+
+def test_the_program_behind_debian_s_wrapper_gets_the_password() -> None:
+    """/usr/bin/gfix of Debian 13 is a script that sets FIREBIRD, and with it the configuration of the client."""
+    host = FirebirdHost(a=off(owner=0, major=13))
+    host.install(content="#!/bin/sh\n")
+    host.install("/usr/lib/firebird/4.0/bin/gfix")
+    host.server.answers = True
+    run(host, A, password=PASSWORD)
+    assert [said[1][0] for said in host.server.said] == ["/usr/lib/firebird/4.0/bin/gfix"]
 
 
 def test_gfix_does_not_run_as_a_user_without_a_name() -> None:
@@ -228,9 +297,10 @@ def test_gfix_does_not_run_as_a_user_without_a_name() -> None:
 def test_gfix_never_runs_as_root() -> None:
     """As root it leaves lock files that the server cannot open."""
     host = FirebirdHost(a=off(owner=0))
+    host.install()
     host.server.answers = True
     assert run(host, A, password=PASSWORD) == [(A, "off", "on")]
-    assert [argv[:5] for argv in commands(host) if "gfix" in argv] == [STRANGER]
+    assert [argv[:5] for argv in commands(host) if "/usr/bin/gfix" in argv] == [STRANGER]
 
 
 @pytest.mark.parametrize(("owner", "refused"), [(150, False), (1000, True)])
@@ -261,9 +331,12 @@ def test_the_password_is_given_to_a_user_that_nobody_is() -> None:
     host = FirebirdHost(FakeProcess(90, "/usr/bin/daemon"), a=off(owner=0))
     host.files["/proc/90/status"] = "Name:\tx\nUid:\t0\t60707\t0\t0\n"
     host.accounts = {"60706"}
+    host.install()
     host.server.answers = True
     assert run(host, A, password=PASSWORD) == [(A, "off", "on")]
-    assert [argv[1:3] for argv in commands(host) if "gfix" in argv] == [["--reuid=60708", "--regid=60708"]]
+    assert [argv[1:3] for argv in commands(host) if "/usr/bin/gfix" in argv] == [
+        ["--reuid=60708", "--regid=60708"]
+    ]
 
 
 def test_without_such_a_user_the_password_is_given_to_none() -> None:
@@ -289,7 +362,7 @@ def test_the_tool_that_fits(paths: tuple[str, ...], major: int, tool: str, versi
     host = FirebirdHost(a=off(major=major))
     host.files.update(dict.fromkeys(paths, ""))
     run(host, A)
-    ((_ids, command, environment),) = host.server.said
+    ((_ids, command, environment, _conf),) = host.server.said
     assert (command[0], environment.get("FIREBIRD_VERSION")) == (tool, version)
 
 
@@ -312,6 +385,7 @@ def test_gfix_looks_for_locks_where_the_server_has_them(
 ) -> None:
     processes = [server(pid, environment=environment) for pid, environment in enumerate(servers, 50)]
     host = FirebirdHost(*processes, a=off(owner=owner))
+    host.install()
     host.server.answers = True
     run(host, A, password=PASSWORD)
     assert host.server.said[0][2].get("FIREBIRD_LOCK") == lock

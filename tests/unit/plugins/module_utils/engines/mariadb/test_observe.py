@@ -14,7 +14,19 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 
-from ...fakes.fake_mariadb import DENIED, DROP_IN, MAIN, MARIADB, MYSQL, PID, SERVER_CNF, SOCKET, MariaHost
+from ...fakes.fake_mariadb import (
+    CLIENT,
+    DENIED,
+    DROP_IN,
+    LISTENS,
+    MAIN,
+    MARIADB,
+    MYSQL,
+    PID,
+    SERVER_CNF,
+    SOCKET,
+    MariaHost,
+)
 from ...fakes.fake_proc import OTHER, PRIVATE, RDWR, ProcHost
 
 LOG, BINLOG = "innodb_flush_log_at_trx_commit", "sync_binlog"
@@ -80,7 +92,8 @@ def test_debian_s_server_as_it_comes() -> None:
     # One call of the client, which hands over no files and reads no option file.
     (argv,) = clients(host)
     assert argv[:3] == ("/usr/bin/mariadb", "--no-defaults", "--user=root")
-    assert {"--local-infile=0", "--protocol=socket", f"--socket={SOCKET}"} <= set(argv)
+    held = host.hold_socket(SOCKET).path
+    assert {"--local-infile=0", "--protocol=socket", f"--socket={held}"} <= set(argv)
 
 
 @pytest.mark.fact(36)
@@ -491,16 +504,86 @@ def test_no_password_is_handed_to_what_is_no_service_of_the_system(process: dict
     assert not any("/root" in word for argv in clients(host) for word in argv)
 
 
-@pytest.mark.parametrize(
-    ("uids", "modes"),
-    [({SOCKET: 99}, {}), ({"/run/mysqld": 99}, {}), ({}, {"/run/mysqld": 0o777})],
-)
-def test_no_password_is_handed_to_a_socket_of_others(uids: dict[str, int], modes: dict[str, int]) -> None:
+def offers(host: MariaHost) -> list[tuple[str, ...]]:
+    """Return the commands that had root's password."""
+    return [argv for argv in clients(host) if any("/root" in word for word in argv)]
+
+
+def test_no_password_is_handed_to_a_socket_of_others() -> None:
     host = with_password()
-    host.uids.update(uids)
-    host.modes.update(modes)
+    # Another process put its own socket in the place of the server's.
+    host.listening = {SOCKET: LISTENS + 1}
+    kind = seen(host)["settings"][LOG]
+    assert kind["running"] == "unknown"
+    assert f"process {PID} does not listen at {SOCKET}" in str(kind["reason"])
+    assert clients(host) == []
+
+
+def test_a_file_of_the_same_number_on_another_disk_is_another_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = with_password()
+    (listener,) = host.listeners()
+    monkeypatch.setattr(host, "listeners", lambda: [listener._replace(device="8:17")])
+    assert f"process {PID} does not listen at {SOCKET}" in str(seen(host)["settings"][LOG]["reason"])
+    assert clients(host) == []
+
+
+def test_the_answer_of_another_process_is_not_taken_for_the_server_s() -> None:
+    """Any user can listen at /tmp/mysql.sock, and answer that every commit is flushed."""
+    host = MariaHost()
+    host.files["/tmp/mysql.sock"], host.listening = "", {"/tmp/mysql.sock": LISTENS + 1}
+    del host.files[SOCKET]
+    host.files[MAIN] = host.files[MAIN].replace("socket = ", "# ")
     assert setting(host, LOG)[0] == "unknown"
-    assert not any("/root" in word for argv in clients(host) for word in argv)
+    assert clients(host) == []
+
+
+def test_a_socket_that_is_exchanged_after_the_proof_gets_no_password() -> None:
+    """The client gets the file that was held, and not a name."""
+    host = with_password()
+    held = host.hold_socket(SOCKET).path
+    assert setting(host, LOG)[0] == "1"
+    assert [word for argv in clients(host) for word in argv if "socket=" in word] == [f"--socket={held}"] * 2
+
+
+def test_a_process_that_has_the_server_s_number_by_now_gets_no_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = with_password()
+    listeners = host.listeners
+
+    def recycle() -> list[Any]:
+        host.files[f"/proc/{PID}/cgroup"] = "0::/user.slice/user-26.slice/session-1.scope\n"
+        return listeners()
+
+    monkeypatch.setattr(host, "listeners", recycle)
+    assert "process 80 is in control group /user.slice" in str(seen(host)["settings"][LOG]["reason"])
+    assert offers(host) == []
+
+
+@pytest.mark.parametrize("client", [(), CLIENT[:1], CLIENT[1:]])
+def test_a_client_that_would_reveal_the_password_does_not_get_it(client: tuple[str, ...]) -> None:
+    """MariaDB 10.5's and MySQL's; and one that knows connection strings, and ignores what it does not know in them."""
+    host = with_password()
+    host.client = client
+    reason = str(seen(host)["settings"][LOG]["reason"])
+    assert "the password in /root/.my.cnf is not offered: /usr/bin/mariadb cannot refuse" in reason
+    assert "an authentication that reveals it. Fix: let root log in without a password" in reason
+    assert offers(host) == []
+
+
+def test_a_client_with_a_password_refuses_what_reveals_it() -> None:
+    host = with_password()
+    assert setting(host, LOG)[0] == "1"
+    (argv,) = offers(host)
+    assert "--host=localhost;restricted_auth=mysql_native_password,client_ed25519" in argv
+
+
+def test_the_first_login_has_no_password_at_all() -> None:
+    """A client finds one in its environment and in .mylogin.cnf too."""
+    host = with_password()
+    seen(host)
+    first, _second = clients(host)
+    assert "--skip-password" in first
 
 
 def test_no_password_is_handed_to_a_server_that_a_person_started() -> None:
@@ -575,9 +658,10 @@ def test_a_server_that_does_not_answer_in_time_is_unknown(monkeypatch: pytest.Mo
 def test_a_service_with_its_own_mounts_is_asked_where_its_socket_is() -> None:
     host = MariaHost()
     host.start(replace(host.process, namespace=PRIVATE))
-    host.files[f"/proc/{PID}/root{SOCKET}"] = ""
+    host.listen(f"/proc/{PID}/root{SOCKET}")
     assert setting(host, LOG)[0] == "1"
-    assert f"--socket=/proc/{PID}/root{SOCKET}" in clients(host)[0]
+    held = host.hold_socket(f"/proc/{PID}/root{SOCKET}").path
+    assert f"--socket={held}" in clients(host)[0]
 
 
 @pytest.mark.fact(46)
