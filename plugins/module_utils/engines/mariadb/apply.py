@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
+from ...host import named_by
 from ...host.observation import UNKNOWN
 from ...host.seam import ChangeFailed, Host, Unobservable
 from .. import restart as servers
@@ -77,6 +78,7 @@ class Release(NamedTuple):
     failures: dict[str, str]
 
 
+@named_by.by_others
 def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     """Return the work that brings the servers to their settings; reads only.
 
@@ -101,21 +103,27 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
         try:
             facts = found[target.instance]
             _expect_ours(facts)
-            seen = _look(host, engines, facts)
-            work, stale = _plan_one(work, facts, seen, _words(target, seen))
-        except ChangeFailed as error:
+            with named_by.of_instance(host, facts["pids"]):
+                seen = _look(host, engines, facts)
+                work, stale = _plan_one(work, facts, seen, _words(target, seen))
+        except (ChangeFailed, Unobservable) as error:
             failures[target.instance] = f"{target.instance}: {error}"
             continue
         checked.append((target.instance, seen, stale))
     for name, seen, stale in checked:
         # Servers may share files: what the one needs must not undo what the other does.
-        left = drop_in.beaten(seen, stale, work.files) if stale else ""
+        try:
+            with named_by.of_instance(host, found[name]["pids"]):
+                left = drop_in.beaten(seen, stale, work.files) if stale else ""
+        except Unobservable as error:
+            raise ChangeFailed(f"{name}: {error}") from error
         if left:
             raise ChangeFailed(f"{name}: {left}")
     expect_some(work.changes, failures)
     return work._replace(failures=failures)
 
 
+@named_by.by_others
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read it back. Raises ChangeFailed."""
     failures = []
@@ -152,6 +160,7 @@ def _left(host: Host, work: Work, targets: list[Target], restarted: Iterable[str
                 yield Change(name, setting, "running", UNKNOWN, word)
 
 
+@named_by.by_others
 def plan_release(host: Host) -> Release:
     """Return what release changes; reads only. Raises ChangeFailed."""
     engines, found = _servers(host)
@@ -159,8 +168,9 @@ def plan_release(host: Host) -> Release:
     for facts in found.values():
         if not facts["root"]:
             try:
-                places.update(dict.fromkeys(drop_in.directories(_look(host, engines, facts))))
-            except ChangeFailed:
+                with named_by.of_instance(host, facts["pids"]):
+                    places.update(dict.fromkeys(drop_in.directories(_look(host, engines, facts))))
+            except (ChangeFailed, Unobservable):
                 pass  # Where it includes nothing that can be understood, nothing of ours was written.
     changes = []
     ours, failures = drop_in.ours(host, places)
@@ -175,6 +185,7 @@ def plan_release(host: Host) -> Release:
     return Release(tuple(changes), tuple(ours), failures)
 
 
+@named_by.by_others
 def apply_release(host: Host, work: Release) -> None:
     """Take our option files away. Raises ChangeFailed."""
     for path in work.files:

@@ -66,7 +66,7 @@ class FakeProcess:
             "cgroup": self.cgroup,
             "mountinfo": self.mountinfo,
             "maps": self.maps,
-            "status": f"Name:\tx\nUid:\t0\t{self.uid}\t0\t0\n",
+            "status": f"Name:\tx\nUid:\t0\t{self.uid}\t0\t0\nGid:\t0\t{self.uid}\t0\t0\nGroups:\t{self.uid} \n",
             **{
                 # Kernel 5.10 has these three lines; later ones say more.
                 f"fdinfo/{number}": f"pos:\t0\nflags:\t0{flags | 0o2100000:o}\nmnt_id:\t{mount}\n"
