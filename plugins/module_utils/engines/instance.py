@@ -146,7 +146,9 @@ def _built(host: Host, main: Process, build: Callable[[Process], Instance]) -> I
         found = build(main)
     # Its arguments are another user's if it has run a program with the set-user-ID bit since.
     if named_by.of_process(host, main.pid) != user:
-        raise Unobservable(f"/proc/{main.pid}/status: its user changed while its arguments were read; run again")
+        raise Unobservable(
+            f"/proc/{main.pid}/status: its user changed while its arguments were read; run again"
+        )
     return found._replace(named_by=user)
 
 

@@ -20,9 +20,7 @@ def read(host: Host, path: str, root: str = "", limit: int = LIMIT + 1) -> str |
     return found.text if found else None
 
 
-def part(
-    host: Host, path: str, root: str = "", limit: int = LIMIT + 1, flush: bool = False
-) -> Part | None:
+def part(host: Host, path: str, root: str = "", limit: int = LIMIT + 1, flush: bool = False) -> Part | None:
     """Return a configuration as `Host.read_part` does; the paths in it are named by its owner. Raises Unobservable."""
     found = host.read_part(path, root, limit, flush=flush)
     if found:

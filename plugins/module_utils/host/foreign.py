@@ -281,9 +281,7 @@ class _Tree:
         return self._of(named_by.user) if named_by.group == ACCOUNT else named_by
 
     @contextlib.contextmanager
-    def acting(
-        self, rights: Identity | None, status: os.stat_result, how: str = "chosen"
-    ) -> Iterator[None]:
+    def acting(self, rights: Identity | None, status: os.stat_result, how: str = "chosen") -> Iterator[None]:
         """Act with somebody's rights; for what is not the container's, with those of its root. Raises OSError."""
         if rights is None and self._chief and not self._has(status.st_uid):
             rights = self._of(self._chief)
@@ -298,7 +296,9 @@ class _Tree:
             yield
         except PermissionError as error:
             kind = Withheld if how == "named" else Refused
-            raise kind(f"it was {how} by user {rights.user}, who may not read it: {error.strerror}") from error
+            raise kind(
+                f"it was {how} by user {rights.user}, who may not read it: {error.strerror}"
+            ) from error
         finally:
             os.seteuid(0)
             os.setegid(group)
