@@ -41,7 +41,9 @@ class Systemd(Host):
         if argv[:4] != ["env", "TZ=UTC", "systemctl", "show"]:
             return super().run(argv, timeout)
         boot = time.time() - float(self.read("/proc/uptime").split()[0])
-        noted = {f"{k}={v}\n{k.replace('InactiveExit', 'Userspace')}={v}\n" for k, v in started_at(boot).items()}
+        noted = {
+            f"{k}={v}\n{k.replace('InactiveExit', 'Userspace')}={v}\n" for k, v in started_at(boot).items()
+        }
         names = argv[argv.index("--") + 1 :] if "--" in argv else [""]
         blocks = (f"Id={name}\nActiveState=active\n" + "".join(noted) for name in names)
         return Result(0, "\n".join(blocks), "")
@@ -200,7 +202,8 @@ class Systemd(Host):
     def run(self, argv, timeout=10.0):
         if argv[:3] != ["env", "TZ=UTC", "systemctl"]:
             return super().run(argv, timeout)
-        wall = time.strftime("%a %Y-%m-%d %H:%M:%S UTC", time.gmtime(time.time() - float(self.read("/proc/uptime").split()[0]) + 1))
+        boot = time.time() - float(self.read("/proc/uptime").split()[0])
+        wall = time.strftime("%a %Y-%m-%d %H:%M:%S UTC", time.gmtime(boot + 1))
         clock = {"UserspaceTimestamp": wall, "UserspaceTimestampMonotonic": "1000000"}
         clock.update(InactiveExitTimestamp=wall, InactiveExitTimestampMonotonic="1000000")
         names = argv[argv.index("--") + 1:] if "--" in argv else [""]
@@ -223,7 +226,10 @@ finally:
         ("nothing", ""),
         ("sandbox", ""),
         ("mounted", "/opt/faircom/config was mounted after the process started"),
-        ("unnoticed", "unobservable: /opt/faircom/config/ctsrvr.cfg: when /opt/faircom/config was mounted is unknown"),
+        (
+            "unnoticed",
+            "unobservable: /opt/faircom/config/ctsrvr.cfg: when /opt/faircom/config was mounted is unknown",
+        ),
         ("over", "when /opt was mounted is unknown"),
         ("unmounted", "/opt/faircom/config was unmounted after the process started"),
         ("own", "the process has another file there, in a mount namespace of its own"),
@@ -278,8 +284,10 @@ class TestClock:
     def test_without_systemds_record_it_is_unknown(self, said: str) -> None:
         host = with_mssql()
         host.units[MSSQL_UNIT]["InactiveExitTimestamp"] = said
-        host.commands[
-            ("systemctl", "show", "--property=UserspaceTimestamp,UserspaceTimestampMonotonic")
-        ] = f"UserspaceTimestamp={said}\n"
-        with pytest.raises(Unobservable, match="whether the clock was set since the process started is unknown"):
+        host.commands[("systemctl", "show", "--property=UserspaceTimestamp,UserspaceTimestampMonotonic")] = (
+            f"UserspaceTimestamp={said}\n"
+        )
+        with pytest.raises(
+            Unobservable, match="whether the clock was set since the process started is unknown"
+        ):
             self.told(host)

@@ -70,7 +70,10 @@ class TestRights:
     def test_root_reads_no_file_that_the_user_who_named_it_may_not(self, host: Host, top: Path) -> None:
         path = put(top / "x")
         assert text(host, path) == "secret"
-        with named_by.one(host, AS_EVE), pytest.raises(Withheld, match=f"named by user {EVE}, who may not read"):
+        with (
+            named_by.one(host, AS_EVE),
+            pytest.raises(Withheld, match=f"named by user {EVE}, who may not read"),
+        ):
             text(host, path)
         assert text(host, path) == "secret"
 
@@ -126,7 +129,8 @@ class TestRights:
 
 class TestTheKernel:
     @pytest.mark.parametrize(
-        "path", ["/proc/kmsg", "/proc/self/environ", "/sys/kernel/uevent_seqnum", "/proc", "/sys", "/dev/fd/0"]
+        "path",
+        ["/proc/kmsg", "/proc/self/environ", "/sys/kernel/uevent_seqnum", "/proc", "/sys", "/dev/fd/0"],
     )
     @pytest.mark.parametrize("who", [AS_EVE, named_by.SOMEBODY])
     def test_only_root_names_its_files(self, host: Host, path: str, who: Identity) -> None:
@@ -156,7 +160,9 @@ class TestTheKernel:
             with pytest.raises(Unobservable, match="not a regular file"):
                 text(host, "/dev/null")
 
-    @pytest.mark.parametrize(("path", "kind"), [("/proc", "proc"), ("/sys", "sysfs"), ("/", ""), ("/dev", "")])
+    @pytest.mark.parametrize(
+        ("path", "kind"), [("/proc", "proc"), ("/sys", "sysfs"), ("/", ""), ("/dev", "")]
+    )
     def test_its_file_systems_are_known(self, path: str, kind: str) -> None:
         descriptor = os.open(path, os.O_PATH)
         try:
