@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -235,11 +234,15 @@ finally:
         ("own", "the process has another file there, in a mount namespace of its own"),
     ],
 )
-def test_a_mount_on_the_way_came_before_the_process_or_its_file_is_another(what: str, told: str) -> None:
-    assert shutil.which("unshare")
+def test_a_mount_on_the_way_came_before_the_process_or_its_file_is_another(
+    what: str, told: str, tmp_path: Path
+) -> None:
+    collection = tmp_path / "ansible_collections/durable"
+    collection.mkdir(parents=True)
+    (collection / "dbhost").symlink_to(ROOT)
     done = subprocess.run(
         ["unshare", "-m", "--propagation", "private", sys.executable, "-c", SCENE, what],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "playbooks/collections")},
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=60,
