@@ -135,7 +135,7 @@ def of_mains(
             if not processes.is_gone(main):
                 why = unknown(f"/proc/{main.pid}", bounds.short(str(error)))
                 stray = Instance(engine, f"process {main.pid}", (main,), evidence=(("config", why),))
-                found.append(stray._replace(named_by=named_by.SOMEBODY))
+                found.append(stray._replace(named_by=named_by.UNKNOWN_USER))
     return sorted(found, key=lambda instance: instance.processes[0].pid if instance.processes else 0)
 
 

@@ -82,7 +82,7 @@ def start_of(host: Host, process: Process) -> Start:
         now = float(output(host, ["date", "+%s.%N"]))
         return Start(process.pid, ticks, now - up + int(ticks) / TICKS, now - up)
     except (IndexError, ValueError) as error:
-        raise Unobservable(f"{source}: when it began is not known: {error}") from error
+        raise Unobservable(f"{source}: when it began is unknown: {error}") from error
 
 
 def change(host: Host, path: str, start: Start, root: str = "") -> str:
@@ -137,13 +137,13 @@ def _is_late(host: Host, part: str, end: str, passed: Mapping[str, Status], star
 def _expect_same_view(
     host: Host, path: str, end: str, passed: Mapping[str, Status], start: Start, root: str
 ) -> None:
-    """Raise Unobservable if a process with a mount namespace of its own has another file there."""
+    """Raise Unobservable if a process in another mount namespace has another file there."""
     own = f"/proc/{start.pid}"
     if root or host.link(f"{own}/ns/mnt") == host.link("/proc/self/ns/mnt"):
         return
     seen, ours = host.locate(end, f"{own}/root").status, passed[end]
     if seen is None or (seen.device, seen.inode) != (ours.device, ours.inode):
-        raise Unobservable(f"{path}: the process has another file there, in a mount namespace of its own")
+        raise Unobservable(f"{path}: the process has another file there, in its own mount namespace")
 
 
 def _shown(host: Host, units: Iterable[str]) -> dict[str, dict[str, str]]:

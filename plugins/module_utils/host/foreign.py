@@ -62,7 +62,7 @@ class Identity(NamedTuple):
 #: The group of a user whose groups are found where the file is opened.
 ACCOUNT = -1
 #: Names a path, and which user that is is unknown: kernel file systems are refused, and no rights are added.
-SOMEBODY = Identity(-1, ACCOUNT, ())
+UNKNOWN_USER = Identity(-1, ACCOUNT, ())
 
 
 class Step(NamedTuple):
@@ -276,7 +276,7 @@ class _Tree:
 
     def rights_of(self, named_by: Identity | None) -> Identity | None:
         """Return the rights of the user who named a path, None for root and for a user who is unknown."""
-        if named_by is None or named_by == SOMEBODY:
+        if named_by is None or named_by == UNKNOWN_USER:
             return None
         return self._of(named_by.user) if named_by.group == ACCOUNT else named_by
 

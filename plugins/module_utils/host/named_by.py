@@ -15,10 +15,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
-from .foreign import ACCOUNT, SOMEBODY, Identity
+from .foreign import ACCOUNT, UNKNOWN_USER, Identity
 from .seam import Host, Status, Unobservable
 
-__all__ = ["SOMEBODY", "by_others", "followed", "of_instance", "of_process", "one", "owned"]
+__all__ = ["UNKNOWN_USER", "by_others", "followed", "of_instance", "of_process", "one", "owned"]
 
 _Act = TypeVar("_Act", bound=Callable[..., Any])
 
@@ -44,7 +44,7 @@ def by_others(act: _Act) -> _Act:
 
     @functools.wraps(act)
     def acting(host: Host, *given: Any, **more: Any) -> Any:
-        with one(host, SOMEBODY):
+        with one(host, UNKNOWN_USER):
             return act(host, *given, **more)
 
     return cast(_Act, acting)

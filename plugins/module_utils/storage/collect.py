@@ -49,7 +49,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     kernel = host.read("/proc/sys/kernel/osrelease").strip()
     paths = tuple(paths)
     # Servers name the paths. The threads share the host, so the block is around all of them.
-    with named_by.one(host, named_by.SOMEBODY), ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
+    with named_by.one(host, named_by.UNKNOWN_USER), ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
         # All at once: what hangs may be asked for paths, superblock and cache, and costs its limit once.
         places = pool.map(partial(_place, host, time.monotonic() + bounds.PATIENCE_FOR_ALL), paths)
         mounted = pool.map(mounts.collect, superblocks)

@@ -370,7 +370,7 @@ def _version(host: Host, header: Header) -> dict[str, str]:
 def _files_of(host: Host, path: str) -> list[str]:
     """Return the paths of all files of a database."""
     reader, found = Files(host), [path]
-    with named_by.one(host, named_by.SOMEBODY):
+    with named_by.one(host, named_by.UNKNOWN_USER):
         while len(found) < _MOST_FILES:
             beginning = reader.beginning(found[-1])
             following = next_file(beginning.page)

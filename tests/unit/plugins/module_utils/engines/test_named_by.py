@@ -96,4 +96,4 @@ def test_databases_paths_are_placed_as_those_of_somebody(asked: list[tuple[str, 
     host = SmallHost()
     storage.collect(host, "2026-01-31T12:00:00Z", ["/", "/data"])
     who = {who for path, who in asked if path in ("/", "/data")}
-    assert who == {named_by.SOMEBODY}
+    assert who == {named_by.UNKNOWN_USER}

@@ -231,7 +231,7 @@ finally:
         ),
         ("over", "when /opt was mounted is unknown"),
         ("unmounted", "/opt/faircom/config was unmounted after the process started"),
-        ("own", "the process has another file there, in a mount namespace of its own"),
+        ("own", "the process has another file there, in its own mount namespace"),
     ],
 )
 def test_a_mount_on_the_way_came_before_the_process_or_its_file_is_another(

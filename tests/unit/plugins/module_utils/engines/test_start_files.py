@@ -41,7 +41,7 @@ def test_when_it_began_may_not_be_known(text: str) -> None:
     host = with_mssql()
     main = main_of(host)
     host.files["/proc/50/stat"] = text
-    with pytest.raises(Unobservable, match="when it began is not known"):
+    with pytest.raises(Unobservable, match="when it began is unknown"):
         since_start.start_of(host, main)
     assert start_files.running(host, "mssql", CONF, main, FILE).words == {}
 

@@ -132,7 +132,7 @@ class TestTheKernel:
         "path",
         ["/proc/kmsg", "/proc/self/environ", "/sys/kernel/uevent_seqnum", "/proc", "/sys", "/dev/fd/0"],
     )
-    @pytest.mark.parametrize("who", [AS_EVE, named_by.SOMEBODY])
+    @pytest.mark.parametrize("who", [AS_EVE, named_by.UNKNOWN_USER])
     def test_only_root_names_its_files(self, host: Host, path: str, who: Identity) -> None:
         assert host.locate(path).status
         with named_by.one(host, who), pytest.raises(Unobservable, match="file system of the kernel"):
@@ -142,7 +142,7 @@ class TestTheKernel:
         (top / "x").symlink_to("/proc/version")
         (top / "y").symlink_to("/proc/self")
         assert "Linux" in str(text(host, top / "x"))
-        with named_by.one(host, named_by.SOMEBODY):
+        with named_by.one(host, named_by.UNKNOWN_USER):
             with pytest.raises(Unobservable, match="it leads to a proc file system of the kernel"):
                 text(host, top / "x")
             assert host.linked_directories(str(top)) == []
@@ -154,7 +154,7 @@ class TestTheKernel:
             text(host, "/proc/version", root)
 
     def test_a_device_is_found_and_never_opened(self, host: Host) -> None:
-        with named_by.one(host, named_by.SOMEBODY):
+        with named_by.one(host, named_by.UNKNOWN_USER):
             found = host.locate("/dev/null").status
             assert found and stat.S_ISCHR(found.mode)
             with pytest.raises(Unobservable, match="not a regular file"):
@@ -197,7 +197,7 @@ class TestProcesses:
 
     def test_rights_of_a_file_s_owner_are_those_of_the_account(self) -> None:
         host = FakeHost()
-        with named_by.one(host, named_by.SOMEBODY):
+        with named_by.one(host, named_by.UNKNOWN_USER):
             named_by.owned(host, seam.Status(1, 1, EVE, 7, 0))
             assert host.named_by == Identity(EVE, ACCOUNT, ())
             named_by.owned(host, seam.Status(1, 1, 0, 0, 0))
