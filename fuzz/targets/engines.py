@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import open_files, start_files
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import open_files, since_start, start_files
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom_layer
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import ctsrvr
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import observe as faircom
@@ -402,7 +402,7 @@ def process(text: str) -> None:
 )
 def start_of_server(text: str) -> None:
     host = Says(text)
-    start_files.noted(host, "mssql", start_files.Start(17, "12345", 1.0))
+    start_files.noted(host, "mssql", since_start.Start(17, "12345", 1.0, 0.0))
     trusted_path.statuses(host, ["/x"])
 
 
