@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import open_files, since_start, start_files
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
+    open_files,
+    since_start,
+    start_files,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom_layer
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import ctsrvr
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import observe as faircom
