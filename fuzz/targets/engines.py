@@ -410,6 +410,18 @@ def start_of_server(text: str) -> None:
     trusted_path.statuses(host, ["/x"])
 
 
+@of_text(
+    Unobservable,
+    seeds=[
+        "Id=x.service\nActiveState=active\nInactiveExitTimestamp=Tue 2023-11-14 22:13:21 UTC\n"
+        "InactiveExitTimestampMonotonic=1000000\n"
+    ],
+)
+def units_since_start(text: str) -> None:
+    start = since_start.Start(17, "12345", 1.0, 0.0)
+    since_start._set_clock(Says(text), start, since_start._fields(text))
+
+
 @of_text(ValueError, seeds=["pos:\t0\nflags:\t02100002\nmnt_id:\t29\nino:\t131\n"])
 def fdinfo(text: str) -> None:
     flags, _mount = open_files.parse_fdinfo(text)
