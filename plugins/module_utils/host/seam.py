@@ -29,6 +29,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from . import bounds, child_process, labels, lock_file, unix_sockets
+from .foreign import Identity
 from .mount_api import calls, change, query, trial
 from .mountinfo import Mount
 from .reader import Answer, Question, Reader, TimedOut
@@ -51,6 +52,10 @@ ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 class Unobservable(Exception):
     """A value could not be read. The message is the reason that the report shows."""
+
+
+class Withheld(Unobservable):
+    """The user who named a path may not reach or read what it leads to."""
 
 
 class NoAnswer(Unobservable):
@@ -139,11 +144,15 @@ class Host:
     """The machine itself.
 
     `until`: the time.monotonic() from which on reading commands are not run any more. `whose`: who answers for
-    what is read meanwhile, for the reasons of what is too much.
+    what is read meanwhile, for the reasons of what is too much. `named_by`: the user who names the paths that are
+    located, listed, read and synced meanwhile, None for root; :mod:`.named_by` sets it. `follows_owners`: whether the
+    owner of a configuration that root named names what is opened after it.
     """
 
     until = math.inf
     whose = ""
+    named_by: Identity | None = None
+    follows_owners = False
 
     def user(self) -> int:
         """Return the number of the user as whom this process acts."""
@@ -288,7 +297,7 @@ class Host:
         Raises ChangeFailed.
         """
         try:
-            answer = _READER.ask(Question("sync", path, flush=whole), timeout)
+            answer = _READER.ask(Question("sync", path, flush=whole, named_by=self.named_by), timeout)
         except TimedOut:
             raise ChangeFailed(f"{path}: it was not synced within {timeout:g} s") from None
         except OSError as error:
@@ -347,13 +356,14 @@ class Host:
         if left <= 0:
             raise Unobservable(f"{question.path}: not read: the time for all that is asked here was over")
         try:
-            answer = _READER.ask(question, min(timeout, left))
+            answer = _READER.ask(question._replace(named_by=self.named_by), min(timeout, left))
         except TimedOut:
             raise NoAnswer(f"{question.path}: no answer within {min(timeout, left):g} s") from None
         except OSError as error:
             raise Unobservable(f"{question.path}: {error.strerror}") from error
         if answer.error:
-            raise Unobservable(f"{question.path}: {answer.error}")
+            kind = Withheld if answer.withheld else Unobservable
+            raise kind(f"{question.path}: {answer.error}")
         return answer
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Optional
 from ...enforce import originals
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
-from ...host import our_paths, trusted_path
+from ...host import named_by, our_paths, trusted_path
 from ...host.observation import UNKNOWN
 from ...host.printable import command
 from ...host.processes import Processes
@@ -108,6 +108,7 @@ class Release(NamedTuple):
     kept: dict[str, str]
 
 
+@named_by.by_others
 def plan(
     host: Host,
     targets: list[Target],
@@ -150,6 +151,7 @@ def _plan(host: Host, wanted: dict[str, str], failures: dict[str, str], access: 
     return Work(tuple(changes), found, access, tuple(warnings), failures, wanted)
 
 
+@named_by.by_others
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read it back. Raises ChangeFailed."""
     kept = originals.load(host, ORIGINALS)
@@ -165,6 +167,7 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
     verify(_plan(host, done, {}, work.access).changes)
 
 
+@named_by.by_others
 def plan_release(
     host: Host, user: str = "SYSDBA", password: str | None = None, server: str = "localhost"
 ) -> Release:
@@ -189,6 +192,7 @@ def plan_release(
     return Release(tuple(changes), found, Access(user, password or None, server), tuple(warnings), left)
 
 
+@named_by.by_others
 def apply_release(host: Host, work: Release) -> None:
     """Put the originals back, and forget them. Raises ChangeFailed."""
     wanted = [change for change in work.changes if change.setting == "forced_writes"]
@@ -388,12 +392,16 @@ def _version(host: Host, header: Header) -> dict[str, str]:
 def _files_of(host: Host, path: str) -> list[str]:
     """Return the paths of all files of a database."""
     reader, found = Files(host), [path]
-    while len(found) < _MOST_FILES:
-        following = next_file(reader.beginning(found[-1]).page)
-        # Who owns the database can write any name there.
-        if not following or reader.beginning(following).reason or following in found:
-            break
-        found.append(following)
+    with named_by.one(host, named_by.UNKNOWN_USER):
+        while len(found) < _MOST_FILES:
+            beginning = reader.beginning(found[-1])
+            following = next_file(beginning.page)
+            # The owner of a file names the next one.
+            if beginning.status:
+                named_by.owned(host, beginning.status)
+            if not following or reader.beginning(following).reason or following in found:
+                break
+            found.append(following)
     return found
 
 

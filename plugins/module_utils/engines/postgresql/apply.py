@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ...enforce import ownership
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
-from ...host import trusted_path
+from ...host import named_by, trusted_path
 from ...host.observation import UNKNOWN
 from ...host.processes import argv_of
 from ...host.seam import ChangeFailed, Host, Unobservable
@@ -122,6 +122,7 @@ class Release(NamedTuple):
     kept: dict[str, str]
 
 
+@named_by.by_others
 def plan(host: Host, targets: list[Target], restart: bool = False, alter_system: bool = False) -> Work:
     """Return the work that brings the clusters to their settings; reads only.
 
@@ -143,7 +144,8 @@ def plan(host: Host, targets: list[Target], restart: bool = False, alter_system:
             )
     for target in targets:
         try:
-            step, own, left = _step(host, found[target.instance], target, restart, alter_system)
+            with named_by.of_instance(host, found[target.instance]["pids"]):
+                step, own, left = _step(host, found[target.instance], target, restart, alter_system)
         except (ChangeFailed, Unobservable, ValueError) as error:
             failures[target.instance] = f"{target.instance}: {without_content(error)}"
             continue
@@ -158,12 +160,14 @@ def plan(host: Host, targets: list[Target], restart: bool = False, alter_system:
     return Work(tuple(changes), steps, restart, alter_system, failures, tuple(possible))
 
 
+@named_by.by_others
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read back what of the targets can be set. Raises ChangeFailed."""
     each(work.steps, lambda name: _do(host, work.steps[name]))
     verify(plan(host, list(work.possible), work.restart, work.alter_system).changes)
 
 
+@named_by.by_others
 def plan_release(host: Host) -> Release:
     """Return what release changes; reads only.
 
@@ -180,10 +184,11 @@ def plan_release(host: Host) -> Release:
             continue
         try:
             files = Files(host, "")
-            if files.read(facts["config"]) is None:
-                continue
-            ours = drop_in.ours(files, facts["config"])
-            text = drop_in.without_line(files, facts["config"])
+            with named_by.of_instance(host, facts["pids"]):
+                if files.read(facts["config"]) is None:
+                    continue
+                ours = drop_in.ours(files, facts["config"])
+                text = drop_in.without_line(files, facts["config"])
             own = [*ours, *([facts["config"]] if text != files.read(facts["config"]) else [])]
             user = ownership.user_of(host, facts["pids"], facts["config"]) if own else 0
             writers = {path: drop_in.writer(host, path, facts["config"], user, restores=True) for path in own}
@@ -202,6 +207,7 @@ def plan_release(host: Host) -> Release:
     return Release(tuple(changes), writes, owners, tuple(gone), failures, back, kept)
 
 
+@named_by.by_others
 def apply_release(host: Host, work: Release) -> None:
     """Take our lines and files away. Raises ChangeFailed."""
     # First what counts over our files.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Union
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds, foreign
 from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo import Mount, parse_mountinfo
 from ansible_collections.durable.dbhost.plugins.module_utils.host.paths import normal
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
@@ -130,6 +130,8 @@ class FakeHost(Host):
 
     until = float("inf")
     whose = "nobody"
+    named_by: foreign.Identity | None = None
+    follows_owners = False
     #: As whom the process acts.
     acts_as = 0
 

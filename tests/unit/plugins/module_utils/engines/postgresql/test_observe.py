@@ -225,7 +225,6 @@ def pid_file(text: str) -> Any:
         (pid_file(PID_FILE.replace("5432", "5432 -o")), "names no unix socket"),
         (lambda host: host.files.pop(f"{DATA}/postmaster.pid"), "is not there"),
         (lambda host: host.commands.update({("getent", "passwd", "26"): Result(2, "", "")}), "has no name"),
-        (lambda host: host.deny(50, "status"), "Permission denied"),
         (lambda host: host.says.update(settings=None), "not what was asked for"),
         (lambda host: host.says.update(settings={}), "this version has no fsync"),
     ],
@@ -550,3 +549,12 @@ def test_a_value_that_nobody_would_see_change_is_not_promised(value: str, permis
 
 def test_a_value_that_is_none_is_for_its_reader() -> None:
     assert of_bob(FakePostgresql(), "maybe")["permission"] is None
+
+
+def test_a_server_whose_user_cannot_be_read_has_no_configuration_opened() -> None:
+    host = FakePostgresql()
+    host.deny(50, "status")
+    facts = told(host)
+    assert facts["name"] == "process 50"
+    assert "Permission denied" in facts["evidence"]["config"]["reason"]
+    assert not [question for question in host.questions if question[:2] == ("read", CONF)]
