@@ -83,6 +83,7 @@ class FirebirdHost(ProcHost):
         self.server = Server()
         self.lie = False
         self.accounts: set[str] = set()
+        self.files.update({"/usr/bin/gfix": "", "/usr/bin/gstat": ""})
         self.opened_by: FakeProcess | None = None
         self.add(**{f"/data/{name}.fdb": database for name, database in databases.items()})
 
@@ -138,7 +139,7 @@ class FirebirdHost(ProcHost):
         if argv[0] == "sync":
             return
         assert argv[0] == "setpriv", argv
-        ids, command = argv[1:4], argv[5:]
+        ids, command = argv[1:4], argv[6:]
         word, path = command[2:]
         self.server.said.append((ids, command, dict(self.environment)))
         remote = path.partition(":")[2] if ":" in path else ""
