@@ -15,7 +15,7 @@ GFIX = (f"{_OPT}/bin/gfix", "/usr/bin/gfix")
 #: Debian calls it fbstat, for there is another gstat.
 GSTAT = (f"{_OPT}/bin/gstat", "/usr/bin/fbstat", "/usr/bin/gstat")
 #: These name the modules that a tool loads. Beside them are files that belong to the server's user.
-_CONFIGURATIONS = ("firebird.conf", "plugins.conf", "databases.conf")
+_CONFIGURATIONS = ("firebird.conf", "plugins.conf", "databases.conf", "fbintl.conf")
 _MODULES = ("plugins", "intl")
 
 

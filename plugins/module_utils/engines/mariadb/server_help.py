@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...host import confined, trusted_path
 from ...host.process_context import look
-from ...host.seam import Host, Unobservable
+from ...host.seam import Host, Result, Unobservable
 from ...host.textfile import Setting
 from . import my_cnf, options, versions
 from .options import Stated
@@ -76,9 +76,7 @@ def ask(
         result = host.run(argv)
     except Unobservable:
         return Stated({}, source, f"{source}: no answer in time, or a longer one than it has to give")
-    if _BROKEN in result.stderr:
-        return Stated({}, source, f"{source}: InnoDB cannot start with these options; mend them")
-    stated = _stated(source, result.rc, result.stdout, version)
+    stated = read(source, result, version)
     return stated._replace(values=_of_files(stated.values, options.start([program, *arguments], {}).options))
 
 
@@ -150,11 +148,14 @@ def _of_files(values: Mapping[str, str], given: Sequence[tuple[str, str | None]]
     }
 
 
-def _stated(source: str, code: int, answer: str, version: versions.Release) -> Stated:
+def read(source: str, result: Result, version: versions.Release) -> Stated:
+    """Return what an answer of `source`, the program's command, says."""
+    if _BROKEN in result.stderr:
+        return Stated({}, source, f"{source}: InnoDB cannot start with these options; mend them")
     wanted = [name for name in versions.names(version) if name != versions.REDO]
     wanted += [versions.NO_SYNC] if version.is_mariadb else []
-    table = _TABLE.search(answer)
-    rows = answer[table.end() :] if table else ""
+    table = _TABLE.search(result.stdout)
+    rows = result.stdout[table.end() :] if table else ""
     values = {}
     for name in (*wanted, *_MAY_LACK):
         # A value may have newlines in it, and look like another row.
@@ -162,7 +163,9 @@ def _stated(source: str, code: int, answer: str, version: versions.Release) -> S
         if len(found) == 1:
             values.update(_value(name, found[0]))
         elif found or name in wanted:
-            return Stated({}, source, f"{source}: exit {code}, and {len(found)} values of {name}; wanted one")
+            return Stated(
+                {}, source, f"{source}: exit {result.rc}, and {len(found)} values of {name}; wanted one"
+            )
     return Stated(values, source)
 
 
