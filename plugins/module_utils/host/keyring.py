@@ -45,7 +45,7 @@ def start(act: Callable[[], None]) -> None:
 
     Keyrings belong to a thread (credentials(7)), and a child has those of the thread that started it. So a
     thread for each child joins a new keyring, and this process keeps its own. No preexec_fn: that is
-    unsafe in a process with threads, which the guard is. If `missing`, the function is called all the same.
+    unsafe in a process with threads, which the guard is. If `missing`, the function is still called.
     """
     if missing():
         act()

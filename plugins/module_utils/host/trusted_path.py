@@ -64,7 +64,7 @@ def _others(path: str, user: int, mode: int, owners: Collection[int]) -> str:
 
 
 def expect_program(host: Host, path: str) -> None:
-    """Raise Unobservable for a program that others than root can change, or the libraries beside it.
+    """Raise Unobservable for a program that others than root can change, or the libraries next to it.
 
     It runs neither as root nor as another user then, also not as the one who owns it: a server's code would
     leave the server's own confinement.
@@ -90,7 +90,7 @@ def choose(host: Host, paths: Iterable[str]) -> str:
 
 
 def _weak_library(host: Host, path: str) -> str:
-    """Return what lets others than root change a library that lies beside a program, '' if nothing does.
+    """Return what lets others than root change a library next to a program, '' if nothing does.
 
     The dynamic linker finds them by $ORIGIN. The system's own directories hold its packages' files.
     """

@@ -329,8 +329,10 @@ def _tool(host: Host) -> str:
 
 
 def _as_stranger(host: Host, argv: list[str]) -> list[str]:
-    """Return the command that runs as a user that nobody is: another process of the same user could read
-    the password in its environment. Raises ChangeFailed."""
+    """Return the command that runs as a user without an account or process.
+
+    Another process of the same user could read the password in its environment. Raises ChangeFailed.
+    """
     try:
         taken = set(_users(Processes(host)))
         for uid in map(str, _STRANGERS):

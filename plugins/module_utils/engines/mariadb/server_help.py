@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the program of a MariaDB or MySQL server says that it would start with: `--help --verbose`.
 
-A second opinion on its option files, from the one that reads them, and on nothing else. It is asked as the
+A second opinion on its option files, from the program that reads them, and on nothing else. It runs as the
 server's user and never as root, and with our own arguments: of the server's own ones, only those that choose
 option files, if their values are plain. (`--plugin-load-add` has `--help` load a library.) For what the
-command line names there is no second opinion. The program loads what option files name, too: it is asked only if
+command line names there is no second opinion. The program loads what option files name, too: it runs only if
 root alone can change it, all of those files and the directories of libraries in them. With its data
-directory at / it writes nothing; seen with MariaDB 10.5, 10.11 and 11.8, and MySQL 9.7.
+directory at / it writes nothing (observed with MariaDB 10.5, 10.11 and 11.8, and MySQL 9.7).
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _included(files: options.Files, paths: Iterable[str]) -> list[str]:
 
 
 def _of_files(values: Mapping[str, str], given: Sequence[tuple[str, str | None]]) -> dict[str, str]:
-    """Return the values of which a command line says nothing: the program has not been told of that."""
+    """Return the values of which a command line says nothing: the program did not get it."""
     return {
         name: value
         for name, value in values.items()
@@ -151,7 +151,7 @@ def _of_files(values: Mapping[str, str], given: Sequence[tuple[str, str | None]]
 def read(source: str, result: Result, version: versions.Release) -> Stated:
     """Return what an answer of `source`, the program's command, says."""
     if _BROKEN in result.stderr:
-        return Stated({}, source, f"{source}: InnoDB cannot start with these options; mend them")
+        return Stated({}, source, f"{source}: InnoDB cannot start with these options. Fix: correct them")
     wanted = [name for name in versions.names(version) if name != versions.REDO]
     wanted += [versions.NO_SYNC] if version.is_mariadb else []
     table = _TABLE.search(result.stdout)
@@ -164,7 +164,7 @@ def read(source: str, result: Result, version: versions.Release) -> Stated:
             values.update(_value(name, found[0]))
         elif found or name in wanted:
             return Stated(
-                {}, source, f"{source}: exit {result.rc}, and {len(found)} values of {name}; wanted one"
+                {}, source, f"{source}: exit {result.rc}, and {len(found)} values of {name} instead of one"
             )
     return Stated(values, source)
 

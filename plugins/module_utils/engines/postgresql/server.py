@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A PostgreSQL server that runs: queried through psql, as the user as whom the server runs.
 
-The login is that of its socket (peer): no password is known here, and none is asked for. With -X, psql loads
+The login is that of its socket (peer): no password is known here, and none is requested. With -X, psql loads
 nothing of that user's; one that root alone can change is enough, for it knows all servers since 9.2.
 """
 
@@ -114,7 +114,7 @@ def _psql(host: Host, programs: str) -> str:
 
 
 def _psqls(host: Host, programs: str) -> Iterator[str]:
-    """Yield where psql may be: beside the server, then where packages put it, the newest version first."""
+    """Yield where psql may be: in the directory of the server, then where packages put it, the newest version first."""
     yield posixpath.join(programs, "psql")
     for directory, before, after in _VERSIONS:
         names = host.list_names(directory) or []
