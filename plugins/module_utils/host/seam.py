@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from . import bounds, child_process, labels, lock_file, unix_sockets
+from . import bounds, child_process, keyring, labels, lock_file, unix_sockets
 from .foreign import Identity
 from .mount_api import calls, change, query, trial
 from .mountinfo import Mount
@@ -538,19 +538,7 @@ def _ask(
 def _run(
     argv: list[str], timeout: float, environment: Mapping[str, str] | None = None, memory: int | None = None
 ) -> Result:
-    try:
-        # A process group of its own: what it starts can be ended with it.
-        # Not run_command of AnsibleModule: it has no time limit, and this runs without Ansible.
-        child = subprocess.Popen(  # pylint: disable=ansible-bad-function
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**ENVIRONMENT, **(environment or {})},
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise Unobservable(f"{argv[0]}: {error.strerror}") from error
+    child = _start(argv, environment)
     if memory:
         try:
             resource.prlimit(child.pid, resource.RLIMIT_AS, (memory, memory))
@@ -569,6 +557,35 @@ def _run(
         _abandon(child)
         raise Unobservable(f"{' '.join(argv)}: no answer within {timeout:g} s")
     return Result(child.returncode, *output)
+
+
+def _start(argv: list[str], environment: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+    """Start a command with nothing of this process: its keys, directory and variables stay here."""
+    children: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        # A process group of its own: what it starts can be ended with it.
+        # Not run_command of AnsibleModule: it has no time limit, and this runs without Ansible.
+        child = subprocess.Popen(  # pylint: disable=ansible-bad-function
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd="/",
+            env={**ENVIRONMENT, **(environment or {})},
+            start_new_session=True,
+        )
+        children.append(child)
+
+    try:
+        keyring.start(start)
+    except OSError as error:
+        raise Unobservable(f"{argv[0]}: {error.strerror}") from error
+    except BaseException:
+        for child in children:
+            _abandon(child)
+        raise
+    return children[0]
 
 
 class _TooMuch(Exception):

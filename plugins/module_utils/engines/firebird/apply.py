@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, Optional
 from ...enforce import originals
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
-from ...host import named_by, our_paths, trusted_path
+from ...host import confined, named_by, our_paths
 from ...host.observation import UNKNOWN
 from ...host.printable import command
 from ...host.processes import Processes
 from ...host.seam import ChangeFailed, CommandFailed, Host, Unobservable
-from . import login
+from . import login, tools
 from .databases import Database, look_at
 from .files import Files
 from .header import Header, next_file
@@ -29,7 +29,6 @@ from .observe import PROGRAMS
 #: {database: the word before the first change, and when it was created}
 ORIGINALS = our_paths.ORIGINALS_FIREBIRD
 _WORDS = {"on": "sync", "off": "async"}
-_GFIX = ("/opt/firebird/bin/gfix", "/usr/bin/gfix")
 #: What gfix prints for a login that the server refuses.
 _NO_LOGIN = "user name and password are not defined"
 #: Files of one database that are followed: it may be split over several.
@@ -304,8 +303,7 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
         if status.user == 0:
             raise ChangeFailed(f"{database.path}: {_ROOTS}")
         own = {**environment, **_lock(locks.get(str(status.user), {None}), database.path)}
-        tool = _tool(host, status.user)
-        host.change([*_as_user(host, status.user), tool, *argv, database.path], environment=own)
+        host.change(_as_user(host, status.user, [_tool(host), *argv, database.path]), environment=own)
     except ChangeFailed as error:
         if not access.password:
             raise ChangeFailed(
@@ -322,13 +320,18 @@ def _by_server(
     host: Host, database: Database, argv: list[str], access: Access, environment: dict[str, str]
 ) -> None:
     """Let the server change a database. What listens there instead of it learns nothing. Raises ChangeFailed."""
-    stranger = _as_stranger(host)
+
+    def as_stranger(command: list[str]) -> list[str]:
+        return _as_stranger(host, command)
+
     version = environment.get("FIREBIRD_VERSION")
     # Whoever may change it reads the password.
-    tool = login.program(host, [f"/usr/lib/firebird/{version}/bin/gfix"] if version else _GFIX, stranger)
+    tool = login.program(
+        host, [f"/usr/lib/firebird/{version}/bin/gfix"] if version else tools.GFIX, as_stranger
+    )
     with login.srp_alone(host) as variables:
         given = {**environment, **variables, "ISC_PASSWORD": str(access.password)}
-        remote = [*stranger, tool, *argv, f"{access.server}:{database.path}"]
+        remote = as_stranger([tool, *argv, f"{access.server}:{database.path}"])
         try:
             host.change(remote, environment=given)
         except CommandFailed as error:
@@ -340,31 +343,31 @@ def _by_server(
             ) from error
 
 
-def _as_user(host: Host, user: int) -> list[str]:
+def _as_user(host: Host, user: int, argv: list[str]) -> list[str]:
     try:
-        return trusted_path.as_user(host, user)
+        return confined.command(host, confined.account(host, user), argv)
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
 
 
-def _tool(host: Host, user: int = 0) -> str:
-    """Return the gfix to run as a user. Raises ChangeFailed for one that others than he and root may change."""
+def _tool(host: Host) -> str:
+    """Return gfix. Raises ChangeFailed for one that others than root may change."""
     try:
-        return trusted_path.choose(host, _GFIX, "gfix", user)
+        return tools.choose(host, tools.GFIX)
     except Unobservable as error:
-        raise ChangeFailed(
-            f"{error}: have root alone able to change it and the directories above it"
-        ) from error
+        raise ChangeFailed(str(error)) from error
 
 
-def _as_stranger(host: Host) -> list[str]:
-    """Return what runs a command as a user that nobody is: another process of the same user could read
-    the password in its environment. Raises ChangeFailed."""
+def _as_stranger(host: Host, argv: list[str]) -> list[str]:
+    """Return the command that runs as a user without an account or process.
+
+    Another process of the same user could read the password in its environment. Raises ChangeFailed.
+    """
     try:
         taken = set(_users(Processes(host)))
         for uid in map(str, _STRANGERS):
             if uid not in taken and host.run(["getent", "passwd", uid]).rc == _NOT_FOUND:
-                return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--"]
+                return confined.command(host, confined.Account(int(uid), int(uid), ()), argv)
     except Unobservable as error:
         raise ChangeFailed(f"a user that nobody is, as whom gfix gets the password: {error}") from error
     raise ChangeFailed(

@@ -12,7 +12,7 @@ turns that off, in the directory that the variable FIREBIRD names. Tried with gf
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ...host import our_paths, trusted_path
@@ -26,20 +26,18 @@ _VERSION = re.compile(r"\b[A-Z]{2}-[A-Z](\d{1,3})\.\d")
 _FIRST = 3
 
 
-def program(host: Host, paths: Sequence[str], runs_as: Sequence[str]) -> str:
-    """Return the first gfix that is there. `runs_as`: what to put before it. Raises ChangeFailed unless it obeys
+def program(host: Host, paths: Sequence[str], as_stranger: Callable[[list[str]], list[str]]) -> str:
+    """Return the first gfix that exists. `as_stranger` makes the command that runs it. Raises ChangeFailed unless it obeys
     `srp_alone`: root alone may change it, it is a program and no script, and of Firebird 3 or later.
 
     Debian's /usr/bin/gfix can be a script that sets FIREBIRD to another directory.
     """
     try:
-        path = trusted_path.choose(host, paths, "")
-        if not path:
-            raise Unobservable(f"there is none at {', '.join(paths)}")
+        path = trusted_path.choose(host, paths)
         start = host.read_part(path, limit=len(_PROGRAM))
         if start is None or start.content != _PROGRAM:
             raise Unobservable(f"{path} is a script, which can choose another firebird.conf")
-        result = host.run([*runs_as, path, "-z"])
+        result = host.run(as_stranger([path, "-z"]))
     except Unobservable as error:
         raise ChangeFailed(
             f"gfix for a login by Srp: {error}. Fix: install Firebird's gfix at {paths[-1]}, changeable by root alone"

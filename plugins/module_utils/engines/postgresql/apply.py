@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ...enforce import ownership
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
-from ...host import named_by, trusted_path
+from ...host import confined, named_by
 from ...host.observation import UNKNOWN
 from ...host.processes import argv_of
 from ...host.seam import ChangeFailed, Host, Unobservable
@@ -350,7 +350,7 @@ def _reloads(settings: dict[str, Any], shown: dict[str, str], waiting: list[str]
 def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
     """Return the command that flushes a data directory, with its log and tablespaces."""
     if login:
-        user, uid, places = login.user, login.uid, [login.programs]
+        uid, places = login.uid, [login.programs]
     else:
         version = (Files(host, "").read(f"{cluster.data}/PG_VERSION") or "").strip()
         # Whoever owns the directory can write anything there, and it leads to a program.
@@ -362,13 +362,13 @@ def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
         if status.user == 0:
             raise Unobservable(f"{cluster.data}: seen root as its owner; wanted the user of the server")
         uid = status.user
-        user = server.user_name(host, str(uid))
         places = [f"/usr/lib/postgresql/{version}/bin", f"/usr/pgsql-{version}/bin", "/usr/bin"]
     for place in places:
         program = posixpath.join(place, "initdb")
         if host.exists(program):
-            trusted_path.expect_program(host, program, uid)
-            return ["runuser", "-u", user, "--", program, "--sync-only", "-D", cluster.data]
+            return confined.command(
+                host, confined.account(host, uid), [program, "--sync-only", "-D", cluster.data]
+            )
     raise Unobservable(f"initdb is not in {', '.join(places)}; wanted it, to flush what was written")
 
 

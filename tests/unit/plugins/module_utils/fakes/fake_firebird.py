@@ -94,6 +94,7 @@ class FirebirdHost(ProcHost):
         self.lie = False
         self.version = "gfix version LI-V3.0.11.33637 Firebird 3.0"
         self.accounts: set[str] = set()
+        self.files.update({"/usr/bin/gfix": "", "/usr/bin/gstat": ""})
         self.opened_by: FakeProcess | None = None
         self.add(**{f"/data/{name}.fdb": database for name, database in databases.items()})
 
@@ -156,7 +157,7 @@ class FirebirdHost(ProcHost):
         if argv[0] == "sync":
             return
         assert argv[0] == "setpriv", argv
-        ids, command = argv[1:4], argv[5:]
+        ids, command = argv[1:4], argv[6:]
         word, path = command[2:]
         conf = self.files.get(f"{self.environment.get('FIREBIRD')}/firebird.conf")
         self.server.said.append((ids, command, dict(self.environment), conf))

@@ -202,7 +202,8 @@ class MariaHost(ProcHost):
         if self.stated is None:
             return Result(7, "", "unknown variable\n")
         first = argv.index(self.program)
-        given = dict(word.split("=", 1) for word in argv[argv.index("env") + 1 : first])
+        end = argv.index("--") + 1
+        given = dict(word.split("=", 1) for word in argv[end + 1 : first])
         version = words.release(self.version)
         assert version
         begun = options.start(argv[first:], given, self.program)

@@ -89,6 +89,11 @@ class FakeProcess:
         }
 
 
+def as_user(uid: int, gid: int, groups: str = "--init-groups") -> list[str]:
+    """Return the beginning of a command that runs as a user."""
+    return ["setpriv", f"--reuid={uid}", f"--regid={gid}", groups, "--no-new-privs", "--"]
+
+
 class ProcHost(FakeHost):
     """The machine. `magic`: links of /proc, which lead nowhere else; `units`: name -> properties.
 
@@ -111,6 +116,8 @@ class ProcHost(FakeHost):
             {
                 "/proc/stat": "cpu 1 2 3\nbtime 1700000000\nprocesses 9\n",
                 "/proc/self/mountinfo": MOUNTINFO,
+                # As in a container without the capability that keeps others from tracing a command.
+                "/proc/self/status": "Name:\tpython3\nCapPrm:\t00000000a80425fb\n",
                 "/proc/sys/kernel/random/boot_id": f"{BOOT_ID}\n",
             }
         )

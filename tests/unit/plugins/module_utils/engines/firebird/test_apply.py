@@ -33,13 +33,22 @@ from ...fakes.fake_firebird import (
     FirebirdHost,
 )
 from ...fakes.fake_host import Killed
-from ...fakes.fake_proc import DSYNC, PRIVATE, RDWR, FakeProcess
+from ...fakes.fake_proc import DSYNC, PRIVATE, RDWR, FakeProcess, as_user
 
 GFIX = "/opt/firebird/bin/gfix"
 CLIENT = "/run/durable-dbhost/firebird-client"
 A, B = "/data/a.fdb", "/data/b.fdb"
-OWNER = ["setpriv", "--reuid=150", "--regid=150", "--init-groups", "--"]
-STRANGER = ["setpriv", "--reuid=60706", "--regid=60706", "--clear-groups", "--"]
+OWNER = as_user(150, 150)
+#: What gfix loads code from, or the names of code.
+LOADED = (
+    "/opt/firebird/lib/libfbclient.so.2",
+    "/opt/firebird/plugins/libEngine13.so",
+    "/opt/firebird/intl/libfbintl.so",
+    "/opt/firebird/firebird.conf",
+    "/opt/firebird/plugins.conf",
+    "/opt/firebird/databases.conf",
+)
+STRANGER = as_user(60706, 60706, "--clear-groups")
 
 
 def off(**given: Any) -> FakeDatabase:
@@ -69,7 +78,7 @@ def test_older_commits_are_on_disk_before_the_header_says_so() -> None:
         ["sync", "/log/second"],
         ["sync", "--file-system", "/log/second"],
     ]
-    assert commands(host) == [*flush, [*OWNER, "gfix", "-write", "sync", A], *flush]
+    assert commands(host) == [*flush, [*OWNER, "/usr/bin/gfix", "-write", "sync", A], *flush]
     assert host.databases[A].flags == FORCED
     assert host.server.said[0][2] == {"ISC_USER": "SYSDBA"}
     host.mutations.clear()
@@ -80,7 +89,7 @@ def test_older_commits_are_on_disk_before_the_header_says_so() -> None:
 def test_off_flushes_nothing() -> None:
     host = FirebirdHost(a=FakeDatabase())
     assert run(host, A, word="off") == [(A, "on", "off")]
-    assert commands(host) == [[*OWNER, "gfix", "-write", "async", A]]
+    assert commands(host) == [[*OWNER, "/usr/bin/gfix", "-write", "async", A]]
 
 
 @pytest.mark.parametrize("opened", [True, False])
@@ -212,7 +221,7 @@ def test_a_password_is_for_databases_that_their_owner_cannot_change() -> None:
     assert run(host, A, password=PASSWORD, server="localhost/3051", user="ADMIN") == [(A, "off", "on")]
     gfix = ["/usr/bin/gfix", "-write", "sync"]
     assert [argv for argv in commands(host) if gfix[0] in argv] == [
-        ["setpriv", "--reuid=1000", "--regid=1000", "--init-groups", "--", *gfix, A],
+        [*as_user(1000, 1000), *gfix, A],
         [*STRANGER, *gfix, f"localhost/3051:{A}"],
     ]
     # It is nowhere but in the environment, and there only when it is needed.
@@ -300,21 +309,42 @@ def test_gfix_never_runs_as_root() -> None:
     host.install()
     host.server.answers = True
     assert run(host, A, password=PASSWORD) == [(A, "off", "on")]
-    assert [argv[:5] for argv in commands(host) if "/usr/bin/gfix" in argv] == [STRANGER]
+    assert [argv[:6] for argv in commands(host) if "/usr/bin/gfix" in argv] == [STRANGER]
 
 
-@pytest.mark.parametrize(("owner", "refused"), [(150, False), (1000, True)])
-def test_a_gfix_that_others_may_change_is_not_run(owner: int, refused: bool) -> None:
+def test_a_gfix_that_root_alone_can_change_runs() -> None:
     host = FirebirdHost(a=off())
-    host.files[GFIX], host.uids["/opt/firebird/bin"] = "", owner
-    if not refused:
-        run(host, A)
-        assert [*OWNER, GFIX, "-write", "sync", A] in commands(host)
-        return
+    host.files.update(dict.fromkeys((GFIX, *LOADED), ""))
+    run(host, A)
+    assert [*OWNER, GFIX, "-write", "sync", A] in commands(host)
+
+
+@pytest.mark.parametrize("path", ["/opt/firebird/bin", *LOADED])
+@pytest.mark.parametrize("owner", [150, 1000])
+def test_a_gfix_that_others_may_change_or_what_it_loads_is_not_run(owner: int, path: str) -> None:
+    """Not as its own user either: that user's server may be confined."""
+    host = FirebirdHost(a=off())
+    host.files.update(dict.fromkeys((GFIX, *LOADED), ""))
+    host.uids[path] = owner
     host.server.answers = True
-    with pytest.raises(ChangeFailed, match=f"{GFIX} may be changed by others"):
+    with pytest.raises(ChangeFailed, match=f"{GFIX} (loads .*|may be changed by )others.* Fix: chown"):
         run(host, A, password=PASSWORD)
     assert not [argv for argv in commands(host) if GFIX in argv]
+
+
+def test_a_gfix_whose_configuration_of_debian_s_others_may_change_is_not_run() -> None:
+    host = FirebirdHost(a=off())
+    for path in ("/etc/firebird/4.0/firebird.conf", "/etc/firebird/4.0/SYSDBA.password"):
+        host.files[path], host.uids[path] = "", 150
+    host.uids["/etc/firebird/4.0/firebird.conf"] = 0
+    run(host, A)
+    host = FirebirdHost(a=off())
+    host.files["/etc/firebird/4.0/plugins.conf"], host.uids["/etc/firebird/4.0"] = "", 150
+    with pytest.raises(
+        ChangeFailed, match=r"/usr/bin/gfix loads /etc/firebird/4\.0/firebird\.conf, which others"
+    ):
+        run(host, A)
+    assert host.server.said == []
 
 
 def test_a_gfix_that_is_not_roots_alone_gets_no_password() -> None:
@@ -351,7 +381,7 @@ def test_without_such_a_user_the_password_is_given_to_none() -> None:
 @pytest.mark.parametrize(
     ("paths", "major", "tool", "version"),
     [
-        ((), 12, "gfix", None),
+        ((), 12, "/usr/bin/gfix", None),
         (("/usr/bin/gfix", "/opt/firebird/bin/gfix"), 12, "/opt/firebird/bin/gfix", None),
         (("/usr/bin/gfix", "/usr/lib/firebird/3.0/bin/gfix"), 12, "/usr/bin/gfix", "3.0"),
         (("/usr/bin/gfix", "/usr/lib/firebird/3.0/bin/gfix"), 13, "/usr/bin/gfix", None),

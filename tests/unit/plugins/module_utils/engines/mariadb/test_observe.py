@@ -27,7 +27,7 @@ from ...fakes.fake_mariadb import (
     SOCKET,
     MariaHost,
 )
-from ...fakes.fake_proc import OTHER, PRIVATE, RDWR, ProcHost
+from ...fakes.fake_proc import OTHER, PRIVATE, RDWR, ProcHost, as_user
 
 LOG, BINLOG = "innodb_flush_log_at_trx_commit", "sync_binlog"
 DOUBLEWRITE, METHOD, REDO = "innodb_doublewrite", "innodb_flush_method", "innodb_redo_log_enabled"
@@ -321,9 +321,16 @@ def test_an_option_that_no_variable_shows_is_found_by_another_name(line: str) ->
     assert (found["overrides"], found["evidence"]["debug_no_sync"]["value"]) == ([], "unknown")
 
 
-def test_a_command_line_s_other_names_are_found_too() -> None:
+def test_a_command_line_s_other_names_are_unknown_for_the_program_is_not_given_them() -> None:
     host = stating(argv=("--Sync-Bin=5",), sync_binlog="5")
-    assert setting(host, BINLOG)[1:] == ("5", "its command line")
+    assert setting(host, BINLOG)[1] == "unknown"
+    assert setting(host, LOG)[1] == "1"
+
+
+def test_of_what_the_command_line_names_the_program_has_no_opinion() -> None:
+    host = stating(argv=(f"--{LOG}=2", "--log-bin"), **{LOG: "1", "log_bin": "(No default value)"})
+    assert setting(host, LOG)[1:] == ("2", "its command line")
+    assert setting(host, "log_bin")[1] == "ON"
 
 
 def test_mysql_takes_names_in_full_only() -> None:
@@ -392,16 +399,76 @@ def test_what_mysql_chooses_by_itself_need_not_be_what_it_says() -> None:
     assert setting(host, METHOD)[1] == "unknown"
 
 
-def test_the_program_is_asked_as_the_server_s_user_with_its_arguments_and_environment() -> None:
-    host = MariaHost(argv=("--defaults-file=/srv/x.cnf", "--daemonize", "--user=mysql", "--", "--no-help"))
+def test_the_program_is_asked_as_the_server_s_user_with_arguments_of_ours() -> None:
+    """--help loads a library that a process's own arguments name, and env what its LD_PRELOAD does."""
+    argv = (
+        "--defaults-file=/srv/x.cnf",
+        "--defaults-group-suffix=-a",
+        "--plugin-load-add=evil",
+        "--user=mysql",
+    )
+    host = MariaHost(argv=(*argv, "--plugin-dir=/tmp", "--defaults-extra-file=/tmp/x", "--", "--no-help"))
     seen(host)
     assert helped(host) == [
         (
-            *("setpriv", "--reuid=26", "--regid=27", "--groups=30", "--", "env", "HOME=/nonexistent"),
-            *("/usr/sbin/mariadbd", "--defaults-file=/srv/x.cnf", "--user=mysql"),
+            *as_user(26, 27, "--groups=30"),
+            *("/usr/sbin/mariadbd", "--defaults-file=/srv/x.cnf", "--defaults-group-suffix=-a"),
             *("--datadir=/", "--help", "--verbose"),
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("argv", "environment", "given"),
+    [
+        ((), {"HOME": "/srv/own", "LD_PRELOAD": "/tmp/evil.so"}, ["env", "HOME=/srv/own"]),
+        ((), {"HOME": "/srv", "MYSQL_HOME": "/none"}, []),
+        ((), {"MYSQL_GROUP_SUFFIX": "-b"}, ["env", "MYSQL_GROUP_SUFFIX=-b"]),
+        ((), {"MYSQL_GROUP_SUFFIX": "a b"}, None),
+        ((), {"MYSQL_GROUP_SUFFIX": "/srv"}, None),
+        ((), {"HOME": "/srv/o n"}, None),
+        (("--defaults-extra-file=/srv/a b",), {}, None),
+        (("--defaults-group-suffix=-a\n[client]",), {}, None),
+        (("--defaults-other=1",), {}, None),
+        (("--no-defaults",), {}, []),
+    ],
+)
+def test_only_plain_values_choose_the_option_files_that_the_program_reads(
+    argv: tuple[str, ...], environment: dict[str, str], given: list[str] | None
+) -> None:
+    host = MariaHost(argv=argv)
+    host.start(replace(host.process, environment=environment))
+    host.files[f"/proc/{PID}/status"] = "Uid:\t0\t26\t0\t0\nGid:\t0\t27\t0\t0\nGroups:\t30 \n"
+    host.files.update({"/srv/own/.my.cnf": "", "/srv/o n/.my.cnf": ""})
+    seen(host)
+    end = len(as_user(26, 27))
+    variables = [list(command[end : command.index(host.program)]) for command in helped(host)]
+    assert variables == ([given] if given is not None else [])
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (SERVER_CNF, ""),
+        ("/etc/mysql/mariadb.conf.d", ""),
+        (LATER, "[mysqld]\n!include /etc/mysql/more/none.cnf\n"),
+        (LATER, "[mysqld]\nplugin_dir = /etc/mysql/more\nplugin_load_add = evil\n"),
+        (LATER, "[mysqld]\nplugin-di = /etc/mysql/more\n"),
+        (LATER, "[mysqld]\nbasedir = /etc/mysql/more\n"),
+        (LATER, "[mysqld]\nplugin_dir = more\n"),
+    ],
+)
+def test_the_program_is_not_asked_if_others_can_change_what_it_loads(path: str, text: str) -> None:
+    """The server may be confined, and this command would not be."""
+    host = MariaHost()
+    host.files.update({LATER: text, "/etc/mysql/more/evil.so": ""})
+    if "plugin_dir = more" not in text:
+        seen(host)
+        assert len(helped(host)) == 1
+    host.asked.clear()
+    host.uids[path if not text else "/etc/mysql/more"] = 26
+    assert setting(host, LOG)[1] == "1"
+    assert helped(host) == []
 
 
 def test_a_stopped_server_s_program_is_asked_as_its_account() -> None:
