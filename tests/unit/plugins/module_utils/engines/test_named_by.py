@@ -75,7 +75,9 @@ def test_a_run_opens_no_path_of_a_server_as_one_that_root_named(
     work = layer.plan(host, [target])
     assert work.changes
     by_root = {path for path, who in asked if who is None and not path.startswith(OWN)}
-    assert by_root <= {vendor_host.CONF, vendor_host.HOME, vendor_host.TOOL}, by_root
+    # Besides the constants of SQL Server: what its tool loads, which root alone must be able to change.
+    loaded = {path for path in by_root if f"{vendor_host.TOOL}/".startswith(f"{path}/") or "/lib" in path}
+    assert by_root - loaded <= {vendor_host.CONF, vendor_host.HOME, vendor_host.TOOL}, by_root
 
 
 def test_a_process_that_becomes_another_user_meanwhile_is_unknown() -> None:

@@ -191,7 +191,7 @@ def test_what_was_changed_since_the_start_is_not_what_runs() -> None:
     assert words(facts)["TDATA_WRITETHRU"] == "on"
     assert words(facts, "running") == {**dict.fromkeys(DEFAULTS, "unknown"), "LOG_WRITETHRU": "off"}
     assert facts["pending_restart"] == ["LOG_WRITETHRU"]
-    assert "changed after the server began" in reason(facts, "TDATA_WRITETHRU")
+    assert "changed after the process started" in reason(facts, "TDATA_WRITETHRU")
 
 
 @pytest.mark.fact(31)

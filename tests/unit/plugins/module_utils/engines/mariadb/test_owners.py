@@ -139,7 +139,7 @@ def test_a_server_that_is_no_service_of_the_system_gets_nothing_in_root_s_files(
     host = exposed()
     host.units["cron.service"] = {"MainPID": "7"}
     start_other(host, **given)
-    host.files["/proc/81/status"] = f"Uid:\t0\t{uid}\t0\t0\nGid:\t0\t27\t0\t0\n"
+    host.files["/proc/81/status"] = f"Uid:\t0\t{uid}\t0\t0\nGid:\t0\t27\t0\t0\nGroups:\t27 \n"
     with pytest.raises(ChangeFailed, match=f"{why}. Fix: start it with `--{LOG}=1`; then run again"):
         layer.plan(host, targets(OTHER))
     work = layer.plan(host, [*targets(OTHER), *targets(**{BINLOG: "1"})])
@@ -151,7 +151,7 @@ def test_a_server_that_is_no_service_of_the_system_gets_nothing_in_root_s_files(
 def test_of_a_person_s_server_their_own_file_is_named() -> None:
     host = exposed(argv=("--defaults-file=/home/joe/my.cnf",))
     host.files["/home/joe/my.cnf"] = f"[mysqld]\n{LOG}=0\n!includedir /etc/mysql/mariadb.conf.d\n"
-    host.files[f"/proc/{PID}/status"] = "Uid:\t1000\t1000\t0\t0\nGid:\t0\t27\t0\t0\n"
+    host.files[f"/proc/{PID}/status"] = "Uid:\t1000\t1000\t0\t0\nGid:\t0\t27\t0\t0\nGroups:\t27 \n"
     why = r"is a person|are persons.*add `\[mariadb\]`, `.*=1`, one line each, at the end of /home/joe/my.cnf"
     with pytest.raises(ChangeFailed, match=why):
         layer.plan(host, targets())

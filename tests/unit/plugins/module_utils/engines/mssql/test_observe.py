@@ -257,7 +257,7 @@ def test_what_was_changed_since_the_start_is_not_what_runs() -> None:
         "alternatewritethrough": "unknown",
     }
     assert facts["pending_restart"] == ["traceflag3979"]
-    assert "changed after the server began" in facts["settings"]["writethrough"]["reason"]
+    assert "changed after the process started" in facts["settings"]["writethrough"]["reason"]
 
 
 def test_flags_of_the_log_count_beside_the_file() -> None:
