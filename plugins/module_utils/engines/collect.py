@@ -300,7 +300,9 @@ def _name_apart(told: list[dict[str, Any]]) -> None:
     count = Counter((facts["engine"], line(facts["name"])) for facts in told)
     for facts in told:
         name = line(facts["name"])
-        apart = [line(f"{name} ({more})") for more in (facts["config"], facts["unit"], *facts["pids"]) if more]
+        apart = [
+            line(f"{name} ({more})") for more in (facts["config"], facts["unit"], *facts["pids"]) if more
+        ]
         if count[facts["engine"], name] == 1:
             apart.insert(0, name)
         facts["name"] = next((text for text in apart if (facts["engine"], text) not in seen), name)

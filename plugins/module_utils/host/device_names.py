@@ -36,7 +36,7 @@ def is_filler(text: str) -> bool:
     bare = re.sub(r"[^0-9a-z]", "", _PREFIX.sub("", bare, count=1))
     if not bare or bare in _TEXTS or set(bare) == {"0"} or bare in _SHARED:
         return True
-    if len(bare) >= _ROW and (len(set(bare)) == 1 or bare.startswith(("01", "12")) and _counts(bare)):
+    if len(bare) >= _ROW and (len(set(bare)) == 1 or (bare.startswith(("01", "12")) and _counts(bare))):
         return True
     # The first digit of a WWN says only who gave it; a number of one or two digits behind zeros is a default.
     rest = bare[1:]

@@ -359,7 +359,9 @@ def _is_reported_volatile(disk: dict[str, Any]) -> bool:
 def _overruled(words: list[Attestation], claims: tuple[str, ...]) -> str:
     """Return which attestation for the host its controller's report overrides, '' if there is none."""
     word = attestations.find([word for word in words if word.target == attestations.HOST], claims, None)
-    return f"; this overrides {word.claim} for host, attested by {word.by} until {word.expires}" if word else ""
+    return (
+        f"; this overrides {word.claim} for host, attested by {word.by} until {word.expires}" if word else ""
+    )
 
 
 def _is_attested_alone(disk: dict[str, Any]) -> bool:

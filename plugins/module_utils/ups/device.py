@@ -57,7 +57,8 @@ class Ups(NamedTuple):
     unknown; `poll` is how often its driver asks it, in seconds. `version` is that of NUT, or '' where
     apcupsd watches it. `logins` counts the hosts that draw power
     from it by their own word, or None. `reason` says why there is no status, `low_reason` why
-    `runtime_low` is unknown, or how it is known, `runtime_reason` why `runtime` is unknown. `user` is as whom NUT's monitor asks, '' for apcupsd.
+    `runtime_low` is unknown, or how it is known, `runtime_reason` why `runtime` is unknown.
+    `user` is as whom NUT's monitor asks, '' for apcupsd.
     """
 
     name: str
@@ -209,7 +210,10 @@ def _low_of_nut(told: Mapping[str, str]) -> tuple[float | None, str]:
         return None, f"{seen}the UPS decides by itself when its battery is low: ignorelb is not set"
     if low is None:
         said = told.get("battery.runtime.low")
-        return None, f"ignorelb is set, and {_no_runtime(said, 'battery.runtime.low') if said else 'battery.runtime.low is not'}"
+        return (
+            None,
+            f"ignorelb is set, and {_no_runtime(said, 'battery.runtime.low') if said else 'battery.runtime.low is not'}",
+        )
     now = told.get("battery.runtime")
     if runtime(number(now)) is None:
         return None, f"ignorelb is set, and {_no_runtime(now, 'battery.runtime')} to hold against it"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..host.observation import UNKNOWN
@@ -22,8 +22,6 @@ IDLE = "idle"
 
 #: Where distributions install these programs. A program of this name elsewhere is another one.
 _DIRECTORIES = ("", "/sbin", "/usr/sbin", "/bin", "/usr/bin")
-#: Commands that end at once and change nothing about a shutdown.
-_HARMLESS = ("true", "false", ":", "echo", "printf", "logger", "wall", "sync", "touch")
 #: Commands that run the rest of the line as a command; their own options are not read.
 _PREFIXES = ("exec", "command", "nohup", "sudo", "doas")
 _SHELLS = ("sh", "bash", "dash")
@@ -74,7 +72,15 @@ _OTHER_VERBS = {
     **dict.fromkeys(("reboot", "kexec", "soft-reboot"), "restarts the host"),
     **dict.fromkeys(("suspend", "hibernate", "hybrid-sleep", "suspend-then-hibernate"), "suspends the host"),
 }
-_SYSTEMCTL_SILENT = ("-i", "--ignore-inhibitors", "--no-wall", "-q", "--quiet", "--no-block", "--no-ask-password")
+_SYSTEMCTL_SILENT = (
+    "-i",
+    "--ignore-inhibitors",
+    "--no-wall",
+    "-q",
+    "--quiet",
+    "--no-block",
+    "--no-ask-password",
+)
 _SYSTEMCTL_OTHER = {
     "-f": _KILLS,
     "--force": _KILLS,
@@ -147,7 +153,8 @@ def _words(text: str) -> list[_Word]:
 
 def _unquoted(word: str) -> str:
     return "".join(
-        part[1:-1] if part[0] in "'\"" else part[1:] if part[0] == "\\" else part for part in _PART.findall(word)
+        part[1:-1] if part[0] in "'\"" else part[1:] if part[0] == "\\" else part
+        for part in _PART.findall(word)
     )
 
 
@@ -208,23 +215,9 @@ def _of_command(words: list[str], depth: int) -> Result:
             return _of_command(rest, depth)
     if name in _SHELLS and len(arguments) >= 2 and arguments[0] == "-c":
         return _of_line(arguments[1], depth + 1)
-    if name == "exit":
-        return Result(UNMET, "it ends before anything shuts down")
-    if name == "sleep":
-        return Result(UNMET, "it waits first", None)
-    if name in _HARMLESS:
-        return Result(IDLE)
-    if name == "shutdown":
-        return _of_shutdown(arguments)
-    if name in ("poweroff", "halt"):
-        return _of_halt(arguments)
-    if name == "reboot":
-        return Result(UNMET, "it restarts the host")
-    if name in ("init", "telinit"):
-        return _of_init(arguments)
-    if name in ("systemctl", "loginctl"):
-        return _of_systemctl(arguments)
-    return Result(UNKNOWN, f"what {program} does is not known", None)
+    if name in _PROGRAMS:
+        return _PROGRAMS[name](arguments)
+    return _CONSTANT.get(name) or Result(UNKNOWN, f"what {program} does is not known", None)
 
 
 def _of_shutdown(arguments: list[str]) -> Result:
@@ -275,7 +268,11 @@ def _of_time(said: str) -> Result:
     minutes = _MINUTES.fullmatch(said)
     if minutes:
         seconds = float(minutes[1]) * 60
-        return Result(UNMET, f"it waits {minutes[1].lstrip('0')} min ({said})", seconds) if seconds else Result(MET)
+        return (
+            Result(UNMET, f"it waits {minutes[1].lstrip('0')} min ({said})", seconds)
+            if seconds
+            else Result(MET)
+        )
     if _CLOCK.fullmatch(said):
         return Result(UNMET, f"it waits until {said}", None)
     return Result(UNKNOWN, f"{said!r} is not a time that is known", None)
@@ -325,3 +322,23 @@ def _of_systemctl(arguments: list[str]) -> Result:
     if len(verbs) == 1 and verbs[0] in _OTHER_VERBS:
         return Result(UNMET, f"it {_OTHER_VERBS[verbs[0]]}")
     return Result(UNKNOWN, "its verb is not poweroff", None)
+
+
+_PROGRAMS: dict[str, Callable[[list[str]], Result]] = {
+    "shutdown": _of_shutdown,
+    "poweroff": _of_halt,
+    "halt": _of_halt,
+    "init": _of_init,
+    "telinit": _of_init,
+    "systemctl": _of_systemctl,
+    "loginctl": _of_systemctl,
+}
+#: Commands that do the same with all arguments; IDLE end at once and change nothing about a shutdown.
+_CONSTANT = {
+    **dict.fromkeys(
+        ("true", "false", ":", "echo", "printf", "logger", "wall", "sync", "touch"), Result(IDLE)
+    ),
+    "exit": Result(UNMET, "it ends before anything shuts down"),
+    "sleep": Result(UNMET, "it waits first", None),
+    "reboot": Result(UNMET, "it restarts the host"),
+}

@@ -150,7 +150,12 @@ def _backup(answers: Iterable[dict[str, Any]]) -> str:
 def _present(answers: Iterable[dict[str, Any]]) -> set[str]:
     """Return what the controllers say of whether there is a battery or an Energy Pack, in small letters."""
     rows = (_mapping(data.get("HwCfg")) for data in answers)
-    return {str(value).strip().lower() for row in rows for key, value in row.items() if key.strip().lower() in _KINDS}
+    return {
+        str(value).strip().lower()
+        for row in rows
+        for key, value in row.items()
+        if key.strip().lower() in _KINDS
+    }
 
 
 def _flag(key: str, value: str) -> str | None:

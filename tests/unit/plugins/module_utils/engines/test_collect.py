@@ -340,7 +340,9 @@ def test_the_plain_name_is_the_services_and_not_a_persons() -> None:
 
 
 def test_of_two_services_with_one_name_none_has_it_alone() -> None:
-    found = [FakeProcess(pid, "/opt/mssql/bin/sqlservr", cgroup=f"0::/x.slice/{pid}.service\n") for pid in (50, 60)]
+    found = [
+        FakeProcess(pid, "/opt/mssql/bin/sqlservr", cgroup=f"0::/x.slice/{pid}.service\n") for pid in (50, 60)
+    ]
     names = [each["name"] for each in engines(ProcHost(*found))]
     assert names == ["mssql (/var/opt/mssql/mssql.conf)", "mssql (60.service)"]
 

@@ -135,7 +135,11 @@ def test_what_many_devices_have_alike_names_none(properties: dict[str, str]) -> 
 
 
 def test_after_a_number_that_names_none_the_next_one_counts() -> None:
-    properties = {"ID_WWN_WITH_EXTENSION": "0x0000000000000000", "ID_SERIAL": "SSD_S3Z1NB0K", "ID_MODEL": "SSD"}
+    properties = {
+        "ID_WWN_WITH_EXTENSION": "0x0000000000000000",
+        "ID_SERIAL": "SSD_S3Z1NB0K",
+        "ID_MODEL": "SSD",
+    }
     assert identify(properties) == "serial:SSD_S3Z1NB0K"
 
 
@@ -152,8 +156,14 @@ def test_a_substitute_of_zeros_is_none(kind: str, value: str) -> None:
     [
         ({"ID_WWN_WITH_EXTENSION": "0x5000c50034182bdc"}, "wwn:0x5000c50034182bdc"),
         ({"ID_WWN_WITH_EXTENSION": "0x600508b10000000000000000000000d1"}, None),
-        ({"ID_SERIAL": "35000c500b7779ed4", "ID_SERIAL_SHORT": "5000c500b7779ed4"}, "serial:35000c500b7779ed4"),
-        ({"ID_SERIAL": "QEMU_HARDDISK_SATA0001", "ID_MODEL": "QEMU_HARDDISK"}, "serial:QEMU_HARDDISK_SATA0001"),
+        (
+            {"ID_SERIAL": "35000c500b7779ed4", "ID_SERIAL_SHORT": "5000c500b7779ed4"},
+            "serial:35000c500b7779ed4",
+        ),
+        (
+            {"ID_SERIAL": "QEMU_HARDDISK_SATA0001", "ID_MODEL": "QEMU_HARDDISK"},
+            "serial:QEMU_HARDDISK_SATA0001",
+        ),
         ({"ID_SERIAL": "disk-12"}, "serial:disk-12"),
     ],
 )

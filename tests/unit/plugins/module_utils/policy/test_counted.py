@@ -131,7 +131,9 @@ def test_the_whole_name_of_a_container_s_instance_ignores_it_alone() -> None:
 def test_a_container_without_a_name_cannot_be_named() -> None:
     found, (note,) = ignored(ProcHost(in_container(50, NAMELESS[0])), instance=f"container {INNER}")
     assert found == []
-    assert "another instance can come to have this name (its control group does not name its container)" in note
+    assert (
+        "another instance can come to have this name (its control group does not name its container)" in note
+    )
     assert note.endswith("Fix: stop that instance, or delete the entry")
 
 
@@ -139,7 +141,12 @@ def chrooted(pid: int, unit: str) -> FakeProcess:
     """Return a server of a unit with RootDirectory=, in which the paths are as in any other."""
     cgroup = f"0::/system.slice/{unit}\n"
     return FakeProcess(
-        pid, "/usr/sbin/mariadbd", cwd="/var/lib/mysql", namespace=f"402653200{pid}", mountinfo=VOLUME, cgroup=cgroup
+        pid,
+        "/usr/sbin/mariadbd",
+        cwd="/var/lib/mysql",
+        namespace=f"402653200{pid}",
+        mountinfo=VOLUME,
+        cgroup=cgroup,
     )
 
 

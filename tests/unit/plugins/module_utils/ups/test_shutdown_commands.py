@@ -37,7 +37,7 @@ DOWN = [
     "systemctl isolate halt.target",
     "loginctl poweroff",
     "sh -c 'shutdown -h now'",
-    "/bin/sh -c \"exec shutdown -h now\"",
+    '/bin/sh -c "exec shutdown -h now"',
     "sudo -n /sbin/shutdown -h now",
     "logger on battery; /sbin/shutdown -h now",
     "echo on battery | wall; shutdown -h now",
@@ -108,7 +108,7 @@ UNCLEAR = [
     ("echo shutdown -h now | sh", "what sh does"),
     ("sh /etc/down.sh", "what sh does"),
     ("env shutdown -h now", "what env does"),
-    ("sh -c \"sh -c 'sh -c \\\"sh -c x\\\"'\"", "quotes"),
+    ('sh -c "sh -c \'sh -c \\"sh -c x\\"\'"', "quotes"),
 ]
 
 
@@ -132,7 +132,9 @@ def test_a_command_that_is_not_understood_is_unknown_with_the_reason(command: st
     assert found.seconds is None
 
 
-@pytest.mark.parametrize(("command", "seconds"), [("shutdown -h +3", 180), ("shutdown", 60), ("shutdown 23:00", None)])
+@pytest.mark.parametrize(
+    ("command", "seconds"), [("shutdown -h +3", 180), ("shutdown", 60), ("shutdown 23:00", None)]
+)
 def test_the_wait_is_counted(command: str, seconds: float | None) -> None:
     assert of_line(command).seconds == seconds
 
@@ -156,7 +158,17 @@ def test_shells_in_each_other_come_to_an_end() -> None:
 def test_a_real_shell_runs_one_shutdown_in_each_line_that_counts(command: str, tmp_path: Path) -> None:
     """Each program is a script that writes down its arguments, and no other can be found: sh itself reads the line."""
     (tmp_path / "sh").symlink_to("/bin/sh")
-    for name in ("shutdown", "poweroff", "halt", "init", "telinit", "systemctl", "loginctl", "wall", "logger"):
+    for name in (
+        "shutdown",
+        "poweroff",
+        "halt",
+        "init",
+        "telinit",
+        "systemctl",
+        "loginctl",
+        "wall",
+        "logger",
+    ):
         (tmp_path / name).write_text(f'#!/bin/sh\necho "{name} $*" >>{tmp_path}/ran\n', encoding="utf-8")
     (tmp_path / "sudo").write_text('#!/bin/sh\nshift\nexec "$@"\n', encoding="utf-8")
     for script in tmp_path.iterdir():

@@ -129,7 +129,9 @@ def test_each_word(text: str, old: str, new: str, field: str, value: str) -> Non
 @pytest.mark.parametrize("change", [str.upper, str.lower, str.title])
 def test_capitals_change_nothing(name: str, change: Callable[[str], str]) -> None:
     text = captured(f"raid/arcconf_{name}.txt")
-    assert [found[1:] for found in arcconf.parse(change(text))] == [found[1:] for found in arcconf.parse(text)]
+    assert [found[1:] for found in arcconf.parse(change(text))] == [
+        found[1:] for found in arcconf.parse(text)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,10 @@ def test_each_state_of_a_backup(said: str, backup: str) -> None:
         ("Write-cache setting : Enabled\n   Write-cache status : On", "always_write_back"),
         ("Write-cache setting : Disabled\n   Write-cache status : Off", "write_through"),
         ("Write-cache setting : Enabled\n   Write-cache status : Off", "unknown"),
-        ("Write-cache setting : Enabled when protected by battery/ZMM\n   Write-cache status : On", "write_back"),
+        (
+            "Write-cache setting : Enabled when protected by battery/ZMM\n   Write-cache status : On",
+            "write_back",
+        ),
         ("Write-cache setting : Enabled", "unknown"),
     ],
 )

@@ -332,7 +332,11 @@ def test_an_attestation_of_that_volume_alone_counts_against_it(change: str) -> N
 
 
 def test_an_override_rests_on_no_attestation_for_the_host_against_a_failed_battery() -> None:
-    given = {**ON_IT, "overrides": {"write_cache": "enabled"}, "attestations": [attested("host_honours_flush")]}
+    given = {
+        **ON_IT,
+        "overrides": {"write_cache": "enabled"},
+        "attestations": [attested("host_honours_flush")],
+    }
     for change, state in ((FAILED, "unmet"), (lambda text: ALWAYS(FAILED(text)), "unmet"), (str, "attested")):
         found = look(with_volume(change=change), "strict", **given)
         (need,) = (need for need in found["requirements"] if need["name"] == "override_attested")
