@@ -60,7 +60,7 @@ def names(kind: str, value: str, properties: Mapping[str, str]) -> bool:
     if is_filler(value) or (own and is_filler(own)):
         return False
     rest = value[len(model) :].lstrip("_") if model and value.startswith(model) else value
-    return bool(rest) and not (rest != value and is_filler(rest))
+    return rest == value or not is_filler(rest)
 
 
 def _counts(bare: str) -> bool:

@@ -220,7 +220,7 @@ def _shutdown_command(host: Host, scripts: str) -> Condition:
 def _inserted(text: str, lines: str) -> str:
     """Return lines of a script with the values of its variables, and of its arguments, which are texts for people.
 
-    A variable of which the script sets two values stays as it is: which one counts is not known.
+    A variable of which the script sets two values stays as it is: which one counts is unknown.
     """
     values: dict[str, set[str]] = {}
     for name, _quote, value in _ASSIGNMENT.findall(text):

@@ -155,7 +155,7 @@ def number(text: str | None) -> float | None:
 
 
 def runtime(seconds: float | None) -> float | None:
-    """Return a battery's runtime, None for a number that stands for no runtime."""
+    """Return a battery's runtime, None for a number that means no runtime."""
     return None if seconds is None or seconds > _LONGEST or seconds in _FULL else seconds
 
 

@@ -208,7 +208,7 @@ def _of_command(words: list[str], depth: int) -> Result:
     program, arguments = words[0], words[1:]
     name = posixpath.basename(program)
     if posixpath.dirname(program) not in _DIRECTORIES:
-        return Result(UNKNOWN, f"what {program} does is not known", None)
+        return Result(UNKNOWN, f"what {program} does is unknown", None)
     if name in _PREFIXES:
         rest = arguments[1:] if arguments[:1] == ["-n"] else arguments
         if rest and not rest[0].startswith("-"):
@@ -217,7 +217,7 @@ def _of_command(words: list[str], depth: int) -> Result:
         return _of_line(arguments[1], depth + 1)
     if name in _PROGRAMS:
         return _PROGRAMS[name](arguments)
-    return _CONSTANT.get(name) or Result(UNKNOWN, f"what {program} does is not known", None)
+    return _CONSTANT.get(name) or Result(UNKNOWN, f"what {program} does is unknown", None)
 
 
 def _of_shutdown(arguments: list[str]) -> Result:
@@ -239,7 +239,7 @@ def _of_shutdown(arguments: list[str]) -> Result:
             times = arguments[index:]
             break
         if other == UNKNOWN:
-            return Result(UNKNOWN, f"its option {word} is not known", None)
+            return Result(UNKNOWN, f"its option {word} is unknown", None)
         if other:
             return Result(UNMET, f"it {other} ({word})")
     # The words behind the time are the message, in which an option may stand as well.
@@ -275,7 +275,7 @@ def _of_time(said: str) -> Result:
         )
     if _CLOCK.fullmatch(said):
         return Result(UNMET, f"it waits until {said}", None)
-    return Result(UNKNOWN, f"{said!r} is not a time that is known", None)
+    return Result(UNKNOWN, f"{said!r} is not a known time", None)
 
 
 def _of_halt(arguments: list[str]) -> Result:
@@ -288,7 +288,7 @@ def _of_halt(arguments: list[str]) -> Result:
             others = [UNKNOWN]
         for other in others:
             if other == UNKNOWN:
-                return Result(UNKNOWN, f"its argument {word} is not known", None)
+                return Result(UNKNOWN, f"its argument {word} is unknown", None)
             if other:
                 return Result(UNMET, f"it {other} ({word})")
     return Result(MET)
@@ -314,7 +314,7 @@ def _of_systemctl(arguments: list[str]) -> Result:
         elif word.startswith("--when="):
             return Result(UNMET, f"it waits ({word})", None)
         elif word not in _SYSTEMCTL_SILENT:
-            return Result(UNKNOWN, f"its option {word} is not known", None)
+            return Result(UNKNOWN, f"its option {word} is unknown", None)
     if len(verbs) == 2 and verbs[0] in ("start", "isolate"):
         verbs = [verbs[1][: -len(".target")]] if verbs[1].endswith(".target") else verbs
     if len(verbs) == 1 and verbs[0] in _STOPS:

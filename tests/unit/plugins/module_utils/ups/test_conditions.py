@@ -255,7 +255,7 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         edit("/sbin/shutdown -h +0", "notify shutdown -h now"),
         "shutdown_command",
         "unknown",
-        "what notify does is not known",
+        "what notify does is unknown",
         "/sbin/shutdown -h now",
     ),
     (
