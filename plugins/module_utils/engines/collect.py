@@ -292,7 +292,7 @@ def _is_same(stopped: Instance, unit: units.Unit | None, told: dict[str, Any]) -
 
 
 def _name_apart(told: list[dict[str, Any]]) -> None:
-    """Add something to names that several instances of one engine have. They are told, and asked for, as lines.
+    """Add something to names that several instances of one engine have. Each name is one line.
 
     None of them has the plain name, so that each has one that means it alone.
     """

@@ -28,7 +28,7 @@ _ROW = 6
 
 
 def is_filler(text: str) -> bool:
-    """Tell whether a serial number, WWN or UUID stands for none, so that it names no device."""
+    """Tell whether a serial number, WWN or UUID is one that names no device."""
     bare = text.strip().lower()
     of_nvme = _NVME.fullmatch(bare)
     if of_nvme:

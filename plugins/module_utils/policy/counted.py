@@ -164,7 +164,7 @@ def _unmatched(entry: Ignored, instances: list[dict[str, Any]]) -> str:
         why = f"another instance can come to have this name ({inherits(alike[0])}), so it ignores none"
         return f"{entry.where}: {entry.about}: {why}. Fix: stop that instance, or delete the entry"
     names = ", ".join(f"{each['engine']} {each['name']}" for each in instances) or "no engine"
-    return f"{entry.where}: {entry.about} is not here: seen {names}; correct it, or take it out"
+    return f"{entry.where}: {entry.about} is not here (found: {names}). Fix: correct the entry, or delete it"
 
 
 def engines_in(databases: Any) -> list[str]:

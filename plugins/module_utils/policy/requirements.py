@@ -208,7 +208,7 @@ def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:
 
 
 def is_protected(disk: dict[str, Any], words: list[Attestation]) -> bool:
-    """Tell whether a disk's cache survives a power cut: somebody attests it, or its RAID controller shows it."""
+    """Tell whether a disk's cache survives a power cut: it is attested, or its RAID controller shows it."""
     return _word(words, ("power_loss_protection",), disk) is not None or bool(_controller_keeps(disk))
 
 
@@ -231,7 +231,8 @@ def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Re
     hard = rests_on in ("non_volatile_cache", "ups")
     wrong = fault_of_volume(disk)
     if wrong:
-        seen = f"a RAID volume, {_said_of(disk)}{_overruled(words, claims)}"
+        override = _overruled(words, claims)
+        seen = f"a RAID volume, {_said_of(disk)}{override}"
         attest = f"attest power_loss_protection for {disk['id'] or 'this disk, once it has an id'}"
         remedy = f"{wrong.remedy} {disk['place']}; or, where that is known otherwise, {attest}"
         return Requirement(name, disk["name"], "unmet" if hard else "unverified", seen, wrong.why, remedy)

@@ -126,5 +126,8 @@ def _of_status(ups: Ups) -> tuple[str, str]:
     if strange:
         return UNKNOWN, f"{words} ({' '.join(strange)}: not known here)"
     if set(ECONOMY) & set(ups.status):
-        return MET, f"{words} (high-efficiency mode: the mains feed the host directly until they fail)"
+        return (
+            MET,
+            f"{' '.join(ups.status)} (high-efficiency mode: the mains feed the host directly until they fail)",
+        )
     return MET, words

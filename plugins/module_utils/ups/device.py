@@ -16,10 +16,10 @@ YES, NO = "yes", "no"
 #: A UPS with one of these does not stand behind this host, or not for long.
 BAD = ("OB", "LB", "FSD", "RB", "BYPASS", "OFF", "OVER", "ALARM", "WAIT", "CAL", "NOBATT")
 #: These change nothing beside OL. A word in neither list is not known to be good.
-GOOD = ("OL", "CHRG", "DISCHRG", "HB", "TRIM", "BOOST", "HE", "ECO")
-#: The high-efficiency mode of a double-conversion UPS, by NUT's drivers powerware-mib.c (HE) and apc-mib.c, huawei-mib.c (ECO):
-#: the mains feed the load directly, and the inverter takes over if they fail. The UPS is on line.
-ECONOMY = ("HE", "ECO")
+GOOD = ("OL", "CHRG", "DISCHRG", "HB", "TRIM", "BOOST", "HE", "ECO")  # words: allow
+#: The high-efficiency mode of a double-conversion UPS (NUT's issues 1201 and 2495): the mains feed the load directly, and the
+#: inverter takes over if they fail. The UPS is on line: NUT's powerware-mib.c reports this mode as plain OL.
+ECONOMY = ("HE", "ECO")  # words: allow
 #: Drivers that make a UPS up, and those that pass on what another driver says.
 _TESTS, _RELAYS = ("dummy-ups",), ("clone", "clone-outlet", "failover")
 #: What a driver is called; anything else may be meant for whoever reads the report's terminal.

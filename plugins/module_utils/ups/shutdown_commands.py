@@ -91,7 +91,7 @@ _SYSTEMCTL_OTHER = {
 
 
 class Result(NamedTuple):
-    """What a line does: met, unmet or unknown, and why in a few words.
+    """What a line does: met, unmet or unknown, and why in short.
 
     `seconds` is how long the machine waits before it begins, None if unknown.
     """
@@ -132,7 +132,7 @@ class _Word(NamedTuple):
 
 
 def _words(text: str) -> list[_Word]:
-    """Return the words and operators of a line, without its comment. Raises ValueError for what is not understood."""
+    """Return the parts of a line, without its comment. Raises ValueError for what is not understood."""
     found: list[_Word] = []
     end = 0
     while end < len(text):
@@ -159,7 +159,7 @@ def _unquoted(word: str) -> str:
 
 
 def _without_redirections(words: Sequence[_Word]) -> list[_Word]:
-    """Return the words without redirections and their files. Raises ValueError for other operators than separators."""
+    """Return the parts without redirections and their files. Raises ValueError for operators but separators."""
     found: list[_Word] = []
     follows = False
     for word in words:
@@ -192,7 +192,7 @@ def _of_list(words: Sequence[_Word], depth: int) -> Result:
 
 
 def _commands(words: Sequence[_Word]) -> list[tuple[list[str], str]]:
-    """Return (words of a command, the separator after it), `;` after the last one."""
+    """Return (a command, the separator after it), `;` after the last one."""
     found: list[tuple[list[str], str]] = []
     current: list[str] = []
     for word in words:

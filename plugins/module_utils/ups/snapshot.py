@@ -48,20 +48,20 @@ def shutdown_command(host: Host, command: Observation, file: str) -> Condition:
         return unknown(name, file, command.reason, remedy)
     if not command.value.strip():
         return unmet(name, file, f"{file}: no SHUTDOWNCMD", why, remedy)
-    seen = f"SHUTDOWNCMD is {command.value!r}"
+    observed = f"SHUTDOWNCMD is {command.value!r}"
     program = command.value.split()[0]
     if program.startswith("/") and not host.exists(program):
-        return unmet(name, file, f"{seen}, and {program} is not there", why, remedy)
+        return unmet(name, file, f"{observed}, and {program} is not there", why, remedy)
     found = shutdown_commands.of_line(command.value)
     if found.state == MET:
-        return met(name, file, seen)
+        return met(name, file, observed)
     if found.state == UNMET:
-        return unmet(name, file, f"{seen}: {found.why}", why, remedy)
-    return unknown(name, file, f"{seen}: {found.why}", remedy)
+        return unmet(name, file, f"{observed}: {found.why}", why, remedy)
+    return unknown(name, file, f"{observed}: {found.why}", remedy)
 
 
 def shutdown_delay(command: str) -> Term:
-    """Return how long the command waits by itself. One that is not understood is shutdown_command's to report."""
+    """Return how long the command waits before it shuts down. One that is not understood is shutdown_command's to report."""
     found = shutdown_commands.of_line(command)
     if found.state == UNKNOWN:
         return Term("shutdown_delay", 0, "no wait that can be read from the command")

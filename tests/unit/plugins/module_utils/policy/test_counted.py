@@ -73,7 +73,7 @@ def test_only_the_instance_that_is_named_is_ignored() -> None:
     assert found["verdict"] == "at_risk"
     (note,) = [note for note in found["warnings"] if "durable_ignore" in note]
     assert note == (
-        "durable_ignore[0]: postgresql other is not here: seen postgresql main; correct it, or take it out"
+        "durable_ignore[0]: postgresql other is not here (found: postgresql main). Fix: correct the entry, or delete it"
     )
 
 
