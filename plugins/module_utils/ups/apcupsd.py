@@ -52,7 +52,7 @@ _SETTING = re.compile(r"([A-Za-z]+)[ \t]*(.*)", re.S)
 _CONFIGURED = re.compile(r"^[ \t]*ISCONFIGURED=[\"']?(\w*)", re.M)
 #: 99, or an end that is not written there.
 _ENDS_THERE = re.compile(r"\b99\b|^[^#\n]*\b(?:exit|return)[ \t]+[\"']?[$`]|^[ \t]*exec\b", re.M)
-_BRANCH = re.compile(r"^[ \t]*doshutdown\)(.*?);;", re.M | re.S)
+_BRANCH = re.compile(r"^[ \t]*doshutdown\)", re.M)
 _ASSIGNMENT = re.compile(r"^[ \t]*([A-Z]+)=([\"']?)([\w./-]+)\2[ \t]*$", re.M)
 _VARIABLE = re.compile(r"\$\{?([A-Z]+|[0-9])\}?")
 _ANYWHERE = ("", "0.0.0.0", "::")
@@ -205,7 +205,8 @@ def _shutdown_command(host: Host, scripts: str) -> Condition:
     if not runs or branch is None:
         seen = f"{control} may not be executed, or does nothing at doshutdown"
         return unmet(name, control, seen, why, "restore apccontrol from apcupsd's package")
-    found = shutdown_commands.of_lines(_inserted(text, branch[1]).split("\n"))
+    lines = text[branch.end() :].partition(";;")[0]
+    found = shutdown_commands.of_lines(_inserted(text, lines).split("\n"))
     if found.state != MET:
         seen, remedy = f"{control} at doshutdown: {found.why}", "restore apccontrol from apcupsd's package"
         if found.state == UNMET:

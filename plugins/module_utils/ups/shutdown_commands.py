@@ -143,7 +143,9 @@ def _words(text: str) -> list[_Word]:
         if match is None:
             raise ValueError("its quotes are not closed")
         is_operator = match.re is _OPERATOR
-        if not is_operator and _EXPANDS.search(re.sub("'[^']*'", "", match[0])):
+        if not is_operator and any(
+            part[0] not in "'\\" and _EXPANDS.search(part) for part in _PART.findall(match[0])
+        ):
             raise ValueError("the shell inserts a value at a $ or `")
         word = match[0] if is_operator else _unquoted(match[0])
         found.append(_Word(word, is_operator, start == end))
