@@ -92,6 +92,7 @@ UNCLEAR = [
     ("shutdown -h $WHEN", "a $ or `"),
     ('shutdown -h "$WHEN"', "a $ or `"),
     ("shutdown -h `cat /etc/when`", "a $ or `"),
+    ("""shutdown -h "'"$WHEN"'" now""", "a $ or `"),
     ("shutdown -h soon", "'soon'"),
     ("shutdown -h now#x", "'now#x'"),
     ("shutdown -x now", "option -x"),
