@@ -273,7 +273,8 @@ class Disks:
         named = claimed.get(name)
         if not named:
             return (
-                "it has no WWN or serial number, and nothing on it or in its path that could serve as a name"
+                "it has no WWN or serial number (one of zeros or the like names no disk), and nothing on it or in its path"
+                " that could serve as a name"
             )
         others = ", ".join(other for other, its in sorted(claimed.items()) if its == named and other != name)
         return f"{others} has the name {named} too"

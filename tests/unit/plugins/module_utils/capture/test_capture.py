@@ -255,7 +255,17 @@ def test_a_replay_that_asks_more_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
         capture.replay(found, NOW)
 
 
-@pytest.mark.parametrize("serial", ["1", "sda", "vda", "disk", "none", "ID_SERIAL", "0", "block", "rw"])
+@pytest.mark.parametrize("serial", ["none", "0", "0000000000", "123456789"])
+def test_a_serial_that_names_no_disk_has_a_stand_in_that_names_none(serial: str) -> None:
+    host = SmallHost()
+    host.disk("sda").serial = serial
+    found = capture.capture(host, NOW)
+    assert found["differs"] == []
+    assert f'"{serial}"' not in str(found["calls"])
+    assert capture.replay(found, NOW)["disks"][0]["id"] is None
+
+
+@pytest.mark.parametrize("serial", ["1", "sda", "vda", "disk", "ID_SERIAL", "block", "rw"])
 def test_a_serial_that_is_a_common_word(serial: str) -> None:
     host = SmallHost()
     host.disk("sda").serial = serial
