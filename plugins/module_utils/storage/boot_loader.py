@@ -124,7 +124,7 @@ def _said(options: tuple[str, ...]) -> str:
 
 
 def _is_anothers(line: str, now: str) -> bool:
-    """Tell whether an entry starts another system: it has a root or a subvolume of its own."""
+    """Tell whether an entry starts another system: its root or subvolume is another."""
     ours, other = _ROOT.findall(now), _ROOT.findall(line)
     if ours and other and ours[-1].lower() != other[-1].lower():
         return True
