@@ -277,7 +277,7 @@ def _compare_of_loader(one: Entry, other: Entry) -> int:
 
 def _spent(entry: Entry) -> bool:
     tries = _TRIES.search(entry.names[0])
-    return bool(tries) and int(tries[1]) == 0
+    return tries is not None and int(tries[1]) == 0
 
 
 def _efi_variable(host: Host, name: str) -> str:

@@ -28,7 +28,7 @@ DIRECTORIES = (
 PACKAGED = ("/usr/lib/", "/lib/")
 #: Bytes of a line with its continuations: udev drops a longer one.
 _LONGEST = 16384
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""(?P<key>[A-Z]+)(?:\{(?P<name>[^}]*)\})?\s*(?P<op>==|!=|\+=|-=|:=|=)\s*(?P<prefix>[ei]{0,2})"(?P<value>(?:[^"\\]|\\.)*)"[\s,]*""",
     re.S,
 )
@@ -406,7 +406,7 @@ def _rule(line: str, path: str, row: int) -> Rule:
     tokens, end, is_odd = [], 0, False
     line = line.lstrip(", \t")
     while end < len(line):
-        found = _TOKEN.match(line, end)
+        found = TOKEN.match(line, end)
         if not found:
             is_odd = True
             break
@@ -433,8 +433,8 @@ def _first(host: Host, name: str) -> str:
 
 
 def _is_masked(host: Host, path: str) -> bool:
-    if host.resolve(path) == "/dev/null":
-        return True
+    if host.resolve(path) == "/dev/null" or path.startswith(PACKAGED):
+        return host.resolve(path) == "/dev/null"  # A package's empty file masks nothing.
     try:
         return not host.read(path)
     except Unobservable:

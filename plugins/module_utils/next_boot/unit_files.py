@@ -58,8 +58,10 @@ def find(host: Host, name: str) -> str:
 def is_mask(host: Host, path: str) -> bool:
     """Tell whether a file that is there masks what has its name. Raises Unobservable."""
     real = host.resolve(path)
+    if real == "/dev/null" or path.startswith(PACKAGED):
+        return real == "/dev/null"  # No package has an empty file for a unit.
     # A link that leads to nothing is no mask.
-    return real == "/dev/null" or (host.exists(real) and not host.read(path))
+    return host.exists(real) and not host.read(path)
 
 
 def settings(text: str, section: str) -> list[tuple[str, str]]:

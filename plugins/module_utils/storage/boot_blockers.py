@@ -74,7 +74,7 @@ _NAMED_BY = {
 }
 _PERSISTENT = "60-persistent-storage.rules"
 #: Text of a generator that may change a mount, a disk or a database.
-_ACTS_ON = re.compile(
+ACTS_ON = re.compile(
     r"mount|barrier|fstab|local-fs|\bdev/|hdparm|sdparm|nvme|write_cache|scheduler|read_ahead|mysql|maria|postgres|mssql"
     r"|firebird|faircom|ctree|tuned|LD_PRELOAD",
     re.I,
@@ -466,7 +466,7 @@ def _generators(boot: Boot) -> Iterator[Fault]:
         text = boot.host.read(each.path)
         is_script = text.startswith("#!")
         names = [line.target for line in boot.lines if len(line.target) > 1 and line.target in text]
-        if is_script and not names and not each.masks and not _ACTS_ON.search(_without_comments(text)):
+        if is_script and not names and not each.masks and not ACTS_ON.search(_without_comments(text)):
             continue
         what = f"in the place of {each.masks}" if each.masks else "of units"
         yield _of_host(
