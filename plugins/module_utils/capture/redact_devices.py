@@ -335,20 +335,20 @@ def modules(text: str, names: Identities) -> str:
     """Return the modules that a file of modprobe.d keeps from being loaded, without other commands."""
     kept = []
     for line in text.split("\n"):
-        words = line.split(None, 2)
-        if words[:1] == ["blacklist"] and len(words) > 1:
-            kept.append(" ".join(words[:2]))
-        elif words[:1] == ["install"] and len(words) > 2:
-            is_plain = re.fullmatch(r"(?:/usr)?(?:/bin/)?(?:true|false)\s*", words[2])
-            is_own = "--ignore-install" in words[2].split()
-            command = f"modprobe --ignore-install {words[1]}" if is_own else HIDDEN
-            kept.append(f"install {words[1]} {words[2].strip() if is_plain else command}")
+        parts = line.split(None, 2)
+        if parts[:1] == ["blacklist"] and len(parts) > 1:
+            kept.append(" ".join(parts[:2]))
+        elif parts[:1] == ["install"] and len(parts) > 2:
+            is_plain = re.fullmatch(r"(?:/usr)?(?:/bin/)?(?:true|false)\s*", parts[2])
+            is_own = "--ignore-install" in parts[2].split()
+            command = f"modprobe --ignore-install {parts[1]}" if is_own else HIDDEN
+            kept.append(f"install {parts[1]} {parts[2].strip() if is_plain else command}")
         else:
             kept.append("")
     return "\n".join(kept)
 
 
 def generator(text: str, names: Identities) -> str:
-    """Return of a generator of units whether it is a script, and the words in it by which it is assessed."""
-    words = sorted({found.lower() for found in re.findall(boot_blockers.ACTS_ON, text)})
-    return f"{'#!/bin/sh' if text.startswith('#!') else HIDDEN}\n{' '.join(words)}\n" if text else ""
+    """Return of a generator of units whether it is a script, and the text in it by which it is assessed."""
+    parts = sorted({found.lower() for found in re.findall(boot_blockers.ACTS_ON, text)})
+    return f"{'#!/bin/sh' if text.startswith('#!') else HIDDEN}\n{' '.join(parts)}\n" if text else ""

@@ -62,7 +62,7 @@ class Entry(NamedTuple):
 
     `source` is its file, of GRUB's with the row; `at` is where its command line `line` is, with variables filled in;
     `names` are those by which a default names it; `top` is where the paths of `kernel` and `initramfs` begin. `lost` is a
-    variable that nothing sets and without which the command line is not known.
+    variable that nothing sets and without which the command line is unknown.
     """
 
     source: str
@@ -390,7 +390,7 @@ def _filled(line: str, variables: Mapping[str, list[str]]) -> list[tuple[str, st
 
 
 def _partly_filled(text: str, variables: Mapping[str, list[str]]) -> list[str]:
-    """Return the words of a text in which a variable stays that has not one value."""
+    """Return the parts of a text in which a variable stays that has not one value."""
 
     def value(found: re.Match[str]) -> str:
         said = variables.get(found[1] or found[2], [])

@@ -65,7 +65,7 @@ def parse(text: str, path: str) -> list[Blocked]:
 
 
 def _loads(module: str, command: str) -> bool:
-    """Tell whether a command that stands for a module loads it after all."""
+    """Tell whether the command of an `install` line loads the module after all."""
     words = [normal(word) for word in command.split()]
     is_plain = bool({"__ignore_install", "_i"} & set(words)) and module in words
     return not _NOTHING.match(command) and is_plain

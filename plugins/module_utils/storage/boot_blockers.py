@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files beside fstab that keep the next boot from mounting its lines, or mount another file system.
+"""Files other than fstab that keep the next boot from mounting its lines, or mount another file system.
 
 Masked units, udev rules of other owners, modules that are not loaded, the target of the boot, units that the mounts wait for,
 and generators of units.
@@ -389,7 +389,7 @@ def _start(boot: Boot) -> Iterator[Fault]:
             "start",
             "refused",
             f"{source} has the next boot start {what}: no database is started",
-            "systemctl set-default multi-user.target, and remove systemd.unit= and words for repairs from the entry of"
+            "systemctl set-default multi-user.target, and remove systemd.unit= and options for repairs from the entry of"
             " the boot loader",
         )
 
@@ -424,7 +424,7 @@ def _of_unit(line: Entry | None, path: str, why: str, remedy: str) -> Fault:
 
 
 def _is_foreign(host: Host, unit: str) -> bool:
-    """Tell whether a requirement is none of systemd's own: mounts, devices and checks of file systems."""
+    """Tell whether another owner's unit is required: no mount, no device, no check of a file system by systemd."""
     is_systemds = unit.startswith("systemd-") and unit_files.find(host, unit).startswith(unit_files.PACKAGED)
     return unit.rpartition(".")[2] in ("service", "socket", "path", "timer") and not is_systemds
 

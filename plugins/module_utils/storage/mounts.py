@@ -348,7 +348,7 @@ def _persisted(
     ext_reason: str | None,
     mask: str = "",
 ) -> dict[str, Observation]:
-    """Return what the ways of mounting a superblock make of each setting; `unseen` is why they are not known.
+    """Return what the ways of mounting a superblock make of each setting; `unseen` is why they are unknown.
 
     `mask` is the file that masks the unit of the mount, '' without one.
     """
