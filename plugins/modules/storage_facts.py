@@ -115,8 +115,8 @@ ansible_facts:
               returned: always
             fault:
               description:
-                - V(options), V(type), V(source), V(read_only), V(requires), V(duplicate), V(order), V(letters), V(container)
-                  or V(initramfs), as docs/storage.md has them.
+                - V(options), V(type), V(source), V(read_only), V(requires), V(duplicate), V(order), V(letters), V(container),
+                  V(initramfs), V(masked), V(link), V(rules), V(driver), V(start) or V(generator), as docs/storage.md has them.
               type: str
               returned: always
             state:

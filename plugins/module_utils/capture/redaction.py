@@ -80,7 +80,10 @@ def _unit(text: str, names: Identities) -> str:
 
 _BLOCK = r"/sys/(?:block|class/block|dev/block|devices)/.*"
 _SYSTEMD = r"(?:/etc|/run|/usr/local/lib|/usr/lib|/lib)/systemd/system(?:\.control)?"
-_ENTRIES = r"/(?:boot|efi|boot/efi)/loader/entries"
+_LOADER = r"/(?:boot|efi|boot/efi)/loader"
+_ENTRIES = rf"{_LOADER}/entries"
+_VENDORS = r"/boot/efi/EFI"
+_PLACES = r"(?:/etc|/usr/local/lib|/usr/lib|/lib)"
 _TUNED = r"(?:/etc|/usr/lib)/tuned"
 #: Path -> what is kept of the file. The first that matches the whole path counts.
 _FILES: tuple[tuple[str, _Rule], ...] = (
@@ -89,7 +92,14 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (r"/proc/(?:filesystems|mdstat)|/proc/sys/kernel/osrelease", _as_is),
     (r"/proc/sys/kernel/random/boot_id|/etc/machine-id|/proc/sys/kernel/hostname", _identity),
     (r"/proc/cmdline", mounts.command_line),
-    (rf"/boot/grub2?/(?:grub\.cfg|grubenv)|{_ENTRIES}/.*\.conf", mounts.boot_loader),
+    (
+        rf"/boot/grub2?/(?:grub\.cfg|grubenv)|{_VENDORS}/[^/]+/(?:grub\.cfg|grubenv)|{_ENTRIES}/.*\.conf",
+        mounts.boot_loader,
+    ),
+    (r"(?:/etc|/usr/lib)/kernel/cmdline", mounts.command_line),
+    (rf"{_LOADER}/loader\.conf|(?:/etc|/usr/lib)/kernel/install\.conf", mounts.loader_conf),
+    (r"/sys/firmware/efi/efivars/Loader.*", _text),
+    (r"/proc/stat", partial(devices.lines, r"btime \d+")),
     (r"/proc/fs/(?:ext4|ext3|jbd2)/.*/options", mounts.option_lines),
     (r"/etc/fstab|/proc/(?:self/)?mounts", mounts.fstab),
     (re.escape(crypttab.PATH), mounts.crypttab),
@@ -108,7 +118,10 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (r"/sys/class/nvme/nvme\d+/(?:transport|state|cntrltype)", _as_is),
     (r"/sys/fs/btrfs/[^/]+/(?:allocation|features)/.*|/sys/fs/ext4/[^/]+/journal_task", _as_is),
     ("|".join(map(re.escape, (our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES))), devices.rules),
-    (rf"{_SYSTEMD}/.*\.(?:mount|service|conf)", _unit),
+    (rf"{_PLACES}/udev/rules\.d/.*\.rules", devices.foreign_rules),
+    (rf"{_PLACES}/modprobe\.d/.*\.conf", devices.modules),
+    (rf"{_PLACES}/systemd/system-generators/.*", devices.generator),
+    (rf"{_SYSTEMD}/.*\.(?:automount|mount|service|socket|target|conf)", _unit),
     (rf"{_TUNED}/active_profile", _text),
     (rf"{_TUNED}/.*tuned\.conf", devices.settings),
 )
@@ -121,7 +134,11 @@ _DIRECTORIES = (
     (r"/sys/class/(?:nvme|nvme-subsystem|scsi_host|scsi_disk)(?:/.*)?", r".*"),
     (r"/dev/(?:disk|mapper|md|block)(?:/.*)?", r".*"),
     (_SYSTEMD, r".*\.(?:mount|mount\.d|wants|requires)|.*durable-dbhost.*"),
-    (rf"{_SYSTEMD}/.*\.mount\.d|{_ENTRIES}", r".*\.conf"),
+    (rf"{_SYSTEMD}/(?:.*\.)?(?:mount|target)\.d|{_ENTRIES}", r".*\.conf"),
+    (rf"{_PLACES}/udev/rules\.d", r".*\.rules"),
+    (rf"{_PLACES}/modprobe\.d", r".*\.conf"),
+    (rf"{_PLACES}/systemd/system-generators|{_VENDORS}|/(?:boot|efi|boot/efi)/EFI/Linux", r".*"),
+    (rf"{_SYSTEMD}/.*\.(?:mount|target)\.requires", r".*"),
     (rf"{_SYSTEMD}/.*\.(?:wants|requires)", r".*\.mount|.*durable-dbhost.*"),
     (rf"(?:{our_paths.VOLATILE}|{our_paths.KEPT})(?:/.*)?", r".*"),
 )
@@ -144,6 +161,7 @@ _COMMANDS: tuple[tuple[str, _Rule], ...] = (
     (rf"{' '.join(zfs.GET)} .*", partial(devices.lines, r"(?:sync|canmount)\t[a-z]+|mountpoint\t\S+")),
     (rf"{' '.join(zfs.STATUS)} .*", partial(devices.lines, r"  pool: .*|config:|\t *\S+(?: .*)?")),
     (r"dmsetup table", devices.table),
+    (r"systemctl show --property=ActiveState,Result,ExecMainStartTimestampMonotonic -- \S+", _as_is),
     (
         r"losetup --list --noheadings --output NAME,BACK-MAJ:MIN",
         partial(devices.lines, r"/dev/loop\d+\s+\d+:\d+\s*"),

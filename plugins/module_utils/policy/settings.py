@@ -10,6 +10,7 @@ Pure: facts in, rows out. A row that is not `ok` says in which phase its change 
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -423,7 +424,9 @@ def _mount_row(
         "running": mount["evidence"][setting],
         "persisted": mount["evidence"][f"persisted.{setting}"],
     }
-    why = {UNSET: f"nothing in /etc/fstab mounts {mount['target']}", **why}
+    mask, target = _mask(mount), mount["target"]
+    unset = f"{mask} masks the unit of {target}" if mask else f"nothing in /etc/fstab mounts {target}"
+    why = {UNSET: unset, **why}
     row = Setting(
         layer="mount_options",
         target=mount["target"],
@@ -459,6 +462,11 @@ def _place(mount: dict[str, Any]) -> str:
     return str(mount["evidence"]["persisted.atime"]["source"])
 
 
+def _mask(mount: dict[str, Any]) -> str:
+    """Return the file that masks the unit of a mount that nothing mounts at the next boot, '' without one."""
+    return _place(mount) if mount["persisted"]["atime"] == UNSET and "/systemd/" in _place(mount) else ""
+
+
 #: What to do about barriers where no mount option decides.
 _BY_HAND = {
     "jfs": "move the data to ext4 or XFS: JFS flushes nothing, whatever it is told",
@@ -487,6 +495,8 @@ def _mount_remedy(
         )
     if mount["fstype"] not in mount_settings.SETTINGS_OF:
         return "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
+    if persisted == UNSET and _mask(mount):
+        return f"systemctl unmask '{posixpath.basename(_mask(mount))}'"
     if persisted == UNSET or verdict == "drift_persisted":
         return (
             f"add a line for {mount['target']} to /etc/fstab, by UUID; where a cluster manager mounts"

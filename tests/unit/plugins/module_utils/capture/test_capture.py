@@ -340,3 +340,25 @@ def test_a_recording_survives_its_file() -> None:
     assert loads(dumps(found)) == found
     assert json.loads(dumps(found)) == found
     assert collect(ReplayHost(loads(dumps(found))), NOW) == collect(ReplayHost(found), NOW)
+
+
+def test_files_of_others_that_act_at_a_boot_keep_what_they_do_and_no_secret() -> None:
+    """What a replay finds wrong with the next boot is what the host had."""
+    host = SmallHost()
+    host.files.update(
+        {
+            "/etc/udev/rules.d/10-mine.rules": '# hunter2\nKERNEL=="sda1", RUN+="/x hunter2", \\\nENV{SYSTEMD_READY}="0"\n',
+            "/etc/modprobe.d/mine.conf": "# hunter2\nblacklist xfs\ninstall vfat /x hunter2\noptions a b=hunter2\n",
+            "/sys/module/xfs/initstate": "live\n",
+            "/etc/systemd/system-generators/mine": "#!/bin/sh\n# hunter2\nmount hunter2\n",
+        }
+    )
+    host.modes["/etc/systemd/system-generators/mine"] = 0o755
+    host.links["/etc/systemd/system/srv-pgdata.mount"] = "/dev/null"
+    for name, target in (("sda1", "pg"), ("sdb1", "ms"), ("vda1", "root")):
+        host.links[f"/dev/disk/by-uuid/{target}"] = f"/dev/{name}"
+    found = capture.capture(host, NOW)
+    assert found["differs"] == []
+    assert "hunter2" not in json.dumps(found)
+    faults = {fault["fault"] for fault in capture.replay(found, NOW)["boot_faults"]}
+    assert faults == {"masked", "link", "driver", "generator"}
