@@ -12,7 +12,7 @@ from typing import Any
 from ..host import json_text, udev
 from ..storage import drbd_84, ext4
 from ..storage.cache_rules import HEADER as CACHE_HEADER
-from ..storage.caches import CONTROLS, DISABLED, ENABLED
+from ..storage.caches import CONTROLS, DEFAULTS, DISABLED, ENABLED, PROGRAMS
 from ..storage.scheduler_rules import HEADER as SCHEDULER_HEADER
 from .identities import Identities
 from .redact_mounts import options
@@ -86,7 +86,9 @@ _ACTIONS = frozenset(
     action
     for control in CONTROLS.values()
     for state in (ENABLED, DISABLED)
-    for rule in control.rules(state)
+    for program, every in PROGRAMS.items()
+    for path in every
+    for rule in control.rules(state, {**DEFAULTS, program: path})
     for action in rule
 )
 _CONDITIONS = frozenset(condition for kind in udev.PROPERTIES for condition in udev.conditions(kind))

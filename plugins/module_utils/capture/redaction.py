@@ -33,7 +33,7 @@ _WORDS = f"""
 /proc/sys/kernel/random/boot_id osrelease ns/mnt /sys/block /sys/dev/block /sys/class/block /sys/devices/virtual
 /sys/module/parameters /dev/disk/by-id /dev/disk/by-uuid by-partuuid by-partlabel by-label by-path by-diskseq azure cloud
 /boot/grub/grub.cfg /boot/grub2/grubenv /boot/efi/loader/entries kernelopts
-/dev/mapper /dev/md /dev/block /dev/null /etc/fstab {our_paths.CACHE_RULES} io-scheduler
+/dev/mapper /dev/md /dev/block /dev/null /etc/fstab {our_paths.CACHE_RULES} {our_paths.FORMER_CACHE_RULES} io-scheduler
 /etc/systemd/system.control/ /etc/systemd/system/ multi-user.target.wants requires local-fs.target remote-fs.target
 /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system /lib/systemd/system
 /etc/tuned/active_profile profiles tuned.conf tuned.pid tuned.service {our_paths.ORIGINALS}
@@ -75,13 +75,17 @@ def _asset_tag(text: str, _names: Identities) -> str:
 
 
 def _unit(text: str, names: Identities) -> str:
-    return text if text == cache_rules.UNIT_TEXT else mounts.unit(text, names)
+    return text if text in cache_rules.UNIT_TEXTS else mounts.unit(text, names)
 
 
 _BLOCK = r"/sys/(?:block|class/block|dev/block|devices)/.*"
 _SYSTEMD = r"(?:/etc|/run|/usr/local/lib|/usr/lib|/lib)/systemd/system(?:\.control)?"
 _ENTRIES = r"/(?:boot|efi|boot/efi)/loader/entries"
 _TUNED = r"(?:/etc|/usr/lib)/tuned"
+_OUR_RULES = (
+    *(our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES),
+    *(our_paths.FORMER_CACHE_RULES, our_paths.FORMER_SCHEDULER_RULES),
+)
 #: Path -> what is kept of the file. The first that matches the whole path counts.
 _FILES: tuple[tuple[str, _Rule], ...] = (
     (r"/proc/(?:\d+|self)/mountinfo", mounts.mountinfo),
@@ -107,7 +111,7 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (rf"{platforms.DIRECTORY}/(?:{'|'.join(platforms.FIELDS)})", _text),
     (r"/sys/class/nvme/nvme\d+/(?:transport|state|cntrltype)", _as_is),
     (r"/sys/fs/btrfs/[^/]+/(?:allocation|features)/.*|/sys/fs/ext4/[^/]+/journal_task", _as_is),
-    ("|".join(map(re.escape, (our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES))), devices.rules),
+    ("|".join(map(re.escape, _OUR_RULES)), devices.rules),
     (rf"{_SYSTEMD}/.*\.(?:mount|service|conf)", _unit),
     (rf"{_TUNED}/active_profile", _text),
     (rf"{_TUNED}/.*tuned\.conf", devices.settings),
