@@ -16,6 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     udev,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import udev_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     blockstack,
     cache_rules,
@@ -88,6 +89,19 @@ def crypttab_file(text: str) -> None:
 def mount_unit(text: str) -> None:
     mount_units.unit_name(text)
     mount_units.split_options(mount_units.parse(text).get("Options", ""))
+
+
+@of_text(
+    seeds=[
+        'ACTION=="add|change", KERNEL=="sd[a-z]", ATTRS{model}=="QE*", \\\n ATTR{queue/write_cache}="write through"\n',
+        'ENV{ID_SERIAL}!="?*", GOTO="end"\nSYMLINK+="disk/by-uuid/$env{ID_FS_UUID}", PROGRAM="/x %k"\nLABEL="end"\n',
+    ]
+)
+def rules_of_udev(text: str) -> None:
+    rules = udev_rules.parse(text, "/etc/udev/rules.d/x.rules")
+    device = udev_rules.Device(Says(text), "/sys/devices/x/block/sda", {"DEVNAME": "/dev/sda"})
+    assert {found.rule for found in udev_rules.assignments(rules, device)} <= set(rules)
+    udev_rules.expand(text, device)
 
 
 @of_text(ValueError, seeds=[*fixtures("superblock_*.txt"), *fixtures("ext4_options_*.txt")])
