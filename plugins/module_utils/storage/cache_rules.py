@@ -84,7 +84,7 @@ def read_rules(host: Host) -> dict[str, tuple[str, str]]:
 def render(rules: dict[str, tuple[str, str]], paths: Mapping[str, str] = DEFAULTS) -> str:
     """Return the rule file's text; empty without rules. `paths`: where this host has the programs."""
     words = {known: f"{control} {state}" for known, (control, state) in rules.items()}
-    return udev.render_rules(words, HEADER, _assign(paths))
+    return udev.render_rules(words, HEADER, _assigner(paths))
 
 
 def programs(host: Host) -> dict[str, str]:
@@ -138,7 +138,7 @@ def _text(host: Host, path: str) -> str:
 def _parsed(
     parse: udev.Parse, text: str, paths: Mapping[str, str], raises: bool = True
 ) -> dict[str, tuple[str, str]]:
-    found = parse(text, HEADER, _assign(paths, raises))
+    found = parse(text, HEADER, _assigner(paths, raises))
     return {known: _split(words) for known, words in found.items()}
 
 
@@ -154,7 +154,7 @@ def _unit_text(host: Host) -> str:
     return _UNIT_TEXT.replace("{udevadm}", _first(host, _UDEVADM) or _UDEVADM[0])
 
 
-def _assign(paths: Mapping[str, str], raises: bool = True) -> udev.Assign:
+def _assigner(paths: Mapping[str, str] = DEFAULTS, raises: bool = True) -> udev.Assign:
     def assign(words: str) -> list[list[str]]:
         control, state = _split(words)
         if control not in CONTROLS or state not in (ENABLED, DISABLED):

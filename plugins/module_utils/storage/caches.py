@@ -82,7 +82,7 @@ class Control:
         """Switch the device's cache, the kernel cache mode being write back. Raises ChangeFailed."""
         raise NotImplementedError
 
-    def rules(self, state: str, paths: Mapping[str, str]) -> list[list[str]]:
+    def rules(self, state: str, paths: Mapping[str, str] = DEFAULTS) -> list[list[str]]:
         """Return what each udev rule does, in turn, that keeps `state` once it has matched the disk.
 
         `paths`: where the programs in PROGRAMS are.
@@ -110,7 +110,7 @@ class Sata(Control):
     def switch(self, host: Host, name: str, state: str) -> None:
         host.change(["hdparm", "-q", f"-W{_bit(state)}", f"/dev/{name}"])
 
-    def rules(self, state: str, paths: Mapping[str, str]) -> list[list[str]]:
+    def rules(self, state: str, paths: Mapping[str, str] = DEFAULTS) -> list[list[str]]:
         # hdparm would hang or harm other devices.
         ata = 'ENV{ID_BUS}=="ata"'
         # Many drives forget -W0 at the next power-on or reset: the kernel must go on flushing.
@@ -162,7 +162,7 @@ class Scsi(Control):
         # An unsaved page is gone at the next reset, and the kernel is not asked again by itself.
         self.raise_mode(host, name)
 
-    def rules(self, state: str, paths: Mapping[str, str]) -> list[list[str]]:
+    def rules(self, state: str, paths: Mapping[str, str] = DEFAULTS) -> list[list[str]]:
         word = "write back" if state == ENABLED else "write through"
         attribute = "ATTR{device/scsi_disk/*/cache_type}"
         ask = f'PROGRAM=="{paths["sdparm"]} {" ".join(_SDPARM_ARGUMENTS)} $devnode"'
@@ -200,7 +200,7 @@ class Nvme(Control):
     def switch(self, host: Host, name: str, state: str) -> None:
         host.change(["nvme", *_nvme_arguments(f"/dev/{name}", state)])
 
-    def rules(self, state: str, paths: Mapping[str, str]) -> list[list[str]]:
+    def rules(self, state: str, paths: Mapping[str, str] = DEFAULTS) -> list[list[str]]:
         command = f"{paths['nvme']} {' '.join(_nvme_arguments('$devnode', state))}"
         return [['KERNEL=="nvme*"', RAISE], *_guarded(state, ['KERNEL=="nvme*"', f'RUN+="{command}"'], paths)]
 
@@ -234,7 +234,7 @@ class Virtio(Control):
     def switch(self, host: Host, name: str, state: str) -> None:
         host.write_attribute(self.source(name), "write back" if state == ENABLED else "write through")
 
-    def rules(self, state: str, paths: Mapping[str, str]) -> list[list[str]]:
+    def rules(self, state: str, paths: Mapping[str, str] = DEFAULTS) -> list[list[str]]:
         word = "write back" if state == ENABLED else "write through"
         switch = ['KERNEL=="vd*"', f'ATTR{{cache_type}}="{word}"']
         # With the cache off a mode of write through is right.
