@@ -11,7 +11,7 @@ from typing import Any
 from ..host.observation import UNKNOWN
 from ..profiles import KEEP, Profile
 from ..rows import MEND, Setting
-from ..storage.tuned import makes_of
+from ..next_boot.tuned import makes_of
 from .settings import judge, reason
 
 #: Setting -> what TuneD calls it.

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.storage.tuned import makes_of, read
+from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.tuned import makes_of, read
 
 from ..fakes.runs import NOW, OWN, enforce, look
 from ..fakes.small_host import SmallHost
