@@ -74,6 +74,16 @@ def _asset_tag(text: str, _names: Identities) -> str:
     return text if platforms.is_sign("chassis_asset_tag", text) else "\n"
 
 
+def _nothing(_text_of_file: str, _names: Identities) -> str:
+    return ""
+
+
+def _hdparm_rule(text: str, _names: Identities) -> str:
+    # As Debian has it. What an administrator wrote there is not kept.
+    applies = "/udev/hdparm" in text
+    return 'ACTION=="add", SUBSYSTEM=="block", RUN+="/usr/lib/udev/hdparm"\n' if applies else ""
+
+
 def _unit(text: str, names: Identities) -> str:
     return text if text in cache_rules.UNIT_TEXTS else mounts.unit(text, names)
 
@@ -85,6 +95,19 @@ _TUNED = r"(?:/etc|/usr/lib)/tuned"
 _OUR_RULES = (
     *(our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES),
     *(our_paths.FORMER_CACHE_RULES, our_paths.FORMER_SCHEDULER_RULES),
+)
+_UDEV = r"(?:/etc|/usr/local/lib|/usr/lib|/lib)/udev/rules\.d"
+_THEIRS = (
+    r"(?:/etc|/usr/local/lib|/usr/lib)/tmpfiles\.d|/etc/(?:sysfs\.d|cron\.d|udisks2)|/var/spool/cron(?:/crontabs|/tabs)?"
+)
+_GENERATED = r"/run/systemd/generator"
+#: Rules that are kept: ours, and the one that applies hdparm.conf.
+_KEPT_RULES = r".*durable-dbhost.*\.rules|85-hdparm\.rules"
+#: Files of other components that act at boot. A recording has none of them, whatever they set.
+_DROPPED = re.compile(
+    rf"{_UDEV}/(?!(?:{_KEPT_RULES})$)[^/]+|(?:{_THEIRS})/[^/]+"
+    rf"|(?:{_SYSTEMD}|{_GENERATED})/(?!.*durable-dbhost|(?:[^/]*/)?tuned\.service$)(?:[^/]+/)?[^/]+"
+    r"\.(?:service|timer|target|path|socket)(?:\.d(?:/[^/]+)?)?"
 )
 #: Path -> what is kept of the file. The first that matches the whole path counts.
 _FILES: tuple[tuple[str, _Rule], ...] = (
@@ -113,6 +136,9 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (r"/sys/fs/btrfs/[^/]+/(?:allocation|features)/.*|/sys/fs/ext4/[^/]+/journal_task", _as_is),
     ("|".join(map(re.escape, _OUR_RULES)), devices.rules),
     (rf"{_SYSTEMD}/.*\.(?:mount|service|conf)", _unit),
+    (rf"{_UDEV}/85-hdparm\.rules", _hdparm_rule),
+    (r"/etc/(?:sysfs|hdparm|smartd|smartmontools/smartd)(?:\.conf)?|/etc/(?:rc\.d/)?rc\.local|/etc/crontab", _nothing),
+    (r"/etc/init\.d/(?:boot|after)\.local", _nothing),
     (rf"{_TUNED}/active_profile", _text),
     (rf"{_TUNED}/.*tuned\.conf", devices.settings),
 )
@@ -127,6 +153,8 @@ _DIRECTORIES = (
     (_SYSTEMD, r".*\.(?:mount|mount\.d|wants|requires)|.*durable-dbhost.*"),
     (rf"{_SYSTEMD}/.*\.mount\.d|{_ENTRIES}", r".*\.conf"),
     (rf"{_SYSTEMD}/.*\.(?:wants|requires)", r".*\.mount|.*durable-dbhost.*"),
+    (_UDEV, _KEPT_RULES),
+    (rf"{_THEIRS}|{_GENERATED}(?:/.*)?|{_SYSTEMD}/.*\.(?:service\.d|upholds)", r"(?!)"),
     (rf"(?:{our_paths.VOLATILE}|{our_paths.KEPT})(?:/.*)?", r".*"),
 )
 
@@ -213,7 +241,8 @@ class Redactor:
                 self.names.learn_host(host)
 
     def _answers(self, call: str, answers: dict[str, Any]) -> dict[str, Any]:
-        return dict(self._answer(call, key, answers[key]) for key in sorted(answers))
+        kept = (key for key in sorted(answers) if not _DROPPED.fullmatch(key))
+        return dict(self._answer(call, key, answers[key]) for key in kept)
 
     def _answer(self, call: str, key: str, answer: Any) -> tuple[str, Any]:
         if call == "run":

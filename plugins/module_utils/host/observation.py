@@ -27,7 +27,9 @@ class Observation(NamedTuple):
 
     def as_dict(self) -> dict[str, str | None]:
         """Return the fields as JSON takes them; `by` and `fix` only if there are any."""
-        return {key: text for key, text in self._asdict().items() if text is not None or key not in ("by", "fix")}
+        return {
+            key: text for key, text in self._asdict().items() if text is not None or key not in ("by", "fix")
+        }
 
 
 def unknown(source: str, reason: str) -> Observation:

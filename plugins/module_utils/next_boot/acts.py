@@ -32,6 +32,10 @@ _DEVICE = re.compile(r"/dev/[^\s;'\"|&()<>,`]+|/sys/(?:class/|dev/)?block/[^\s;'
 #: Devices that are no disks.
 _NO_DISKS = re.compile(r"/dev/(?:null|zero|std\w+|fd(?:/.*)?|tty.*|console|u?random|kmsg|log|shm.*)")
 _VARIABLE = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|\$\w+|%[a-zA-Z]")
+#: Names that a script does not have in itself: of a command's output, or of its arguments.
+_FROM_ELSEWHERE = re.compile(r"\$\(|`|\$[@*\d]|\bread\s+\w")
+#: Paths in a script that are no mount points: of programs, and of what the kernel shows.
+_NO_MOUNTS = re.compile(r"/(?:usr/)?s?bin/|/dev/(?:null|std\w+)|/proc/|/sys/")
 _PARTITION = re.compile(r"p?\d+")
 
 
@@ -87,7 +91,13 @@ class Device(NamedTuple):
         return ""
 
     def _attributes(self) -> Iterable[tuple[str, str]]:
-        own = ["queue/write_cache", "queue/scheduler", "queue/read_ahead_kb", "bdi/read_ahead_kb", "cache_type"]
+        own = [
+            "queue/write_cache",
+            "queue/scheduler",
+            "queue/read_ahead_kb",
+            "bdi/read_ahead_kb",
+            "cache_type",
+        ]
         if self.address:
             own.append(f"device/scsi_disk/{self.address}/cache_type")
             yield f"/sys/class/scsi_disk/{self.address}/cache_type", "cache_type"
@@ -114,17 +124,15 @@ def is_about(text: str, device: Device) -> bool:
 
 
 def is_about_mount(text: str, targets: Iterable[str], devices: Iterable[Device]) -> bool:
-    """Tell whether a script that remounts can be about a mount: it names mount point or device, or neither of any."""
-    lines = [line for line in text.split("\n") if "mount" in line or "barrier" in line]
-    paths = [word for line in lines for word in re.findall(r"(?<![\w/=.])/[^\s;'\"|&()<>`]*", line)]
-    others = [path for path in paths if not path.startswith(("/bin/", "/sbin/", "/usr/", "/dev/null", "/proc/"))]
-    patterns = [_VARIABLE.sub("*", path.rstrip("/") or "/") for path in others]
-    if any(fnmatchcase(target, pattern) for target in targets for pattern in patterns):
+    """Tell whether a script that remounts can be about a mount: it names mount point or device, or gets names from
+    elsewhere."""
+    if _FROM_ELSEWHERE.search(text):
         return True
-    if any(device.is_named(path) for device in devices for path in others if path.startswith("/dev/")):
+    words = re.findall(r"(?<![\w/.])/[^\s;'\"|&()<>`]*", text)
+    paths = [_VARIABLE.sub("*", word.rstrip("/") or "/") for word in words if not _NO_MOUNTS.match(word)]
+    if not paths or any(fnmatchcase(target, path) for target in targets for path in paths):
         return True
-    # A variable may stand for any mount point.
-    return not others or any("$" in line and "remount" in line for line in lines)
+    return any(device.is_named(path) for device in devices for path in paths if path.startswith("/dev/"))
 
 
 def _names(word: str, device: Device) -> bool:

@@ -16,7 +16,9 @@ from collections.abc import Iterator
 from .acts import Act, mentioned
 
 #: Programs that run another one with the words behind their own options.
-_WRAPPERS = frozenset("env nohup nice ionice sudo exec command setsid time timeout systemd-run stdbuf chroot".split())
+_WRAPPERS = frozenset(
+    "env nohup nice ionice sudo exec command setsid time timeout systemd-run stdbuf chroot".split()
+)
 _SHELLS = frozenset("sh bash dash ksh zsh".split())
 #: Words that begin and end what is done on a condition only.
 _OPENING = re.compile(r"^(?:if|for|while|until|case|select)\b|\{\s*$|^\(\s*$|\bthen\b$|\bdo\b$")
@@ -26,7 +28,7 @@ _FUNCTION = re.compile(r"^(?:function\s+)?[\w-]+\s*\(\s*\)\s*\{?|^\{")
 #: What a shell expands, or does with the lines around.
 _DYNAMIC = re.compile(r"[$`]|<<|(?<!\\)[*?](?![^ ]*['\"])")
 _ECHO = re.compile(
-    r"""^(?:/(?:usr/)?bin/)?(?:echo|printf)\s+(?:-[ne]+\s+)?(?P<value>'[^']*'|"[^"$`]*"|[^\s'"$`|;&<>]+)\s*(?:>>?|\|\s*(?:/(?:usr/)?bin/)?(?:sudo\s+)?tee\s+(?:-a\s+)?)\s*(?P<path>['"]?/[^\s'";|&]+['"]?)(?:\s*>\s*/dev/null)?(?:\s+2>&1)?$"""
+    r"""^(?:/(?:usr/)?bin/)?(?:echo|printf)\s+(?:-[ne]+\s+)?(?P<value>'[^']*'|"[^"$`]*"|[^\s'"$`|;&<>]+(?:\s+[^\s'"$`|;&<>]+)*)\s*(?:>>?|\|\s*(?:/(?:usr/)?bin/)?(?:sudo\s+)?tee\s+(?:-a\s+)?)\s*(?P<path>['"]?/[^\s'";|&]+['"]?)(?:\s*>\s*/dev/null)?(?:\s+2>&1)?$"""
 )
 _TRUE = re.compile(r"\s*\|\|\s*(?:true|:|/bin/true)\s*$")
 _REDIRECTION = re.compile(r"\s*(?:[12&]?>>?\s*(?:/dev/null|&[12])|2>&1)\s*")
@@ -45,8 +47,7 @@ def of_script(text: str, path: str, by: str, first: int = 1) -> list[Act]:
         source = f"{path} line {first + row}" if first else path
         if "<<" in line and mentioned(text):
             return [*found, Act(by, source, "script", (text,), False)] if mentioned(line) else found
-        for part in _parts(line):
-            part = re.sub(r"^(?:then|do|else)\b\s*", "", part)
+        for part in (re.sub(r"^(?:then|do|else)\b\s*", "", each) for each in _parts(line)):
             if not part or part in ("then", "do", "else"):
                 continue
             if _END.match(part) or part in ("}", ")"):

@@ -40,17 +40,23 @@ class State(NamedTuple):
 
     def of(self, setting: str) -> Value:
         """Return the value of a setting."""
-        return {CACHE: self.cache, MODE: self.mode, SCHEDULER: self.scheduler, READAHEAD: self.readahead}[setting]
+        return {CACHE: self.cache, MODE: self.mode, SCHEDULER: self.scheduler, READAHEAD: self.readahead}[
+            setting
+        ]
+
+    def put(self, setting: str, value: Value) -> State:
+        """Return the state with the value of one setting replaced."""
+        if setting == CACHE:
+            return self._replace(cache=value)
+        if setting == MODE:
+            return self._replace(mode=value)
+        return self._replace(scheduler=value) if setting == SCHEDULER else self._replace(readahead=value)
 
     def but(self, setting: str, value: str, act: Act, is_late: bool) -> State:
-        """Return the state with one setting changed; the same value from another component changes nothing."""
-        before = self.of(setting)
-        if before.value == value:
+        """Return the state after an act; the same value from another component changes nothing."""
+        if self.of(setting).value == value:
             return self
-        if not act.is_certain:
-            value = UNKNOWN
-        name = {CACHE: "cache", MODE: "mode", SCHEDULER: "scheduler", READAHEAD: "readahead"}[setting]
-        return self._replace(**{name: Value(value, act, is_late)})
+        return self.put(setting, Value(value if act.is_certain else UNKNOWN, act, is_late))
 
 
 def after(state: State, act: Act, device: Device, is_late: bool) -> State:
@@ -69,9 +75,7 @@ def after(state: State, act: Act, device: Device, is_late: bool) -> State:
 _OF_DISKS = (CACHE, MODE, SCHEDULER, READAHEAD)
 
 
-def after_write(
-    state: State, attribute: str, value: str, act: Act, device: Device, is_late: bool
-) -> State:
+def after_write(state: State, attribute: str, value: str, act: Act, device: Device, is_late: bool) -> State:
     """Return the state of a disk after a write to one of its attributes in /sys."""
     value = value.strip()
     if attribute == "write_cache":
@@ -114,7 +118,10 @@ def _reset(state: State, act: Act, is_late: bool) -> State:
 def _after_readahead(state: State, value: str, act: Act, is_late: bool) -> State:
     # TuneD: ">4096" only raises what is there.
     relative = re.fullmatch(r"([<>])\s*(\d{1,9})", value)
-    before = state.readahead.value
+    # Without a rule the kernel's own choice is there, which is less than what a profile raises it to.
+    before = (
+        "0" if relative and relative[1] == ">" and state.readahead.value == UNSET else state.readahead.value
+    )
     if relative and before.isdigit():
         value = str((max if relative[1] == ">" else min)(int(relative[2]), int(before)))
     return state.but(READAHEAD, acts.number(value), act, is_late)
@@ -178,7 +185,7 @@ _COMMANDS: dict[str, tuple[Callable[[str], str | None], tuple[str, ...]]] = {
 def last(state: State, groups: Iterable[list[Act]], device: Device) -> State:
     """Return the state after components whose order among each other is unknown; each group is one file, in order."""
     result = state
-    blank = State(*(Value("?") for _each in range(4)))
+    blank = State(Value("?"), Value("?"), Value("?"), Value("?"))
     ends = [(_through(state, group, device), _through(blank, group, device)) for group in groups]
     for setting in _OF_DISKS:
         # Also those that set again what is there: another one may come after them, or before.
@@ -189,8 +196,7 @@ def last(state: State, groups: Iterable[list[Act]], device: Device) -> State:
         value = changed[0]
         if len({each.value for each in found}) > 1 and value.act:
             value = Value(UNKNOWN, value.act._replace(is_certain=False), True)
-        name = {CACHE: "cache", MODE: "mode", SCHEDULER: "scheduler", READAHEAD: "readahead"}[setting]
-        result = result._replace(**{name: value})
+        result = result.put(setting, value)
     return result
 
 

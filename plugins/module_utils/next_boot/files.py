@@ -9,14 +9,25 @@ from ..host import bounds
 from ..host.seam import Host, Unobservable
 
 #: Directories in which only packages have files.
-PACKAGED = ("/usr/lib/", "/usr/bin/", "/usr/sbin/", "/usr/share/", "/lib/", "/bin/", "/sbin/", "/usr/libexec/")
+PACKAGED = (
+    "/usr/lib/",
+    "/usr/bin/",
+    "/usr/sbin/",
+    "/usr/share/",
+    "/lib/",
+    "/bin/",
+    "/sbin/",
+    "/usr/libexec/",
+)
 
 
 def existing(host: Host, directory: str, ending: str = "") -> list[str]:
     """Return the files in a directory whose names end so, sorted; none if it is not there. Raises Unobservable."""
     names = host.names(directory) if host.exists(directory) else []
     if len(names) > bounds.NAMES:
-        raise Unobservable(f"{directory}: more than {bounds.NAMES} names in it: remove those that nothing needs")
+        raise Unobservable(
+            f"{directory}: more than {bounds.NAMES} names in it: remove those that nothing needs"
+        )
     return [f"{directory}/{name}" for name in names if name.endswith(ending) and not name.startswith(".")]
 
 

@@ -62,11 +62,11 @@ def read(host: Host) -> Rules:
     for rule in udev_rules.read(host):
         if posixpath.basename(rule.path) not in _OURS:
             files.setdefault(rule.path, []).append(rule)
-    kept = (
-        rules for rules in files.values() if not rules[0].is_packaged or any(map(_can_matter, rules))
-    )
+    kept = (rules for rules in files.values() if not rules[0].is_packaged or any(map(_can_matter, rules)))
     every = tuple(rule for rules in kept for rule in rules)
-    hdparm = any(token.key == "RUN" and _HDPARM.search(token.value) for rule in every for token in rule.tokens)
+    hdparm = any(
+        token.key == "RUN" and _HDPARM.search(token.value) for rule in every for token in rule.tokens
+    )
     # A rule of a package that only runs it is in `every` as well.
     return Rules(every, hdparm)
 
@@ -103,7 +103,9 @@ def of_disk(
     return found
 
 
-def around(host: Host, rules: Rules, name: str, properties: Mapping[str, str], address: str, number: str) -> list[Act]:
+def around(
+    host: Host, rules: Rules, name: str, properties: Mapping[str, str], address: str, number: str
+) -> list[Act]:
     """Return what rules do with the other devices of a disk, in an order that is unknown to ours."""
     found: list[Act] = []
     for device in _neighbours(host, name, properties, address, number):
@@ -197,7 +199,10 @@ def _asked(known: str | None) -> dict[str, str]:
 def _can_matter(rule: udev_rules.Rule) -> bool:
     return any(
         (token.key == "ATTR" and not token.is_match and _ATTRIBUTE.search(token.name))
-        or (token.key in ("RUN", "PROGRAM", "IMPORT") and (mentioned(token.value) or _HDPARM.search(token.value)))
+        or (
+            token.key in ("RUN", "PROGRAM", "IMPORT")
+            and (mentioned(token.value) or _HDPARM.search(token.value))
+        )
         for token in rule.tokens
     )
 

@@ -13,16 +13,12 @@ from .files import text_of
 
 BY = "hdparm.conf"
 PATH = "/etc/hdparm.conf"
-#: What reads the file.
-_READERS = ("/usr/lib/udev/hdparm", "/lib/udev/hdparm", "/etc/init.d/hdparm")
 _OPTIONS = {"write_cache": "-W", "read_ahead_sect": "-a"}
 _VALUES = {"on": "1", "off": "0"}
 
 
 def collect(host: Host) -> list[Act]:
     """Return what the file sets. Raises Unobservable."""
-    if not any(host.exists(path) for path in _READERS):
-        return []
     return parse(text_of(host, PATH), PATH)
 
 

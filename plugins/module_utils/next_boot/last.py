@@ -5,14 +5,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN, Observation, unknown
 from ..host.seam import Host, Unobservable
-from . import acts, effects, foreign_rules, hdparm_conf, scripts, smartd, sysfs_conf, tmpfiles, tuned, udisks, units
-from .acts import ATIME, BARRIER, DATA_MODE, WRITE_BACK, Act, Device
+from . import (
+    acts,
+    effects,
+    foreign_rules,
+    hdparm_conf,
+    remounts,
+    scripts,
+    smartd,
+    sysfs_conf,
+    tmpfiles,
+    tuned,
+    udisks,
+    units,
+)
+from .acts import ATIME, BARRIER, WRITE_BACK, Act, Device
+from .early import after_udev, agreed
 from .effects import UNSET, State, Value
 
 #: What sets a value if no other component does.
@@ -29,8 +42,8 @@ SOURCES: dict[str, _Reader] = {
     udisks.BY: lambda host, devices, _properties: udisks.collect(host, devices),
 }
 #: Setting of a mount -> what of it a remount sets.
-_OF_MOUNTS = (BARRIER, DATA_MODE, ATIME)
-_YES = ("1", "true", "yes", "y", "on", "force")
+_OF_MOUNTS = (BARRIER, ATIME)
+_UNREAD = "what other components set at boot cannot be read"
 _FIX = "remove {source}, or set the same value there"
 _FIX_UNKNOWN = "remove {source}, or replace it by one command that names the device and the value"
 
@@ -47,9 +60,13 @@ class Collected(NamedTuple):
 class Last:
     """Reads the files of all components once, and answers for each disk and mount."""
 
-    def __init__(self, host: Host, properties: Mapping[str, Mapping[str, str]], disks: list[dict[str, Any]]) -> None:
+    def __init__(
+        self, host: Host, properties: Mapping[str, Mapping[str, str]], disks: list[dict[str, Any]]
+    ) -> None:
         self.host, self.properties = host, properties
-        self.devices = {disk["name"]: device_of(host, disk, properties.get(disk["name"], {})) for disk in disks}
+        self.devices = {
+            disk["name"]: device_of(host, disk, properties.get(disk["name"], {})) for disk in disks
+        }
         self.found = self._collect()
 
     def disk(self, facts: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +94,9 @@ class Last:
     def readahead(self, name: str, known: str | None, own: Observation) -> dict[str, Any]:
         """Return what the next boot makes of the readahead of a layer or disk below a mount, as evidence."""
         if name not in self.devices:
-            self.devices[name] = device_of(self.host, {"name": name, "control": None}, self.properties.get(name, {}))
+            self.devices[name] = device_of(
+                self.host, {"name": name, "control": None}, self.properties.get(name, {})
+            )
         state = self._state(name, known, None, {acts.READAHEAD: own.value})
         evidence: dict[str, Any] = {"readahead.persisted": own.as_dict()}
         self._put(evidence, "readahead.persisted", state.readahead, known is not None)
@@ -86,25 +105,20 @@ class Last:
     def mount(self, facts: dict[str, Any], disks: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         """Return the facts of a mount with what other components make of its options."""
         persisted, evidence = dict(facts["persisted"]), dict(facts["evidence"])
-        changed: dict[str, list[tuple[str, Act]]] = {}
-        for act in (act for group in self.found.groups for act in group):
-            for setting, value in self._on_mount(act, facts, disks).items():
-                changed.setdefault(setting, []).append((value, act))
-        for setting, values in changed.items():
-            if setting not in persisted or persisted[setting] in (UNKNOWN, "refused"):
-                continue
-            others = [pair for pair in values if pair[0] != persisted[setting]]
-            if not others:
-                continue
-            value, act = others[0]
-            if len({each for each, _act in values}) > 1 or not act.is_certain:
-                value = UNKNOWN
+        found = remounts.changes(self.found.groups, facts, self._of_source(facts["source"]), disks)
+        for setting, (value, act) in found.items():
             seen = _observed(Value(value, act, True), False)
             persisted[setting], evidence[f"persisted.{setting}"] = seen.value, seen.as_dict()
-        for setting in (each for each in _OF_MOUNTS if f"persisted.{each}" in evidence):
-            row = evidence[f"persisted.{setting}"]
-            if not row.get("by"):
-                evidence[f"persisted.{setting}"] = {**row, "by": _by_of(row["source"])}
+        unread = "; ".join(why for by, why in self.found.errors.items() if by in SOURCES)
+        is_remounted = bool(facts["targets"]) and facts["fstype"].startswith(remounts.REMOUNTED)
+        for setting in _OF_MOUNTS if unread and is_remounted else ():
+            if persisted.get(setting) in remounts.CERTAIN:
+                source = evidence[f"persisted.{setting}"]["source"]
+                lost = unknown(source, f"{_UNREAD}: {unread}")
+                persisted[setting], evidence[f"persisted.{setting}"] = lost.value, lost.as_dict()
+        for field in [f"persisted.{setting}" for setting in persisted]:
+            if not evidence[field].get("by"):
+                evidence[field] = {**evidence[field], "by": _by_of(evidence[field]["source"])}
         return {**facts, "persisted": persisted, "evidence": evidence}
 
     def _collect(self) -> Collected:
@@ -124,7 +138,9 @@ class Last:
             for act in attempt(component, lambda read=read: read(self.host, devices, self.properties), []):  # type: ignore[misc]
                 by_file.setdefault(act.source.partition(" line ")[0], []).append(act)
             groups += by_file.values()
-        rules = attempt(foreign_rules.BY, lambda: foreign_rules.read(self.host), foreign_rules.Rules((), False))
+        rules = attempt(
+            foreign_rules.BY, lambda: foreign_rules.read(self.host), foreign_rules.Rules((), False)
+        )
         hdparm = attempt(hdparm_conf.BY, lambda: hdparm_conf.collect(self.host), [])
         return Collected(rules, groups, hdparm, errors)
 
@@ -135,11 +151,11 @@ class Last:
         ends = []
         for action in ("add", "change"):
             found = foreign_rules.of_disk(self.host, self.found.rules, name, properties, action, known)
-            if action == "add":
+            if action == "add" and self.found.rules.applies_hdparm_conf:
                 found.runs_before.extend(self.found.hdparm)
-            state = _early(state, found, device, own, control)
+            state = after_udev(state, found, device, own, control)
             ends.append(state)
-        state = _agreed(*ends)
+        state = agreed(*ends)
         around = foreign_rules.around(
             self.host, self.found.rules, name, properties, device.address, device.number
         )
@@ -156,33 +172,10 @@ class Last:
         elif before:
             unread = "; ".join(self.found.errors.values())
             if unread:
-                seen = unknown(before["source"], f"what other components set at boot cannot be read: {unread}")
-                evidence[field] = seen._replace(fix="correct what keeps it from being read").as_dict()
+                seen = unknown(before["source"], f"{_UNREAD}: {unread}")
+                evidence[field] = seen.as_dict()
                 return
             evidence[field] = {**before, "by": KERNEL if before["value"] == UNSET else US}
-
-    def _on_mount(
-        self, act: Act, facts: dict[str, Any], disks: Mapping[str, dict[str, Any]]
-    ) -> dict[str, str]:
-        targets = facts["targets"]
-        if not targets or not facts["fstype"].startswith(("ext", "btrfs", "xfs")):
-            return {}
-        ext = facts["fstype"].startswith("ext")
-        if act.kind == "barriers" and ext:
-            return _of_tuned(act, facts, disks)
-        if act.kind == "options" and act.words[0] in targets:
-            return {setting: UNKNOWN for setting in _said(act.words[1:], facts["fstype"])}
-        devices = [device for device in (self._of_source(facts["source"]),) if device]
-        if act.kind == "command" and act.words[0] == "mount":
-            options, places = _remounted(act.words[1:])
-            named = any((place.rstrip("/") or "/") in targets for place in places) or any(
-                device.is_named(place) for place in places for device in devices
-            )
-            return _said(options, facts["fstype"]) if named and "remount" in ",".join(options).split(",") else {}
-        if act.kind == "script" and acts.is_about_mount(act.words[0], targets, devices):
-            known = {BARRIER, ATIME} if ext or facts["fstype"] == "btrfs" else {ATIME}
-            return {setting: UNKNOWN for setting in acts.mentioned(act.words[-1]) if setting in known}
-        return {}
 
     def _of_source(self, source: str) -> Device | None:
         """Return the device of a mount, with the links that lead to it."""
@@ -224,67 +217,6 @@ def _own(facts: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _early(
-    state: State, found: foreign_rules.Found, device: Device, own: Mapping[str, str], control: str | None
-) -> State:
-    """Return the state of a disk after udev's rules and their commands; `own`: what ours set."""
-    for act in found.before:
-        state = effects.after(state, act, device, False)
-    cache = own.get(acts.CACHE, UNSET)
-    by_command = control in ("sata", "nvme")
-    has_rule = cache in ("enabled", "disabled") and not found.lost
-    if has_rule:
-        state = _with_pin(state, control, cache)
-        if not by_command:
-            state = state._replace(cache=Value(cache))
-    for setting, field in ((acts.SCHEDULER, "scheduler"), (acts.READAHEAD, "readahead")):
-        value = own.get(setting, UNSET)
-        if value != UNSET and not found.lost:
-            state = state._replace(**{field: Value(value)})
-    if found.lost:
-        state = _without_ours(state, own, found.lost)
-    for act in found.after:
-        state = effects.after(state, act, device, True)
-    for act in found.runs_before:
-        state = effects.after(state, act, device, not by_command)
-    if has_rule and by_command:
-        if found.deaf:
-            lost = Act(foreign_rules.BY, found.deaf, "script", ("RUN of others is not run",), False)
-            state = state._replace(cache=Value(UNKNOWN, lost, True))
-        else:
-            state = state._replace(cache=Value(cache))
-    for act in found.runs_after:
-        state = effects.after(state, act, device, True)
-    return state
-
-
-def _with_pin(state: State, control: str | None, cache: str) -> State:
-    mode = acts.WRITE_THROUGH if control == "virtio" and cache == "disabled" else WRITE_BACK
-    return state._replace(mode=Value(mode), is_forced=False)
-
-
-def _without_ours(state: State, own: Mapping[str, str], source: str) -> State:
-    """Return the state if a rule of another owner changes the name by which ours match the disk."""
-    act = Act(foreign_rules.BY, source, "script", ("it changes the name by which our rule finds the disk",), False)
-    fields = ((acts.CACHE, "cache"), (acts.SCHEDULER, "scheduler"), (acts.READAHEAD, "readahead"))
-    for setting, field in fields:
-        if own.get(setting, UNSET) not in (UNSET, "none", UNKNOWN):
-            state = state._replace(**{field: Value(UNKNOWN, act, True)})
-    return state
-
-
-def _agreed(first: State, second: State) -> State:
-    """Return a disk's state after its first event, unknown where a later event changes it."""
-    result = first
-    for field in ("cache", "mode", "scheduler", "readahead"):
-        one, other = getattr(first, field), getattr(second, field)
-        if one.value != other.value:
-            act = other.act or one.act
-            value = Value(UNKNOWN, act._replace(is_certain=False), other.is_late) if act else other
-            result = result._replace(**{field: value})
-    return result
-
-
 def _observed(value: Value, can: bool) -> Observation:
     """Return a value with what sets it; `can`: whether a rule of ours could take precedence over an earlier one."""
     act = value.act
@@ -303,49 +235,3 @@ def _by_of(source: str) -> str:
     if "/systemd/" in source:
         return "systemd unit"
     return "fstab" if source.startswith("/etc/fstab") else KERNEL
-
-
-def _of_tuned(act: Act, facts: dict[str, Any], disks: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-    """Return what `disable_barriers` of TuneD does with a mount: without `force` it leaves those over SCSI disks whose
-    kernel cache mode is write back."""
-    if act.words[0] == "force":
-        return {BARRIER: "off"}
-    modes = set()
-    for name in facts["disks_seen"]:
-        disk = disks.get(name)
-        is_scsi = disk is not None and disk["control"] in ("sata", "scsi")
-        modes.add(disk["write_cache"]["kernel"] if disk is not None and is_scsi else "other")
-    if WRITE_BACK in modes:
-        return {}
-    return {BARRIER: "off" if modes == {"other"} else UNKNOWN}
-
-
-def _remounted(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Return the options and the places of a mount command."""
-    options: list[str] = []
-    places: list[str] = []
-    waiting = list(words)
-    while waiting:
-        word = waiting.pop(0)
-        if word in ("-o", "--options") and waiting:
-            options.append(waiting.pop(0))
-        elif word.startswith(("-o", "--options=")):
-            options.append(re.sub(r"^(?:-o|--options=)", "", word))
-        elif word in ("-t", "--types", "--source", "--target") and waiting:
-            places += [waiting.pop(0)] if word in ("--source", "--target") else []
-        elif not word.startswith("-"):
-            places.append(word)
-    return options, places
-
-
-def _said(options: Any, fstype: str) -> dict[str, str]:
-    """Return what options set, of those that a running file system of this type takes."""
-    found: dict[str, str] = {}
-    for word in (word.strip() for text in options for word in text.split(",")):
-        if fstype != "xfs" and word in ("nobarrier", "barrier=0"):
-            found[BARRIER] = "off"
-        elif fstype != "xfs" and word in ("barrier", "barrier=1"):
-            found[BARRIER] = "on"
-        elif word in ("noatime", "relatime", "strictatime"):
-            found[ATIME] = word
-    return found

@@ -14,7 +14,10 @@ from .files import existing, script, text_of
 
 RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local", "/etc/init.d/after.local")
 #: Tables with a column of users, and the directories of the tables of users.
-TABLES, USERS = ("/etc/crontab", "/etc/cron.d"), ("/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron")
+TABLES, USERS = (
+    ("/etc/crontab", "/etc/cron.d"),
+    ("/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"),
+)
 
 
 def collect(host: Host) -> list[Act]:

@@ -26,5 +26,5 @@ def parse(text: str, path: str) -> list[Act]:
         key, equals, value = (part.strip() for part in line.partition("="))
         # `mode` and `owner` before a key set rights.
         if equals and key and " " not in key:
-            found.append(Act(BY, f"{path} line {row}", "write", (f"/sys/{key.removeprefix("/sys/")}", value)))
+            found.append(Act(BY, f"{path} line {row}", "write", (f"/sys/{key.removeprefix('/sys/')}", value)))
     return found

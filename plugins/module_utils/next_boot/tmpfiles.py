@@ -43,7 +43,11 @@ def parse(text: str, path: str) -> list[Act]:
         except ValueError:
             continue
         # What stands behind the sixth word is part of the argument.
-        if len(words) < 7 or words[0].rstrip("+!-=~^$")[:1] not in _WRITES or words[0].startswith("f") and "+" not in words[0]:
+        if (
+            len(words) < 7
+            or words[0].rstrip("+!-=~^$")[:1] not in _WRITES
+            or (words[0].startswith("f") and "+" not in words[0])
+        ):
             continue
         target, value = words[1], " ".join(words[6:])
         certain = "%" not in f"{target}{value}".replace("%%", "")

@@ -25,7 +25,12 @@ _ACTIVE = "/etc/tuned/active_profile"
 _AFTER = "/etc/tuned/post_loaded_profile"
 #: It acts when it runs now, or will at the next boot.
 _RUNS = "/run/tuned/tuned.pid"
-_UNITS = ("/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
+_UNITS = (
+    "/etc/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+)
 _UNIT = "tuned.service"
 #: Where profiles lie, the strongest first; newer versions have a directory more.
 _DIRECTORIES = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned")
@@ -117,7 +122,11 @@ def _acts_of(
                 found.append(Act(BY, source, "write", (path, _plain(key, value)), certain))
         elif kind == "sysfs" and key.startswith("/sys/"):
             found.append(Act(BY, source, "write", (key, value), certain))
-        elif kind == "mounts" and key == "disable_barriers" and value.lower() in ("1", "true", "yes", "y", "on", "force"):
+        elif (
+            kind == "mounts"
+            and key == "disable_barriers"
+            and value.lower() in ("1", "true", "yes", "y", "on", "force")
+        ):
             found.append(Act(BY, source, "barriers", (value.lower(),)))
         elif kind == "bootloader" and key.startswith("cmdline") and "rootflags=" in value:
             flags = value.partition("rootflags=")[2].split()[:1]
@@ -159,18 +168,6 @@ def _plain(key: str, value: str) -> str:
         return value
     sign, number, sectors = found.groups()
     return f"{sign}{int(number) // 2 if sectors else int(number)}"
-
-
-def makes_of(option: str, said: str, value: str) -> str:
-    """Return what TuneD makes of a disk's `value` when it starts, if its profile `said` that of the option."""
-    found = _READAHEAD.fullmatch(said.strip()) if option == "readahead" and value.isdigit() else None
-    if not found:
-        return said
-    sign, number, sectors = found.groups()
-    wanted = int(number) // 2 if sectors else int(number)
-    if sign:
-        wanted = (max if sign == ">" else min)(wanted, int(value))
-    return str(wanted)
 
 
 def _load(

@@ -21,7 +21,11 @@ def collect(host: Host, devices: list[Device]) -> list[Act]:
     """Return what udisksd sets. Raises Unobservable."""
     if not any(host.exists(path) for path in _PROGRAMS):
         return []
-    return [act for path in existing(host, DIRECTORY, ".conf") for act in parse(text_of(host, path), path, devices)]
+    return [
+        act
+        for path in existing(host, DIRECTORY, ".conf")
+        for act in parse(text_of(host, path), path, devices)
+    ]
 
 
 def parse(text: str, path: str, devices: list[Device]) -> list[Act]:

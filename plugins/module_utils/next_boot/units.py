@@ -25,7 +25,9 @@ DIRECTORIES = (
     "/lib/systemd/system",
 )
 #: Targets that a boot does not reach.
-_NO_BOOT = re.compile(r"(?:shutdown|reboot|halt|poweroff|kexec|final|umount|rescue|emergency|exit|soft-reboot)\.target\.")
+_NO_BOOT = re.compile(
+    r"(?:shutdown|reboot|halt|poweroff|kexec|final|umount|rescue|emergency|exit|soft-reboot)\.target\."
+)
 _STARTS = (".wants", ".requires", ".upholds")
 _OURS = "durable-dbhost"
 _EXEC = re.compile(r"(Exec(?:Start|StartPre|StartPost|Stop|StopPost|Condition))\s*=\s*(.*)")
@@ -73,10 +75,12 @@ def _wanted(host: Host) -> set[str]:
 
 def _is_named(host: Host, name: str) -> bool:
     """Tell whether another unit of an administrator asks for a service, or a timer is about it."""
-    asks = re.compile(rf"(?m)^\s*(?:Wants|Requires|BindsTo|Upholds|Unit|OnSuccess)\s*=.*(?<![\w@-]){re.escape(name)}")
+    asks = re.compile(
+        rf"(?m)^\s*(?:Wants|Requires|BindsTo|Upholds|Unit|OnSuccess)\s*=.*(?<![\w@-]){re.escape(name)}"
+    )
     for directory in DIRECTORIES[:3]:
         for path in existing(host, directory):
-            if posixpath.basename(path) == name or not path.rpartition(".")[2] in _KINDS:
+            if posixpath.basename(path) == name or path.rpartition(".")[2] not in _KINDS:
                 continue
             if host.resolve(path) != "/dev/null" and asks.search(_text(host, path)):
                 return True

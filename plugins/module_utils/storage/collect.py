@@ -72,7 +72,9 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "virtualization": disks.virtualization.value,
         "platform": platforms.read(host, disks.virtualization.value),
         "disks": found,
-        "mounts": [_tied(last.mount(mount, by_name), disks, by_name, kernel, distribution, last) for mount in read],
+        "mounts": [
+            _tied(last.mount(mount, by_name), disks, by_name, kernel, distribution, last) for mount in read
+        ],
         "tuned": tuned.read(host),
         "other_mounts": mounts.other_mounts(),
         "covered": mounts.covered(),

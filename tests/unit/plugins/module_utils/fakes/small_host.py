@@ -20,7 +20,12 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     TrialRefused,
     Unobservable,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, caches, ext4, scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
+    cache_rules,
+    caches,
+    ext4,
+    scheduler_rules,
+)
 
 from .fake_devices import (
     MAKES,
@@ -265,7 +270,9 @@ class SmallHost(FakeHost):
         event = {"KERNEL": name, "ACTION": action, "SUBSYSTEM": "block", "DEVTYPE": "disk"}
         event.update(device.properties)
         ours = (cache_rules.RULES_PATH, scheduler_rules.RULES_PATH)
-        for path in sorted((*ours, cache_rules.FORMER_PATH, scheduler_rules.FORMER_PATH), key=os.path.basename):
+        for path in sorted(
+            (*ours, cache_rules.FORMER_PATH, scheduler_rules.FORMER_PATH), key=os.path.basename
+        ):
             play(self.text(path), event, self._run_of_udev, lambda p, v: self._write_of_udev(name, p, v))
 
     def boot_options(self, target: str) -> list[str]:
