@@ -79,7 +79,7 @@ _DRBD_WORD = re.compile(
     r"(write-ordering|volume|minor|disk|connection|replication|peer-disk):[A-Za-z0-9]{1,20}"
 )
 
-_TUNED = ("elevator", "include", "readahead", "type")
+_TUNED = ("devices", "disable_barriers", "elevator", "include", "readahead", "type")
 
 #: What one of our rules says beyond naming its device.
 _ACTIONS = frozenset(
@@ -295,7 +295,7 @@ def drbd_84_status(text: str, names: Identities) -> str:
 
 
 def settings(text: str, names: Identities) -> str:
-    """Return of a TuneD profile what it includes and what it sets for disks."""
+    """Return of a TuneD profile what it includes and what it sets for disks, each in the line where it is."""
     kept = []
     for line in text.split("\n"):
         key, equals, value = line.partition("=")
@@ -303,7 +303,9 @@ def settings(text: str, names: Identities) -> str:
             kept.append(names.scrub(line.strip()))
         elif equals and key.strip() in _TUNED:
             kept.append(f"{key.strip()}={names.scrub(value.strip())}")
-    return "\n".join([*kept, ""])
+        else:
+            kept.append("")
+    return "\n".join(kept)
 
 
 def lines(pattern: str, text: str, names: Identities) -> str:

@@ -105,7 +105,7 @@ _GENERATED = r"/run/systemd/generator"
 _KEPT_RULES = r".*durable-dbhost.*\.rules|85-hdparm\.rules"
 #: Files of other components that act at boot. A recording has none of them, whatever they set.
 _DROPPED = re.compile(
-    rf"{_UDEV}/(?!(?:{_KEPT_RULES})$)[^/]+|(?:{_THEIRS})/[^/]+"
+    rf"{_UDEV}/(?!(?:{_KEPT_RULES})$)[^/]+|(?:{_THEIRS})/(?!(?:crontabs|tabs)$)[^/]+"
     rf"|(?:{_SYSTEMD}|{_GENERATED})/(?!.*durable-dbhost|(?:[^/]*/)?tuned\.service$)(?:[^/]+/)?[^/]+"
     r"\.(?:service|timer|target|path|socket)(?:\.d(?:/[^/]+)?)?"
 )

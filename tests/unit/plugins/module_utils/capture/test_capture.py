@@ -330,3 +330,24 @@ def test_a_recording_survives_its_file() -> None:
     assert loads(dumps(found)) == found
     assert json.loads(dumps(found)) == found
     assert collect(ReplayHost(loads(dumps(found))), NOW) == collect(ReplayHost(found), NOW)
+
+
+def test_files_of_other_components_are_not_kept() -> None:
+    """They act at boot, and may hold passwords: a capture names the facts that a replay gives differently."""
+    host = SmallHost()
+    secret = "hunter2"
+    for path in (
+        *("/etc/udev/rules.d/60-x.rules", "/etc/tmpfiles.d/x.conf", "/etc/sysfs.conf", "/etc/crontab"),
+        *("/etc/cron.d/x", "/var/spool/cron/crontabs/root", "/etc/udisks2/x.conf", "/etc/hdparm.conf"),
+        *("/etc/systemd/system/x.service", "/etc/systemd/system/x.service.d/y.conf", "/etc/smartd.conf"),
+        "/etc/rc.local",
+    ):
+        host.files[path] = f"# {secret}\n@reboot root /bin/x --password={secret}\n"
+        host.modes[path] = 0o755
+    found = capture.capture(host, NOW, PATHS)
+    text = dumps(found)
+    assert (secret in text, WITHHELD in text) == (False, False)
+    assert (found["failed"], found["differs"]) == (None, [])
+    host.files["/etc/rc.local"] = "#!/bin/sh\nhdparm -W1 /dev/sda\n"
+    found = capture.capture(host, NOW, PATHS)
+    assert "disks.0.write_cache.persisted" in found["differs"]

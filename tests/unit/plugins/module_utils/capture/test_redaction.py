@@ -55,7 +55,7 @@ def test_an_asset_tag_is_kept_only_where_a_whole_platform_has_it(tag: str, kept:
         "/sys/block/sda/device/vpd_pg80",
         "/sys/block/sda/device/inquiry",
         "/etc/systemd/network/a.network",
-        "/etc/udev/rules.d/50-other.rules",
+        "/etc/udev/hwdb.d/50-other.hwdb",
         "/etc/fstab.d/x",
         "/etc/tuned/bootcmdline",
         "",
