@@ -295,7 +295,7 @@ def drbd_84_status(text: str, names: Identities) -> str:
 
 
 def settings(text: str, names: Identities) -> str:
-    """Return of a TuneD profile what it includes and what it sets for disks, each in the line where it is."""
+    """Return of a TuneD profile what it includes and what it sets for disks, in unchanged lines."""
     kept = []
     for line in text.split("\n"):
         key, equals, value = line.partition("=")

@@ -97,9 +97,7 @@ _OUR_RULES = (
     *(our_paths.FORMER_CACHE_RULES, our_paths.FORMER_SCHEDULER_RULES),
 )
 _UDEV = r"(?:/etc|/usr/local/lib|/usr/lib|/lib)/udev/rules\.d"
-_THEIRS = (
-    r"(?:/etc|/usr/local/lib|/usr/lib)/tmpfiles\.d|/etc/(?:sysfs\.d|cron\.d|udisks2)|/var/spool/cron(?:/crontabs|/tabs)?"
-)
+_THEIRS = r"(?:/etc|/usr/local/lib|/usr/lib)/tmpfiles\.d|/etc/(?:sysfs\.d|cron\.d|udisks2)|/var/spool/cron(?:/crontabs|/tabs)?"
 _GENERATED = r"/run/systemd/generator"
 #: Rules that are kept: ours, and the one that applies hdparm.conf.
 _KEPT_RULES = r".*durable-dbhost.*\.rules|85-hdparm\.rules"
@@ -137,7 +135,10 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     ("|".join(map(re.escape, _OUR_RULES)), devices.rules),
     (rf"{_SYSTEMD}/.*\.(?:mount|service|conf)", _unit),
     (rf"{_UDEV}/85-hdparm\.rules", _hdparm_rule),
-    (r"/etc/(?:sysfs|hdparm|smartd|smartmontools/smartd)(?:\.conf)?|/etc/(?:rc\.d/)?rc\.local|/etc/crontab", _nothing),
+    (
+        r"/etc/(?:sysfs|hdparm|smartd|smartmontools/smartd)(?:\.conf)?|/etc/(?:rc\.d/)?rc\.local|/etc/crontab",
+        _nothing,
+    ),
     (r"/etc/init\.d/(?:boot|after)\.local", _nothing),
     (rf"{_TUNED}/active_profile", _text),
     (rf"{_TUNED}/.*tuned\.conf", devices.settings),

@@ -14,7 +14,7 @@ UNKNOWN = "unknown"
 
 
 class Observation(NamedTuple):
-    """One observed value: its word, its source, and the reason when the word is `unknown`.
+    """One observed value, its source, and the reason when the value is `unknown`.
 
     `by`: the component that sets the value last. `fix`: what an administrator changes if it is not ours to set.
     """

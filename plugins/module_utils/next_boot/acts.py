@@ -42,7 +42,7 @@ _PARTITION = re.compile(r"p?\d+")
 class Act(NamedTuple):
     """One thing that a component does.
 
-    `kind` and `words`: `write` (path, value), `command` (its words), `options` (mount point or device, options),
+    `kind` and `words`: `write` (path, value), `command` (its arguments), `options` (mount point or device, options),
     `barriers` (TuneD's value), or `script` (text that is not understood). `is_certain`: it is done at each boot.
     """
 

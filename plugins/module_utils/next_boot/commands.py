@@ -84,7 +84,7 @@ def of_line(line: str, source: str, by: str, whole: str = "") -> list[Act]:
 
 
 def of_words(words: list[str], source: str, by: str, whole: str = "") -> list[Act]:
-    """Return what a command does, by its words."""
+    """Return what a command does, by its arguments."""
     words = _unwrapped(words)
     if not words:
         return []

@@ -175,7 +175,7 @@ def _load(
 ) -> None:
     """Merge a profile into others, after those that it includes. Raises Unobservable, configparser.Error.
 
-    One that was loaded already is passed over; the next of that name may lie in a weaker directory.
+    One that was loaded already is passed over; the next of that name may be in a weaker directory.
     """
     paths = [f"{directory}/{name.lstrip('-')}/tuned.conf" for directory in _DIRECTORIES]
     there = [path for path in paths if host.exists(path)]
@@ -212,10 +212,10 @@ def _rows(text: str, path: str) -> _Sources:
 
 
 def _few(names: list[str], path: str) -> list[str]:
-    """Return names of profiles. Raises Unobservable for more than anybody has."""
+    """Return names of profiles. Raises Unobservable for too many."""
     if len(names) > bounds.PROFILES:
         raise Unobservable(
-            f"{path}: seen {len(names)} names of profiles; wanted at most {bounds.PROFILES}: see who wrote that"
+            f"{path}: {len(names)} names of profiles, more than {bounds.PROFILES}: check the file"
         )
     return names
 

@@ -132,16 +132,16 @@ def _of_unit(host: Host, name: str, paths: list[str]) -> list[Act]:
 
 def parse(text: str) -> list[tuple[int, str, str]]:
     """Return row, key and command of each line of a unit that runs something; continued lines are joined."""
-    found, begun, first, section = [], "", 0, ""
+    found, parts, first, section = [], "", 0, ""
     for row, raw in enumerate(text.split("\n"), 1):
         if raw.lstrip().startswith(("#", ";")):
             continue
-        first = first if begun else row
-        begun += raw
-        if begun.endswith("\\"):
-            begun = f"{begun[:-1]} "
+        first = first if parts else row
+        parts += raw
+        if parts.endswith("\\"):
+            parts = f"{parts[:-1]} "
             continue
-        line, begun = begun.strip(), ""
+        line, parts = parts.strip(), ""
         if line.startswith("["):
             section = line
         command = _EXEC.match(line)

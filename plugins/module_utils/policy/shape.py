@@ -555,7 +555,7 @@ def _of_lowered(disk: dict[str, Any]) -> Iterator[str]:
     if mode is None:
         return
     if mode not in ("write through", UNKNOWN):
-        yield f"write_cache.kernel_persisted: seen {_shown(mode)}, wanted write through or {UNKNOWN}"
+        yield f"write_cache.kernel_persisted: {_shown(mode)} is not write through or {UNKNOWN}"
     if not _EVIDENCE.fits(disk["evidence"].get("write_cache.kernel_persisted")):
         yield f"evidence of write_cache.kernel_persisted: wanted {_EVIDENCE.wanted}"
 

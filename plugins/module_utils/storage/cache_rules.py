@@ -158,7 +158,7 @@ def _assigner(paths: Mapping[str, str] = DEFAULTS, raises: bool = True) -> udev.
     def assign(words: str) -> list[list[str]]:
         control, state = _split(words)
         if control not in CONTROLS or state not in (ENABLED, DISABLED):
-            raise ValueError(f"seen {words!r}, wanted a control and enabled or disabled")
+            raise ValueError(f"{words!r} is not a control and enabled or disabled")
         return [rule for rule in CONTROLS[control].rules(state, paths) if raises or RAISE not in rule]
 
     return assign
