@@ -21,12 +21,10 @@ _WRAPPERS = frozenset(
 )
 _SHELLS = frozenset("sh bash dash ksh zsh".split())
 #: Words that begin and end what is done on a condition only.
-_OPENING = re.compile(r"^(?:if|for|while|until|case|select)\b|\{\s*$|^\(\s*$|\bthen\b$|\bdo\b$")
 _BEGIN = re.compile(r"^(?:if|for|while|until|case|select)\b")
 _END = re.compile(r"^(?:fi|done|esac)\b")
 _FUNCTION = re.compile(r"^(?:function\s+)?[\w-]+\s*\(\s*\)\s*\{?|^\{")
-#: What a shell expands, or does with the lines around.
-_DYNAMIC = re.compile(r"[$`]|<<|(?<!\\)[*?](?![^ ]*['\"])")
+_SHEBANG = re.compile(r"#!\s*\S*/(?:env\s+)?(?:ba|da|k|z)?sh\b")
 _ECHO = re.compile(
     r"""^(?:/(?:usr/)?bin/)?(?:echo|printf)\s+(?:-[ne]+\s+)?(?P<value>'[^']*'|"[^"$`]*"|[^\s'"$`|;&<>]+(?:\s+[^\s'"$`|;&<>]+)*)\s*(?:>>?|\|\s*(?:/(?:usr/)?bin/)?(?:sudo\s+)?tee\s+(?:-a\s+)?)\s*(?P<path>['"]?/[^\s'";|&]+['"]?)(?:\s*>\s*/dev/null)?(?:\s+2>&1)?$"""
 )
@@ -39,6 +37,9 @@ _NUMBER = re.compile(r"^-?\d+[smhd]?$")
 
 def of_script(text: str, path: str, by: str, first: int = 1) -> list[Act]:
     """Return what a shell script does; `first` is the number of its first line. Lines that set nothing are left out."""
+    if text.startswith("#!") and not _SHEBANG.match(text):
+        # Another language: that a setting is named is all that is known.
+        return [Act(by, f"{path} line 1", "script", (text, text), False)] if mentioned(text) else []
     found: list[Act] = []
     depth = 0
     ended = False

@@ -224,6 +224,14 @@ SABOTEURS: dict[str, tuple[dict[str, str], str, tuple[str, str, str, str]]] = {
         "sdc",
         ("unknown", "ours", "none", "512"),
     ),
+    "rc.local: a script in another language": (
+        {
+            "/etc/rc.local": f"{RC}/opt/t.py\n",
+            "/opt/t.py": "#!/usr/bin/python3\nimport os\nos.system('hdparm -W1 /dev/sda')\n",
+        },
+        "sda",
+        ("unknown", "ours", "none", "512"),
+    ),
     "cron.d": (
         {"/etc/cron.d/x": "MAILTO=root\n@reboot root /sbin/hdparm -W 1 /dev/sda\n"},
         "sda",
