@@ -13,7 +13,7 @@ from ..host import json_text, udev
 from ..next_boot import udev_rules
 from ..storage import boot_blockers, drbd_84, ext4
 from ..storage.cache_rules import HEADER as CACHE_HEADER
-from ..storage.caches import CONTROLS, DISABLED, ENABLED
+from ..storage.caches import CONTROLS, DEFAULTS, DISABLED, ENABLED, PROGRAMS
 from ..storage.scheduler_rules import HEADER as SCHEDULER_HEADER
 from ..storage.shown_options import HIDDEN
 from .identities import Identities
@@ -83,14 +83,16 @@ _DRBD_WORD = re.compile(
     r"(write-ordering|volume|minor|disk|connection|replication|peer-disk):[A-Za-z0-9]{1,20}"
 )
 
-_TUNED = ("elevator", "include", "readahead", "type")
+_TUNED = ("devices", "disable_barriers", "elevator", "include", "readahead", "type")
 
 #: What one of our rules says beyond naming its device.
 _ACTIONS = frozenset(
     action
     for control in CONTROLS.values()
     for state in (ENABLED, DISABLED)
-    for rule in control.rules(state)
+    for program, every in PROGRAMS.items()
+    for path in every
+    for rule in control.rules(state, {**DEFAULTS, program: path})
     for action in rule
 )
 _CONDITIONS = frozenset(condition for kind in udev.PROPERTIES for condition in udev.conditions(kind))
@@ -297,7 +299,7 @@ def drbd_84_status(text: str, names: Identities) -> str:
 
 
 def settings(text: str, names: Identities) -> str:
-    """Return of a TuneD profile what it includes and what it sets for disks."""
+    """Return of a TuneD profile what it includes and what it sets for disks, in unchanged lines."""
     kept = []
     for line in text.split("\n"):
         key, equals, value = line.partition("=")
@@ -305,7 +307,9 @@ def settings(text: str, names: Identities) -> str:
             kept.append(names.scrub(line.strip()))
         elif equals and key.strip() in _TUNED:
             kept.append(f"{key.strip()}={names.scrub(value.strip())}")
-    return "\n".join([*kept, ""])
+        else:
+            kept.append("")
+    return "\n".join(kept)
 
 
 def lines(pattern: str, text: str, names: Identities) -> str:

@@ -96,6 +96,8 @@ def _substitute(properties: dict[str, str]) -> str | None:
 #: From the words that stand behind an id in a rule file's comment to what each of its rules does.
 #: Raises ValueError for words that are not its own.
 Assign = Callable[[str], "list[list[str]]"]
+#: A way to read one of our rule files.
+Parse = Callable[[str, str, Assign], "dict[str, str]"]
 
 
 def parse_rules(text: str, header: str, assign: Assign) -> dict[str, str]:

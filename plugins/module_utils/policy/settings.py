@@ -604,6 +604,10 @@ def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str 
     wanted = "write back" if lie else wanted_cache_mode(disk, profile)
     # The same rule that sets the cache pins the kernel cache mode.
     persisted = running if cache["persisted"] == "none" else _pinned(disk)
+    # A mode that another component lowers, or may lower, whatever our rule does.
+    lowered = cache.get("kernel_persisted") if cache["device"] != "none" else None
+    lowered = lowered if lowered in ("write through", UNKNOWN) else None
+    persisted = lowered or persisted
     verdict = judge("kernel_cache_mode", running, persisted, wanted, live=True)
     if verdict == "drift_running" and running == "write back":
         verdict = "ok"  # stronger than needed: flushes that do nothing
@@ -611,7 +615,7 @@ def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str 
     needs_rule = kernel_cache_mode.needs_rule(disk) and not (
         profile.keeps("write_cache") and cache["device"] == "enabled"
     )
-    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not needs_rule:
+    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not needs_rule and not lowered:
         verdict = "ok"  # the kernel asks the device anew at each boot
     phase = None
     if verdict.startswith("drift") and _switchable(disk) and cache["device"] != UNKNOWN:
@@ -624,7 +628,12 @@ def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str 
         "write through": f"the kernel cache mode of {name} is write through: the kernel sends it no flush",
         UNSET: f"no rule keeps the kernel flushing {name} when a reset turns its cache on",
     }
-    return _disk_row(disk, "kernel_cache_mode", wanted, (running, persisted), verdict, phase, why)
+    row = _disk_row(disk, "kernel_cache_mode", wanted, (running, persisted), verdict, phase, why)
+    if lowered is None:
+        return row
+    return row._replace(
+        evidence={**row.evidence, "persisted": disk["evidence"]["write_cache.kernel_persisted"]}
+    )
 
 
 #: Setting of a disk -> the field of the facts where its running value was observed.

@@ -55,6 +55,7 @@ class Disks:
         self._names = {known: name for name, known in self._ids.items()}
         self._controllers = controllers.Controllers(host)
         self._cache_rules = _rules(lambda: cache_rules.read(host))
+        self._useless_rules = _rules(lambda: cache_rules.useless(host))[0]
         self._scheduler_rules = _rules(lambda: scheduler_rules.read(host))
 
     def collect_all(self, names: Iterable[str]) -> list[dict[str, Any]]:
@@ -317,6 +318,9 @@ class Disks:
         kept = rules.get(self._ids.get(name, ""))
         if kept and kept[0] == control:
             return Observation(kept[1], cache_rules.RULES_PATH)
+        useless = self._useless_rules.get(self._ids.get(name, ""))
+        if useless:
+            return Observation("unset", cache_rules.RULES_PATH, useless)
         why = f"no rule, or {cache_rules.UNIT} does not have it applied after sleep: the device's default applies"
         return Observation("unset", cache_rules.RULES_PATH, why)
 

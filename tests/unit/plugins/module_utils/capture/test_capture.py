@@ -362,3 +362,24 @@ def test_files_of_others_that_act_at_a_boot_keep_what_they_do_and_no_secret() ->
     assert "hunter2" not in json.dumps(found)
     faults = {fault["fault"] for fault in capture.replay(found, NOW)["boot_faults"]}
     assert faults == {"masked", "link", "driver", "generator"}
+
+
+def test_files_of_other_components_are_not_kept() -> None:
+    """They act at boot, and may hold passwords: a capture names the facts that a replay gives differently."""
+    host = SmallHost()
+    secret = "hunter2"
+    for path in (
+        *("/etc/udev/rules.d/60-x.rules", "/etc/tmpfiles.d/x.conf", "/etc/sysfs.conf", "/etc/crontab"),
+        *("/etc/cron.d/x", "/var/spool/cron/crontabs/root", "/etc/udisks2/x.conf", "/etc/hdparm.conf"),
+        *("/etc/systemd/system/x.service", "/etc/systemd/system/x.service.d/y.conf", "/etc/smartd.conf"),
+        "/etc/rc.local",
+    ):
+        host.files[path] = f"# {secret}\n@reboot root /bin/x --password={secret}\n"
+        host.modes[path] = 0o755
+    found = capture.capture(host, NOW, PATHS)
+    text = dumps(found)
+    assert (secret in text, WITHHELD in text) == (False, False)
+    assert (found["failed"], found["differs"]) == (None, [])
+    host.files["/etc/rc.local"] = "#!/bin/sh\nhdparm -W1 /dev/sda\n"
+    found = capture.capture(host, NOW, PATHS)
+    assert "disks.0.write_cache.persisted" in found["differs"]

@@ -56,6 +56,7 @@ def test_an_asset_tag_is_kept_only_where_a_whole_platform_has_it(tag: str, kept:
         "/sys/block/sda/device/inquiry",
         "/etc/systemd/network/a.network",
         "/etc/udev/udev.conf",
+        "/etc/udev/hwdb.d/50-other.hwdb",
         "/etc/fstab.d/x",
         "/etc/tuned/bootcmdline",
         "",
