@@ -367,7 +367,7 @@ def _conflict(mount: dict[str, Any], mode: str, release: str) -> tuple[str, list
     """Return what the kernel does not do at the next boot, in words, and the options that ask for it."""
     options = mount["options_boot"] or []
     if mode == "refused":
-        return "makes / writable only without", [f"data={mount_settings.fold(options)['data_mode']}"]
+        return "makes / writable only without", [option for option in options if option.startswith("data=")][-1:]
     refused = ext4.refused_with(mode, options)
     if refused:
         return f"refuses data={mode} together with", refused

@@ -410,6 +410,8 @@ def _journal_mode(way: Persisted, ext: ext4.Superblock) -> Observation:
     source = f"{way.source}, superblock defaults"
     mode = ext4.persisted(ext, way.options).get("data_mode", "none")
     first = mode if way.before is None else ext4.persisted(ext, way.before).get("data_mode", mode)
+    if UNKNOWN in (mode, first):
+        return mount_settings.observed({"data_mode": UNKNOWN}, "data_mode", "", source)
     if mode != first:
         why = f"the initramfs mounts the root with data={first}, and the kernel changes that in no remount"
         return Observation("refused", source, why)
