@@ -16,12 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import options as mariadb_options
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import versions as mariadb_words
 from ansible_collections.durable.dbhost.plugins.module_utils.host.observation import UNKNOWN
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
-    READ_TIMEOUT,
-    Host,
-    Result,
-    Unobservable,
-)
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Effective
 from oracles.contract import Answer, Case, agreed, declined, disagreed, mostly
 
@@ -33,6 +28,7 @@ PROGRAM = "/usr/sbin/mariadbd"
 _LIMIT = 60
 #: As whom the program is asked: nobody.
 _USER = ("65534", "65534")
+_AS_NOBODY = ("setpriv", f"--reuid={_USER[0]}", f"--regid={_USER[1]}", "--clear-groups", "--")
 #: The settings that are compared.
 NAMES = (
     mariadb_words.LOG,
@@ -136,20 +132,6 @@ class Configuration(NamedTuple):
     arguments: Sequence[str]
 
 
-class _Patient(Host):
-    """Looks once at who may change the program: that is what most commands of a case would be for."""
-
-    def __init__(self) -> None:
-        self._seen: dict[tuple[str, ...], Result] = {}
-
-    def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
-        if argv[0] not in ("stat", "test"):
-            return super().run(argv, timeout)
-        if tuple(argv) not in self._seen:
-            self._seen[tuple(argv)] = super().run(argv, timeout)
-        return self._seen[tuple(argv)]
-
-
 def build(numbers: random.Random, directory: str = "{0}") -> Configuration:
     """Return a hostile configuration: most lines are as they should be."""
     places = ["my.cnf"]
@@ -225,7 +207,7 @@ def _argument(numbers: random.Random) -> list[str]:
 
 def prepare(directory: Path) -> Case:
     """Return a case that asks both programs about one configuration."""
-    host = _Patient()
+    host = Host()
     defaults = shutil.which("my_print_defaults")
     if not Path(PROGRAM).exists() or defaults is None:
         raise FileNotFoundError(f"{PROGRAM} and my_print_defaults")
@@ -263,7 +245,7 @@ def _compare(
     begun = mariadb_options.start([PROGRAM, *configuration.arguments], {}, PROGRAM)
     files = mariadb_options.Files(host, "", _USER)
     ours = _ours(version, begun, files)
-    stated = server_help.ask(host, PROGRAM, configuration.arguments, {}, _USER, version)
+    stated = _stated(host, configuration.arguments, version)
     theirs = {name: _theirs(version, name, stated.values[name]) for name in ours if name in stated.values}
     if stated.values and mariadb_words.LOG_BIN not in theirs:
         del ours[mariadb_words.LOG_BIN]  # Its answer says two things.
@@ -281,6 +263,15 @@ def _compare(
     if lines is not None and lines != _last(found):
         return disagreed(f"{seen}{_last(found)} {lines}")
     return declined if UNKNOWN in ours.values() else agreed
+
+
+def _stated(host: Host, arguments: Sequence[str], version: mariadb_words.Release) -> mariadb_options.Stated:
+    """Return what the program says with all of these arguments: the modules give it only those of option files."""
+    argv = [*_AS_NOBODY, PROGRAM, *arguments, "--datadir=/", "--help", "--verbose"]
+    try:
+        return server_help.read(PROGRAM, host.run(argv), version)
+    except Unobservable as error:
+        return mariadb_options.Stated({}, PROGRAM, str(error))
 
 
 def _class(wrong: Mapping[str, tuple[str, str | None]], stated: mariadb_options.Stated) -> str:
@@ -317,9 +308,8 @@ def _lines(
     """Return what my_print_defaults makes of the files, None where newlines in values hide where each ends."""
     suffix = ".two" if "--defaults-group-suffix=.two" in arguments else ""
     groups = my_cnf.groups(version.flavour, version.text, suffix)
-    argv = ["setpriv", f"--reuid={_USER[0]}", f"--regid={_USER[1]}", "--clear-groups", "--"]
     said = subprocess.run(
-        [*argv, program, arguments[0], *groups], capture_output=True, timeout=_LIMIT, check=False
+        [*_AS_NOBODY, program, arguments[0], *groups], capture_output=True, timeout=_LIMIT, check=False
     )
     text = said.stdout.decode("utf-8", "surrogateescape")
     lines = text.split("\n")[:-1]

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import open_files, start_files
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
+    open_files,
+    since_start,
+    start_files,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom_layer
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import ctsrvr
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import observe as faircom
@@ -402,8 +406,20 @@ def process(text: str) -> None:
 )
 def start_of_server(text: str) -> None:
     host = Says(text)
-    start_files.noted(host, "mssql", start_files.Start(17, "12345", 1.0))
+    start_files.noted(host, "mssql", since_start.Start(17, "12345", 1.0, 0.0))
     trusted_path.statuses(host, ["/x"])
+
+
+@of_text(
+    Unobservable,
+    seeds=[
+        "Id=x.service\nActiveState=active\nInactiveExitTimestamp=Tue 2023-11-14 22:13:21 UTC\n"
+        "InactiveExitTimestampMonotonic=1000000\n"
+    ],
+)
+def units_since_start(text: str) -> None:
+    start = since_start.Start(17, "12345", 1.0, 0.0)
+    since_start._set_clock(Says(text), start, since_start._fields(text))
 
 
 @of_text(ValueError, seeds=["pos:\t0\nflags:\t02100002\nmnt_id:\t29\nino:\t131\n"])

@@ -14,6 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     mountinfo,
     os_release,
     udev,
+    unix_sockets,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
@@ -43,7 +44,28 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.raid_contro
     volume,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.undo import installed, journal
-from fuzz.target import Says, fixtures, of_text
+from fuzz.target import Says, fixtures, of_bytes, of_text
+
+#: A socket with a name and a file, one without, and the end.
+_SOCKETS = bytes.fromhex(
+    "34000000140002000200000001000000"
+    "01010a00050000000000000000000000"
+    "07000000"
+    "2f780000"
+    "0c000100"
+    "670200000900d00f"
+    "20000000140002000200000001000000"
+    "01010a00060000000000000000000000"
+    "14000000030002000200000001000000"
+    "00000000"
+)
+
+
+@of_bytes(OSError, seeds=[_SOCKETS, _SOCKETS[:52]])
+def listening_sockets(answer: bytes) -> None:
+    found, _is_whole = unix_sockets.parse(answer)
+    assert all(row.device.count(":") == 1 for row in found)
+    unix_sockets._listener(answer[16:])
 
 
 @of_text(ValueError, seeds=fixtures("mountinfo_*.txt"))

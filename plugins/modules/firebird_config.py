@@ -48,6 +48,7 @@ options:
     description:
       - The password of O(user), for databases whose owner cannot change them without a server.
       - It is handed to gfix in its environment, never on a command line.
+      - gfix logs in by Srp alone. A user that was created with the plugin C(Legacy_UserManager) alone cannot log in.
     type: str
   server:
     description: The server that is asked then, as C(HOST) or C(HOST/PORT).

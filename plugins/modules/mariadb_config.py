@@ -15,8 +15,10 @@ description:
     file of its own, C(zz-durable-dbhost.cnf), in the last directory of option files that the server includes.
   - Fails before it changes anything where something else would have the last word, such as the command line, SET PERSIST of
     MySQL, or a later file, and says where that stands.
-  - Logs in as root over the server's socket. Where that is refused, with the user and password of C(/root/.my.cnf), if the
-    server is a service of the system whose program only root may change. No option file's content is shown.
+  - Logs in as root over the server's socket, if the server's process listens there. If that is refused, with the user and
+    password of C(/root/.my.cnf), if the server is a service of the system whose program only root may change, and if
+    MariaDB's client is 10.6.21, 10.11.11, 11.4.5, 11.8 or later. It then refuses each authentication that reveals the password.
+    No option file's content is shown.
   - Writes no file for a server with a group suffix, with separate option files, of a person (users from 1000 on), or that no
     service of the system starts. The module fails for that server and reports the file and the lines to add.
   - A server in a container is left alone.

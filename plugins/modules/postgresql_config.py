@@ -29,7 +29,7 @@ description:
 extends_documentation_fragment:
   - durable.dbhost.attributes.layer
 requirements:
-  - Root. PostgreSQL 10 or later with its psql; initdb where fsync was off. runuser and getent.
+  - Root. PostgreSQL 10 or later with its psql; initdb where fsync was off. setpriv and getent.
   - A running server lets its own operating system user in through its unix socket, as a superuser, into the database postgres.
 options:
   targets:

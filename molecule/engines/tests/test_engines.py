@@ -19,6 +19,30 @@ HOST = "engines"
 MAIN, SECOND = "main", "second"
 #: Firebird's databases: on ext4 one with an alias and one without, and one on XFS.
 ALIAS, BARE, XFS = "/srv/fbdata/data/alias.fdb", "/srv/fbdata/data/bare.fdb", "/srv/pgxfs/firebird/xfs.fdb"
+#: A password, and what Firebird's Legacy_Auth makes of it.
+SECRET, LEGACY_HASH = "secret-word", "vHTCBYsMisE"
+#: Listens in the place of a server, answers each client with the same bytes, and stores what they send.
+THIEF = """\
+import ast, socket, sys
+address, answer = ast.literal_eval(sys.argv[1]), bytes.fromhex(sys.argv[2])
+server = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)
+server.bind(address)
+server.listen(9)
+print("listens", flush=True)
+while True:
+    client, _address = server.accept()
+    client.settimeout(2)
+    print("a client", flush=True)
+    try:
+        print(client.recv(65536), flush=True)
+        client.sendall(answer)
+        print(client.recv(65536), flush=True)
+    except OSError as error:
+        print(error, flush=True)
+    client.close()
+"""
+#: Firebird's op_accept of protocol 10, which knows Legacy_Auth alone.
+OLD_PROTOCOL = "000000030000000a0000000100000003"
 #: How many commits are made where flushes are counted.
 COMMITS = 50
 
@@ -74,6 +98,22 @@ def as_firebird(machine: Machine, script: str) -> str:
     """Run a script as the server's own user."""
     argv = ["setpriv", "--reuid=firebird", "--regid=firebird", "--clear-groups", "env", "HOME=/tmp"]
     return machine.run([*argv, "sh", "-euc", script]).stdout
+
+
+def listen(machine: Machine, user: str, address: str, answer: str = "") -> None:
+    """Start a process of a user, outside of all servers' services, that listens at an address."""
+    sh(
+        machine,
+        f"cat > /tmp/thief.py <<'END'\n{THIEF}END\n"
+        f"systemd-run --quiet --unit=thief --uid={user} python3 /tmp/thief.py \"{address}\" '{answer}'\n"
+        "until journalctl --quiet --unit=thief --output=cat | grep -q listens; do sleep 1; done",
+    )
+
+
+def heard(machine: Machine) -> str:
+    """Return what the clients of that process sent, '' if none came."""
+    said = sh(machine, "journalctl --quiet --unit=thief --output=cat --all --boot")
+    return said.rpartition("listens")[2]
 
 
 def rows(run: Run, layer: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -279,8 +319,51 @@ class TestMariadb:
         assert mariadb(machine, doublewrite) == "ON"
         assert sh(machine, "systemctl show -P MainPID mariadb") != pid
 
+    def test_root_s_password_reaches_the_server_and_no_process_at_its_socket(
+        self, machine: Machine, playbooks: Playbooks
+    ) -> None:
+        sh(machine, f"printf '[client]\\nuser = root\\npassword = {SECRET}\\n' > /root/.my.cnf")
+        login = f"mysql_native_password using password('{SECRET}')"
+        mariadb(machine, f"alter user root@localhost identified via {login}")
+        try:
+            assert playbooks.run("harden-db", "--check").code == 0
+            # The server's user may change the directory of the socket.
+            sh(machine, "mv /run/mysqld/mysqld.sock /run/mysqld/real.sock")
+            listen(machine, "mysql", "'/run/mysqld/mysqld.sock'")
+            check = playbooks.run("harden-db", "--check")
+            assert (check.code, check.reports[HOST]["verdict"]) == (2, "unknown")
+            assert heard(machine) == ""
+        finally:
+            sh(
+                machine,
+                "systemctl stop thief || true;"
+                "[ ! -e /run/mysqld/real.sock ] || mv -f /run/mysqld/real.sock /run/mysqld/mysqld.sock",
+            )
+            mariadb(machine, "alter user root@localhost identified via unix_socket")
+            sh(machine, "rm /root/.my.cnf")
+        assert playbooks.run("harden-db", "--check").code == 0
+
 
 class TestFirebird:
+    def test_what_listens_at_the_port_gets_no_hash_of_the_password(
+        self, machine: Machine, playbooks: Playbooks
+    ) -> None:
+        unit = sh(machine, "systemctl list-units --plain --no-legend 'firebird*.service' | cut -d ' ' -f 1")
+        as_firebird(machine, f"gfix -write async {BARE}")
+        sh(machine, f"systemctl stop {unit}; chown root {BARE}")
+        listen(machine, "nobody", "('127.0.0.1', 3050)", OLD_PROTOCOL)
+        try:
+            run = playbooks.run("harden-db", variables={"firebird_password": SECRET})
+            assert run.code == 2
+            said = heard(machine)
+            # gfix named its user there, offered Srp alone, and nothing after that.
+            assert "SYSDBA" in said
+            assert "Legacy_Auth" not in said
+            assert LEGACY_HASH not in said
+        finally:
+            sh(machine, f"systemctl stop thief || true; chown firebird {BARE}; systemctl start {unit}")
+        as_firebird(machine, f"gfix -write sync {BARE}")
+
     @pytest.mark.fact(34)
     def test_each_database_is_found_and_mended_once_nobody_has_it_open(
         self, machine: Machine, playbooks: Playbooks

@@ -101,7 +101,7 @@ class RecordingHost(_LooksOnly):
         return self._keep("is_block_device", path, lambda: self._inner.is_block_device(path))
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
-        self._inner.until = self.until
+        self._inner.until, self._inner.named_by = self.until, self.named_by
         return self._keep("run", json.dumps(argv), lambda: self._inner.run(argv, timeout))
 
     def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
@@ -112,7 +112,7 @@ class RecordingHost(_LooksOnly):
             status = found[0].status
             return [found[0].path, status.mode if status else None]
 
-        self._inner.until = self.until
+        self._inner.until, self._inner.named_by = self.until, self.named_by
         self._keep("locate", root + path, ask)
         return found[0]
 
@@ -123,14 +123,14 @@ class RecordingHost(_LooksOnly):
             found.update(self._inner.way(path, root, timeout))
             return [word for passed, status in found.items() for word in (passed, status.user, status.mode)]
 
-        self._inner.until = self.until
+        self._inner.until, self._inner.named_by = self.until, self.named_by
         self._keep("way", root + path, ask)
         return found
 
     def linked_directories(
         self, path: str, most: int = bounds.FOUND, timeout: float = READ_TIMEOUT
     ) -> list[str]:
-        self._inner.until = self.until
+        self._inner.until, self._inner.named_by = self.until, self.named_by
         return self._keep(
             "linked_directories", path, lambda: self._inner.linked_directories(path, most, timeout)
         )

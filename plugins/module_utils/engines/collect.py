@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from ..host import bounds, units
+from ..host import bounds, named_by, units
 from ..host.observation import unknown
 from ..host.printable import line
 from ..host.process_context import Place, Places, whose
@@ -102,7 +102,7 @@ class Engines:
         for found in stopped:
             unit = shown.get(found.unit or "")
             if not any(_is_same(found, unit, other) for other in told):
-                with self._patience():
+                with self._patience(found=found):
                     told.append(
                         self._within("", found, self._facts.told(found, None, found.unit, shown, why))
                     )
@@ -234,7 +234,8 @@ class Engines:
         main = found.processes[0] if found and found.processes else None
         self.host.whose = f"process {main.pid} ({main.name}) of {whose(self.host, main)}" if main else ""
         try:
-            yield
+            with named_by.one(self.host, found.named_by if found else None):
+                yield
         finally:
             self.host.until, self.host.whose = math.inf, ""
             if who:

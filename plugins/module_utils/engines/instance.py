@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ..host import bounds
+from ..host import bounds, named_by
+from ..host.foreign import Identity
 from ..host.observation import Observation, unknown
 from ..host.process_context import whose
 from ..host.processes import Process, Processes
-from ..host.seam import Unobservable
+from ..host.seam import Host, Unobservable
 from .next_start import NextStart
 from .open_files import Opened
 
@@ -27,6 +28,7 @@ class Instance(NamedTuple):
     tells; `begins` is how that starts a stopped one, None where it is not known.
     `flavour` is for MariaDB and MySQL: mariadb, mysql or unknown. `evidence` says by field why
     something is not known. `opened`: the files that it has open for writing, as far as they can be told.
+    `named_by`: the user of its main process, who names all these paths; None for root.
     """
 
     engine: str
@@ -40,6 +42,7 @@ class Instance(NamedTuple):
     evidence: tuple[tuple[str, Observation], ...] = ()
     opened: tuple[Opened, ...] = ()
     begins: NextStart | None = None
+    named_by: Identity | None = None
 
 
 class Observed(NamedTuple):
@@ -127,12 +130,26 @@ def of_mains(
     found = []
     for main in _fairly(processes, mains, most or bounds.INSTANCES_OF_ONE)[: bounds.CLIENTS]:
         try:
-            found.append(_expect_short(build(main)))
+            found.append(_expect_short(_built(processes.host, main, build)))
         except Unobservable as error:
             if not processes.is_gone(main):
                 why = unknown(f"/proc/{main.pid}", bounds.short(str(error)))
-                found.append(Instance(engine, f"process {main.pid}", (main,), evidence=(("config", why),)))
+                stray = Instance(engine, f"process {main.pid}", (main,), evidence=(("config", why),))
+                found.append(stray._replace(named_by=named_by.UNKNOWN_USER))
     return sorted(found, key=lambda instance: instance.processes[0].pid if instance.processes else 0)
+
+
+def _built(host: Host, main: Process, build: Callable[[Process], Instance]) -> Instance:
+    """Return what `build` makes of a process, its paths opened with the rights of its user. Raises Unobservable."""
+    user = named_by.of_process(host, main.pid)
+    with named_by.one(host, user):
+        found = build(main)
+    # Its arguments are another user's if it has run a program with the set-user-ID bit since.
+    if named_by.of_process(host, main.pid) != user:
+        raise Unobservable(
+            f"/proc/{main.pid}/status: its user changed while its arguments were read; run again"
+        )
+    return found._replace(named_by=user)
 
 
 def _fairly(processes: Processes, mains: Iterable[Process], most: int) -> list[Process]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ..host import bounded_read
+from ..host import bounded_read, named_by
 from ..host.observation import UNKNOWN, Observation, unknown
 from ..host.process_context import Place
 from ..host.processes import FIRST_PERSON, Process, Processes
@@ -86,8 +86,12 @@ class Managers:
         """Return what a running Patroni says: whether its configuration names the data directory."""
         source = f"/proc/{patroni.pid}/cmdline"
         try:
+            user = named_by.of_process(self.host, patroni.pid)
             files = [word for word in self.processes.argv(patroni)[1:] if word.endswith((".yml", ".yaml"))]
-            texts = [self._text(path) for path in files if path.startswith("/")]
+            with named_by.one(self.host, user):
+                texts = [self._text(path) for path in files if path.startswith("/")]
+            if named_by.of_process(self.host, patroni.pid) != user:
+                raise Unobservable("its user changed meanwhile; run again")
         except Unobservable as error:
             if self.processes.is_gone(patroni):
                 return None

@@ -12,7 +12,7 @@ from ..enforce.change import Change, each, verify
 from ..host.observation import UNKNOWN
 from ..host.processes import Processes
 from ..host.seam import ChangeFailed, Host, Unobservable
-from . import start_files
+from . import since_start, start_files
 from .collect import Engines
 from .instance import Override
 
@@ -103,7 +103,7 @@ def keep_running(host: Host, engine: str, facts: dict[str, Any]) -> None:
     try:
         main = Processes(host).all.get(facts["pids"][0])
         if main:
-            start_files.note(host, engine, start_files.start_of(host, main), words)
+            start_files.note(host, engine, since_start.start_of(host, main), words)
     except Unobservable as error:
         raise ChangeFailed(f"{engine} {facts['name']}: {error}") from error
 

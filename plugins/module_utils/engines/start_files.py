@@ -3,34 +3,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files that a server reads once, at its start: what they say, and whether that is what runs.
 
-SQL Server and FairCom DB cannot be asked without a password. A configuration file that has not
-changed since the process began is what the process read. A run that changes it notes before what
-ran; the note is worth something as long as that very process lives.
+SQL Server and FairCom DB cannot be asked without a password. A configuration file is what the process read if nothing on
+the way to it has changed since the process started (since_start.py). A run that changes the file notes before what ran.
+The note holds as long as that process lives.
 """
 
 from __future__ import annotations
 
 import json
-import posixpath
 from typing import Any, NamedTuple
 
 from ..host import json_text, our_paths
 from ..host.observation import UNKNOWN
-from ..host.processes import TICKS, Process, output
+from ..host.processes import Process
 from ..host.seam import Host, Unobservable
+from . import since_start
 from .instance import setting
+from .since_start import Start
 
 #: What ran before a file was changed. Gone with the boot, as the processes are.
 NOTES = our_paths.NOTES
-_START_FIELD = 19
-
-
-class Start(NamedTuple):
-    """When a process began: `ticks` since the boot (proc_pid_stat(5)), `at` in seconds since the epoch."""
-
-    pid: int
-    ticks: str
-    at: float
 
 
 class Word(NamedTuple):
@@ -41,34 +33,6 @@ class Word(NamedTuple):
     origin: str | None = None
     reason: str | None = None
     held: str | None = None
-
-
-def start_of(host: Host, process: Process) -> Start:
-    """Return when a process began, good to a few hundredths of a second. Raises Unobservable.
-
-    The clock of now, less the time since the boot: after a step of the clock, both it and the
-    times of files written before are off.
-    """
-    source = f"/proc/{process.pid}/stat"
-    try:
-        ticks = host.read(source).rpartition(")")[2].split()[_START_FIELD]
-        up = float(host.read("/proc/uptime").split()[0])
-        now = float(output(host, ["date", "+%s.%N"]))
-        return Start(process.pid, ticks, now - up + int(ticks) / TICKS)
-    except (IndexError, ValueError) as error:
-        raise Unobservable(f"{source}: when it began is not known: {error}") from error
-
-
-def is_from_before(host: Host, path: str, start: Start, root: str = "") -> bool:
-    """Tell whether a file is as it was when a process began. Raises Unobservable.
-
-    Of one that is not there its directory tells. Owner and mode count as changes: they might have
-    been why the process could not read it.
-    """
-    status = host.locate(path, root).status or host.locate(posixpath.dirname(path), root).status
-    if status is None:
-        raise Unobservable(f"{path}: neither it nor its directory is there")
-    return status.changed < start.at
 
 
 def note(host: Host, engine: str, start: Start, words: dict[str, str]) -> None:
@@ -105,14 +69,18 @@ def running(
 ) -> Running:
     """Return what a process read from its file when it began, a path inside `root`. Never raises."""
     try:
-        start = start_of(host, process)
-        if is_from_before(host, path, start, root):
-            words = {name: word.value for name, word in persisted.items()}
-            return Running(words, f"{path}, unchanged since the server began")
-        words = noted(host, engine, start)
+        start = since_start.start_of(host, process)
     except Unobservable as error:
         return Running({}, path, str(error))
-    why = f"{path} was changed after the server began: what it read is not known until it is restarted"
+    try:
+        changed = since_start.change(host, path, start, root)
+        if not changed:
+            words = {name: word.value for name, word in persisted.items()}
+            return Running(words, f"{path}, unchanged since the server began")
+        why = f"{changed}: what it read is unknown until it is restarted"
+    except Unobservable as error:
+        why = str(error)
+    words = noted(host, engine, start)
     return Running(words, f"{path} before it was changed" if words else path, why)
 
 

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from .seam import Host, Unobservable
+from . import named_by
+from .seam import Host, Part, Unobservable
 from .textfile import LIMIT
 
 
@@ -15,8 +16,16 @@ def read(host: Host, path: str, root: str = "", limit: int = LIMIT + 1) -> str |
     Links are followed inside `root`. Raises Unobservable, also for what is no regular file, and where
     its disk does not answer in time.
     """
-    part = host.read_part(path, root, limit)
-    return part.text if part else None
+    found = part(host, path, root, limit)
+    return found.text if found else None
+
+
+def part(host: Host, path: str, root: str = "", limit: int = LIMIT + 1, flush: bool = False) -> Part | None:
+    """Return a configuration as `Host.read_part` does; the paths in it are named by its owner. Raises Unobservable."""
+    found = host.read_part(path, root, limit, flush=flush)
+    if found:
+        named_by.followed(host, found.status)
+    return found
 
 
 def names(host: Host, path: str, root: str = "") -> list[str]:

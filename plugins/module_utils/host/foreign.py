@@ -9,6 +9,9 @@ resolved here, and never lead out of the given root directory.
 
 Whoever may change a directory chooses what a link or file in it is, so from there on everything is
 opened with the rights of that user: root reads nothing for him that he could not read himself.
+
+A path that a process or a file names is opened with the rights of the user who named it, from its first name on.
+Such a path never leads onto a file system of the kernel (proc, sysfs and the like): to read a file there can do things.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ import pwd
 import stat
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+from . import kernel_files
 
 #: As many as the kernel follows: path_resolution(7).
 MOST_LINKS = 40
@@ -38,12 +43,26 @@ class Dangling(Refused):
     """A link on the way leads to what is not there, or round and round."""
 
 
+class OfTheKernel(Refused):
+    """A path leads onto a file system of the kernel, and root did not name it."""
+
+
+class Withheld(Refused):
+    """The user who named a path may not reach or read what it leads to."""
+
+
 class Identity(NamedTuple):
-    """With whose rights a file is opened."""
+    """With whose rights a file is opened. A `group` of ACCOUNT: those that the user's account has."""
 
     user: int
     group: int
     groups: tuple[int, ...]
+
+
+#: The group of a user whose groups are found where the file is opened.
+ACCOUNT = -1
+#: Names a path, and which user that is is unknown: kernel file systems are refused, and no rights are added.
+UNKNOWN_USER = Identity(-1, ACCOUNT, ())
 
 
 class Step(NamedTuple):
@@ -58,12 +77,17 @@ class Step(NamedTuple):
 class Walk:
     """The way from a root directory ('' is this process's own) to a path inside it, links followed.
 
+    `named_by`: the user who named the path, None for root. Every directory and file is opened with the rights of that
+    user, and with those of each user who can change what is stored on the way.
     `rest` is what of the path was not there, `changed` when a link on the way last did, `passed` everything on
     the way, links too, by its path inside the root. Raises OSError and Refused.
     """
 
-    def __init__(self, root: str, path: str) -> None:
+    def __init__(self, root: str, path: str, named_by: Identity | None = None) -> None:
         self._open: list[int] = []
+        self._named_by: Identity | None = None
+        # A container's root is not this host's: it names paths like any other user.
+        self._is_named_by_others = named_by is not None or root.startswith(_PROC)
         # Once a link was chosen by somebody, all that it leads to was.
         self._bound: Identity | None = None
         self._links = 0
@@ -77,7 +101,9 @@ class Walk:
             process = self._keep(os.open(os.path.dirname(root) or "/", _DIRECTORY))
             top = self._keep(os.open(os.path.basename(root) or ".", _DIRECTORY, dir_fd=process))
             self._tree = _Tree(process if root.startswith(_PROC) else None)
+            self._named_by = self._tree.rights_of(named_by)
             status = os.fstat(top)
+            self._expect_no_kernel_files(top)
             self.steps = [Step("", top, status, self._tree.owner(status))]
             self.passed["/"] = status
             self._go()
@@ -134,8 +160,9 @@ class Walk:
 
     @contextlib.contextmanager
     def _reopened(self, step: Step) -> Iterator[int]:
-        with self._acting(step):
-            descriptor = os.open(f"/proc/self/fd/{step.descriptor}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+        descriptor = self._opened_by_all(
+            step, f"/proc/self/fd/{step.descriptor}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY
+        )
         try:
             yield descriptor
         finally:
@@ -167,9 +194,10 @@ class Walk:
             self.steps.append(step)
 
     def _step(self, above: Step, name: str) -> Step:
-        with self._acting(above):
-            descriptor = self._keep(os.open(name, _PATH, dir_fd=above.descriptor))
+        descriptor = self._keep(self._opened_by_all(above, name, _PATH, above.descriptor))
         status = os.fstat(descriptor)
+        if status.st_dev != above.status.st_dev:
+            self._expect_no_kernel_files(descriptor)
         return Step(name, descriptor, status, self._rights(above, status))
 
     def _rights(self, above: Step, status: os.stat_result) -> Identity | None:
@@ -181,8 +209,28 @@ class Walk:
         # A directory can be brought here only from where its name could be changed: its owner chooses on.
         return self._tree.owner(status)
 
-    def _acting(self, step: Step) -> contextlib.AbstractContextManager[None]:
-        return self._tree.acting(self._bound or step.rights, step.status)
+    def _opened_by_all(self, step: Step, path: str, flags: int, directory: int | None = None) -> int:
+        """Open a file with the rights of the user who named the path, then with those of the user who chose it.
+
+        Both must be able to. The second descriptor is returned. Raises OSError, Refused.
+        """
+        chosen_by = self._bound or step.rights
+        namer = self._named_by
+        if namer is not None and chosen_by is not None and chosen_by.user != namer.user:
+            with self._tree.acting(namer, step.status, "named"):
+                os.close(os.open(path, flags, dir_fd=directory))
+        elif namer is not None:
+            with self._tree.acting(namer, step.status, "named"):
+                return os.open(path, flags, dir_fd=directory)
+        with self._tree.acting(chosen_by, step.status):
+            return os.open(path, flags, dir_fd=directory)
+
+    def _expect_no_kernel_files(self, descriptor: int) -> None:
+        """Raise Refused for a file system of the kernel, unless root named the path."""
+        if self._is_named_by_others:
+            kind = kernel_files.kind(descriptor)
+            if kind:
+                raise OfTheKernel(f"it leads to a {kind} file system of the kernel, and root did not name it")
 
     def _follow(self, target: str) -> None:
         self._links += 1
@@ -226,8 +274,14 @@ class _Tree:
             return None  # Only its owner can have named it so.
         return Identity(_NOBODY, _NOBODY if by_all else above.st_gid, ())
 
+    def rights_of(self, named_by: Identity | None) -> Identity | None:
+        """Return the rights of the user who named a path, None for root and for a user who is unknown."""
+        if named_by is None or named_by == UNKNOWN_USER:
+            return None
+        return self._of(named_by.user) if named_by.group == ACCOUNT else named_by
+
     @contextlib.contextmanager
-    def acting(self, rights: Identity | None, status: os.stat_result) -> Iterator[None]:
+    def acting(self, rights: Identity | None, status: os.stat_result, how: str = "chosen") -> Iterator[None]:
         """Act with somebody's rights; for what is not the container's, with those of its root. Raises OSError."""
         if rights is None and self._chief and not self._has(status.st_uid):
             rights = self._of(self._chief)
@@ -241,8 +295,9 @@ class _Tree:
             os.seteuid(rights.user)
             yield
         except PermissionError as error:
-            raise Refused(
-                f"it was chosen by user {rights.user}, who may not read it: {error.strerror}"
+            kind = Withheld if how == "named" else Refused
+            raise kind(
+                f"it was {how} by user {rights.user}, who may not read it: {error.strerror}"
             ) from error
         finally:
             os.seteuid(0)

@@ -39,6 +39,8 @@ OWED_POSTGRESQL = f"{VOLATILE}/postgresql-unflushed"
 SESSIONS_POSTGRESQL = f"{VOLATILE}/postgresql-sessions"
 OWED_MARIADB = f"{VOLATILE}/mariadb-unflushed"
 NOTES = f"{VOLATILE}/running"
+#: The configuration of gfix while it logs in at a server.
+FIREBIRD_CLIENT = f"{VOLATILE}/firebird-client"
 
 #: What looks at this host by itself, what it goes by, and what it has seen.
 WATCH_PROGRAM = "/usr/local/lib/durable-dbhost/watch.pyz"

@@ -36,7 +36,7 @@ class Question(NamedTuple):
     disk now); way, everything that is passed; names in a directory; search for files in it and `depth`
     levels below, of `smallest` bytes at least, whose names end in `ending`; links, the directories to which
     links in it lead; sync of the file, or with
-    `flush` of its whole file system.
+    `flush` of its whole file system. `named_by`: the user who named the path, None for root.
     """
 
     what: str
@@ -48,15 +48,25 @@ class Question(NamedTuple):
     depth: int = 1
     smallest: int = 0
     ending: str = ""
+    named_by: foreign.Identity | None = None
+
+    @property
+    def namer(self) -> foreign.Identity | None:
+        """`named_by`, also of a question that was sent as JSON."""
+        if self.named_by is None:
+            return None
+        user, group, groups = self.named_by
+        return foreign.Identity(user, group, tuple(groups))
 
 
 class Answer(NamedTuple):
     """`path`: inside the root, links followed. `status`: as `_told` makes it, None where nothing is there.
-    `error`: why there is nothing to tell."""
+    `error`: why there is nothing to tell; `withheld`: it is that the user who named the path may not read it."""
 
     path: str = ""
     status: list[float] | None = None
     error: str | None = None
+    withheld: bool = False
     content: bytes = b""
 
 
@@ -123,7 +133,7 @@ def _serve(link: socket.socket) -> None:
         while True:
             head, _content = _receive(link, None)
             answer = answer_to(Question(*json.loads(head)))
-            _send(link, json.dumps(answer[:3]).encode("ascii"), answer.content, None)
+            _send(link, json.dumps(answer[:4]).encode("ascii"), answer.content, None)
     except BaseException:
         pass  # Its parent has ended, or takes the silence for what it is.
     finally:
@@ -133,7 +143,7 @@ def _serve(link: socket.socket) -> None:
 def answer_to(question: Question) -> Answer:
     """Return the answer to a question, from the file system. May take for ever."""
     try:
-        with foreign.Walk(question.root, question.path) as walk:
+        with foreign.Walk(question.root, question.path, question.namer) as walk:
             if walk.status is None:
                 return Answer(walk.path)
             found = Answer(walk.path, _told(walk.status, walk.changed))
@@ -142,7 +152,7 @@ def answer_to(question: Question) -> Answer:
                 raise foreign.Refused(f"names of more than {bounds.SAID} bytes in one directory")
             return found._replace(content=content)
     except foreign.Refused as error:
-        return Answer(error=str(error))
+        return Answer(error=str(error), withheld=isinstance(error, foreign.Withheld))
     except OSError as error:
         return Answer(error=foreign.reason(error))
     except ValueError:
@@ -210,17 +220,18 @@ def _links(walk: foreign.Walk, question: Question) -> bytes:
         names = sorted(itertools.islice(links, bounds.NAMES + 1))
     if len(names) > bounds.NAMES:
         raise foreign.Refused(f"more than {bounds.NAMES} links in one directory")
-    led = (_directory_at(question.root, os.path.join(walk.path, name)) for name in names)
+    led = (_directory_at(question, os.path.join(walk.path, name)) for name in names)
     found = dict.fromkeys(path for path in led if path)
     return b"".join(os.fsencode(path) + b"\0" for path in itertools.islice(found, question.limit))
 
 
-def _directory_at(root: str, path: str) -> str:
-    """Return to which directory a link leads, '' for anything else and for one that leads to nothing."""
+def _directory_at(question: Question, path: str) -> str:
+    """Return to which directory a link leads, '' for anything else, for one that leads to nothing, and for the kernel's
+    directories, which hold no data."""
     try:
-        with foreign.Walk(root, path) as walk:
+        with foreign.Walk(question.root, path, question.namer) as walk:
             return walk.path if walk.status and stat.S_ISDIR(walk.status.st_mode) else ""
-    except foreign.Dangling:
+    except (foreign.Dangling, foreign.OfTheKernel):
         return ""
 
 

@@ -28,7 +28,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from . import bounds, child_process, labels, lock_file
+from . import bounds, child_process, keyring, labels, lock_file, unix_sockets
+from .foreign import Identity
 from .mount_api import calls, change, query, trial
 from .mountinfo import Mount
 from .reader import Answer, Question, Reader, TimedOut
@@ -51,6 +52,10 @@ ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 class Unobservable(Exception):
     """A value could not be read. The message is the reason that the report shows."""
+
+
+class Withheld(Unobservable):
+    """The user who named a path may not reach or read what it leads to."""
 
 
 class NoAnswer(Unobservable):
@@ -139,11 +144,15 @@ class Host:
     """The machine itself.
 
     `until`: the time.monotonic() from which on reading commands are not run any more. `whose`: who answers for
-    what is read meanwhile, for the reasons of what is too much.
+    what is read meanwhile, for the reasons of what is too much. `named_by`: the user who names the paths that are
+    located, listed, read and synced meanwhile, None for root; :mod:`.named_by` sets it. `follows_owners`: whether the
+    owner of a configuration that root named names what is opened after it.
     """
 
     until = math.inf
     whose = ""
+    named_by: Identity | None = None
+    follows_owners = False
 
     def user(self) -> int:
         """Return the number of the user as whom this process acts."""
@@ -288,7 +297,7 @@ class Host:
         Raises ChangeFailed.
         """
         try:
-            answer = _READER.ask(Question("sync", path, flush=whole), timeout)
+            answer = _READER.ask(Question("sync", path, flush=whole, named_by=self.named_by), timeout)
         except TimedOut:
             raise ChangeFailed(f"{path}: it was not synced within {timeout:g} s") from None
         except OSError as error:
@@ -347,13 +356,14 @@ class Host:
         if left <= 0:
             raise Unobservable(f"{question.path}: not read: the time for all that is asked here was over")
         try:
-            answer = _READER.ask(question, min(timeout, left))
+            answer = _READER.ask(question._replace(named_by=self.named_by), min(timeout, left))
         except TimedOut:
             raise NoAnswer(f"{question.path}: no answer within {min(timeout, left):g} s") from None
         except OSError as error:
             raise Unobservable(f"{question.path}: {error.strerror}") from error
         if answer.error:
-            raise Unobservable(f"{question.path}: {answer.error}")
+            kind = Withheld if answer.withheld else Unobservable
+            raise kind(f"{question.path}: {answer.error}")
         return answer
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
@@ -384,6 +394,23 @@ class Host:
             # Of a name that cannot be looked up the text is in the error itself.
             why = getattr(error, "strerror", None) or str(error)
             raise Unobservable(f"{address} port {port}: {why}") from error
+
+    def hold_socket(self, path: str, timeout: float = READ_TIMEOUT) -> unix_sockets.HeldSocket:
+        """Hold the file of a unix socket open until this process ends, the last name not followed.
+
+        Raises Unobservable.
+        """
+        try:
+            return unix_sockets.hold(path, min(timeout, max(0.0, self.until - time.monotonic())))
+        except OSError as error:
+            raise Unobservable(f"{path}: {error.strerror}") from error
+
+    def listeners(self, timeout: float = ASK_TIMEOUT) -> list[unix_sockets.Listener]:
+        """Return the unix sockets that listen at files. Raises Unobservable."""
+        try:
+            return unix_sockets.listeners(timeout)
+        except OSError as error:
+            raise Unobservable(f"the kernel does not list unix sockets: {error.strerror or error}") from error
 
     def change(
         self,
@@ -511,19 +538,7 @@ def _ask(
 def _run(
     argv: list[str], timeout: float, environment: Mapping[str, str] | None = None, memory: int | None = None
 ) -> Result:
-    try:
-        # A process group of its own: what it starts can be ended with it.
-        # Not run_command of AnsibleModule: it has no time limit, and this runs without Ansible.
-        child = subprocess.Popen(  # pylint: disable=ansible-bad-function
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**ENVIRONMENT, **(environment or {})},
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise Unobservable(f"{argv[0]}: {error.strerror}") from error
+    child = _start(argv, environment)
     if memory:
         try:
             resource.prlimit(child.pid, resource.RLIMIT_AS, (memory, memory))
@@ -542,6 +557,35 @@ def _run(
         _abandon(child)
         raise Unobservable(f"{' '.join(argv)}: no answer within {timeout:g} s")
     return Result(child.returncode, *output)
+
+
+def _start(argv: list[str], environment: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+    """Start a command with nothing of this process: its keys, directory and variables stay here."""
+    children: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        # A process group of its own: what it starts can be ended with it.
+        # Not run_command of AnsibleModule: it has no time limit, and this runs without Ansible.
+        child = subprocess.Popen(  # pylint: disable=ansible-bad-function
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd="/",
+            env={**ENVIRONMENT, **(environment or {})},
+            start_new_session=True,
+        )
+        children.append(child)
+
+    try:
+        keyring.start(start)
+    except OSError as error:
+        raise Unobservable(f"{argv[0]}: {error.strerror}") from error
+    except BaseException:
+        for child in children:
+            _abandon(child)
+        raise
+    return children[0]
 
 
 class _TooMuch(Exception):

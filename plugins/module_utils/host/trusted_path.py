@@ -1,13 +1,11 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may change a path: a program is run as root, or trusted with a password, only where root alone may.
-
-In a directory of somebody else's it runs as that user.
-"""
+"""Who may change a path: a program is run, as whichever user, only if root alone can change it."""
 
 from __future__ import annotations
 
+import posixpath
 import stat
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
@@ -17,6 +15,10 @@ from .seam import Host, Unobservable
 
 ROOT = frozenset({0})
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
+#: Directories of programs, and what lies beside them and holds their libraries (MySQL has lib/private).
+_BIN = ("bin", "sbin", "libexec")
+_LIBRARIES = ("lib", "lib64", "lib/private", "lib/plugin", "lib/mysql/private")
+_SYSTEM = ("", "/", "/usr", "/usr/local")
 
 
 class Status(NamedTuple):
@@ -47,44 +49,80 @@ def weakness(host: Host, path: str, owners: Collection[int] = ROOT) -> str:
     mask. Raises Unobservable.
     """
     for part, status in host.way(path).items():
-        if status.user not in owners:
-            return f"{part} belongs to user {status.user}"
-        if status.mode & _OTHERS and not stat.S_ISLNK(status.mode):
-            return f"{part} has mode {stat.S_IMODE(status.mode):04o}"
+        why = _others(part, status.user, status.mode, owners)
+        if why:
+            return why
     return ""
 
 
-def expect_program(host: Host, path: str, user: int = 0) -> None:
-    """Raise Unobservable for a program that others than root, and the user as whom it runs, may change.
+def _others(path: str, user: int, mode: int, owners: Collection[int]) -> str:
+    if user not in owners:
+        return f"{path} belongs to user {user}"
+    if mode & _OTHERS and not stat.S_ISLNK(mode):
+        return f"{path} has mode {stat.S_IMODE(mode):04o}"
+    return ""
 
-    As root it is not run then, nor as somebody whom another would so make do what he likes.
+
+def expect_program(host: Host, path: str) -> None:
+    """Raise Unobservable for a program that others than root can change, or the libraries next to it.
+
+    It runs neither as root nor as another user then, also not as the one who owns it: a server's code would
+    leave the server's own confinement.
     """
     if not path.startswith("/"):
         raise Unobservable(f"program {path!r}: wanted an absolute path")
-    why = weakness(host, path, {0, user})
+    why = weakness(host, path) or _weak_library(host, path)
     if why:
-        others = (
-            "others than root" if user == 0 else f"others than root and user {user}, as whom it would run"
+        raise Unobservable(
+            f"program {path} may be changed by others than root ({why}), so it is not run. Fix: chown that to root"
+            " and chmod it go-w"
         )
-        raise Unobservable(f"program {path} may be changed by {others} ({why}), so it is not run")
 
 
-def choose(host: Host, paths: Iterable[str], name: str, user: int = 0) -> str:
-    """Return the first of these programs that is there, held against `expect_program`; else `name`, which is
-    looked for where the system has its own. Raises Unobservable."""
-    path = next((path for path in paths if look(host, path)), "")
-    if path:
-        expect_program(host, path, user)
-    return path or name
+def choose(host: Host, paths: Iterable[str]) -> str:
+    """Return the first of these programs that exists, if it meets `expect_program`. Raises Unobservable."""
+    wanted = list(paths)
+    path = next((path for path in wanted if look(host, path)), "")
+    if not path:
+        raise Unobservable(f"none of {', '.join(wanted)} exists. Fix: install the package that has it")
+    expect_program(host, path)
+    return path
 
 
-def as_user(host: Host, uid: int) -> list[str]:
-    """Return what to put before a command so that it runs as a user, with that user's groups.
+def _weak_library(host: Host, path: str) -> str:
+    """Return what lets others than root change a library next to a program, '' if nothing does.
 
-    Raises Unobservable for one without a name.
+    The dynamic linker finds them by $ORIGIN. The system's own directories hold its packages' files.
     """
-    result = host.run(["getent", "passwd", str(uid)])
-    fields = result.stdout.rstrip("\n").split(":")
-    if result.rc != 0 or len(fields) < 4 or not fields[3].isdigit():
-        raise Unobservable(f"user {uid} has no name: getent passwd finds none")
-    return ["setpriv", f"--reuid={uid}", f"--regid={fields[3]}", "--init-groups", "--"]
+    there = list(host.way(path))[-1]
+    prefix = posixpath.dirname(posixpath.dirname(there))
+    if prefix in _SYSTEM or posixpath.basename(posixpath.dirname(there)) not in _BIN:
+        return ""
+    weak = (weak_entry(host, f"{prefix}/{name}") for name in _LIBRARIES)
+    return next(filter(None, weak), "")
+
+
+def weak_entry(host: Host, directory: str) -> str:
+    """Return what lets others than root change a directory, or what is in it (not below), '' if nothing does.
+
+    Nothing does if there is no such directory, and root alone can make it. Raises Unobservable.
+    """
+    names = host.list_names(directory)
+    if names is None:
+        return weak_future(host, directory)
+    why = weakness(host, directory)
+    entries = statuses(host, [posixpath.join(directory, name) for name in names]) if names and not why else {}
+    found = (_others(path, status.owner, status.mode, ROOT) for path, status in entries.items())
+    return why or next(filter(None, found), "")
+
+
+def weak_future(host: Host, path: str) -> str:
+    """Return what lets others than root change or make what a path leads to, '' if nothing does.
+
+    Raises Unobservable.
+    """
+    if not path.startswith("/"):
+        raise Unobservable(f"{path!r}: wanted an absolute path")
+    while path != "/" and not look(host, path):
+        path = posixpath.dirname(path)
+    return weakness(host, path)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from . import bounded_read, read_budget
+from . import bounded_read, named_by, read_budget
 from .observation import Observation, unknown
 from .processes import breaks_fsync
 from .seam import Host, Unobservable
@@ -317,8 +317,10 @@ def variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
     before what systemd hands on to all. Raises Unobservable."""
     found = _assigned(unit, unit.environment)
     read = read_budget.within(host, partial(bounded_read.read, host))
-    for file in unit.files:
-        found.update(_of_file(read, unit, file, names))
+    # Root's unit names them, whatever server is collected meanwhile.
+    with named_by.one(host, None):
+        for file in unit.files:
+            found.update(_of_file(read, unit, file, names))
     if names - found.keys():
         if unit.manager is None:
             raise Unobservable(f"{unit.name}: what it gets of systemd's own environment is not known")

@@ -119,6 +119,7 @@ class Trace:
                 stdin=source or subprocess.DEVNULL,
                 stdout=self._said if source else subprocess.PIPE,
                 stderr=self._complaints,
+                cwd="/",
                 env=ENVIRONMENT,
                 start_new_session=True,
             )

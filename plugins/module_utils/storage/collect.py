@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..host import bounds, os_release
+from ..host import bounds, named_by, os_release
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.our_paths import LEASE
@@ -48,7 +48,8 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     superblocks = _superblocks(mounts)
     kernel = host.read("/proc/sys/kernel/osrelease").strip()
     paths = tuple(paths)
-    with ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
+    # Servers name the paths. The threads share the host, so the block is around all of them.
+    with named_by.one(host, named_by.UNKNOWN_USER), ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
         # All at once: what hangs may be asked for paths, superblock and cache, and costs its limit once.
         places = pool.map(partial(_place, host, time.monotonic() + bounds.PATIENCE_FOR_ALL), paths)
         mounted = pool.map(mounts.collect, superblocks)

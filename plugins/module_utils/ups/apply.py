@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ..enforce import originals, our_files, ownership
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, verify
-from ..engines import start_files
+from ..engines import since_start
 from ..host import bounded_read, our_paths, units
 from ..host.our_paths import CHAINED, HOOK, UNIT
 from ..host.processes import Process
@@ -393,10 +393,8 @@ def _stale(host: Host, monitor: Monitor) -> str:
     if not monitor.pid:
         raise Unobservable(f"{monitor.unit}: systemd does not know its process; restart it by hand")
     process = Process(monitor.pid, 0, "", "", None, None, None)
-    start = start_files.start_of(host, process)
-    return (
-        "" if start_files.is_from_before(host, monitor.config, start) else "began before its file was changed"
-    )
+    start = since_start.start_of(host, process)
+    return since_start.change(host, monitor.config, start)
 
 
 def _restart(host: Host, unit: str) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..engines import start_files
+from ..engines import since_start
 from ..host.observation import UNKNOWN, Observation
 from ..host.processes import Process
 from ..host.seam import Host, Unobservable
@@ -150,11 +150,12 @@ def _as_it_runs(host: Host, power: Power, condition: Condition) -> Condition:
     path = condition.target
     process = Process(power.pid, 0, "", "", None, None, None)
     try:
-        if start_files.is_from_before(host, path, start_files.start_of(host, process)):
+        changed = since_start.change(host, path, since_start.start_of(host, process))
+        if not changed:
             return condition
     except Unobservable as error:
         return conditions.unknown(condition.name, path, str(error), f"restart {power.unit}")
-    seen = f"{power.unit} began before {path} was changed"
+    seen = f"{power.unit}: {changed}"
     why = "it may run with another configuration"
     return conditions.unmet(condition.name, path, seen, why, "run harden_db again: it restarts the monitor")
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ...enforce import originals
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, attempt, expect_some, verify
-from ...host import bounded_read, our_paths
+from ...host import bounded_read, named_by, our_paths
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import MARK, Malformed, without_content
 from .. import restart as servers
@@ -69,6 +69,7 @@ class Release(NamedTuple):
     owners: dict[str, int]
 
 
+@named_by.by_others
 def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     """Return the work that brings the instances to their settings; reads only.
 
@@ -105,6 +106,7 @@ def _plan_one(host: Host, work: Work, facts: dict[str, Any], target: Target, res
     return changes
 
 
+@named_by.by_others
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read it back, instance by instance. Raises ChangeFailed."""
     wanted = {target.instance: target for target in targets if target.instance not in work.failures}
@@ -128,6 +130,7 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
         raise ChangeFailed("; ".join(failures.values()))
 
 
+@named_by.by_others
 def plan_release(host: Host) -> Release:
     """Return what release changes; reads only. A server takes it at its next start.
 
@@ -158,6 +161,7 @@ def plan_release(host: Host) -> Release:
     return Release(tuple(changes), texts, tuple(facts), owners)
 
 
+@named_by.by_others
 def apply_release(host: Host, work: Release) -> None:
     """Put the originals back into the files, and forget them. Raises ChangeFailed."""
     for facts in work.facts:
@@ -198,7 +202,11 @@ def _write(host: Host, work: Work, name: str) -> None:
 def _read(host: Host, facts: dict[str, Any]) -> str:
     if not facts["config"]:
         raise ChangeFailed(f"faircom {facts['name']}: {observe.NO_FILE}")
-    text = _text(host, facts["config"])
+    try:
+        with named_by.of_instance(host, facts["pids"]):
+            text = _text(host, facts["config"])
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
     if text is None:
         raise ChangeFailed(f"{facts['config']}: not there any more; run again to collect the facts anew")
     return text

@@ -151,7 +151,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     persisted = words(lines, found.config or _CONFIG, why)
     seen = None
     if main:
-        seen = start_files.running(host, NAME, root + found.config, main, persisted) if found.config else None
+        seen = start_files.running(host, NAME, found.config, main, persisted, root) if found.config else None
         seen = seen or start_files.Running(
             {name: word.value for name, word in persisted.items()}, "its defaults"
         )

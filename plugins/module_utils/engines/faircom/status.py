@@ -16,7 +16,7 @@ from ...host import bounds
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.processes import Process
 from ...host.seam import Host, Unobservable
-from .. import start_files
+from .. import since_start
 
 NAME = "CTSTATUS.FCS"
 _OPERATIONAL = re.compile(r"Server Is Operational", re.I)
@@ -67,7 +67,7 @@ def read(host: Host, root: str, directories: list[str], main: Process | None) ->
             why = f"there is no {' and no '.join(paths) or NAME}: it tells once the server has run"
             return Status(unknown(NAME, why), reason=why)
         path = max(there, key=lambda path: there[path].modified)
-        if main and there[path].modified < start_files.start_of(host, main).at:
+        if main and there[path].modified < since_start.start_of(host, main).at:
             why = f"{path} is older than the server that runs"
             return Status(unknown(path, why), reason=why)
         part = host.read_part(path, root, bounds.STATUS_LOG, at_end=True)

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple, Optional
 from ...enforce import originals
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
-from ...host import our_paths, trusted_path
+from ...host import confined, named_by, our_paths
 from ...host.observation import UNKNOWN
 from ...host.printable import command
 from ...host.processes import Processes
-from ...host.seam import ChangeFailed, Host, Unobservable
+from ...host.seam import ChangeFailed, CommandFailed, Host, Unobservable
+from . import login, tools
 from .databases import Database, look_at
 from .files import Files
 from .header import Header, next_file
@@ -28,7 +29,8 @@ from .observe import PROGRAMS
 #: {database: the word before the first change, and when it was created}
 ORIGINALS = our_paths.ORIGINALS_FIREBIRD
 _WORDS = {"on": "sync", "off": "async"}
-_GFIX = ("/opt/firebird/bin/gfix", "/usr/bin/gfix")
+#: What gfix prints for a login that the server refuses.
+_NO_LOGIN = "user name and password are not defined"
 #: Files of one database that are followed: it may be split over several.
 _MOST_FILES = 100
 #: Users that nothing is given to: https://systemd.io/UIDS-GIDS, "unused".
@@ -105,6 +107,7 @@ class Release(NamedTuple):
     kept: dict[str, str]
 
 
+@named_by.by_others
 def plan(
     host: Host,
     targets: list[Target],
@@ -147,6 +150,7 @@ def _plan(host: Host, wanted: dict[str, str], failures: dict[str, str], access: 
     return Work(tuple(changes), found, access, tuple(warnings), failures, wanted)
 
 
+@named_by.by_others
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read it back. Raises ChangeFailed."""
     kept = originals.load(host, ORIGINALS)
@@ -162,6 +166,7 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
     verify(_plan(host, done, {}, work.access).changes)
 
 
+@named_by.by_others
 def plan_release(
     host: Host, user: str = "SYSDBA", password: str | None = None, server: str = "localhost"
 ) -> Release:
@@ -186,6 +191,7 @@ def plan_release(
     return Release(tuple(changes), found, Access(user, password or None, server), tuple(warnings), left)
 
 
+@named_by.by_others
 def apply_release(host: Host, work: Release) -> None:
     """Put the originals back, and forget them. Raises ChangeFailed."""
     wanted = [change for change in work.changes if change.setting == "forced_writes"]
@@ -297,48 +303,71 @@ def _gfix(host: Host, database: Database, word: str, access: Access, locks: Lock
         if status.user == 0:
             raise ChangeFailed(f"{database.path}: {_ROOTS}")
         own = {**environment, **_lock(locks.get(str(status.user), {None}), database.path)}
-        tool = _tool(host, status.user)
-        host.change([*_as_user(host, status.user), tool, *argv, database.path], environment=own)
+        host.change(_as_user(host, status.user, [_tool(host), *argv, database.path]), environment=own)
     except ChangeFailed as error:
         if not access.password:
             raise ChangeFailed(
                 f"{error}; it ran as user {status.user}, who owns the file; give the password of {access.user}, so that"
                 " the server does it"
             ) from error
-        environment["ISC_PASSWORD"] = access.password
-        # Whoever may change it reads the password.
-        remote = [*_as_stranger(host), _tool(host), *argv, f"{access.server}:{database.path}"]
         try:
-            host.change(remote, environment=environment)
+            _by_server(host, database, argv, access, environment)
         except ChangeFailed as second:
             raise ChangeFailed(f"{error}; and by the server: {second}") from second
 
 
-def _as_user(host: Host, user: int) -> list[str]:
+def _by_server(
+    host: Host, database: Database, argv: list[str], access: Access, environment: dict[str, str]
+) -> None:
+    """Let the server change a database. What listens there instead of it learns nothing. Raises ChangeFailed."""
+
+    def as_stranger(command: list[str]) -> list[str]:
+        return _as_stranger(host, command)
+
+    version = environment.get("FIREBIRD_VERSION")
+    # Whoever may change it reads the password.
+    tool = login.program(
+        host, [f"/usr/lib/firebird/{version}/bin/gfix"] if version else tools.GFIX, as_stranger
+    )
+    with login.srp_alone(host) as variables:
+        given = {**environment, **variables, "ISC_PASSWORD": str(access.password)}
+        remote = as_stranger([tool, *argv, f"{access.server}:{database.path}"])
+        try:
+            host.change(remote, environment=given)
+        except CommandFailed as error:
+            if _NO_LOGIN not in error.said:
+                raise
+            raise ChangeFailed(
+                f"{error}. gfix logs in by Srp alone, because Legacy_Auth shows a hash of the password. Fix: create"
+                f" {access.user} with USING PLUGIN Srp, and have Srp in the server's AuthServer"
+            ) from error
+
+
+def _as_user(host: Host, user: int, argv: list[str]) -> list[str]:
     try:
-        return trusted_path.as_user(host, user)
+        return confined.command(host, confined.account(host, user), argv)
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
 
 
-def _tool(host: Host, user: int = 0) -> str:
-    """Return the gfix to run as a user. Raises ChangeFailed for one that others than he and root may change."""
+def _tool(host: Host) -> str:
+    """Return gfix. Raises ChangeFailed for one that others than root may change."""
     try:
-        return trusted_path.choose(host, _GFIX, "gfix", user)
+        return tools.choose(host, tools.GFIX)
     except Unobservable as error:
-        raise ChangeFailed(
-            f"{error}: have root alone able to change it and the directories above it"
-        ) from error
+        raise ChangeFailed(str(error)) from error
 
 
-def _as_stranger(host: Host) -> list[str]:
-    """Return what runs a command as a user that nobody is: another process of the same user could read
-    the password in its environment. Raises ChangeFailed."""
+def _as_stranger(host: Host, argv: list[str]) -> list[str]:
+    """Return the command that runs as a user without an account or process.
+
+    Another process of the same user could read the password in its environment. Raises ChangeFailed.
+    """
     try:
         taken = set(_users(Processes(host)))
         for uid in map(str, _STRANGERS):
             if uid not in taken and host.run(["getent", "passwd", uid]).rc == _NOT_FOUND:
-                return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--"]
+                return confined.command(host, confined.Account(int(uid), int(uid), ()), argv)
     except Unobservable as error:
         raise ChangeFailed(f"a user that nobody is, as whom gfix gets the password: {error}") from error
     raise ChangeFailed(
@@ -366,12 +395,16 @@ def _version(host: Host, header: Header) -> dict[str, str]:
 def _files_of(host: Host, path: str) -> list[str]:
     """Return the paths of all files of a database."""
     reader, found = Files(host), [path]
-    while len(found) < _MOST_FILES:
-        following = next_file(reader.beginning(found[-1]).page)
-        # Who owns the database can write any name there.
-        if not following or reader.beginning(following).reason or following in found:
-            break
-        found.append(following)
+    with named_by.one(host, named_by.UNKNOWN_USER):
+        while len(found) < _MOST_FILES:
+            beginning = reader.beginning(found[-1])
+            following = next_file(beginning.page)
+            # The owner of a file names the next one.
+            if beginning.status:
+                named_by.owned(host, beginning.status)
+            if not following or reader.beginning(following).reason or following in found:
+                break
+            found.append(following)
     return found
 
 

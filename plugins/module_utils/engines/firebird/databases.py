@@ -13,16 +13,15 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...host import trusted_path
+from ...host import confined
 from ...host.observation import UNKNOWN
 from ...host.seam import Host, Status, Unobservable
 from ..open_files import Opened
+from . import tools
 from .files import GONE, NO_FILE, Files
 from .header import Header, Unfamiliar, is_database, parse
 
 CLOSED = "closed"
-#: Debian calls it fbstat, for there is another gstat.
-_GSTAT = ("/opt/firebird/bin/gstat", "/usr/bin/fbstat")
 _ATTRIBUTES = re.compile(r"^[ \t]*Attributes[ \t]*(?P<words>.*)$", re.M)
 
 
@@ -164,8 +163,8 @@ def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
         return UNKNOWN, "root owns it, as whom gstat is not run; give it to the user of the server (chown)"
     tool = "gstat"
     try:
-        tool = trusted_path.choose(host, _GSTAT, tool, status.user)
-        result = host.run([*trusted_path.as_user(host, status.user), tool, "-h", path])
+        tool = tools.choose(host, tools.GSTAT)
+        result = host.run(confined.command(host, confined.account(host, status.user), [tool, "-h", path]))
     except Unobservable as error:
         return UNKNOWN, str(error)
     said = _ATTRIBUTES.search(result.stdout)

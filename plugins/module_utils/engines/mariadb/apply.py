@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
+from ...host import named_by
 from ...host.observation import UNKNOWN
 from ...host.seam import ChangeFailed, Host, Unobservable
 from .. import restart as servers
@@ -86,6 +87,7 @@ class Release(NamedTuple):
     failures: dict[str, str]
 
 
+@named_by.by_others
 def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     """Return the work that brings the servers to their settings; reads only.
 
@@ -112,12 +114,13 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
         name, seen = target.instance, snapshots[target.instance]
         try:
             wanted = _words(target, seen)
-            work, stale = _plan_one(work, found[name], seen, wanted)
+            with named_by.of_instance(host, found[name]["pids"]):
+                work, stale = _plan_one(work, found[name], seen, wanted)
             checked[name] = Planned(seen, wanted, stale)
-        except ChangeFailed as error:
+        except (ChangeFailed, Unobservable) as error:
             failures[name] = f"{name}: {error}"
     cleaned = _clean(host, work, snapshots.values()) if targets else work
-    _expect_set_apart(checked, cleaned)
+    _expect_set_apart(host, {name: found[name]["pids"] for name in checked}, checked, cleaned)
     if cleaned is not work or any(map(_loosens, checked.values())):
         others = [facts for name, facts in found.items() if name not in checked and _is_shared(facts)]
         _expect_no_harm(host, engines, others, cleaned)
@@ -133,8 +136,9 @@ def _snapshots(
     for facts in instances:
         try:
             _expect_ours(facts)
-            found[facts["name"]] = _look(host, engines, facts)
-        except ChangeFailed as error:
+            with named_by.of_instance(host, facts["pids"]):
+                found[facts["name"]] = _look(host, engines, facts)
+        except (ChangeFailed, Unobservable) as error:
             failures[facts["name"]] = f"{facts['name']}: {error}"
     return found, failures
 
@@ -151,14 +155,21 @@ def _clean(host: Host, work: Work, checked: Iterable[Sight]) -> Work:
     return work
 
 
-def _expect_set_apart(checked: Mapping[str, Planned], work: Work) -> None:
-    """Raise ChangeFailed where what one target needs would undo what another does: servers may share files."""
+def _expect_set_apart(
+    host: Host, pids: Mapping[str, list[int]], checked: Mapping[str, Planned], work: Work
+) -> None:
+    """Raise ChangeFailed if what one target needs would undo what another does: servers may share files."""
     for name, (snapshot, wanted, stale) in checked.items():
-        left = drop_in.beaten(snapshot, stale, work.files) if stale else ""
+        others = [setting for setting in wanted if setting not in stale and setting != versions.REDO]
+        try:
+            with named_by.of_instance(host, pids[name]):
+                left = drop_in.beaten(snapshot, stale, work.files) if stale else ""
+                changed = drop_in.changed(snapshot, others, work.files) if work.files else {}
+        except Unobservable as error:
+            raise ChangeFailed(f"{name}: {error}") from error
         if left:
             raise ChangeFailed(f"{name}: {left}")
-        others = [setting for setting in wanted if setting not in stale and setting != versions.REDO]
-        for setting, kept in (drop_in.changed(snapshot, others, work.files) if work.files else {}).items():
+        for setting, kept in changed.items():
             raise ChangeFailed(f"{name}: {_undone(snapshot, setting, kept, wanted[setting])}")
 
 
@@ -169,9 +180,10 @@ def _expect_no_harm(
     for facts in others if work.files else ():
         settings = [setting for setting in facts["settings"] if versions.is_option(setting)]
         try:
-            snapshot = _look(host, engines, facts)
-            changed = drop_in.changed(snapshot, settings, work.files)
-        except ChangeFailed as error:
+            with named_by.of_instance(host, facts["pids"]):
+                snapshot = _look(host, engines, facts)
+                changed = drop_in.changed(snapshot, settings, work.files)
+        except (ChangeFailed, Unobservable) as error:
             raise ChangeFailed(
                 f"{facts['name']}: its next start cannot be read ({error}), and it can read the option files of this run."
                 " Fix: correct that, then run again"
@@ -200,6 +212,7 @@ def _undone(snapshot: Sight, setting: str, kept: options.Kept, wanted: str) -> s
     )
 
 
+@named_by.by_others
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read it back. Raises ChangeFailed."""
     failures = []
@@ -236,6 +249,7 @@ def _left(host: Host, work: Work, targets: list[Target], restarted: Iterable[str
                 yield Change(name, setting, "running", UNKNOWN, word)
 
 
+@named_by.by_others
 def plan_release(host: Host) -> Release:
     """Return what release changes; reads only. Raises ChangeFailed."""
     engines, found = _servers(host)
@@ -243,8 +257,9 @@ def plan_release(host: Host) -> Release:
     for facts in found.values():
         if not facts["root"]:
             try:
-                places.update(dict.fromkeys(drop_in.directories(_look(host, engines, facts))))
-            except ChangeFailed:
+                with named_by.of_instance(host, facts["pids"]):
+                    places.update(dict.fromkeys(drop_in.directories(_look(host, engines, facts))))
+            except (ChangeFailed, Unobservable):
                 pass  # Where it includes nothing that can be understood, nothing of ours was written.
     changes = []
     ours, failures = drop_in.ours(host, places)
@@ -259,6 +274,7 @@ def plan_release(host: Host) -> Release:
     return Release(tuple(changes), tuple(ours), failures)
 
 
+@named_by.by_others
 def apply_release(host: Host, work: Release) -> None:
     """Take our option files away. Raises ChangeFailed."""
     for path in work.files:

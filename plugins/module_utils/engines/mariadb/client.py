@@ -5,18 +5,18 @@
 
 As root, and so with care: a server may be anybody's process. The client reads no option file but
 root's own, and that one only for a service of the system, because it holds a password; it hands
-over no files, and no program that others than root may change is started.
+over no files, and no program that others than root may change is started. The password is offered only to
+the process of that service, and by no authentication that reveals it.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...host import trusted_path
+from ...host import listener, trusted_path
 from ...host.process_context import Place, look, resolve
 from ...host.processes import FIRST_PERSON
 from ...host.seam import Host, Result, Unobservable
@@ -26,6 +26,15 @@ from . import versions
 #: root's option file: where it is, its user and password are tried last.
 PASSWORDS = "/root/.my.cnf"
 _CLIENTS = ("mariadb", "mysql")
+#: Authentications that answer a challenge. All others are refused: a server chooses one, and to mysql_clear_password,
+#: dialog and caching_sha2_password clients answer with the password, to mysql_old_password with almost its hash.
+_AUTHENTICATIONS = "mysql_native_password,client_ed25519"
+#: A connection string, the only place where the client takes restricted_auth.
+_RESTRICTED = f"localhost;restricted_auth={_AUTHENTICATIONS}"
+#: What is in each client that takes it there, since Connector/C 3.3.10: one that knows connection strings alone ignores it,
+#: and one that knows neither looks for a host of this name. Clients 10.11.19 and 11.8.9 have both, and refuse; MariaDB's
+#: 10.5.23 and MySQL's 9.7.4 have none.
+_RESTRICTING = ("restricted-auth", "in connection string (offset")
 _PREFIXES = ("/usr", "/usr/local")
 #: Where servers are built to put their socket.
 _SOCKETS = (
@@ -35,6 +44,7 @@ _SOCKETS = (
     "/run/mysql/mysql.sock",
     "/tmp/mysql.sock",
 )
+_FIX = "Fix: let root log in without a password: ALTER USER root@localhost IDENTIFIED VIA unix_socket, in MySQL WITH auth_socket"
 _ESCAPES = {"n": "\n", "t": "\t", "0": "\0", "\\": "\\"}
 VARIABLES = (
     "aria_log_dir_path",
@@ -69,26 +79,41 @@ QUESTION = (
 
 
 class Server(NamedTuple):
-    """A server that can be asked: its client, its socket, and the login options to try, best first."""
+    """A server that can be asked: its client, its socket, and the login options to try, best first.
+
+    `withheld`: why root's password is not among them, if root has one.
+    """
 
     client: str
     socket: str
     logins: tuple[tuple[str, ...], ...]
+    withheld: str = ""
 
 
 def server(host: Host, found: Instance, place: Place, uid: str, said: str | None, data: str) -> Server:
     """Return how to ask an instance. `said` is the socket that its options name, or None.
 
-    Raises Unobservable where no socket is found.
+    Raises Unobservable if no socket is found, and if another process listens there.
     """
     main = found.processes[0]
-    logins: tuple[tuple[str, ...], ...] = (("--no-defaults", "--user=root"),)
     # A service may have a /tmp of its own.
     root = f"/proc/{main.pid}/root" if place.namespace == "private" else ""
-    socket = root + _socket(host, root, said, data)
-    if host.exists(PASSWORDS) and _may_have_password(host, main.exe or "", place, uid, socket):
-        logins = (*logins, (f"--defaults-file={PASSWORDS}",))
-    return Server(_client(host, main.exe or ""), socket, logins)
+    inside = _socket(host, root, said, data)
+    client, path = _client(host, main.exe or ""), root + inside
+    # Links were followed inside the other root: an absolute one leads elsewhere here.
+    held = listener.proven(host, root + resolve(host, root, inside), main.pid, place.cgroup, place.mounts)
+    # Without --skip-password a password of the environment, or of .mylogin.cnf, is offered to any server.
+    without = ("--no-defaults", "--user=root", "--skip-password", "--host=localhost", f"--socket={held}")
+    if not host.exists(PASSWORDS):
+        return Server(client, path, (without,))
+    try:
+        _expect_service(host, main.exe or "", place, uid)
+        _expect_restricting(host, client)
+    except Unobservable as error:
+        return Server(client, path, (without,), f"{error}. {_FIX}")
+    # The command line has the last word over root's file, which may name another host.
+    offered = (f"--defaults-file={PASSWORDS}", f"--host={_RESTRICTED}", f"--socket={held}")
+    return Server(client, path, (without, offered))
 
 
 def ask(host: Host, server: Server) -> tuple[list[str], dict[str, str]]:
@@ -133,7 +158,8 @@ def _execute(host: Host, server: Server, sql: str) -> tuple[list[str], str]:
         if result.rc == 0:
             return argv, result.stdout
         why = _why(result)
-    raise Unobservable(f"{server.socket}: {why}")
+    withheld = f"; the password in {PASSWORDS} is not offered: {server.withheld}" if server.withheld else ""
+    raise Unobservable(f"{server.socket}: {why}{withheld}")
 
 
 def _argv(server: Server, login: tuple[str, ...]) -> list[str]:
@@ -141,8 +167,6 @@ def _argv(server: Server, login: tuple[str, ...]) -> list[str]:
         server.client,
         *login,
         "--protocol=socket",
-        "--host=localhost",
-        f"--socket={server.socket}",
         "--connect-timeout=5",
         "--local-infile=0",
         "--batch",
@@ -150,21 +174,21 @@ def _argv(server: Server, login: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _may_have_password(host: Host, program: str, place: Place, uid: str, socket: str) -> bool:
-    """Tell whether a server may be offered root's password: one of the system's services, with a program
-    that only root can change, at a socket that is its own and that nobody can replace."""
+def _expect_service(host: Host, program: str, place: Place, uid: str) -> None:
+    """Raise Unobservable unless a server is one of the system's services, with a program that only root can change."""
     is_service = place.cgroup.startswith("/system.slice/") and versions.UNITS.fullmatch(place.unit or "")
     if not (is_service and uid.isdigit() and int(uid) < FIRST_PERSON):
-        return False
-    try:
-        trusted_path.expect_program(host, program)
-        status = trusted_path.statuses(host, [socket])[socket]
-        above = trusted_path.statuses(host, [posixpath.dirname(socket)])[posixpath.dirname(socket)]
-    except Unobservable:
-        return False
-    # In /tmp, only the owner can put another one in its place.
-    is_safe = above.owner in (0, int(uid)) and (not above.mode & 0o022 or bool(above.mode & stat.S_ISVTX))
-    return is_safe and status.owner == int(uid) and not stat.S_ISLNK(status.mode)
+        raise Unobservable(
+            f"the server is no service of the system (control group {place.cgroup}, user {uid})"
+        )
+    trusted_path.expect_program(host, program)
+
+
+def _expect_restricting(host: Host, client: str) -> None:
+    """Raise Unobservable for a client that answers each authentication that a server requests."""
+    result = host.run(["grep", "-aoF", *(f"--regexp={text}" for text in _RESTRICTING), "--", client])
+    if not set(_RESTRICTING) <= set(result.stdout.split("\n")):
+        raise Unobservable(f"{client} cannot refuse an authentication that reveals it")
 
 
 def _client(host: Host, program: str) -> str:

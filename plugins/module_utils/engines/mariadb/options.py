@@ -20,8 +20,8 @@ from ...host import bounded_read, json_text
 from ...host.observation import UNKNOWN
 from ...host.paths import normal
 from ...host.read_budget import within
-from ...host.seam import Host, Status, Unobservable
-from ...host.textfile import LIMIT, Effective, Malformed, without_content
+from ...host.seam import Host, Status, Unobservable, Withheld
+from ...host.textfile import Effective, Malformed, without_content
 from . import my_cnf, versions
 
 COMMAND_LINE = "its command line"
@@ -170,10 +170,15 @@ class Files:
         return list(dict.fromkeys(line.value for line in lines if line.kind == "includedir" and line.value))
 
     def _read(self, path: str) -> str | None:
-        status = self.host.locate(path, self.root).status
-        if status is None or stat.S_ISDIR(status.mode) or not self._is_read(path, status):
-            return None
-        part = self.host.read_part(path, self.root, LIMIT + 1)
+        try:
+            status = self.host.locate(path, self.root).status
+            if status is None or stat.S_ISDIR(status.mode) or not self._is_read(path, status):
+                return None
+            part = bounded_read.part(self.host, path, self.root)
+        except Withheld:
+            if not self.user:
+                raise
+            return None  # The server cannot reach it either.
         return part.text if part and self._is_read(path, part.status) else None
 
     def _is_read(self, path: str, status: Status) -> bool:

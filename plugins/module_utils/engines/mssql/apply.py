@@ -182,7 +182,7 @@ def _write(host: Host, wanted: dict[str, str]) -> None:
     """Set what is wanted by mssql-conf, see owner and mode kept, and bring the file to the disk."""
     runner, before = tool.runner(host), _owner(host)
     for name in _sequence(wanted):
-        host.change([*runner, tool.PATH, *_arguments(name, wanted[name])])
+        host.change([*runner, *_arguments(name, wanted[name])])
     after = _owner(host)
     if after is None:
         raise ChangeFailed(f"{tool.CONFIG}: not there after {tool.PATH} has written it; look at what it says")

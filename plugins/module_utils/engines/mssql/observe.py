@@ -14,13 +14,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...host import bounds
+from ...host import bounded_read, bounds
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.process_context import Place
 from ...host.processes import Process, Processes, argv_of, variables
 from ...host.seam import Host, Unobservable
-from ...host.textfile import LIMIT, Line, Malformed, without_content
-from .. import start_files, temporary
+from ...host.textfile import Line, Malformed, without_content
+from .. import since_start, start_files, temporary
 from ..instance import Instance, Observed, of_mains
 from ..next_start import NextStart
 from ..open_files import write_through
@@ -191,7 +191,7 @@ def read_log(host: Host, root: str, path: str, main: Process | None) -> Log:
         part = host.read_part(path, root, bounds.ERROR_LOG)
         if part is None:
             return Log(unknown(path, "there is no such log: it tells the version once the server has run"))
-        if main and part.status.modified < start_files.start_of(host, main).at:
+        if main and part.status.modified < since_start.start_of(host, main).at:
             return Log(unknown(path, "it is older than the server that runs, which logs elsewhere"))
         number, name, flags = parse_log(part.text)
     except Unobservable as error:
@@ -205,7 +205,7 @@ def _lines(host: Host, root: str) -> tuple[list[Line] | None, str | None]:
     try:
         # mssql-conf does not flush what it writes, whoever called it, and we may have been killed
         # before we did: what is told as persisted is on the disk.
-        part = host.read_part(CONFIG, root, LIMIT + 1, flush=True)
+        part = bounded_read.part(host, CONFIG, root, flush=True)
         return conf.parse(part.text if part else "", CONFIG), None
     except (Unobservable, Malformed) as error:
         return None, without_content(error)

@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
-from ...host import trusted_path
+from ...host import confined, trusted_path
 from ...host.seam import ChangeFailed, Host, Unobservable
 
 PATH = "/opt/mssql/bin/mssql-conf"
 #: Configuration, system databases and logs of every instance; databases may lie elsewhere.
 HOME = "/var/opt/mssql"
 CONFIG = f"{HOME}/mssql.conf"
+#: It is a Python program with its modules there.
+_MODULES = "/opt/mssql/lib/mssql-conf"
+#: Without it, Python loads what the user has in ~/.local/lib.
+_VARIABLES = {"PYTHONNOUSERSITE": "1"}
 
 
 def refusal(host: Host) -> str | None:
@@ -35,15 +39,20 @@ def _expect_file(host: Host) -> None:
 
 
 def runner(host: Host) -> list[str]:
-    """Return what has mssql-conf run as the owner of the directory of its file.
+    """Return the command to which mssql-conf's arguments are added: it runs as the owner of its file's directory.
 
     He may put a link there at any moment, so it writes with no more rights than his. Raises ChangeFailed where it is not
     to be run: others than root may change it, or its file is a link or somebody else's.
     """
     try:
         trusted_path.expect_program(host, PATH)
+        why = trusted_path.weak_entry(host, _MODULES)
     except Unobservable as error:
-        raise ChangeFailed(f"{error}; give it, and the directories above it, back to root") from error
+        raise ChangeFailed(str(error)) from error
+    if why:
+        raise ChangeFailed(
+            f"{PATH}: its modules may be changed by others than root ({why}), so it is not run. Fix: chown that to root"
+        )
     _expect_file(host)
     try:
         home = host.locate(HOME)
@@ -51,7 +60,7 @@ def runner(host: Host) -> list[str]:
             raise Unobservable(f"{HOME}: it is not there")
         if home.status.user:
             _expect_owner(host, home.status.user)
-            return trusted_path.as_user(host, home.status.user)
+            return confined.command(host, confined.account(host, home.status.user), [PATH], _VARIABLES)
         why = trusted_path.weakness(host, HOME)
     except Unobservable as error:
         raise ChangeFailed(f"as whom {PATH} is to run cannot be told: {error}") from error
@@ -60,7 +69,7 @@ def runner(host: Host) -> list[str]:
             f"{HOME}: seen root's directory that others may change ({why}), in which {PATH} would write as root;"
             " wanted one of the server's user (chown), then run again"
         )
-    return []
+    return [PATH]
 
 
 def _expect_owner(host: Host, user: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ...enforce import originals
-from ...host import bounded_read, json_text, our_paths
+from ...host import bounded_read, json_text, named_by, our_paths
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ..instance import Override
 from . import conf
@@ -168,7 +168,8 @@ def old_sessions(host: Host, data: str, sessions: Iterable[dict[str, Any]]) -> I
 
 
 def _noted(host: Host, data: str) -> list[dict[str, Any]]:
-    text = bounded_read.read(host, _sessions_path(data))
+    with named_by.one(host, None):  # Our own file.
+        text = bounded_read.read(host, _sessions_path(data))
     try:
         found = json_text.loads(text) if text else []
     except ValueError as error:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ...enforce import ownership
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
-from ...host import trusted_path
+from ...host import confined, named_by
 from ...host.observation import UNKNOWN
 from ...host.processes import argv_of
 from ...host.seam import ChangeFailed, Host, Unobservable
@@ -122,6 +122,7 @@ class Release(NamedTuple):
     kept: dict[str, str]
 
 
+@named_by.by_others
 def plan(host: Host, targets: list[Target], restart: bool = False, alter_system: bool = False) -> Work:
     """Return the work that brings the clusters to their settings; reads only.
 
@@ -143,7 +144,8 @@ def plan(host: Host, targets: list[Target], restart: bool = False, alter_system:
             )
     for target in targets:
         try:
-            step, own, left = _step(host, found[target.instance], target, restart, alter_system)
+            with named_by.of_instance(host, found[target.instance]["pids"]):
+                step, own, left = _step(host, found[target.instance], target, restart, alter_system)
         except (ChangeFailed, Unobservable, ValueError) as error:
             failures[target.instance] = f"{target.instance}: {without_content(error)}"
             continue
@@ -158,12 +160,14 @@ def plan(host: Host, targets: list[Target], restart: bool = False, alter_system:
     return Work(tuple(changes), steps, restart, alter_system, failures, tuple(possible))
 
 
+@named_by.by_others
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read back what of the targets can be set. Raises ChangeFailed."""
     each(work.steps, lambda name: _do(host, work.steps[name]))
     verify(plan(host, list(work.possible), work.restart, work.alter_system).changes)
 
 
+@named_by.by_others
 def plan_release(host: Host) -> Release:
     """Return what release changes; reads only.
 
@@ -180,10 +184,11 @@ def plan_release(host: Host) -> Release:
             continue
         try:
             files = Files(host, "")
-            if files.read(facts["config"]) is None:
-                continue
-            ours = drop_in.ours(files, facts["config"])
-            text = drop_in.without_line(files, facts["config"])
+            with named_by.of_instance(host, facts["pids"]):
+                if files.read(facts["config"]) is None:
+                    continue
+                ours = drop_in.ours(files, facts["config"])
+                text = drop_in.without_line(files, facts["config"])
             own = [*ours, *([facts["config"]] if text != files.read(facts["config"]) else [])]
             user = ownership.user_of(host, facts["pids"], facts["config"]) if own else 0
             writers = {path: drop_in.writer(host, path, facts["config"], user, restores=True) for path in own}
@@ -202,6 +207,7 @@ def plan_release(host: Host) -> Release:
     return Release(tuple(changes), writes, owners, tuple(gone), failures, back, kept)
 
 
+@named_by.by_others
 def apply_release(host: Host, work: Release) -> None:
     """Take our lines and files away. Raises ChangeFailed."""
     # First what counts over our files.
@@ -344,7 +350,7 @@ def _reloads(settings: dict[str, Any], shown: dict[str, str], waiting: list[str]
 def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
     """Return the command that flushes a data directory, with its log and tablespaces."""
     if login:
-        user, uid, places = login.user, login.uid, [login.programs]
+        uid, places = login.uid, [login.programs]
     else:
         version = (Files(host, "").read(f"{cluster.data}/PG_VERSION") or "").strip()
         # Whoever owns the directory can write anything there, and it leads to a program.
@@ -356,13 +362,13 @@ def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
         if status.user == 0:
             raise Unobservable(f"{cluster.data}: seen root as its owner; wanted the user of the server")
         uid = status.user
-        user = server.user_name(host, str(uid))
         places = [f"/usr/lib/postgresql/{version}/bin", f"/usr/pgsql-{version}/bin", "/usr/bin"]
     for place in places:
         program = posixpath.join(place, "initdb")
         if host.exists(program):
-            trusted_path.expect_program(host, program, uid)
-            return ["runuser", "-u", user, "--", program, "--sync-only", "-D", cluster.data]
+            return confined.command(
+                host, confined.account(host, uid), [program, "--sync-only", "-D", cluster.data]
+            )
     raise Unobservable(f"initdb is not in {', '.join(places)}; wanted it, to flush what was written")
 
 

@@ -1,22 +1,33 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A PostgreSQL server that runs: asked through its own client, as the user as whom it runs.
+"""A PostgreSQL server that runs: queried through psql, as the user as whom the server runs.
 
-The login is that of its socket (peer): no password is known here, and none is asked for.
+The login is that of its socket (peer): no password is known here, and none is requested. With -X, psql loads
+nothing of that user's; one that root alone can change is enough, for it knows all servers since 9.2.
 """
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ...host import bounded_read, bounds, json_text, trusted_path
+from ...host import bounded_read, bounds, confined, json_text, trusted_path
+from ...host.process_context import look
 from ...host.processes import DELETED
 from ...host.seam import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
 from .cluster import WORDS
 
+#: Where packages put programs of each version: Debian's, the PostgreSQL project's for Red Hat and SUSE.
+_VERSIONS = (
+    ("/usr/lib/postgresql", "", "/bin"),
+    ("/usr", "pgsql-", "/bin"),
+    ("/usr/lib", "postgresql", "/bin"),
+)
+_SYSTEMS_PSQL = "/usr/bin/psql"
 _PID_FILE = "postmaster.pid"
 #: Its lines, from 1: miscadmin.h of PostgreSQL 10 to 17.
 _PORT_LINE, _SOCKET_LINE = 4, 5
@@ -79,10 +90,41 @@ def login(host: Host, pid: int, data: str) -> Login:
     exe = host.link(f"/proc/{pid}/exe")
     exe = exe[: -len(DELETED)] if exe.endswith(DELETED) else exe
     programs = posixpath.dirname(exe)
-    # The client of the same version; Debian's /usr/bin/psql would choose one by files of the user's.
-    # What runs may have been deleted, and somebody else's lie there by now.
-    psql = trusted_path.choose(host, [posixpath.join(programs, "psql")], "psql", int(uid[1]))
-    return Login(user_name(host, uid[1]), int(uid[1]), programs, data, psql)
+    return Login(user_name(host, uid[1]), int(uid[1]), programs, data, _psql(host, programs))
+
+
+def _psql(host: Host, programs: str) -> str:
+    """Return the psql of a server's version, else the newest of the system's, that root alone can change.
+
+    The server's own directory may be its user's, or another user's by now. Raises Unobservable.
+    """
+    why = ""
+    for path in _psqls(host, programs):
+        try:
+            if look(host, path):
+                trusted_path.expect_program(host, path)
+                return path
+        except Unobservable as error:
+            why = why or str(error)
+    raise Unobservable(
+        f"{why}, or install the system's psql"
+        if why
+        else "psql is not installed. Fix: install PostgreSQL's client"
+    )
+
+
+def _psqls(host: Host, programs: str) -> Iterator[str]:
+    """Yield where psql may be: in the directory of the server, then where packages put it, the newest version first."""
+    yield posixpath.join(programs, "psql")
+    for directory, before, after in _VERSIONS:
+        names = host.list_names(directory) or []
+        found = [name for name in names if re.fullmatch(rf"{before}[0-9]{{1,2}}", name, re.ASCII)]
+        for name in sorted(found, key=lambda name: int(name[len(before) :]), reverse=True):
+            yield f"{directory}/{name}{after}/psql"
+    # Debian's is a script that chooses one by the user's files.
+    with contextlib.suppress(Unobservable):
+        if posixpath.basename(host.locate(_SYSTEMS_PSQL).path) == "psql":
+            yield _SYSTEMS_PSQL
 
 
 def user_name(host: Host, uid: str) -> str:
@@ -100,7 +142,7 @@ def ask(host: Host, login: Login, pid: int | None = None) -> dict[str, Any]:
     Raises Unobservable, with the server's own reason where it refuses.
     """
     found = _json(host, login, _SQL, pid)
-    # The client is the server's user's, who has it say what he likes.
+    # The server is its user's, who can have it answer anything.
     if not _is_answer(found):
         raise Unobservable(f"psql as {login.user}: its answer is not what was asked for")
     return found
@@ -189,7 +231,12 @@ def command(host: Host, login: Login, pid: int | None = None) -> list[str]:
     if len(lines) < _SOCKET_LINE or (pid is not None and lines[0].strip() != str(pid)):
         raise Unobservable(f"{path}: names no port and socket of this server (yet): it starts or ends")
     port, socket = lines[_PORT_LINE - 1].strip(), lines[_SOCKET_LINE - 1]
-    if not socket.startswith(("/", "@")) or not port.isdigit():
+    if not socket.startswith(("/", "@")) or not (port.isascii() and port.isdigit()):
         raise Unobservable(f"{path}: names no unix socket: unix_socket_directories is empty")
+    if "," in socket:
+        # libpq takes what follows for another host, on the network, from which a server may be cut off.
+        raise Unobservable(
+            f"{path}: its socket {socket!r} has a comma. Fix: unix_socket_directories without one"
+        )
     psql = [login.psql, "-XAtqw", "-v", "ON_ERROR_STOP=1", "-h", socket, "-p", port, "-d", "postgres"]
-    return ["runuser", "-u", login.user, "--", *psql]
+    return confined.command(host, confined.account(host, login.uid), psql)

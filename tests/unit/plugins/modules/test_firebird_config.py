@@ -84,6 +84,7 @@ def test_a_password_is_nowhere_in_what_is_told(
     answers: bool, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     machine = FirebirdHost(a=FakeDatabase(flags=0, owner=1000))
+    machine.install()
     machine.server.answers = answers
     given = {"targets": TARGETS[:1], "password": PASSWORD}
     result = run_module(firebird_config, machine, monkeypatch, capsys, **given)

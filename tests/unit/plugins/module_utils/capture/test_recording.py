@@ -42,8 +42,10 @@ MOUNT = Mount("8:1", "/", "/srv", ("rw",), "ext4", "/dev/sda1", ("rw",), "30", "
 NOT_RECORDED: dict[str, Callable[[Host], Any]] = {
     "ask": lambda host: host.ask("localhost", 3493, [b"LIST UPS\n"], lambda said: True),
     "find_files": lambda host: host.find_files("/etc"),
+    "hold_socket": lambda host: host.hold_socket("/run/mysqld/mysqld.sock"),
     "lines": lambda host: list(host.lines("/etc/text")),
     "list_names": lambda host: host.list_names("/etc"),
+    "listeners": lambda host: host.listeners(),
     "lock_text": lambda host: host.lock_text("/run/lock"),
     "read_part": lambda host: host.read_part("/etc/fstab"),
     "refused_mount_options": lambda host: host.refused_mount_options("ext4", ["noatime"]),

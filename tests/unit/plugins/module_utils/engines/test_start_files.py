@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import start_files
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import since_start, start_files
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.start_files import Word
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounded_read
 from ansible_collections.durable.dbhost.plugins.module_utils.host.processes import Process, Processes
@@ -31,7 +31,7 @@ def running(host: VendorHost) -> start_files.Running:
 
 def test_when_it_began() -> None:
     host = with_mssql()
-    start = start_files.start_of(host, main_of(host))
+    start = since_start.start_of(host, main_of(host))
     assert (start.pid, start.ticks) == (50, "100000")
     assert abs(start.at - (BOOT + 1000)) < 0.05
 
@@ -41,8 +41,8 @@ def test_when_it_began_may_not_be_known(text: str) -> None:
     host = with_mssql()
     main = main_of(host)
     host.files["/proc/50/stat"] = text
-    with pytest.raises(Unobservable, match="when it began is not known"):
-        start_files.start_of(host, main)
+    with pytest.raises(Unobservable, match="when it began is unknown"):
+        since_start.start_of(host, main)
     assert start_files.running(host, "mssql", CONF, main, FILE).words == {}
 
 
@@ -77,7 +77,7 @@ def test_of_a_file_that_is_not_there_the_directory_tells() -> None:
 
 def test_a_note_tells_what_ran_before_the_change() -> None:
     host = with_mssql()
-    start = start_files.start_of(host, main_of(host))
+    start = since_start.start_of(host, main_of(host))
     start_files.note(host, "mssql", start, {"x": "old", "y": "unknown"})
     host.write(CONF, "other")
     assert running(host).words == {"x": "old"}
@@ -88,7 +88,7 @@ def test_a_note_tells_what_ran_before_the_change() -> None:
 
 def test_a_note_of_another_process_of_that_number_is_nothing() -> None:
     host = with_mssql()
-    start = start_files.start_of(host, main_of(host))
+    start = since_start.start_of(host, main_of(host))
     start_files.note(host, "mssql", start._replace(ticks="7"), {"x": "old"})
     host.write(CONF, "other")
     assert running(host).words == {}

@@ -19,6 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     CHANGE_TIMEOUT,
     READ_TIMEOUT,
     ChangeFailed,
+    CommandFailed,
     Result,
     Status,
     Unobservable,
@@ -30,6 +31,12 @@ from .fake_proc import DSYNC, RDWR, FakeProcess, ProcHost
 DEVICE = os.makedev(8, 17)
 OWNER, PERSON = 150, 1000
 PASSWORD = "secret word"
+GFIX = "/usr/bin/gfix"
+#: How a program begins.
+ELF = "\x7fELF\x02\x01"
+REFUSED = (
+    "Your user name and password are not defined. Ask your database administrator to set up a Firebird login."
+)
 FORCED, READ_ONLY, SHADOW, BACKUP, SHUT = 0x2, 0x20, 0x1, 0x400, 0x1000
 
 
@@ -64,7 +71,10 @@ class FakeDatabase:
 
 @dataclass
 class Server:
-    """What a test says of the server that a database is changed by with a password."""
+    """What a test says of the server that a database is changed by with a password.
+
+    `said`: (user and group, command, variables, firebird.conf that the client reads).
+    """
 
     answers: bool = False
     said: list[tuple[Any, ...]] = field(default_factory=list)
@@ -73,7 +83,7 @@ class Server:
 class FirebirdHost(ProcHost):
     """The machine. `databases`: path -> file; `locks`: (pid, path); `lie`: gfix says that it did, and did not;
     `opened_by`: a process that opens a database while gfix changes it; `accounts`: numbers of users that
-    have a name, beside those up to 1000.
+    have a name, beside those up to 1000; `version`: what gfix prints of itself.
     """
 
     def __init__(self, *processes: FakeProcess, **databases: FakeDatabase) -> None:
@@ -82,7 +92,9 @@ class FirebirdHost(ProcHost):
         self.locks: list[tuple[int, str]] = []
         self.server = Server()
         self.lie = False
+        self.version = "gfix version LI-V3.0.11.33637 Firebird 3.0"
         self.accounts: set[str] = set()
+        self.files.update({"/usr/bin/gfix": "", "/usr/bin/gstat": ""})
         self.opened_by: FakeProcess | None = None
         self.add(**{f"/data/{name}.fdb": database for name, database in databases.items()})
 
@@ -92,6 +104,10 @@ class FirebirdHost(ProcHost):
             database.inode += len(self.databases)
             self.databases[path] = database
             self.files[path] = ""
+
+    def install(self, path: str = GFIX, content: str = ELF) -> None:
+        """Install a gfix."""
+        self.files[path] = content
 
     def open(
         self, pid: int, path: str, flags: int = RDWR | DSYNC, program: str = "/usr/sbin/firebird"
@@ -120,6 +136,9 @@ class FirebirdHost(ProcHost):
             self.asked.append(tuple(argv))
             known = argv[2] in self.accounts or int(argv[2]) <= PERSON
             return Result(0, f"u:x:{argv[2]}:{argv[2]}::/:\n", "") if known else Result(2, "", "")
+        if argv[0] == "setpriv" and argv[-1] == "-z" and argv[-2] in self.files:
+            self.asked.append(tuple(argv))
+            return Result(0, f"{self.version}\n", "")
         if argv[0] == "setpriv" or argv[-1] == "-z":
             self.asked.append(tuple(argv))
             raise Unobservable(f"{argv[0]}: No such file or directory")
@@ -138,12 +157,13 @@ class FirebirdHost(ProcHost):
         if argv[0] == "sync":
             return
         assert argv[0] == "setpriv", argv
-        ids, command = argv[1:4], argv[5:]
+        ids, command = argv[1:4], argv[6:]
         word, path = command[2:]
-        self.server.said.append((ids, command, dict(self.environment)))
+        conf = self.files.get(f"{self.environment.get('FIREBIRD')}/firebird.conf")
+        self.server.said.append((ids, command, dict(self.environment), conf))
         remote = path.partition(":")[2] if ":" in path else ""
         if remote and self.environment.get("ISC_PASSWORD") != PASSWORD:
-            raise ChangeFailed(f"{' '.join(argv)}: exit 1: Your user name and password are not defined.")
+            raise CommandFailed(argv, 1, REFUSED)
         self._gfix(self.databases[remote or path], ids, word, remote)
 
     def _gfix(self, database: FakeDatabase, ids: list[str], word: str, remote: str) -> None:

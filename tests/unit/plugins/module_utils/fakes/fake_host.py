@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Union
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
+from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds, foreign
 from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo import Mount, parse_mountinfo
 from ansible_collections.durable.dbhost.plugins.module_utils.host.paths import normal
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
@@ -31,6 +31,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     TooLong,
     TrialRefused,
     Unobservable,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.host.unix_sockets import (
+    INODE,
+    HeldSocket,
+    Listener,
 )
 
 #: What a path or command says: a text, an exception, or a function that returns or raises one.
@@ -117,13 +122,16 @@ class FakeHost(Host):
     that is not root; `block_devices`: paths; `pipes`: paths of `files` that are none; `hung`: paths on a
     disk that does not answer; `unreadable`: path -> why what others own is not read there; `owned`: path ->
     what the kernel tells of it, where it matters; `asked`: commands, `questions`: what was looked at or read
-    of what others own; `daemons`: (address, port) -> what is answered to a question;
+    of what others own; `listening`: path of a socket file -> number of the socket that listens there;
+    `daemons`: (address, port) -> what is answered to a question;
     `environment`: what the last change was given; `stop`: what is raised at mutation number `stop_at`
     (from 1), instead of its effect.
     """
 
     until = float("inf")
     whose = "nobody"
+    named_by: foreign.Identity | None = None
+    follows_owners = False
     #: As whom the process acts.
     acts_as = 0
 
@@ -143,6 +151,7 @@ class FakeHost(Host):
         self.unreadable: dict[str, str] = {}
         self.owned: dict[str, Status] = {}
         self.daemons: dict[tuple[str, int], Callable[[bytes], bytes]] = {}
+        self.listening: dict[str, int] = {}
         self.mutations: list[Mutation] = []
         #: Locks that a process holds.
         self.held: set[str] = set()
@@ -232,6 +241,17 @@ class FakeHost(Host):
         if not all(is_whole(bytearray(answer)) for answer in answers):
             raise Unobservable(f"{address} port {port}: no answer within {timeout:g} s")
         return answers
+
+    def hold_socket(self, path: str, timeout: float = READ_TIMEOUT) -> HeldSocket:
+        if path not in self.files:
+            raise Unobservable(f"{path}: No such file or directory")
+        return HeldSocket(f"/proc/4242/fd/{sorted(self.files).index(path)}", self.status(path).inode, "22")
+
+    def listeners(self, timeout: float = ASK_TIMEOUT) -> list[Listener]:
+        return [
+            Listener(number, "8:1", self.status(path).inode & INODE)
+            for path, number in self.listening.items()
+        ]
 
     def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
         self.questions.append(("locate", root + path))

@@ -28,6 +28,10 @@ SERVER_CNF = "/etc/mysql/mariadb.conf.d/50-server.cnf"
 DROP_IN = "/etc/mysql/mariadb.conf.d/zz-durable-dbhost.cnf"
 MARIADB = "10.11.19-MariaDB-0+deb12u1"
 MYSQL = "8.0.36-0ubuntu0.22.04.1"
+#: The socket that the server listens at, and its descriptor of it.
+LISTENS, DESCRIPTOR = 777, 21
+#: What the client of MariaDB 10.11 has in it of connection strings.
+CLIENT = ("restricted-auth", "in connection string (offset")
 DENIED = "ERROR 1045 (28000): Access denied for user 'root'@'localhost' (using password: NO)\n"
 #: As Debian ships them, without the comments.
 FILES = {
@@ -64,7 +68,7 @@ class MariaHost(ProcHost):
     InnoDB's, `binlog` in the kernel's memory; `deaf`: settings that it takes and forgets; `owners`:
     path -> (mode, user, group) as stat(1) says them. After a restart it `ends` at once, or is silent for
     `silent` seconds. `stated`: what its program says that it would start with, other than what our own
-    reading of its files makes of them; None has it say nothing.
+    reading of its files makes of them; None has it say nothing. `client`: texts that are in the client.
     """
 
     def __init__(self, version: str = MARIADB, running: bool = True, argv: tuple[str, ...] = ()) -> None:
@@ -90,6 +94,7 @@ class MariaHost(ProcHost):
         self.unflushed: set[str] = set()
         self.deaf: tuple[str, ...] = ()
         self.owners: dict[str, tuple[str, str, str]] = {}
+        self.client = CLIENT
         self.restarts = 0
         self.ends = False
         self.silent = 0
@@ -103,10 +108,19 @@ class MariaHost(ProcHost):
         self.units = {self.unit: {"TimeoutStopUSec": "15min", "ExecStart": ""}}
         if running:
             self.start(self.process)
-            self.files[SOCKET] = ""
+            self.listen(SOCKET)
             self.files[f"/proc/{PID}/status"] = "Uid:\t0\t26\t0\t0\nGid:\t0\t27\t0\t0\nGroups:\t30 \n"
 
+    def listen(self, path: str) -> None:
+        """Let the server listen at a socket file."""
+        self.files[path] = ""
+        self.listening = {path: LISTENS}
+        self.magic[f"/proc/{PID}/fd/{DESCRIPTOR}"] = f"socket:[{LISTENS}]"
+
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
+        if argv[:2] == ["grep", "-aoF"] and argv[-1].startswith("/usr/bin/m"):
+            found = [text for text in self.client if f"--regexp={text}" in argv]
+            return Result(0 if found else 1, "".join(f"{text}\n" for text in found), "")
         if argv[0] == "sleep":
             self.silent = max(0, self.silent - int(argv[1]))
             return Result(0, "", "")
@@ -188,7 +202,8 @@ class MariaHost(ProcHost):
         if self.stated is None:
             return Result(7, "", "unknown variable\n")
         first = argv.index(self.program)
-        given = dict(word.split("=", 1) for word in argv[argv.index("env") + 1 : first])
+        end = argv.index("--") + 1
+        given = dict(word.split("=", 1) for word in argv[end + 1 : first])
         version = words.release(self.version)
         assert version
         begun = options.start(argv[first:], given, self.program)

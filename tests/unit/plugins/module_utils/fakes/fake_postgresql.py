@@ -23,7 +23,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     Result,
 )
 
-from .fake_proc import FakeProcess, ProcHost
+from .fake_proc import FakeProcess, ProcHost, as_user
 
 BIN = "/usr/lib/postgresql/15/bin"
 ETC = "/etc/postgresql/15/main"
@@ -34,6 +34,8 @@ AUTO = f"{DATA}/postgresql.auto.conf"
 UNIT = "postgresql@15-main.service"
 MAIN = "port = 5432\ninclude_dir = 'conf.d'\n"
 PID_FILE = "50\n/data/pg\n1795201043\n5432\n/run/postgresql\n\n  1 2\nready   \n"
+#: The user of every process.
+AS_POSTGRES = as_user(26, 26)
 REFUSED = 'psql: error: FATAL:  Peer authentication failed for user "postgres"\n'
 
 
@@ -130,12 +132,10 @@ class FakePostgresql(ProcHost):
         return [] if path in self.directories and not self._children(path) else super().names(path)
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
-        if argv[0] != "runuser":
+        if argv[0] != "setpriv":
             return super().run(argv, timeout)
         self.asked.append(tuple(argv))
-        user = argv[: argv.index("--") + 1]
-        assert user == ["runuser", "-u", "postgres", "--"]
-        assert argv[4:-1] == [*PSQL, "-c", postgresql_server._PATH, "-c"]
+        assert argv[:-1] == [*AS_POSTGRES, *PSQL, "-c", postgresql_server._PATH, "-c"]
         if argv[-1] == postgresql_server._NAMES_SQL:
             return Result(0, json.dumps({"roles": self.roles, "databases": ["postgres", "d"]}), self.refused)
         assert argv[-1] == postgresql_server._SQL
@@ -149,13 +149,13 @@ class FakePostgresql(ProcHost):
             self.done.append("restart")
             self.start_server()
             return
-        assert argv[:4] == ["runuser", "-u", "postgres", "--"], argv
-        if argv[4:] == [f"{BIN}/initdb", "--sync-only", "-D", DATA]:
+        assert argv[: len(AS_POSTGRES)] == AS_POSTGRES, argv
+        if argv[len(AS_POSTGRES) :] == [f"{BIN}/initdb", "--sync-only", "-D", DATA]:
             self.done.append("sync")
             if self.state.get("fsync", "on") == "on" and (not self.state or "checkpoint" in self.done):
                 self.dirty.discard("fsync")
             return
-        assert argv[4:-2] == [*PSQL, "-c", "SET default_transaction_read_only = off"], argv
+        assert argv[len(AS_POSTGRES) : -2] == [*PSQL, "-c", "SET default_transaction_read_only = off"], argv
         self._tell(argv[-1])
 
     def _tell(self, statement: str) -> None:

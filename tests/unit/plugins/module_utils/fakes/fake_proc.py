@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -66,7 +67,7 @@ class FakeProcess:
             "cgroup": self.cgroup,
             "mountinfo": self.mountinfo,
             "maps": self.maps,
-            "status": f"Name:\tx\nUid:\t0\t{self.uid}\t0\t0\n",
+            "status": f"Name:\tx\nUid:\t0\t{self.uid}\t0\t0\nGid:\t0\t{self.uid}\t0\t0\nGroups:\t{self.uid} \n",
             **{
                 # Kernel 5.10 has these three lines; later ones say more.
                 f"fdinfo/{number}": f"pos:\t0\nflags:\t0{flags | 0o2100000:o}\nmnt_id:\t{mount}\n"
@@ -88,6 +89,11 @@ class FakeProcess:
         }
 
 
+def as_user(uid: int, gid: int, groups: str = "--init-groups") -> list[str]:
+    """Return the beginning of a command that runs as a user."""
+    return ["setpriv", f"--reuid={uid}", f"--regid={gid}", groups, "--no-new-privs", "--"]
+
+
 class ProcHost(FakeHost):
     """The machine. `magic`: links of /proc, which lead nowhere else; `units`: name -> properties.
 
@@ -99,6 +105,8 @@ class ProcHost(FakeHost):
         self.magic = Tree()
         super().__init__()
         self.machine = "x86_64"
+        #: When the clock that systemd noted was at the boot, in seconds since the epoch.
+        self.noted_boot = 1700000000.0
         self.units: dict[str, dict[str, str]] = {}
         #: What systemd itself hands on to all services.
         self.manager = "LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin"
@@ -108,6 +116,8 @@ class ProcHost(FakeHost):
             {
                 "/proc/stat": "cpu 1 2 3\nbtime 1700000000\nprocesses 9\n",
                 "/proc/self/mountinfo": MOUNTINFO,
+                # As in a container without the capability that keeps others from tracing a command.
+                "/proc/self/status": "Name:\tpython3\nCapPrm:\t00000000a80425fb\n",
                 "/proc/sys/kernel/random/boot_id": f"{BOOT_ID}\n",
             }
         )
@@ -156,6 +166,8 @@ class ProcHost(FakeHost):
         return self.magic[path] if path in self.magic else super().link(path)
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
+        if argv[:2] == ["env", "TZ=UTC"]:
+            argv = argv[2:]
         if (
             tuple(argv) in self.commands
             or argv[:3] == STATUS
@@ -189,10 +201,14 @@ class ProcHost(FakeHost):
             return Result(1, "", "System has not been booted with systemd\n")
         if argv[1:] == ["show", "--property=Environment"]:
             return Result(0, f"Environment={self.manager}\n", "")
+        if "--" not in argv:
+            said = started_at(self.noted_boot).items()
+            return Result(0, "".join(f"{k.replace('InactiveExit', 'Userspace')}={v}\n" for k, v in said), "")
         asked = argv[argv.index("--") + 1 :]
         blocks = []
         for name in asked:
             said = {"Id": name, "Names": name, "LoadState": "loaded", "ActiveState": "active"}
+            said.update(started_at(self.noted_boot))
             said.update(self.units.get(name, {"LoadState": "not-found"}))
             blocks.append("".join(f"{key}={value}\n" for key, value in said.items()))
         return Result(0, "\n".join(blocks), "")
@@ -205,6 +221,12 @@ class ProcHost(FakeHost):
 
     def _children(self, path: str) -> set[str]:
         return super()._children(path) | self.magic.children(path.rstrip("/"))
+
+
+def started_at(boot: float, up: int = 1) -> dict[str, str]:
+    """Return what systemd notes of a unit that started so many seconds after the boot."""
+    wall = time.strftime("%a %Y-%m-%d %H:%M:%S UTC", time.gmtime(boot + up))
+    return {"InactiveExitTimestamp": wall, "InactiveExitTimestampMonotonic": str(up * 1000000)}
 
 
 def _grep(argv: list[str], text: str) -> Result:

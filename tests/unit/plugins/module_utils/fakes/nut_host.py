@@ -8,6 +8,7 @@ from __future__ import annotations
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Result, Status
 
 from .fake_host import FakeHost
+from .fake_proc import started_at
 
 UPSMON = "/etc/nut/upsmon.conf"
 NUT_CONF = "/etc/nut/nut.conf"
@@ -42,8 +43,15 @@ class MonitorHost(FakeHost):
         for pid in self.pids.values():
             self.commands[("sleep", "1")] = ""
             self.files[f"/proc/{pid}/stat"] = lambda pid=pid: self._stat(pid)
+            self.links[f"/proc/{pid}/ns/mnt"] = "mnt:[1]"
+            self.files[f"/proc/{pid}/mountinfo"] = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        for name, pid in self.pids.items():
+            self.files[f"/proc/{pid}/cgroup"] = f"0::/system.slice/{name}\n"
+        self.links["/proc/self/ns/mnt"] = "mnt:[1]"
 
     def run(self, argv: list[str], timeout: float = 10.0) -> Result:
+        if argv[:2] == ["env", "TZ=UTC"]:
+            argv = argv[2:]
         if argv[:2] == ["systemctl", "show"]:
             names = argv[argv.index("--") + 1 :]
             return Result(0, "\n".join(self._shown(name) for name in names), "")
@@ -73,7 +81,8 @@ class MonitorHost(FakeHost):
         state = self.services.get(name)
         main = self.pids.get(name, 0) if state == "active" else 0
         load, active = ("loaded", state) if state else ("not-found", "inactive")
-        return f"Id={name}\nNames={name}\nLoadState={load}\nActiveState={active}\nMainPID={main}\n"
+        times = "".join(f"{key}={value}\n" for key, value in started_at(0.0).items())
+        return f"Id={name}\nNames={name}\nLoadState={load}\nActiveState={active}\nMainPID={main}\n{times}"
 
     def _stat(self, pid: int) -> str:
         name = next(name for name, number in self.pids.items() if number == pid)

@@ -113,6 +113,10 @@ class PowerHost(ProcHost):
         # It began 900 s before now, and its files are older, but for those of `changed`: path -> seconds ago.
         self.changed: dict[str, float] = {}
         self.files["/proc/812/stat"] = f"812 (upsmon) S {' '.join(['0'] * 18)} 10000 0\n"
+        self.files["/proc/812/cgroup"] = f"0::/system.slice/{unit}\n"
+        self.files["/proc/812/mountinfo"] = self.files["/proc/self/mountinfo"]
+        self.magic["/proc/812/ns/mnt"] = self.magic["/proc/self/ns/mnt"]
+        self.noted_boot = 4000.0
         self.files["/proc/uptime"] = "1000.00 1.00\n"
         self.commands[("date", "+%s.%N")] = "5000.0\n"
 

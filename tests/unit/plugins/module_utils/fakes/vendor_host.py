@@ -16,12 +16,12 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
 )
 
 from .fake_host import Mutation
-from .fake_proc import DIRECT, RDWR, FakeProcess, ProcHost
+from .fake_proc import DIRECT, RDWR, FakeProcess, ProcHost, as_user
 
 BOOT = 1700000000.0
 #: The owner of mssql.conf and its directory, as whom mssql-conf runs.
 MSSQL = 998
-AS_MSSQL = ["setpriv", f"--reuid={MSSQL}", f"--regid={MSSQL}", "--init-groups", "--"]
+AS_MSSQL = [*as_user(MSSQL, MSSQL), "env", "PYTHONNOUSERSITE=1"]
 TOOL = "/opt/mssql/bin/mssql-conf"
 SQLSERVR = "/opt/mssql/bin/sqlservr"
 HOME = "/var/opt/mssql"

@@ -45,20 +45,44 @@ def test_nobody_else_writes_on_the_way(host: FakeHost, path: str, mode: int) -> 
         trusted_path.expect_program(host, PROGRAM)
 
 
-def test_who_it_runs_as_may_change_it_too_and_nobody_else(host: FakeHost) -> None:
-    host.uids.update({"/opt/db/bin": 26, PROGRAM: 0})
-    trusted_path.expect_program(host, PROGRAM, 26)
-    with pytest.raises(Unobservable, match="others than root and user 27, as whom it would run"):
-        trusted_path.expect_program(host, PROGRAM, 27)
+@pytest.mark.parametrize("path", ["/opt/db/lib", "/opt/db/lib/libdb.so.1", "/opt/db/lib/private/libssl.so"])
+def test_a_library_beside_a_program_is_part_of_it(host: FakeHost, path: str) -> None:
+    host.files.update(dict.fromkeys(["/opt/db/lib/libdb.so.1", "/opt/db/lib/private/libssl.so"], ""))
+    host.links["/opt/db/lib/libdb.so"] = "/opt/db/lib/libdb.so.1"
+    # What is not in a directory of programs has no libraries beside it.
+    host.files["/opt/data/lib/x"], host.uids["/opt/data/lib"], host.files["/opt/data/db/x"] = "", 26, ""
+    trusted_path.expect_program(host, "/opt/data/db/x")
+    trusted_path.expect_program(host, PROGRAM)
+    host.uids[path] = 26
+    with pytest.raises(Unobservable, match=rf"{PROGRAM} may be changed by others than root .{path} belongs"):
+        trusted_path.expect_program(host, PROGRAM)
+
+
+def test_the_libraries_are_those_beside_what_a_link_leads_to(host: FakeHost) -> None:
+    host.links["/usr/bin/db"] = PROGRAM
+    host.files["/opt/db/lib/libdb.so"] = ""
+    host.modes["/opt/db/lib/libdb.so"] = 0o666
+    with pytest.raises(Unobservable, match=r"libdb\.so has mode 0666"):
+        trusted_path.expect_program(host, "/usr/bin/db")
+
+
+def test_what_is_not_there_yet_is_whose_directory_it_would_be_in(host: FakeHost) -> None:
+    assert trusted_path.weak_future(host, "/opt/db/etc/more/x.cnf") == ""
+    host.uids["/opt/db"] = 26
+    assert trusted_path.weak_future(host, "/opt/db/etc/more/x.cnf") == "/opt/db belongs to user 26"
+    assert trusted_path.weak_entry(host, "/opt/db/plugins") == "/opt/db belongs to user 26"
+    with pytest.raises(Unobservable, match="wanted an absolute path"):
+        trusted_path.weak_future(host, "etc/x.cnf")
 
 
 def test_the_first_that_is_there_is_chosen_and_never_another_in_its_stead(host: FakeHost) -> None:
     host.files["/usr/bin/db"] = ""
-    assert trusted_path.choose(host, ["/none", PROGRAM, "/usr/bin/db"], "db") == PROGRAM
-    assert trusted_path.choose(host, ["/none"], "db") == "db"
+    assert trusted_path.choose(host, ["/none", PROGRAM, "/usr/bin/db"]) == PROGRAM
+    with pytest.raises(Unobservable, match="none of /none, /not exists"):
+        trusted_path.choose(host, ["/none", "/not"])
     host.uids[PROGRAM] = 1000
     with pytest.raises(Unobservable, match=PROGRAM):
-        trusted_path.choose(host, ["/none", PROGRAM, "/usr/bin/db"], "db")
+        trusted_path.choose(host, ["/none", PROGRAM, "/usr/bin/db"])
 
 
 @pytest.mark.parametrize("path", ["/usr/bin/db", "/home/me", "/home/me/hop", PROGRAM])

@@ -79,7 +79,9 @@ def test_a_monitor_that_began_before_its_file_was_changed_is_started_again_by_th
     told = collect(host, NOW, STOPS)
     (unmet,) = [each for each in told["conditions"] if each["state"] != "met"]
     assert (unmet["name"], unmet["state"]) == ("notify_reaches_guard", "unmet")
-    assert unmet["evidence"] == "nut-monitor.service began before /etc/nut/upsmon.conf was changed"
+    assert (
+        unmet["evidence"] == "nut-monitor.service: /etc/nut/upsmon.conf was changed after the process started"
+    )
     found = assess(
         inputs("ups", attestations=list(WORDS), mounts=PG),
         storage(settled("ups", mounts=PG), NOW),

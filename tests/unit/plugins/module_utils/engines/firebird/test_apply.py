@@ -23,6 +23,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Ch
 
 from ...fakes.fake_firebird import (
     BACKUP,
+    ELF,
     FORCED,
     PASSWORD,
     READ_ONLY,
@@ -32,12 +33,22 @@ from ...fakes.fake_firebird import (
     FirebirdHost,
 )
 from ...fakes.fake_host import Killed
-from ...fakes.fake_proc import DSYNC, PRIVATE, RDWR, FakeProcess
+from ...fakes.fake_proc import DSYNC, PRIVATE, RDWR, FakeProcess, as_user
 
 GFIX = "/opt/firebird/bin/gfix"
+CLIENT = "/run/durable-dbhost/firebird-client"
 A, B = "/data/a.fdb", "/data/b.fdb"
-OWNER = ["setpriv", "--reuid=150", "--regid=150", "--init-groups", "--"]
-STRANGER = ["setpriv", "--reuid=60706", "--regid=60706", "--clear-groups", "--"]
+OWNER = as_user(150, 150)
+#: What gfix loads code from, or the names of code.
+LOADED = (
+    "/opt/firebird/lib/libfbclient.so.2",
+    "/opt/firebird/plugins/libEngine13.so",
+    "/opt/firebird/intl/libfbintl.so",
+    "/opt/firebird/firebird.conf",
+    "/opt/firebird/plugins.conf",
+    "/opt/firebird/databases.conf",
+)
+STRANGER = as_user(60706, 60706, "--clear-groups")
 
 
 def off(**given: Any) -> FakeDatabase:
@@ -67,7 +78,7 @@ def test_older_commits_are_on_disk_before_the_header_says_so() -> None:
         ["sync", "/log/second"],
         ["sync", "--file-system", "/log/second"],
     ]
-    assert commands(host) == [*flush, [*OWNER, "gfix", "-write", "sync", A], *flush]
+    assert commands(host) == [*flush, [*OWNER, "/usr/bin/gfix", "-write", "sync", A], *flush]
     assert host.databases[A].flags == FORCED
     assert host.server.said[0][2] == {"ISC_USER": "SYSDBA"}
     host.mutations.clear()
@@ -78,7 +89,7 @@ def test_older_commits_are_on_disk_before_the_header_says_so() -> None:
 def test_off_flushes_nothing() -> None:
     host = FirebirdHost(a=FakeDatabase())
     assert run(host, A, word="off") == [(A, "on", "off")]
-    assert commands(host) == [[*OWNER, "gfix", "-write", "async", A]]
+    assert commands(host) == [[*OWNER, "/usr/bin/gfix", "-write", "async", A]]
 
 
 @pytest.mark.parametrize("opened", [True, False])
@@ -197,9 +208,10 @@ def test_all_databases_of_a_directory_links_followed() -> None:
 
 def test_a_password_is_for_databases_that_their_owner_cannot_change() -> None:
     host = FirebirdHost(a=off(owner=1000))
+    host.install()
     with pytest.raises(ChangeFailed, match="give the password of SYSDBA"):
         run(host, A)
-    with pytest.raises(ChangeFailed, match=r"and by the server: .*not defined"):
+    with pytest.raises(ChangeFailed, match=r"and by the server: .*not defined.*USING PLUGIN Srp"):
         run(host, A, password="wrong")
     with pytest.raises(ChangeFailed, match=r"and by the server: .*Failed to establish"):
         run(host, A, password=PASSWORD)
@@ -207,15 +219,81 @@ def test_a_password_is_for_databases_that_their_owner_cannot_change() -> None:
     host.mutations.clear()
     host.server.said.clear()
     assert run(host, A, password=PASSWORD, server="localhost/3051", user="ADMIN") == [(A, "off", "on")]
-    gfix = ["gfix", "-write", "sync"]
-    assert [argv for argv in commands(host) if "gfix" in argv] == [
-        ["setpriv", "--reuid=1000", "--regid=1000", "--init-groups", "--", *gfix, A],
+    gfix = ["/usr/bin/gfix", "-write", "sync"]
+    assert [argv for argv in commands(host) if gfix[0] in argv] == [
+        [*as_user(1000, 1000), *gfix, A],
         [*STRANGER, *gfix, f"localhost/3051:{A}"],
     ]
     # It is nowhere but in the environment, and there only when it is needed.
     environments = [said[2] for said in host.server.said]
-    assert environments == [{"ISC_USER": "ADMIN"}, {"ISC_USER": "ADMIN", "ISC_PASSWORD": PASSWORD}]
+    assert environments == [
+        {"ISC_USER": "ADMIN"},
+        {"ISC_USER": "ADMIN", "ISC_PASSWORD": PASSWORD, "FIREBIRD": CLIENT},
+    ]
     assert PASSWORD not in str(host.mutations)
+
+
+@pytest.mark.parametrize("password", [PASSWORD, "wrong"])
+def test_gfix_has_a_password_only_while_it_is_limited_to_srp(password: str) -> None:
+    """Any process at port 3050 gets a hash of the password otherwise, the same on each host."""
+    host = FirebirdHost(a=off(owner=0))
+    host.install()
+    host.server.answers = True
+    if password == PASSWORD:
+        run(host, A, password=password)
+    else:
+        with pytest.raises(ChangeFailed):
+            run(host, A, password=password)
+    assert [said[3] for said in host.server.said if "ISC_PASSWORD" in said[2]] == [
+        "AuthClient = Srp256, Srp\n"
+    ]
+    assert not [path for path in host.files if path.startswith(CLIENT)]
+
+
+@pytest.mark.parametrize(
+    ("content", "version", "why"),
+    [
+        (
+            "#!/bin/sh\nFIREBIRD=/usr/lib/firebird/4.0 exec gfix\n",
+            None,
+            "is a script, which can choose another",
+        ),
+        ("", None, "is a script"),
+        (
+            ELF,
+            "gfix version LI-V2.5.9.27139 Firebird 2.5",
+            "the version is LI-V2.5, which cannot be limited to Srp",
+        ),
+        (ELF, "can't format message 3:3", "the version is unknown"),
+    ],
+)
+def test_a_gfix_that_cannot_be_limited_to_srp_gets_no_password(
+    content: str, version: str | None, why: str
+) -> None:
+    host = FirebirdHost(a=off(owner=0))
+    host.install(content=content)
+    host.version = version or host.version
+    host.server.answers = True
+    with pytest.raises(ChangeFailed, match=why):
+        run(host, A, password=PASSWORD)
+    assert host.server.said == []
+
+
+def test_without_a_gfix_nothing_gets_the_password() -> None:
+    host = FirebirdHost(a=off(owner=0))
+    with pytest.raises(ChangeFailed, match=r"there is none at /opt/firebird/bin/gfix, /usr/bin/gfix"):
+        run(host, A, password=PASSWORD)
+    assert host.server.said == []
+
+
+def test_the_program_behind_debian_s_wrapper_gets_the_password() -> None:
+    """/usr/bin/gfix of Debian 13 is a script that sets FIREBIRD, and with it the configuration of the client."""
+    host = FirebirdHost(a=off(owner=0, major=13))
+    host.install(content="#!/bin/sh\n")
+    host.install("/usr/lib/firebird/4.0/bin/gfix")
+    host.server.answers = True
+    run(host, A, password=PASSWORD)
+    assert [said[1][0] for said in host.server.said] == ["/usr/lib/firebird/4.0/bin/gfix"]
 
 
 def test_gfix_does_not_run_as_a_user_without_a_name() -> None:
@@ -228,23 +306,45 @@ def test_gfix_does_not_run_as_a_user_without_a_name() -> None:
 def test_gfix_never_runs_as_root() -> None:
     """As root it leaves lock files that the server cannot open."""
     host = FirebirdHost(a=off(owner=0))
+    host.install()
     host.server.answers = True
     assert run(host, A, password=PASSWORD) == [(A, "off", "on")]
-    assert [argv[:5] for argv in commands(host) if "gfix" in argv] == [STRANGER]
+    assert [argv[:6] for argv in commands(host) if "/usr/bin/gfix" in argv] == [STRANGER]
 
 
-@pytest.mark.parametrize(("owner", "refused"), [(150, False), (1000, True)])
-def test_a_gfix_that_others_may_change_is_not_run(owner: int, refused: bool) -> None:
+def test_a_gfix_that_root_alone_can_change_runs() -> None:
     host = FirebirdHost(a=off())
-    host.files[GFIX], host.uids["/opt/firebird/bin"] = "", owner
-    if not refused:
-        run(host, A)
-        assert [*OWNER, GFIX, "-write", "sync", A] in commands(host)
-        return
+    host.files.update(dict.fromkeys((GFIX, *LOADED), ""))
+    run(host, A)
+    assert [*OWNER, GFIX, "-write", "sync", A] in commands(host)
+
+
+@pytest.mark.parametrize("path", ["/opt/firebird/bin", *LOADED])
+@pytest.mark.parametrize("owner", [150, 1000])
+def test_a_gfix_that_others_may_change_or_what_it_loads_is_not_run(owner: int, path: str) -> None:
+    """Not as its own user either: that user's server may be confined."""
+    host = FirebirdHost(a=off())
+    host.files.update(dict.fromkeys((GFIX, *LOADED), ""))
+    host.uids[path] = owner
     host.server.answers = True
-    with pytest.raises(ChangeFailed, match=f"{GFIX} may be changed by others"):
+    with pytest.raises(ChangeFailed, match=f"{GFIX} (loads .*|may be changed by )others.* Fix: chown"):
         run(host, A, password=PASSWORD)
     assert not [argv for argv in commands(host) if GFIX in argv]
+
+
+def test_a_gfix_whose_configuration_of_debian_s_others_may_change_is_not_run() -> None:
+    host = FirebirdHost(a=off())
+    for path in ("/etc/firebird/4.0/firebird.conf", "/etc/firebird/4.0/SYSDBA.password"):
+        host.files[path], host.uids[path] = "", 150
+    host.uids["/etc/firebird/4.0/firebird.conf"] = 0
+    run(host, A)
+    host = FirebirdHost(a=off())
+    host.files["/etc/firebird/4.0/plugins.conf"], host.uids["/etc/firebird/4.0"] = "", 150
+    with pytest.raises(
+        ChangeFailed, match=r"/usr/bin/gfix loads /etc/firebird/4\.0/firebird\.conf, which others"
+    ):
+        run(host, A)
+    assert host.server.said == []
 
 
 def test_a_gfix_that_is_not_roots_alone_gets_no_password() -> None:
@@ -261,9 +361,12 @@ def test_the_password_is_given_to_a_user_that_nobody_is() -> None:
     host = FirebirdHost(FakeProcess(90, "/usr/bin/daemon"), a=off(owner=0))
     host.files["/proc/90/status"] = "Name:\tx\nUid:\t0\t60707\t0\t0\n"
     host.accounts = {"60706"}
+    host.install()
     host.server.answers = True
     assert run(host, A, password=PASSWORD) == [(A, "off", "on")]
-    assert [argv[1:3] for argv in commands(host) if "gfix" in argv] == [["--reuid=60708", "--regid=60708"]]
+    assert [argv[1:3] for argv in commands(host) if "/usr/bin/gfix" in argv] == [
+        ["--reuid=60708", "--regid=60708"]
+    ]
 
 
 def test_without_such_a_user_the_password_is_given_to_none() -> None:
@@ -278,7 +381,7 @@ def test_without_such_a_user_the_password_is_given_to_none() -> None:
 @pytest.mark.parametrize(
     ("paths", "major", "tool", "version"),
     [
-        ((), 12, "gfix", None),
+        ((), 12, "/usr/bin/gfix", None),
         (("/usr/bin/gfix", "/opt/firebird/bin/gfix"), 12, "/opt/firebird/bin/gfix", None),
         (("/usr/bin/gfix", "/usr/lib/firebird/3.0/bin/gfix"), 12, "/usr/bin/gfix", "3.0"),
         (("/usr/bin/gfix", "/usr/lib/firebird/3.0/bin/gfix"), 13, "/usr/bin/gfix", None),
@@ -289,7 +392,7 @@ def test_the_tool_that_fits(paths: tuple[str, ...], major: int, tool: str, versi
     host = FirebirdHost(a=off(major=major))
     host.files.update(dict.fromkeys(paths, ""))
     run(host, A)
-    ((_ids, command, environment),) = host.server.said
+    ((_ids, command, environment, _conf),) = host.server.said
     assert (command[0], environment.get("FIREBIRD_VERSION")) == (tool, version)
 
 
@@ -312,6 +415,7 @@ def test_gfix_looks_for_locks_where_the_server_has_them(
 ) -> None:
     processes = [server(pid, environment=environment) for pid, environment in enumerate(servers, 50)]
     host = FirebirdHost(*processes, a=off(owner=owner))
+    host.install()
     host.server.answers = True
     run(host, A, password=PASSWORD)
     assert host.server.said[0][2].get("FIREBIRD_LOCK") == lock

@@ -14,8 +14,20 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 
-from ...fakes.fake_mariadb import DENIED, DROP_IN, MAIN, MARIADB, MYSQL, PID, SERVER_CNF, SOCKET, MariaHost
-from ...fakes.fake_proc import OTHER, PRIVATE, RDWR, ProcHost
+from ...fakes.fake_mariadb import (
+    CLIENT,
+    DENIED,
+    DROP_IN,
+    LISTENS,
+    MAIN,
+    MARIADB,
+    MYSQL,
+    PID,
+    SERVER_CNF,
+    SOCKET,
+    MariaHost,
+)
+from ...fakes.fake_proc import OTHER, PRIVATE, RDWR, ProcHost, as_user
 
 LOG, BINLOG = "innodb_flush_log_at_trx_commit", "sync_binlog"
 DOUBLEWRITE, METHOD, REDO = "innodb_doublewrite", "innodb_flush_method", "innodb_redo_log_enabled"
@@ -80,7 +92,8 @@ def test_debian_s_server_as_it_comes() -> None:
     # One call of the client, which hands over no files and reads no option file.
     (argv,) = clients(host)
     assert argv[:3] == ("/usr/bin/mariadb", "--no-defaults", "--user=root")
-    assert {"--local-infile=0", "--protocol=socket", f"--socket={SOCKET}"} <= set(argv)
+    held = host.hold_socket(SOCKET).path
+    assert {"--local-infile=0", "--protocol=socket", f"--socket={held}"} <= set(argv)
 
 
 @pytest.mark.fact(36)
@@ -308,9 +321,16 @@ def test_an_option_that_no_variable_shows_is_found_by_another_name(line: str) ->
     assert (found["overrides"], found["evidence"]["debug_no_sync"]["value"]) == ([], "unknown")
 
 
-def test_a_command_line_s_other_names_are_found_too() -> None:
+def test_a_command_line_s_other_names_are_unknown_for_the_program_is_not_given_them() -> None:
     host = stating(argv=("--Sync-Bin=5",), sync_binlog="5")
-    assert setting(host, BINLOG)[1:] == ("5", "its command line")
+    assert setting(host, BINLOG)[1] == "unknown"
+    assert setting(host, LOG)[1] == "1"
+
+
+def test_of_what_the_command_line_names_the_program_has_no_opinion() -> None:
+    host = stating(argv=(f"--{LOG}=2", "--log-bin"), **{LOG: "1", "log_bin": "(No default value)"})
+    assert setting(host, LOG)[1:] == ("2", "its command line")
+    assert setting(host, "log_bin")[1] == "ON"
 
 
 def test_mysql_takes_names_in_full_only() -> None:
@@ -379,16 +399,76 @@ def test_what_mysql_chooses_by_itself_need_not_be_what_it_says() -> None:
     assert setting(host, METHOD)[1] == "unknown"
 
 
-def test_the_program_is_asked_as_the_server_s_user_with_its_arguments_and_environment() -> None:
-    host = MariaHost(argv=("--defaults-file=/srv/x.cnf", "--daemonize", "--user=mysql", "--", "--no-help"))
+def test_the_program_is_asked_as_the_server_s_user_with_arguments_of_ours() -> None:
+    """--help loads a library that a process's own arguments name, and env what its LD_PRELOAD does."""
+    argv = (
+        "--defaults-file=/srv/x.cnf",
+        "--defaults-group-suffix=-a",
+        "--plugin-load-add=evil",
+        "--user=mysql",
+    )
+    host = MariaHost(argv=(*argv, "--plugin-dir=/tmp", "--defaults-extra-file=/tmp/x", "--", "--no-help"))
     seen(host)
     assert helped(host) == [
         (
-            *("setpriv", "--reuid=26", "--regid=27", "--groups=30", "--", "env", "HOME=/nonexistent"),
-            *("/usr/sbin/mariadbd", "--defaults-file=/srv/x.cnf", "--user=mysql"),
+            *as_user(26, 27, "--groups=30"),
+            *("/usr/sbin/mariadbd", "--defaults-file=/srv/x.cnf", "--defaults-group-suffix=-a"),
             *("--datadir=/", "--help", "--verbose"),
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("argv", "environment", "given"),
+    [
+        ((), {"HOME": "/srv/own", "LD_PRELOAD": "/tmp/evil.so"}, ["env", "HOME=/srv/own"]),
+        ((), {"HOME": "/srv", "MYSQL_HOME": "/none"}, []),
+        ((), {"MYSQL_GROUP_SUFFIX": "-b"}, ["env", "MYSQL_GROUP_SUFFIX=-b"]),
+        ((), {"MYSQL_GROUP_SUFFIX": "a b"}, None),
+        ((), {"MYSQL_GROUP_SUFFIX": "/srv"}, None),
+        ((), {"HOME": "/srv/o n"}, None),
+        (("--defaults-extra-file=/srv/a b",), {}, None),
+        (("--defaults-group-suffix=-a\n[client]",), {}, None),
+        (("--defaults-other=1",), {}, None),
+        (("--no-defaults",), {}, []),
+    ],
+)
+def test_only_plain_values_choose_the_option_files_that_the_program_reads(
+    argv: tuple[str, ...], environment: dict[str, str], given: list[str] | None
+) -> None:
+    host = MariaHost(argv=argv)
+    host.start(replace(host.process, environment=environment))
+    host.files[f"/proc/{PID}/status"] = "Uid:\t0\t26\t0\t0\nGid:\t0\t27\t0\t0\nGroups:\t30 \n"
+    host.files.update({"/srv/own/.my.cnf": "", "/srv/o n/.my.cnf": ""})
+    seen(host)
+    end = len(as_user(26, 27))
+    variables = [list(command[end : command.index(host.program)]) for command in helped(host)]
+    assert variables == ([given] if given is not None else [])
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (SERVER_CNF, ""),
+        ("/etc/mysql/mariadb.conf.d", ""),
+        (LATER, "[mysqld]\n!include /etc/mysql/more/none.cnf\n"),
+        (LATER, "[mysqld]\nplugin_dir = /etc/mysql/more\nplugin_load_add = evil\n"),
+        (LATER, "[mysqld]\nplugin-di = /etc/mysql/more\n"),
+        (LATER, "[mysqld]\nbasedir = /etc/mysql/more\n"),
+        (LATER, "[mysqld]\nplugin_dir = more\n"),
+    ],
+)
+def test_the_program_is_not_asked_if_others_can_change_what_it_loads(path: str, text: str) -> None:
+    """The server may be confined, and this command would not be."""
+    host = MariaHost()
+    host.files.update({LATER: text, "/etc/mysql/more/evil.so": ""})
+    if "plugin_dir = more" not in text:
+        seen(host)
+        assert len(helped(host)) == 1
+    host.asked.clear()
+    host.uids[path if not text else "/etc/mysql/more"] = 26
+    assert setting(host, LOG)[1] == "1"
+    assert helped(host) == []
 
 
 def test_a_stopped_server_s_program_is_asked_as_its_account() -> None:
@@ -491,16 +571,86 @@ def test_no_password_is_handed_to_what_is_no_service_of_the_system(process: dict
     assert not any("/root" in word for argv in clients(host) for word in argv)
 
 
-@pytest.mark.parametrize(
-    ("uids", "modes"),
-    [({SOCKET: 99}, {}), ({"/run/mysqld": 99}, {}), ({}, {"/run/mysqld": 0o777})],
-)
-def test_no_password_is_handed_to_a_socket_of_others(uids: dict[str, int], modes: dict[str, int]) -> None:
+def offers(host: MariaHost) -> list[tuple[str, ...]]:
+    """Return the commands that had root's password."""
+    return [argv for argv in clients(host) if any("/root" in word for word in argv)]
+
+
+def test_no_password_is_handed_to_a_socket_of_others() -> None:
     host = with_password()
-    host.uids.update(uids)
-    host.modes.update(modes)
+    # Another process put its own socket in the place of the server's.
+    host.listening = {SOCKET: LISTENS + 1}
+    kind = seen(host)["settings"][LOG]
+    assert kind["running"] == "unknown"
+    assert f"process {PID} does not listen at {SOCKET}" in str(kind["reason"])
+    assert clients(host) == []
+
+
+def test_a_file_of_the_same_number_on_another_disk_is_another_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = with_password()
+    (listener,) = host.listeners()
+    monkeypatch.setattr(host, "listeners", lambda: [listener._replace(device="8:17")])
+    assert f"process {PID} does not listen at {SOCKET}" in str(seen(host)["settings"][LOG]["reason"])
+    assert clients(host) == []
+
+
+def test_the_answer_of_another_process_is_not_taken_for_the_server_s() -> None:
+    """Any user can listen at /tmp/mysql.sock, and answer that every commit is flushed."""
+    host = MariaHost()
+    host.files["/tmp/mysql.sock"], host.listening = "", {"/tmp/mysql.sock": LISTENS + 1}
+    del host.files[SOCKET]
+    host.files[MAIN] = host.files[MAIN].replace("socket = ", "# ")
     assert setting(host, LOG)[0] == "unknown"
-    assert not any("/root" in word for argv in clients(host) for word in argv)
+    assert clients(host) == []
+
+
+def test_a_socket_that_is_exchanged_after_the_proof_gets_no_password() -> None:
+    """The client gets the file that was held, and not a name."""
+    host = with_password()
+    held = host.hold_socket(SOCKET).path
+    assert setting(host, LOG)[0] == "1"
+    assert [word for argv in clients(host) for word in argv if "socket=" in word] == [f"--socket={held}"] * 2
+
+
+def test_a_process_that_has_the_server_s_number_by_now_gets_no_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = with_password()
+    listeners = host.listeners
+
+    def recycle() -> list[Any]:
+        host.files[f"/proc/{PID}/cgroup"] = "0::/user.slice/user-26.slice/session-1.scope\n"
+        return listeners()
+
+    monkeypatch.setattr(host, "listeners", recycle)
+    assert "process 80 is in control group /user.slice" in str(seen(host)["settings"][LOG]["reason"])
+    assert offers(host) == []
+
+
+@pytest.mark.parametrize("client", [(), CLIENT[:1], CLIENT[1:]])
+def test_a_client_that_would_reveal_the_password_does_not_get_it(client: tuple[str, ...]) -> None:
+    """MariaDB 10.5's and MySQL's; and one that knows connection strings, and ignores what it does not know in them."""
+    host = with_password()
+    host.client = client
+    reason = str(seen(host)["settings"][LOG]["reason"])
+    assert "the password in /root/.my.cnf is not offered: /usr/bin/mariadb cannot refuse" in reason
+    assert "an authentication that reveals it. Fix: let root log in without a password" in reason
+    assert offers(host) == []
+
+
+def test_a_client_with_a_password_refuses_what_reveals_it() -> None:
+    host = with_password()
+    assert setting(host, LOG)[0] == "1"
+    (argv,) = offers(host)
+    assert "--host=localhost;restricted_auth=mysql_native_password,client_ed25519" in argv
+
+
+def test_the_first_login_has_no_password_at_all() -> None:
+    """A client finds one in its environment and in .mylogin.cnf too."""
+    host = with_password()
+    seen(host)
+    first, _second = clients(host)
+    assert "--skip-password" in first
 
 
 def test_no_password_is_handed_to_a_server_that_a_person_started() -> None:
@@ -575,9 +725,10 @@ def test_a_server_that_does_not_answer_in_time_is_unknown(monkeypatch: pytest.Mo
 def test_a_service_with_its_own_mounts_is_asked_where_its_socket_is() -> None:
     host = MariaHost()
     host.start(replace(host.process, namespace=PRIVATE))
-    host.files[f"/proc/{PID}/root{SOCKET}"] = ""
+    host.listen(f"/proc/{PID}/root{SOCKET}")
     assert setting(host, LOG)[0] == "1"
-    assert f"--socket=/proc/{PID}/root{SOCKET}" in clients(host)[0]
+    held = host.hold_socket(f"/proc/{PID}/root{SOCKET}").path
+    assert f"--socket={held}" in clients(host)[0]
 
 
 @pytest.mark.fact(46)

@@ -345,6 +345,19 @@ def test_a_tool_that_others_may_change_is_not_run() -> None:
     assert commands(host) == []
 
 
+@pytest.mark.parametrize(
+    "path", ["/opt/mssql/lib/mssql-conf", "/opt/mssql/lib/mssql-conf/mssqlconfhelper.py"]
+)
+def test_a_tool_whose_modules_others_may_change_is_not_run(path: str) -> None:
+    host = with_mssql(WRONG, "3979")
+    host.files["/opt/mssql/lib/mssql-conf/mssqlconfhelper.py"] = ""
+    host.owners[path] = "998:998"
+    host.uids[path] = 998
+    with pytest.raises(ChangeFailed, match="may be changed by others than root"):
+        run(host, FLUSH)
+    assert commands(host) == []
+
+
 def test_in_root_s_own_directory_mssql_conf_runs_as_root() -> None:
     host = with_mssql(WRONG, "3979")
     host.owners.update({HOME: "0:0", CONF: "0:0"})

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def words(host: FakePostgresql, name: str = "fsync") -> tuple[str, str]:
 
 def asked(host: FakePostgresql) -> int:
     """Return how often the server was asked."""
-    return len([argv for argv in host.asked if argv[0] == "runuser"])
+    return len([argv for argv in host.asked if argv[0] == "setpriv"])
 
 
 @pytest.mark.fact(35)
@@ -225,7 +226,6 @@ def pid_file(text: str) -> Any:
         (pid_file(PID_FILE.replace("5432", "5432 -o")), "names no unix socket"),
         (lambda host: host.files.pop(f"{DATA}/postmaster.pid"), "is not there"),
         (lambda host: host.commands.update({("getent", "passwd", "26"): Result(2, "", "")}), "has no name"),
-        (lambda host: host.deny(50, "status"), "Permission denied"),
         (lambda host: host.says.update(settings=None), "not what was asked for"),
         (lambda host: host.says.update(settings={}), "this version has no fsync"),
     ],
@@ -417,18 +417,65 @@ def test_the_unit_is_known() -> None:
 
 
 @pytest.mark.parametrize("ending", ["", " (deleted)"])
-@pytest.mark.parametrize(("owner", "is_asked"), [(26, True), (1000, False)])
+@pytest.mark.parametrize(("owner", "is_asked"), [(0, True), (26, False), (1000, False)])
 def test_a_client_beside_it_that_others_may_change_is_not_run(
     ending: str, owner: int, is_asked: bool
 ) -> None:
-    """The directory of a server that was deleted may be somebody else's by now."""
+    """The server's user may have put it there, and another user if the server was deleted."""
     host = FakePostgresql()
     host.magic["/proc/50/exe"] = f"{BIN}/postgres{ending}"
     host.uids[BIN] = owner
     seen = told(host)["settings"]["fsync"]
     assert bool(asked(host)) == is_asked
     assert seen["running"] == ("on" if is_asked else "unknown")
-    assert is_asked or f"{BIN}/psql may be changed by others" in seen["reason"]
+    assert is_asked or re.search(
+        rf"{BIN}/psql may be changed by others than root .* Fix: chown .*, or install the system's psql",
+        seen["reason"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("others", "chosen"),
+    [
+        (
+            ["/usr/lib/postgresql/9/bin/psql", "/usr/lib/postgresql/17/bin/psql"],
+            "/usr/lib/postgresql/17/bin/psql",
+        ),
+        (["/usr/pgsql-16/bin/psql", "/usr/bin/psql"], "/usr/pgsql-16/bin/psql"),
+        (["/usr/lib/postgresql15/bin/psql"], "/usr/lib/postgresql15/bin/psql"),
+        (["/usr/bin/psql"], "/usr/bin/psql"),
+        ([], None),
+    ],
+)
+def test_the_system_s_newest_psql_stands_in_for_one_of_the_server_s_user(
+    others: list[str], chosen: str | None
+) -> None:
+    host = FakePostgresql()
+    own = "/opt/pg/bin"
+    host.magic["/proc/50/exe"] = f"{own}/postgres"
+    host.files.update(dict.fromkeys([f"{own}/psql", *others], ""))
+    host.uids["/opt/pg"] = 26
+    del host.files[f"{BIN}/psql"]
+    # Debian's script reads the user's files.
+    if "/usr/bin/psql" not in others:
+        host.links["/usr/bin/psql"] = "/usr/share/postgresql-common/pg_wrapper"
+        host.files["/usr/share/postgresql-common/pg_wrapper"] = ""
+    if chosen:
+        assert postgresql_server.login(host, 50, DATA).psql == chosen
+        return
+    with pytest.raises(
+        Unobservable, match=r"/opt/pg/bin/psql may be changed .*\(/opt/pg belongs to user 26\)"
+    ):
+        postgresql_server.login(host, 50, DATA)
+
+
+def test_a_socket_that_leads_psql_to_another_host_is_refused() -> None:
+    """The file is the server's user's, whose server may have no network."""
+    host = FakePostgresql()
+    login = postgresql_server.login(host, 50, DATA)
+    host.files[f"{DATA}/postmaster.pid"] = PID_FILE.replace("/run/postgresql", "/run/postgresql,192.0.2.1")
+    with pytest.raises(Unobservable, match="has a comma"):
+        postgresql_server.command(host, login)
 
 
 def test_a_process_of_root_is_no_server_to_ask() -> None:
@@ -467,7 +514,7 @@ def test_a_client_may_answer_anything(harm: dict[str, Any] | str) -> None:
 
     def answer(argv: list[str], timeout: float = 10) -> Result:
         result = run(argv, timeout)
-        if argv[0] != "runuser":
+        if argv[0] != "setpriv":
             return result
         said = harm if isinstance(harm, str) else json.dumps({**json.loads(result.stdout), **harm})
         return Result(0, said, "")
@@ -550,3 +597,12 @@ def test_a_value_that_nobody_would_see_change_is_not_promised(value: str, permis
 
 def test_a_value_that_is_none_is_for_its_reader() -> None:
     assert of_bob(FakePostgresql(), "maybe")["permission"] is None
+
+
+def test_a_server_whose_user_cannot_be_read_has_no_configuration_opened() -> None:
+    host = FakePostgresql()
+    host.deny(50, "status")
+    facts = told(host)
+    assert facts["name"] == "process 50"
+    assert "Permission denied" in facts["evidence"]["config"]["reason"]
+    assert not [question for question in host.questions if question[:2] == ("read", CONF)]
