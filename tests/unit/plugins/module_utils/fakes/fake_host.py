@@ -163,12 +163,12 @@ class FakeHost(Host):
         self.after_mutation: Callable[[], None] = lambda: None
 
     def read(self, path: str) -> str:
-        text = self._whole(path)
+        text = self._full_text(path)
         if len(text) > bounds.SAID:
             raise TooLong(f"{path}: longer than {bounds.SAID} bytes")
         return text
 
-    def _whole(self, path: str) -> str:
+    def _full_text(self, path: str) -> str:
         path = self.resolve(path)
         assert path not in self.pipes, f"{path}: whoever reads a pipe waits for ever"
         if path in self.files:
@@ -395,7 +395,7 @@ class FakeHost(Host):
 
     def content(self, path: str) -> bytes:
         """Return what is in a file."""
-        return self._whole(path).encode("utf-8", "surrogateescape")
+        return self._full_text(path).encode("utf-8", "surrogateescape")
 
     def _is_there(self, path: str) -> bool:
         return path in self.files or path in self.owned or path in self.block_devices or self.exists(path)
