@@ -10,7 +10,8 @@ ext4(5), xfs(5), mount(8).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..host.observation import UNKNOWN, Observation, unknown
 
@@ -86,6 +87,11 @@ def observed(said: dict[str, str], setting: str, otherwise: str, source: str) ->
         accepted = _ACCEPTED.get(setting, "a value that the kernel knows")
         return unknown(source, f"{_SPELLED.get(setting, setting)} has an unknown value; accepted: {accepted}")
     return Observation(value, source)
+
+
+def waits(mount: Mapping[str, Any]) -> bool:
+    """Tell whether the facts of a mount are of one that systemd mounts at the first access, and that is not mounted now."""
+    return not mount["options_running"]
 
 
 def satisfies(setting: str, seen: str, wanted: str) -> bool:
