@@ -360,7 +360,9 @@ def _conflict(mount: dict[str, Any], mode: str, release: str) -> tuple[str, list
     """Return what the kernel does not do at the next boot, in words, and the options that ask for it."""
     options = mount["options_boot"] or []
     if mode == "refused":
-        return "makes / writable only without", [option for option in options if option.startswith("data=")][-1:]
+        return "makes / writable only without", [option for option in options if option.startswith("data=")][
+            -1:
+        ]
     refused = ext4.refused_with(mode, options)
     if refused:
         return f"refuses data={mode} together with", refused
@@ -408,7 +410,9 @@ def _mount_row(
     # What is not mounted has no running value to change.
     verdict = judge(setting, wanted if mount_settings.waits(mount) else running, persisted, wanted, live)
     known = (
-        mount["fstype"] in mount_settings.SETTINGS_OF and mount["hidden_in"] is None and not mount_settings.waits(mount)
+        mount["fstype"] in mount_settings.SETTINGS_OF
+        and mount["hidden_in"] is None
+        and not mount_settings.waits(mount)
     )
     source = mount["evidence"][f"persisted.{setting}"]["source"]
     can_change = known and (verdict == "drift_running" or can_persist(setting, persisted, source))

@@ -328,9 +328,7 @@ def _why_unsure(fstype: str, kernel: refused_options.Options) -> str:
     return "the running kernel cannot be queried for it, and no table here covers that release"
 
 
-def _unknown_options(
-    line: Entry, words: list[str], state: str, why: str, near: Mapping[str, str]
-) -> Fault:
+def _unknown_options(line: Entry, words: list[str], state: str, why: str, near: Mapping[str, str]) -> Fault:
     meant = {word: spelled for word, spelled in near.items() if spelled} or dict.fromkeys(words, "")
     return Fault(line, "options", state, why, _mend(line, meant), tuple(words))
 

@@ -84,9 +84,7 @@ def _roots(host: Host, root: Mount) -> list[tuple[Entry, bool]]:
     return [(line, has_initramfs) for line in lines.values()]
 
 
-def _of_line(
-    host: Host, line: Entry, mount: Mount, devices: Devices, is_renamed: bool
-) -> Iterator[Fault]:
+def _of_line(host: Host, line: Entry, mount: Mount, devices: Devices, is_renamed: bool) -> Iterator[Fault]:
     """Yield what is wrong with the name in a line. `is_renamed`: whether a UUID can be used in its place."""
     name = _mounted(mount, devices) or devices.find(line.spec)
     if name is None:
@@ -139,8 +137,12 @@ def _why_temporary(host: Host, spec: str, name: str, devices: Devices) -> str:
     return "a name that is valid for the current boot only: it is another device's if one is added or removed"
 
 
-_NO_LINE = "the number of an array that has no ARRAY line in mdadm.conf: it is 127 after the host's name changes"
-_FOREIGN = "the name of an array of another host name: without an ARRAY line in mdadm.conf it changes at a boot"
+_NO_LINE = (
+    "the number of an array that has no ARRAY line in mdadm.conf: it is 127 after the host's name changes"
+)
+_FOREIGN = (
+    "the name of an array of another host name: without an ARRAY line in mdadm.conf it changes at a boot"
+)
 
 
 def _is_whole(name: str, kind: str, devices: Devices) -> bool:
@@ -205,13 +207,15 @@ def _stable(host: Host, devices: Devices, name: str, by_uuid: bool = True) -> st
     tags = ("UUID", "PARTUUID") if by_uuid else ("PARTUUID",)
     for tag in tags:
         value = said.get(TAGGED[tag], "")
-        if _PLAIN.fullmatch(value) and devices.find(f"{tag}={value}") == name:
-            if len(_with_tag(host, devices, tag, value)) < 2:
-                return f"{tag}={value}"
+        leads_here = bool(_PLAIN.fullmatch(value)) and devices.find(f"{tag}={value}") == name
+        if leads_here and len(_with_tag(host, devices, tag, value)) < 2:
+            return f"{tag}={value}"
     links = said.get("DEVLINKS", "").split() if by_uuid else []
     for kind in _OWN_LINKS:
         for link in sorted(links):
-            others = [each for each in devices.properties.values() if link in each.get("DEVLINKS", "").split()]
+            others = [
+                each for each in devices.properties.values() if link in each.get("DEVLINKS", "").split()
+            ]
             if link.startswith(kind) and _PLAIN.fullmatch(link) and len(others) == 1:
                 return link
     return ""

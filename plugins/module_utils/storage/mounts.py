@@ -208,7 +208,8 @@ class Mounts:
         units = self._units_beside_fstab()
         found = boot_faults.of_fstab(self.host, self.fstab, visible, properties)
         sources = {fault.line.source for fault in found}
-        added = [unit for unit in units if unit.source not in sources]
+        targets = {mount.target for mount in visible}
+        added = [unit for unit in units if unit.source not in sources and unit.target in targets]
         found += boot_faults.of_units(self.host, added, visible, properties)
         return [fault.as_dict() for fault in [*found, *self._of_names]]
 

@@ -21,7 +21,9 @@ from . import boot_loader, known_options
 
 KNOWN, REFUSED = "known", "refused"
 #: Types that no program of their own mounts: the kernel gets the options as they are written.
-_QUERIED = frozenset((*known_options.KNOWN, *"erofs f2fs hfs hfsplus iso9660 jfs nilfs2 squashfs udf".split()))
+_QUERIED = frozenset(
+    (*known_options.KNOWN, *"erofs f2fs hfs hfsplus iso9660 jfs nilfs2 squashfs udf".split())
+)
 #: The release in the path of a kernel: vmlinuz-6.1.0-18-amd64, or 6.1.0-18-amd64/linux.
 _RELEASE = re.compile(r"(?:^|[/-])(\d+\.\d+[^/]*)")
 
