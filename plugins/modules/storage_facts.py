@@ -115,8 +115,8 @@ ansible_facts:
               returned: always
             fault:
               description:
-                - V(options), V(type), V(source), V(read_only), V(requires), V(duplicate), V(order), V(letters), V(container)
-                  or V(initramfs), as docs/storage.md has them.
+                - V(options), V(type), V(source), V(read_only), V(requires), V(duplicate), V(order), V(letters), V(container),
+                  V(initramfs), V(name) or V(copies), as docs/storage.md has them.
               type: str
               returned: always
             state:
@@ -465,7 +465,7 @@ ansible_facts:
             options_running:
               description:
                 - Options of the mount and of its superblock. Here and below, an option that may hold a password, or a path of
-                  one, has the value V(hidden).
+                  one, has the value V(hidden). Empty for one that systemd mounts at the first access, and that is not mounted now.
               type: list
               elements: str
               returned: always

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..host import units
+from ..host.mount_api.options import split as split_options
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
@@ -286,7 +287,7 @@ def _of_options(
     is_same = mount is not None and mount.fstype == fstype
     shown_now = {*mount.options, *mount.super_options} if mount and is_same else set()
     readings = fstab.readings(line.options)
-    words = dict.fromkeys(word for said in readings for word in known_options.split(",".join(said)))
+    words = dict.fromkeys(word for said in readings for word in split_options(",".join(said)))
     states = {word: kernel.state(fstype, word, shown_now) for word in words}
     refused = [word for word, state in states.items() if state == refused_options.REFUSED]
     unsure = [word for word, state in states.items() if state == UNKNOWN]

@@ -198,8 +198,16 @@ def test_a_value_of_data_that_no_kernel_takes_costs_that_mount_alone(mode: str) 
 @pytest.mark.fact(74)
 @pytest.mark.parametrize(
     ("number", "value"),
-    [("0", "off"), ("0x0", "off"), ("00", "off"), ("+0", "off"), ("1", "on"), ("2", "on"), ("01", "on")]
-    + [("0x10", "on"), ("2147483647", "on"), ("2147483648", "unknown"), ("1k", "unknown"), ("-1", "unknown")],
+    [
+        *(("0", "off"), ("0x0", "off"), ("00", "off"), ("+0", "off"), ("1", "on"), ("2", "on"), ("01", "on")),
+        *(
+            ("0x10", "on"),
+            ("2147483647", "on"),
+            ("2147483648", "unknown"),
+            ("1k", "unknown"),
+            ("-1", "unknown"),
+        ),
+    ],
 )
 def test_numbers_of_barrier_mean_what_the_kernel_makes_of_them(number: str, value: str) -> None:
     host = SmallHost()

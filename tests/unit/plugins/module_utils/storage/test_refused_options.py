@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options that the next boot's kernel refuses: the running kernel is queried, and the tables state for which kernels they are valid."""
+"""Options that the kernel of the next boot refuses: it is queried, and the tables state for which kernels they are valid."""
 
 from __future__ import annotations
 
