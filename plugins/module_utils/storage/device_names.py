@@ -238,7 +238,7 @@ def _copies(host: Host, line: Entry, name: str, devices: Devices) -> Iterator[Fa
     if stable:
         remedy = f"write {stable}, a name of {name} alone, in place of {spec} in {line.source}"
     elif tag == "UUID" and kind in _NEW_UUID and name in found:
-        remedy = f"unmount {others[0]} and give it a UUID of its own ({_NEW_UUID[kind]} /dev/{others[0]})"
+        remedy = f"unmount {others[0]} and give it another UUID ({_NEW_UUID[kind]} /dev/{others[0]})"
     else:
         remedy = f"detach {', '.join(others)}, or keep it from being a copy of {name}"
     yield Fault(line, COPIES, UNKNOWN, why, remedy)

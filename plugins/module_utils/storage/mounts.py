@@ -221,7 +221,7 @@ class Mounts:
         self._of_names = device_names.faults(self.host, [*lines, *units], self._visible(), properties)
 
     def _units_beside_fstab(self) -> list[fstab.Entry]:
-        """Return the mount units that a boot starts and that no line of fstab stands for, as lines."""
+        """Return the mount units that a boot starts, in the form of lines of fstab."""
         try:
             started = self._started_units()
         except Unobservable:

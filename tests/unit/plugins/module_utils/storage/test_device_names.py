@@ -201,7 +201,7 @@ def test_two_devices_with_one_uuid_are_unknown_whichever_the_link_leads_to(spec:
     host.links["/dev/disk/by-uuid/pg"] = f"/dev/{link}"
     (row,) = named(host)
     assert "sda1 and sdc1 both have UUID=pg, by which /etc/fstab line 3 mounts /srv/pgdata" in row["why"]
-    assert row["remedy"] == "unmount sdc1 and give it a UUID of its own (tune2fs -U random /dev/sdc1)"
+    assert row["remedy"] == "unmount sdc1 and give it another UUID (tune2fs -U random /dev/sdc1)"
     rows = look(host, "strict", mounts=[PG])["settings"]
     (barrier,) = [each for each in rows if (each["target"], each["setting"]) == (PG, "barrier")]
     assert (barrier["persisted"], barrier["verdict"]) == ("unknown", "unknown")
