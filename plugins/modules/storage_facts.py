@@ -465,7 +465,7 @@ ansible_facts:
             options_running:
               description:
                 - Options of the mount and of its superblock. Here and below, an option that may hold a password, or a path of
-                  one, has the value V(hidden). Empty for one that systemd mounts at the first access, and that is not mounted now.
+                  one, has the value V(hidden). Empty for one that systemd mounts at the first access, until then.
               type: list
               elements: str
               returned: always
