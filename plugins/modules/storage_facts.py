@@ -116,7 +116,8 @@ ansible_facts:
             fault:
               description:
                 - V(options), V(type), V(source), V(read_only), V(requires), V(duplicate), V(order), V(letters), V(container),
-                  V(initramfs), V(masked), V(link), V(rules), V(driver), V(start) or V(generator), as docs/storage.md has them.
+                  V(initramfs), V(masked), V(link), V(rules), V(driver), V(start), V(generator), V(name) or V(copies), as
+                  docs/storage.md has them.
               type: str
               returned: always
             state:
@@ -474,7 +475,7 @@ ansible_facts:
             options_running:
               description:
                 - Options of the mount and of its superblock. Here and below, an option that may hold a password, or a path of
-                  one, has the value V(hidden).
+                  one, has the value V(hidden). Empty for one that systemd mounts at the first access, until then.
               type: list
               elements: str
               returned: always

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from ..host import bounds, json_text
@@ -66,9 +66,15 @@ class _LooksOnly(Host):
     and where databases' paths lead. A recording has no place for anything else.
     """
 
+    def refused_mount_options(
+        self, fstype: str, options: Sequence[str], timeout: float = READ_TIMEOUT
+    ) -> dict[str, str] | None:
+        """Return None: a capture is read without its kernel, and the options may hold secrets. The tables decide."""
+        return None
+
 
 for _call, _function in vars(Host).items():
-    if callable(_function) and not _call.startswith("_") and _call not in CALLS:
+    if callable(_function) and not _call.startswith("_") and _call not in (*CALLS, "refused_mount_options"):
         setattr(_LooksOnly, _call, _refusal(_call))
 
 

@@ -256,8 +256,14 @@ class Redactor:
                 self.names.learn_host(host)
 
     def _answers(self, call: str, answers: dict[str, Any]) -> dict[str, Any]:
-        kept = (key for key in sorted(answers) if not _DROPPED.fullmatch(key))
-        return dict(self._answer(call, key, answers[key]) for key in kept)
+        dropped = [key for key in answers if _DROPPED.fullmatch(key)]
+        given = {**answers, **{key: self._absent(call, key) for key in dropped}}
+        return dict(self._answer(call, key, given[key]) for key in sorted(given))
+
+    def _absent(self, call: str, key: str) -> Any:
+        """Return the answer about a file that is not there: a replay asks for some files by name."""
+        answers = {"exists": False, "is_block_device": False, "resolve": key, "locate": [key, None]}
+        return answers.get(call, {"error": f"{self._path(key)}: No such file or directory"})
 
     def _answer(self, call: str, key: str, answer: Any) -> tuple[str, Any]:
         if call == "run":

@@ -54,6 +54,8 @@ def why_kept(mount: dict[str, Any]) -> str:
         return f"on {mount['fstype']} they are not switched at run time"
     if mount["hidden_in"] is not None:
         return f"only {mount['hidden_in']} sees it"
+    if mount_settings.waits(mount):
+        return "it is not mounted until a process accesses it"
     if mount["disks"] == UNKNOWN:
         return "what lies below it is not known"
     if any(flush_passthrough.layers(mount)):

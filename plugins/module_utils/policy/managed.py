@@ -13,6 +13,7 @@ from ..engines.placement import Placement, at_and_below, holder, place
 from ..host.mountinfo import why_absent
 from ..host.paths import normal
 from ..profiles import BadInput
+from ..storage import mount_settings
 from . import promises, requirements
 
 
@@ -111,7 +112,7 @@ def everything(storage: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {**mount, "listed": False}
         for mount in storage["mounts"]
-        if "rw" in mount["options_running"] and mount["fstype"] != "vfat"
+        if ("rw" in mount["options_running"] or mount_settings.waits(mount)) and mount["fstype"] != "vfat"
     ]
 
 

@@ -80,21 +80,6 @@ def of_boot(
         # A run takes out by itself what XFS refuses of the settings.
         if fault["target"] not in managed or not _is_mended(managed[fault["target"]], fault["options"])
     ]
-    told = {fault["source"] for fault in faults}
-    for mount in mounts:
-        source = _place(mount)
-        words = known_options.unknown_to(mount["fstype"], mount["options_boot"] or (), release)
-        if "/systemd/" in source and source not in told and words and not _is_mended(mount, words):
-            said, target = ", ".join(words), mount["target"]
-            unit = {
-                "source": source,
-                "target": target,
-                "fault": "options",
-                "state": "refused",
-                "boot": "optional",
-            }
-            why = f"{mount['fstype']} does not know {said}, which {source} names for {target}"
-            found.append(_fault({**unit, "why": why, "remedy": f"correct or take out {said} in {source}"}))
     # Of a managed one the row of its data= says so.
     others = (mount for mount in every if mount["target"] not in managed)
     return [*found, *(row for mount in others for row in _refused_at_boot(mount, release))]
@@ -124,10 +109,17 @@ def _is_mended(mount: dict[str, Any], words: list[str]) -> bool:
     return is_refused and bool(words) and not mount_settings.others(words, refused)
 
 
+#: What a boot may not do because of a fault.
+_MOUNTS = {
+    "read_only": "mount {} for writing",
+    **dict.fromkeys(("name", "copies"), "mount this file system at {}"),
+}
+
+
 def _fault(fault: dict[str, Any]) -> Setting:
     """Return the row of one fault: drift at the next boot, or unknown where nobody can tell."""
     state, target = fault["state"], fault["target"]
-    mounts = f"mount {target}" if fault["fault"] != "read_only" else f"mount {target} for writing"
+    mounts = _MOUNTS.get(fault["fault"], "mount {}").format(target)
     effects = {
         "required": "stops",
         "read_only": "leaves / read-only",
@@ -136,10 +128,11 @@ def _fault(fault: dict[str, Any]) -> Setting:
         "empty": f"mounts an empty directory at {target}",
     }
     effect = effects.get(fault["boot"], f"does not {mounts}")
+    can = "will" if fault["fault"] in ("name", "copies") else "can"
     what = (
         f"the next boot {effect}"
         if state != UNKNOWN
-        else f"it is not known whether the next boot can {mounts}"
+        else f"it is not known whether the next boot {can} {mounts}"
     )
     evidence = {"value": state, "source": fault["source"], "reason": fault["why"]}
     return Setting(
@@ -368,7 +361,9 @@ def _conflict(mount: dict[str, Any], mode: str, release: str) -> tuple[str, list
     """Return what the kernel does not do at the next boot, in words, and the options that ask for it."""
     options = mount["options_boot"] or []
     if mode == "refused":
-        return "makes / writable only without", [f"data={mount_settings.fold(options)['data_mode']}"]
+        return "makes / writable only without", [option for option in options if option.startswith("data=")][
+            -1:
+        ]
     refused = ext4.refused_with(mode, options)
     if refused:
         return f"refuses data={mode} together with", refused
@@ -413,8 +408,13 @@ def _mount_row(
     klass: str = "safety",
 ) -> Setting:
     running, persisted = mount[setting], mount["persisted"][setting]
-    verdict = judge(setting, running, persisted, wanted, live)
-    known = mount["fstype"] in mount_settings.SETTINGS_OF and mount["hidden_in"] is None
+    # What is not mounted has no running value to change.
+    verdict = judge(setting, wanted if mount_settings.waits(mount) else running, persisted, wanted, live)
+    known = (
+        mount["fstype"] in mount_settings.SETTINGS_OF
+        and mount["hidden_in"] is None
+        and not mount_settings.waits(mount)
+    )
     source = mount["evidence"][f"persisted.{setting}"]["source"]
     can_change = known and (verdict == "drift_running" or can_persist(setting, persisted, source))
     phase = None
@@ -454,7 +454,12 @@ def _refused_still(mount: dict[str, Any], setting: str, wanted: str, release: st
     fstype = mount["fstype"]
     kept = mount_settings.drop(tuple(mount["options_boot"] or ()), mount_settings.REFUSED_BY.get(fstype, ()))
     words = {setting: wanted} if setting in mount_settings.SETTINGS_OF[fstype] else {}
-    return known_options.unknown_to(fstype, mount_settings.replace(kept, words, fstype), release)
+    options = mount_settings.replace(kept, words, fstype)
+    return [
+        option
+        for option in known_options.refused_by(fstype, options, release)
+        if option not in mount["options_running"]
+    ]
 
 
 def _place(mount: dict[str, Any]) -> str:
@@ -471,7 +476,7 @@ def _mask(mount: dict[str, Any]) -> str:
 _BY_HAND = {
     "jfs": "move the data to ext4 or XFS: JFS flushes nothing, whatever it is told",
     "zfs": "zfs set sync=standard {source}, take zfs_nocacheflush and zil_nocacheflush out of the module's parameters, and"
-    " let it mount by itself (canmount=on, mountpoint)",
+    " have the boot mount it (canmount=on, mountpoint; or mountpoint=legacy and a line of /etc/fstab)",
 }
 
 
@@ -486,6 +491,8 @@ def _mount_remedy(
         return "run harden-db"
     if mount["hidden_in"] is not None:
         return f"change it where {mount['hidden_in']} has it mounted"
+    if mount_settings.waits(mount) and verdict == "drift_persisted" and persisted != UNSET:
+        return f"mount it (ls {mount['target']}), then run harden-db"
     if setting == "barrier" and mount["fstype"] in _BY_HAND:
         return MEND if verdict == UNKNOWN else _BY_HAND[mount["fstype"]].format(source=mount["source"])
     if nfs.is_nfs(mount["fstype"]):
@@ -495,6 +502,11 @@ def _mount_remedy(
         )
     if mount["fstype"] not in mount_settings.SETTINGS_OF:
         return "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
+    return _boot_remedy(mount, verdict, persisted)
+
+
+def _boot_remedy(mount: dict[str, Any], verdict: str, persisted: str) -> str:
+    """Return what has a mount come with its options at the next boot."""
     if persisted == UNSET and _mask(mount):
         return f"systemctl unmask '{posixpath.basename(_mask(mount))}'"
     if persisted == UNSET or verdict == "drift_persisted":

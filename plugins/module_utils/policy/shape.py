@@ -569,6 +569,8 @@ def _contradicted(mount: dict[str, Any]) -> Iterator[str]:
         yield f"it is seen by {mount['hidden_in']} alone, and its next boot is known"
     if mount["fstype"] not in (*mount_settings.HAVE_BARRIERS, *nfs.TYPES) and mount["barrier"] == "on":
         yield f"barriers are on, and no rule here says so of {mount['fstype']}"
+    if mount_settings.waits(mount) and mount["barrier"] == "off":
+        yield "it is not mounted, and its barriers are off"
     if mount["disks"] != UNKNOWN:
         yield from _torn(mount)
 

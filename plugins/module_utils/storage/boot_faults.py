@@ -16,10 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..host import units
+from ..host.mount_api.options import split as split_options
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
-from . import boot_images, boot_loader, fstab, known_options, mount_units
+from . import boot_images, boot_loader, fstab, known_options, mount_units, refused_options
 from .fstab import Entry
 from .shown_options import FLAGS, KEYS, PATHS, PRIVATE, shown, without_login
 
@@ -50,7 +51,7 @@ _OTHERS = (
 ).split()
 _ALIKE = 0.7
 #: Tag of fstab -> the property of udev's that has its value.
-_TAGGED = {
+TAGGED = {
     "UUID": "ID_FS_UUID",
     "LABEL": "ID_FS_LABEL",
     "PARTUUID": "ID_PART_ENTRY_UUID",
@@ -78,6 +79,8 @@ FAULTS = (
     "driver",
     "start",
     "generator",
+    "name",
+    "copies",
 )
 #: A boot stops; it comes up with / read-only, and without some of its mounts; it does one of both; it leaves out a mount that it
 #: needs; it mounts an empty directory, which systemd makes where a bind mount has none; or it does not need this one. systemd
@@ -148,7 +151,11 @@ class Devices:
         if name in self.properties or self.host.is_block_device(path):
             return name
         tag, _equals, value = fstab.unquoted(spec).partition("=")
-        return self.tagged(tag).get(value) if tag in _TAGGED else None
+        return self.tagged(tag).get(value) if tag in TAGGED else None
+
+    def is_named_by(self, line: Entry) -> bool:
+        """Tell whether a line names a block device."""
+        return names_a_device(line)
 
     def holds(self, name: str) -> str:
         """Return what udev found on a device (ID_FS_TYPE), '' where it found nothing or was not asked."""
@@ -156,7 +163,7 @@ class Devices:
 
     def tagged(self, tag: str) -> dict[str, str]:
         """Return {value: kernel name} of a tag of fstab, as udev knows it."""
-        key = _TAGGED[tag]
+        key = TAGGED[tag]
         return {said[key]: name for name, said in self.properties.items() if said.get(key)}
 
 
@@ -171,16 +178,15 @@ def of_fstab(
     `mounted`: the mounts that are visible; `properties`: {kernel name: what udev knows of the block device}. Raises
     Unobservable where the kernel's release cannot be read.
     """
-    release = host.read("/proc/sys/kernel/osrelease").strip()
     devices = Devices(host, properties)
     here = {mount.target: mount for mount in mounted}
     lines = boot_lines(host, entries, here)
+    types = {line: _type_of_options(line, devices, here) for line in lines}
+    read = [(types[line], options) for line in lines for options in fstab.readings(line.options)]
+    kernel = refused_options.query(host, read)
     found: list[Fault] = []
     for line in lines:
-        # The remount of / goes to the file system that is there, whatever its line calls it.
-        is_remounted = line.target == "/" and not line.unit and "/" in here
-        fstype = here["/"].fstype if is_remounted else line.fstype
-        found += [*_of_letters(line), *_of_options(line, fstype, release)]
+        found += [*_of_letters(line), *_of_options(line, types[line], kernel, here)]
         found += _of_type(line, devices, host)
         found += _of_source(line, devices, host, here, lines)
         found += [*(_of_root(host, line, devices) if line.target == "/" else ()), *_of_read_only(line, here)]
@@ -262,34 +268,81 @@ def _of_letters(line: Entry) -> Iterator[Fault]:
         )
 
 
-def _of_options(line: Entry, fstype: str, release: str) -> Iterator[Fault]:
+def of_units(
+    host: Host, lines: Iterable[Entry], mounted: Iterable[Mount], properties: Mapping[str, dict[str, str]]
+) -> list[Fault]:
+    """Return the options that the kernel refuses, of units that no boot requires. Raises Unobservable."""
+    here, devices, lines = {mount.target: mount for mount in mounted}, Devices(host, properties), list(lines)
+    if not lines:
+        return []
+    types = {line: _type_of_options(line, devices, here) for line in lines}
+    kernel = refused_options.query(host, [(types[line], line.options) for line in lines])
+    found = (fault for line in lines for fault in _of_options(line, types[line], kernel, here))
+    return [fault._replace(effect="optional") for fault in found]
+
+
+def _type_of_options(line: Entry, devices: Devices, here: Mapping[str, Mount]) -> str:
+    """Return the type of file system that gets a line's options."""
+    if line.target == "/" and not line.unit and "/" in here:
+        # The remount of / goes to the file system that is there, whatever its line calls it.
+        return here["/"].fstype
+    name = devices.find(line.spec) if line.fstype == "auto" and names_a_device(line) else None
+    return (devices.holds(name) if name else "") or line.fstype
+
+
+def _of_options(
+    line: Entry, fstype: str, kernel: refused_options.Options, here: Mapping[str, Mount]
+) -> Iterator[Fault]:
     """Yield the options that the file system refuses; of a file system without a table, what looks like a slip."""
+    mount = here.get(line.target)
+    is_same = mount is not None and mount.fstype == fstype
+    shown_now = {*mount.options, *mount.super_options} if mount and is_same else set()
     readings = fstab.readings(line.options)
-    words = dict.fromkeys(
-        word for said in readings for word in known_options.unknown_to(fstype, said, release)
-    )
-    if words:
-        meant = {word: known_options.nearest(fstype, word) for word in words}
-        yield Fault(
+    words = dict.fromkeys(word for said in readings for word in split_options(",".join(said)))
+    states = {word: kernel.state(fstype, word, shown_now) for word in words}
+    refused = [word for word, state in states.items() if state == refused_options.REFUSED]
+    unsure = [word for word, state in states.items() if state == UNKNOWN]
+    if refused:
+        yield _unknown_options(
             line,
-            "options",
+            refused,
             "refused",
-            f"{fstype} does not know {', '.join(shown(words))}, which {line.source} names for {line.target}",
-            _mend(line, {word: near for word, near in meant.items() if near} or dict.fromkeys(words, "")),
-            tuple(words),
+            f"{fstype} does not know {', '.join(shown(refused))}, which {line.source} names for {line.target}",
+            {word: known_options.nearest(fstype, word) or "" for word in refused},
         )
-    elif not set(fstype.split(",")) & {*known_options.KNOWN, "auto", "none"}:
+    if unsure:
+        yield _unknown_options(
+            line,
+            unsure,
+            UNKNOWN,
+            f"whether {fstype} of kernel {kernel.releases.boots} takes {', '.join(shown(unsure))}, which {line.source} names"
+            f" for {line.target}, is unknown: {_why_unsure(fstype, kernel)}",
+            {word: known_options.nearest(fstype, word) or "" for word in unsure},
+        )
+    types = set(fstype.split(","))
+    if not types & {*known_options.KNOWN, "auto", "none"} and not any(map(kernel.is_queried, types)):
         slips = known_options.slips(line.options, FLAGS | KEYS | PATHS | PRIVATE)
-        near = {word: known_options.nearest(fstype, word) or "" for word in slips}
         if slips:
-            yield Fault(
+            yield _unknown_options(
                 line,
-                "options",
+                slips,
                 UNKNOWN,
                 f"whether {fstype} takes {', '.join(shown(slips))} is not known here",
-                _mend(line, near),
-                tuple(slips),
+                {word: known_options.nearest(fstype, word) or "" for word in slips},
             )
+
+
+def _why_unsure(fstype: str, kernel: refused_options.Options) -> str:
+    if not kernel.releases.is_same:
+        return f"the running kernel is {kernel.releases.running}"
+    if kernel.is_queried(fstype):
+        return "releases of mount(8) differ in how they read quotes"
+    return "the running kernel cannot be queried for it, and no table here covers that release"
+
+
+def _unknown_options(line: Entry, words: list[str], state: str, why: str, near: Mapping[str, str]) -> Fault:
+    meant = {word: spelled for word, spelled in near.items() if spelled} or dict.fromkeys(words, "")
+    return Fault(line, "options", state, why, _mend(line, meant), tuple(words))
 
 
 def _of_type(line: Entry, devices: Devices, host: Host) -> Iterator[Fault]:

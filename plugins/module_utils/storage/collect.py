@@ -48,13 +48,16 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     disks, mounts = Disks(host, blocks), Mounts(host, blocks)
     names = [name for name in host.names("/sys/block") if not _NOT_DISKS.match(name)]
     superblocks = _superblocks(mounts)
+    mounts.check_names(disks.properties)
+    waiting = mounts.waiting(disks.properties)
+    on_access = {superblock.mounts[0].target for superblock in waiting}
     kernel = host.read("/proc/sys/kernel/osrelease").strip()
     paths = tuple(paths)
     # Servers name the paths. The threads share the host, so the block is around all of them.
     with named_by.one(host, named_by.UNKNOWN_USER), ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
         # All at once: what hangs may be asked for paths, superblock and cache, and costs its limit once.
         places = pool.map(partial(_place, host, time.monotonic() + bounds.PATIENCE_FOR_ALL), paths)
-        mounted = pool.map(mounts.collect, superblocks)
+        mounted = pool.map(mounts.collect, [*superblocks, *waiting])
         found = list(pool.map(disks.collect, names))
         placed = dict(zip(paths, places))
         read = list(mounted)
@@ -77,7 +80,9 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
             _tied(last.mount(mount, by_name), disks, by_name, kernel, distribution, last) for mount in read
         ],
         "tuned": tuned.read(host),
-        "other_mounts": mounts.other_mounts(),
+        "other_mounts": {
+            target: fstype for target, fstype in mounts.other_mounts().items() if target not in on_access
+        },
         "covered": mounts.covered(),
         "resolved": resolved,
         "unresolved": {path: place.reason for path, place in placed.items() if place.reason},

@@ -4,7 +4,8 @@
 """The mount options that file systems know: with any other, a line of fstab mounts nothing. Pure.
 
 From the parameter tables of Linux 5.10 to 6.12 (fs/ext4/super.c, fs/xfs/xfs_super.c, fs/btrfs/super.c,
-fs/fat/inode.c, mm/shmem.c) and from mount(8). An option that any of those kernels takes is known.
+fs/fat/inode.c, mm/shmem.c) and from mount(8). Options with a range of their own are in `_SINCE` and `_UNTIL`. The table is
+for kernels that cannot be queried (refused_options.py): for a kernel outside its range it decides nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _XFS = (
     "logbufs=N logbsize=S logdev=S rtdev=S wsync noalign swalloc sunit=N swidth=N nouuid grpid nogrpid bsdgroups"
     " sysvgroups allocsize=S norecovery inode64 inode32 ikeep noikeep largeio nolargeio attr2 noattr2 filestreams"
     " quota noquota usrquota grpquota prjquota uquota gquota pquota uqnoenforce gqnoenforce pqnoenforce qnoenforce"
-    " discard nodiscard dax dax=always|inode|never"
+    " discard nodiscard dax dax=always|inode|never max_atomic_write=S barrier nobarrier"
 )
 _BTRFS = (
     "acl noacl clear_cache commit=N compress compress=S compress-force compress-force=S datacow nodatacow datasum"
@@ -69,6 +70,15 @@ _TMPFS = (
     " noswap quota usrquota grpquota usrquota_block_hardlimit=S usrquota_inode_hardlimit=S"
     " grpquota_block_hardlimit=S grpquota_inode_hardlimit=S acl noacl user_xattr nouser_xattr"
 )
+#: The kernels for which the tables are valid, first and last.
+RANGE = ((5, 10), (6, 12))
+_Version = tuple[int, int]
+#: The first kernel that knows an option, and the first one that knows it no more (FACTS 73, 74; XFS barriers: FACTS 12).
+_SINCE: dict[str, dict[str, _Version]] = {"xfs": {"max_atomic_write": (6, 16)}}
+_UNTIL: dict[str, dict[str, _Version]] = {
+    **{name: {"noacl": (6, 1), "nouser_xattr": (6, 1)} for name in ("ext2", "ext3", "ext4")},
+    "xfs": {"barrier": (4, 19), "nobarrier": (4, 19)},
+}
 #: The kernel reads numbers in base 8, 10 or 16.
 NUMBER = r"(?:0[xX][0-9a-fA-F]{1,8}|0[0-7]{0,11}|[1-9][0-9]{0,9})"
 #: From this kernel on the ext4 driver takes a plus sign before a number: fs_param_is_u32 in place of match_int.
@@ -116,7 +126,7 @@ _OF_ALL = _forms(_GENERIC)
 
 
 def unknown_to(fstype: str, options: Iterable[str], release: str) -> list[str]:
-    """Return the options that a file system does not know, or of which it does not know the value.
+    """Return the options that a file system does not know by the tables, or whose value it does not know.
 
     `fstype` as fstab has it: one of several, or `auto`, knows what any of them knows. `release` is the kernel's,
     as uname(2) has it. Empty for a file system without a table here.
@@ -124,14 +134,39 @@ def unknown_to(fstype: str, options: Iterable[str], release: str) -> list[str]:
     types = list(KNOWN) if fstype == "auto" else fstype.split(",")
     if not set(types) <= set(KNOWN):
         return []
-    may_be_signed = version(release) >= _SIGNS
     found = split(",".join(options))
-    return [option for option in found if not any(_knows(name, option, may_be_signed) for name in types)]
+    return [option for option in found if not any(_knows(name, option, release) for name in types)]
+
+
+def refused_by(fstype: str, options: Iterable[str], release: str) -> list[str]:
+    """Return those of `unknown_to` that a kernel refuses for certain: it is in the tables' range, or lost the option."""
+    found = unknown_to(fstype, options, release)
+    types = list(KNOWN) if fstype == "auto" else fstype.split(",")
+    return [option for option in found if all(is_certain(name, option, release) for name in types)]
+
+
+def is_certain(fstype: str, option: str, release: str) -> bool:
+    """Tell whether the tables decide whether a kernel knows an option for a type of file system."""
+    first, last = RANGE
+    name = option.partition("=")[0]
+    known_until = _UNTIL.get(fstype, {}).get(name)
+    is_lost = known_until is not None and version(release) >= known_until
+    return is_lost or first <= version(release) <= last or is_general(option)
+
+
+def is_general(option: str) -> bool:
+    """Tell whether mount(8), systemd or the kernel take an option for every type of file system."""
+    name, _equals, _value = option.partition("=")
+    form = _OF_ALL.get(name)
+    return option.startswith(FOR_PROGRAMS) or bool(form and form.fullmatch(option[len(name) :]))
 
 
 def nearest(fstype: str, option: str) -> str | None:
     """Return the option that was probably meant by one that a file system does not know, None where none is like it."""
     types = _TABLES if fstype == "auto" else fstype.split(",")
+    ranges = [range_of[each] for each in types for range_of in (_SINCE, _UNTIL) if each in range_of]
+    if any(option.partition("=")[0] in each for each in ranges):
+        return None  # It is spelled correctly, for another kernel.
     spelled = _spellings(" ".join((_GENERIC, *(_TABLES.get(name, "") for name in types))))
     name, equals, value = option.partition("=")
     # With its value first: that may be what is misspelt.
@@ -160,9 +195,15 @@ def slips(options: Iterable[str], others: frozenset[str]) -> list[str]:
     ]
 
 
-def _knows(fstype: str, option: str, may_be_signed: bool) -> bool:
+def _knows(fstype: str, option: str, release: str) -> bool:
+    if is_general(option):
+        return True
     name, _equals, _value = option.partition("=")
+    now = version(release)
+    since, until = (range_of.get(fstype, {}).get(name) for range_of in (_SINCE, _UNTIL))
+    if (since and now < since) or (until and now >= until):
+        return False
     form = KNOWN[fstype].get(name)
-    if may_be_signed and fstype in _SIGNED:
+    if now >= _SIGNS and fstype in _SIGNED:
         option = re.sub(r"=\+(?=[0-9])", "=", option)
-    return option.startswith(FOR_PROGRAMS) or bool(form and form.fullmatch(option[len(name) :]))
+    return bool(form and form.fullmatch(option[len(name) :]))

@@ -10,13 +10,17 @@ ext4(5), xfs(5), mount(8).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..host.observation import UNKNOWN, Observation, unknown
 
-#: The kernel reads the number in base 8, 10 or 16, and takes any but 0 for on; what is too large for it, or has a
-#: sign, differs between releases. Nobody means another number than 0 and 1.
-_OFF = re.compile(r"barrier=\+?(0[xX])?0+")
+#: The kernel reads the number in base 8, 10 or 16, and takes any but 0 for on (FACTS 74; Linux 5.10 to 7.2). Releases
+#: differ over a plus sign, which some refuse, and over numbers above the largest signed one.
+_NUMBER = re.compile(r"\+?(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
+_LARGEST = 2**31 - 1
+#: The values of data=. In facts other names have a meaning of their own: none, unset, refused.
+DATA_MODES = ("ordered", "journal", "writeback")
 _ATIMES = ("noatime", "relatime", "strictatime", "atime")
 
 #: The settings that a file system's mount options can express. Others have no rule here.
@@ -34,6 +38,10 @@ SWITCHED = ("ext4", "ext3")
 #: Those whose barriers can be on by a rule here.
 HAVE_BARRIERS = (*SETTINGS_OF, "zfs")
 
+#: For messages: how a setting is spelled with a value, and the values that it accepts.
+_SPELLED = {"barrier": "barrier=", "data_mode": "data="}
+_ACCEPTED = {"barrier": "0 or 1", "data_mode": ", ".join(DATA_MODES)}
+
 #: Options that a current kernel refuses for a file system: in fstab they stop the boot.
 #: XFS lost its barrier options in 4.19.
 REFUSED_BY = {"xfs": ("barrier", "data_mode")}
@@ -42,17 +50,29 @@ REFUSED_BY = {"xfs": ("barrier", "data_mode")}
 def meaning(option: str) -> tuple[str, str] | None:
     """Return (setting, value) of one mount option, or None when it says nothing of ours.
 
-    The value is unknown for a number of barrier= that is neither 0 nor 1.
+    The value is unknown for one that no kernel takes, or not all kernels in the same way.
     """
     if option in ("barrier", "nobarrier"):
         return "barrier", "on" if option == "barrier" else "off"
     if option.startswith("barrier="):
-        return "barrier", "on" if option == "barrier=1" else "off" if _OFF.fullmatch(option) else UNKNOWN
+        return "barrier", _switch(option[len("barrier=") :])
     if option.startswith("data="):
-        return "data_mode", option[len("data=") :]
+        mode = option[len("data=") :]
+        return "data_mode", mode if mode in DATA_MODES else UNKNOWN
     if option in _ATIMES:
         return "atime", option
     return None
+
+
+def _switch(number: str) -> str:
+    """Return what the kernel makes of the number of barrier=: on, off or unknown."""
+    found = _NUMBER.fullmatch(number)
+    if found is None:
+        return UNKNOWN
+    digits = found[1]
+    base = 16 if digits[:2] in ("0x", "0X") else 8 if digits[0] == "0" else 10
+    value = int(digits, base)
+    return "off" if value == 0 else "on" if value <= _LARGEST else UNKNOWN
 
 
 def fold(options: Iterable[str]) -> dict[str, str]:
@@ -64,8 +84,14 @@ def observed(said: dict[str, str], setting: str, otherwise: str, source: str) ->
     """Return what folded options say of a setting; `otherwise` where they do not."""
     value = said.get(setting, otherwise)
     if value == UNKNOWN:
-        return unknown(source, "seen barrier= with another value than 0 and 1; wanted one of these")
+        accepted = _ACCEPTED.get(setting, "a value that the kernel knows")
+        return unknown(source, f"{_SPELLED.get(setting, setting)} has an unknown value; accepted: {accepted}")
     return Observation(value, source)
+
+
+def waits(mount: Mapping[str, Any]) -> bool:
+    """Tell whether the facts of a mount are of one that systemd mounts at the first access, and that is not mounted now."""
+    return not mount["options_running"]
 
 
 def satisfies(setting: str, seen: str, wanted: str) -> bool:

@@ -13,7 +13,18 @@ from ..host.mountinfo import Mount, covered, parse_mountinfo, visible, why_absen
 from ..host.observation import UNKNOWN, Observation, observe, unknown
 from ..host.seam import Host, Unobservable
 from ..next_boot import unit_files
-from . import boot_blockers, boot_faults, boot_loader, ext4, fstab, mount_settings, mount_units, nfs, zfs
+from . import (
+    boot_blockers,
+    boot_faults,
+    boot_loader,
+    device_names,
+    ext4,
+    fstab,
+    mount_settings,
+    mount_units,
+    nfs,
+    zfs,
+)
 from .blockstack import Blocks, Holder
 from .boot_loader import Rootflags
 from .filesystems import DEVICELESS, EXT, JFS_FLUSHES_NOTHING, FileSystems, no_data_mode
@@ -28,12 +39,14 @@ _ONE_CARRIER = (*EXT, "xfs")
 class Superblock(NamedTuple):
     """One mounted file system: all its mounts, and who sees it where this process does not.
 
-    `hidden_in` is None where it is mounted here as well.
+    `hidden_in` is None where it is mounted here as well. `waits`: it is not mounted until a process accesses its path; its
+    options are those of the line or unit.
     """
 
     mounts: list[Mount]
     views: list[dict[str, Any]]
     hidden_in: str | None = None
+    waits: bool = False
 
 
 class Persisted(NamedTuple):
@@ -63,6 +76,7 @@ class Mounts:
         self._resolved: dict[str, str] = {}
         self._started: list[tuple[str, MountUnit]] | None = None
         self.fstab, self.fstab_error = self._read_fstab()
+        self._of_names: list[boot_faults.Fault] = []
 
     def superblocks(self) -> list[Superblock]:
         """Return the file systems that could hold data, those mounted here first.
@@ -100,6 +114,40 @@ class Mounts:
         seen_here = [Superblock(group, views.get(device, [])) for device, group in groups.items()]
         return [*seen_here, *hidden.values()]
 
+    def waiting(self, properties: Mapping[str, dict[str, str]]) -> list[Superblock]:
+        """Return the file systems on disks that systemd mounts at the first access to a path (systemd.automount(5)).
+
+        No path is accessed for it. `properties`: {kernel name: what udev knows of the block device}.
+        """
+        visible = self._visible()
+        mounted = {mount.device for mount in visible}
+        found = []
+        for place in (mount for mount in visible if mount.fstype == "autofs"):
+            line = self._mounted_on_access(place.target)
+            number = self.blocks.number_of(fstab.device_path(line.spec)) if line else None
+            if line is None or number is None or number in mounted:
+                continue
+            name = self.blocks.name_of(number) or ""
+            held = properties.get(name, {}).get("ID_FS_TYPE", "") if line.fstype == "auto" else line.fstype
+            if held and held not in self._nodev:
+                mount = Mount(number, "/", place.target, (), held, f"/dev/{name}", line.options)
+                found.append(Superblock([mount], [], waits=True))
+        return found
+
+    def _mounted_on_access(self, target: str) -> fstab.Entry | None:
+        """Return the line or unit that an automount of systemd's mounts, as a line; None for one of another program."""
+        lines = fstab.find(self.fstab, target)
+        try:
+            unit = mount_units.find(self.host, target, bool(lines))
+        except Unobservable:
+            return None
+        if unit and unit.is_unit:
+            kind = unit.fstype or "auto"
+            return fstab.Entry(-1, unit.what, target, kind, unit.options, unit.source) if unit.what else None
+        if len(lines) != 1 or lines[0].boot != "automount":
+            return None
+        return lines[0]._replace(options=unit.options) if unit else lines[0]
+
     def other_mounts(self) -> dict[str, str]:
         """Return {mount point: type} of the file systems that hold no data, or hold it in memory."""
         passed = (mount for mount in self._visible() if not self._may_hold_data(mount))
@@ -122,16 +170,15 @@ class Mounts:
         numbers, beside, missing = self.filesystems.devices(first, ext, ext_reason)
         stack = nfs.stack(first) if nfs.is_nfs(first.fstype) else self.blocks.walk(numbers)
         reasons = [*missing, *stack.reasons]
-        running = self.filesystems.running(first)
-        running["atime"] = observe("/proc/self/mountinfo", lambda: _atime(first.options))
         entry = self.entry(group)
         ways, why = self._ways(superblock)
         mask = self._mask(superblock) if not ways and not why else ""
         persisted = _persisted(superblock, ways, why, ext, ext_reason, mask)
         if first.fstype == "zfs" and superblock.hidden_in is None:
             # It keeps its settings itself, and mounts by itself.
-            persisted["barrier"] = zfs.persisted(self.host, first.source, first.target)
+            persisted["barrier"] = zfs.persisted(self.host, first.source, first.target, bool(ways))
             persisted["data_mode"] = no_data_mode("ZFS")
+        running = _on_access(persisted) if superblock.waits else self._running(first)
         seen = {**running, **{f"persisted.{name}": value for name, value in persisted.items()}}
         disks = Observation(
             UNKNOWN if reasons else " ".join(stack.disks), "/sys/dev/block", "; ".join(reasons) or None
@@ -149,7 +196,7 @@ class Mounts:
             "data_mode": running["data_mode"].value,
             "atime": running["atime"].value,
             "sync": "yes" if "sync" in first.super_options or "sync" in first.options else "no",
-            "options_running": shown([*first.options, *first.super_options]),
+            "options_running": [] if superblock.waits else shown([*first.options, *first.super_options]),
             "options_fstab": shown(entry.options) if entry else None,
             "options_boot": shown(ways[0].options) if ways else None,
             **({"recovery": running["recovery"].value} if "recovery" in running else {}),
@@ -164,11 +211,39 @@ class Mounts:
             "evidence": {name: value.as_dict() for name, value in {**seen, "disks": disks}.items()},
         }
 
+    def _running(self, mount: Mount) -> dict[str, Observation]:
+        atime = observe("/proc/self/mountinfo", lambda: _atime(mount.options))
+        return {**self.filesystems.running(mount), "atime": atime}
+
     def faults(self, properties: Mapping[str, dict[str, str]]) -> list[dict[str, Any]]:
         """Return what keeps the next boot from mounting lines of fstab; `properties`: what udev knows of block devices."""
-        found = boot_faults.of_fstab(self.host, self.fstab, self._visible(), properties)
-        found += boot_blockers.of_host(self.host, self.fstab, self._visible(), properties)
-        return [fault.as_dict() for fault in found]
+        visible = self._visible()
+        units = self._units_beside_fstab()
+        found = boot_faults.of_fstab(self.host, self.fstab, visible, properties)
+        sources = {fault.line.source for fault in found}
+        targets = {mount.target for mount in visible}
+        added = [unit for unit in units if unit.source not in sources and unit.target in targets]
+        found += boot_faults.of_units(self.host, added, visible, properties)
+        found += boot_blockers.of_host(self.host, self.fstab, visible, properties)
+        return [fault.as_dict() for fault in [*found, *self._of_names]]
+
+    def check_names(self, properties: Mapping[str, dict[str, str]]) -> None:
+        """Find the names by which the next boot may mount another file system: what they persist is unknown."""
+        units = self._units_beside_fstab()
+        replaced = {unit.target for unit in units}
+        lines = [line for line in self.fstab if line.target not in replaced]
+        self._of_names = device_names.faults(self.host, [*lines, *units], self._visible(), properties)
+
+    def _units_beside_fstab(self) -> list[fstab.Entry]:
+        """Return the mount units that a boot starts, in the form of lines of fstab."""
+        try:
+            started = self._started_units()
+        except Unobservable:
+            return []  # The rows of their mounts say so.
+        return [
+            fstab.Entry(-1, unit.what, target, unit.fstype or "auto", unit.options, unit.source)
+            for target, unit in started
+        ]
 
     def entry(self, group: list[Mount]) -> fstab.Entry | None:
         """Return the fstab entry that mounts a superblock at the first of its targets.
@@ -313,6 +388,8 @@ class Mounts:
     def _is_device(self, spec: str, fstype: str, mount: Mount) -> bool:
         if nfs.is_nfs(mount.fstype):
             return nfs.is_nfs(fstype) and nfs.is_same(spec, mount.source)
+        if mount.fstype == "zfs":
+            return fstype == "zfs" and spec == mount.source
         if not (fstype in ("auto", mount.fstype) or {fstype, mount.fstype} <= set(EXT)):
             return False
         link = fstab.device_path(spec)
@@ -344,6 +421,10 @@ class Mounts:
 
     def _ways(self, superblock: Superblock) -> tuple[list[Persisted], str | None]:
         """Return what `boot` does of a superblock that is mounted here, and why that is not known."""
+        targets = {mount.target for mount in superblock.mounts}
+        for fault in self._of_names:
+            if fault.fault == device_names.COPIES and fault.line.target in targets:
+                return [], fault.why
         try:
             return [] if superblock.hidden_in else self.boot(superblock.mounts), None
         except Unobservable as error:
@@ -382,6 +463,21 @@ def _persisted(
     shared = {name: _agreed(ways, [found[name] for found in seen]) for name in names if name != "atime"}
     # Of each mount its own.
     return {**shared, "atime": seen[0]["atime"]}
+
+
+def _on_access(persisted: Mapping[str, Observation]) -> dict[str, Observation]:
+    """Return the running values of a file system that the first access mounts, as `persisted` has them.
+
+    It loses nothing while it is not mounted: values that are unsafe are unknown now.
+    """
+    safe = {"barrier": ("on",), "data_mode": ("none", *mount_settings.DATA_MODES)}
+    found = {}
+    for name, value in persisted.items():
+        source = f"{value.source}: not mounted until a process accesses it"
+        why = f"it is not mounted now; the first access mounts it with {name} {value.value}"
+        is_safe = name not in safe or value.value in safe[name]
+        found[name] = value._replace(source=source) if is_safe else unknown(source, why)
+    return found
 
 
 def _of_line(line: fstab.Entry, flags: Rootflags | None) -> Persisted:
@@ -429,6 +525,8 @@ def _journal_mode(way: Persisted, ext: ext4.Superblock) -> Observation:
     source = f"{way.source}, superblock defaults"
     mode = ext4.persisted(ext, way.options).get("data_mode", "none")
     first = mode if way.before is None else ext4.persisted(ext, way.before).get("data_mode", mode)
+    if UNKNOWN in (mode, first):
+        return mount_settings.observed({"data_mode": UNKNOWN}, "data_mode", "", source)
     if mode != first:
         why = f"the initramfs mounts the root with data={first}, and the kernel changes that in no remount"
         return Observation("refused", source, why)

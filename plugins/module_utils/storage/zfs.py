@@ -14,6 +14,7 @@ import re
 
 from ..host.observation import Observation, unknown
 from ..host.seam import Host, Unobservable
+from . import boot_loader
 
 #: `zfs get` and the properties, before a dataset's name.
 GET = ("zfs", "get", "-H", "-o", "property,value", "sync,canmount,mountpoint")
@@ -46,20 +47,46 @@ def barrier(host: Host, dataset: str) -> Observation:
     return _of_sync(sync, source)
 
 
-def persisted(host: Host, dataset: str, target: str) -> Observation:
-    """Return the same of the next boot, at which the dataset is to be mounted by itself. Never raises."""
+def persisted(host: Host, dataset: str, target: str, has_line: bool = False) -> Observation:
+    """Return the same of the next boot. Never raises.
+
+    ZFS mounts the dataset, or the initramfs as the root, or with mountpoint=legacy a line of fstab or a unit (`has_line`).
+    """
     source = f"zfs get sync,canmount,mountpoint {dataset}"
     try:
         found = _properties(host, dataset)
         dropped = _dropped_at_boot(host)
+        why = _why_not_mounted(host, dataset, target, found, has_line)
     except Unobservable as error:
         return unknown(source, str(error))
     if dropped:
         return Observation("off", dropped, "it has ZFS flush no disk")
-    if (found.get("canmount"), found.get("mountpoint")) != ("on", target):
-        said = f"canmount is {found.get('canmount')}, mountpoint is {found.get('mountpoint')}"
-        return Observation("unset", source, f"{said}: ZFS does not mount it at {target} by itself")
+    if why:
+        return Observation("unset", source, why)
     return _of_sync(found.get("sync", ""), source)
+
+
+def _why_not_mounted(host: Host, dataset: str, target: str, found: dict[str, str], has_line: bool) -> str:
+    """Return why the next boot does not mount a dataset at a target, '' if it does. Raises Unobservable."""
+    canmount, mountpoint = found.get("canmount"), found.get("mountpoint")
+    if (canmount, mountpoint) == ("on", target):
+        return ""
+    said = f"canmount is {canmount}, mountpoint is {mountpoint}"
+    if target == "/" and mountpoint in ("/", "legacy") and canmount in ("on", "noauto"):
+        # The initramfs mounts the dataset that root= names; without a name in it, the pool's bootfs.
+        others = [spec for spec in _roots(host) if spec not in ("", dataset)]
+        return f"{said}, and the boot loader names {others[0]} as the root" if others else ""
+    if mountpoint == "legacy" and canmount != "off":
+        return "" if has_line else f"{said}: no line of /etc/fstab and no mount unit mounts it at {target}"
+    return f"{said}: ZFS does not mount it at {target} automatically"
+
+
+def _roots(host: Host) -> list[str]:
+    """Return the datasets that the boot loader, or this boot's command line, names as the root. Raises Unobservable."""
+    specs = [spec for _source, spec in boot_loader.roots(host)]
+    words = host.read("/proc/cmdline").split()
+    specs = specs or [word[len("root=") :] for word in words if word.startswith("root=")]
+    return [re.sub(r"^(?:ZFS=|zfs:)(?:AUTO$)?", "", spec) for spec in specs if re.match("ZFS=|zfs:", spec)]
 
 
 def leaves(host: Host, dataset: str) -> tuple[list[str], list[str]]:

@@ -158,6 +158,9 @@ class FakeHost(Host):
         self.environment: dict[str, str] = {}
         self.asked: list[tuple[str, ...]] = []
         self.questions: list[tuple[str, ...]] = []
+        #: {type of file system: the options that the kernel knows}, of those for which it can be queried.
+        self.options_known: dict[str, set[str]] = {}
+        self.queried: list[tuple[str, tuple[str, ...]]] = []
         self.stop_at = 0
         self.stop: type[BaseException] = Killed
         self.after_mutation: Callable[[], None] = lambda: None
@@ -369,7 +372,9 @@ class FakeHost(Host):
     def refused_mount_options(
         self, fstype: str, options: Sequence[str], timeout: float = READ_TIMEOUT
     ) -> dict[str, str] | None:
-        return None
+        self.queried.append((fstype, tuple(options)))
+        known = self.options_known.get(fstype)
+        return None if known is None else {word: "Unknown parameter" for word in options if word not in known}
 
     def _expect_same(self, mount: Mount) -> None:
         """Refuse what the kernel refuses: a mount that is not the one at its path."""

@@ -94,7 +94,7 @@ class SmallHost(FakeHost):
         self.files.update(
             {
                 "/etc/fstab": "# /etc/fstab: static file system information.\n",
-                "/proc/cmdline": "root=/dev/vda1 ro quiet\n",
+                "/proc/cmdline": "root=UUID=root ro quiet\n",
                 "/proc/filesystems": "nodev\tproc\nnodev\ttmpfs\n\text3\n\text4\n\txfs\nnodev\toverlay\n",
                 "/proc/self/mountinfo": self._mountinfo,
                 "/proc/sys/kernel/osrelease": "6.1.0-26-amd64\n",

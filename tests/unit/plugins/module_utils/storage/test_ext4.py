@@ -176,3 +176,9 @@ def test_what_the_remount_of_the_root_is_refused_for(
     """As measured on 6.18; since 6.13: "ext4: prevent delalloc to nodelalloc on remount"."""
     found = refused_at_boot(mode, first.split(","), line.split(","), release)
     assert found == (["nodelalloc"] if refused else [])
+
+
+@pytest.mark.parametrize("mode", ["orderd", "none", "unset"])
+def test_a_value_of_data_in_the_superblock_that_no_kernel_takes_is_unknown(mode: str) -> None:
+    assert persisted(Superblock((f"data={mode}",), "internal"), ())["data_mode"] == "unknown"
+    assert persisted(Superblock((f"data={mode}",), "internal"), ("data=journal",))["data_mode"] == "journal"

@@ -50,17 +50,13 @@ def strangers(words: tuple[str, ...]) -> list[str]:
         ("nobarrier", ("barrier", "off")),
         ("barrier=0", ("barrier", "off")),
         ("barrier=1", ("barrier", "on")),
-        ("barrier=10", ("barrier", "unknown")),
+        ("barrier=10", ("barrier", "on")),
         # The kernel reads other bases, and a sign.
         *((f"barrier={zero}", ("barrier", "off")) for zero in ("0x0", "+0", "00", "0X00", "+0x0")),
-        *(
-            (f"barrier={number}", ("barrier", "unknown"))
-            for number in ("0x1", "010", "2", "4294967295", "4294967296")
-        ),
-        *(
-            (f"barrier={odd}", ("barrier", "unknown"))
-            for odd in ("", "-0", "08", "0x", "1 ", "+1", "1x", "-1")
-        ),
+        *((f"barrier={number}", ("barrier", "on")) for number in ("0x1", "010", "2", "+1", "2147483647")),
+        # Kernels before 5.17 read a signed number.
+        *((f"barrier={number}", ("barrier", "unknown")) for number in ("2147483648", "4294967296")),
+        *((f"barrier={odd}", ("barrier", "unknown")) for odd in ("", "-0", "08", "0x", "1 ", "1x", "-1")),
         ("data=journal", ("data_mode", "journal")),
         ("noatime", ("atime", "noatime")),
         ("nodiratime", None),

@@ -111,3 +111,107 @@ def test_the_root_is_mounted_before_systemd_reads_a_unit_of_it(name: str) -> Non
         "off",
         "/etc/fstab line 2, superblock defaults",
     )
+
+
+def on_access(options: str, automount: str = "") -> SmallHost:
+    """Return a host after a boot: systemd mounts /srv/pgdata when a process accesses it."""
+    host = SmallHost()
+    line = "UUID=pg\t/srv/pgdata\text4\tdefaults\t0 2\n"
+    changed = line.replace("defaults", options) if not automount else ""
+    host.files["/etc/fstab"] = host.read("/etc/fstab").replace(line, changed)
+    before = host._mountinfo
+
+    def mountinfo() -> str:
+        rows = before().splitlines(keepends=True)
+        (row,) = [each for each in rows if f" {PG} " in each]
+        number, parent = row.split()[:2]
+        there = f"{number} {parent} 0:60 / {PG} rw,relatime - autofs systemd-1 rw,fd=40,direct,pipe_ino=9\n"
+        return "".join(there if each is row else each for each in rows)
+
+    host.files["/proc/self/mountinfo"] = mountinfo
+    host.files["/proc/filesystems"] += "nodev\tautofs\n"
+    if automount:
+        unit = "/etc/systemd/system/srv-pgdata.mount"
+        host.files[unit] = f"[Mount]\nWhat=UUID=pg\nWhere={PG}\nType=ext4\nOptions={options}\n"
+        host.links[f"/etc/systemd/system/multi-user.target.wants/srv-pgdata.{automount}"] = unit
+    return host
+
+
+@pytest.mark.parametrize("automount", ["", "automount"])
+def test_a_mount_that_the_first_access_makes_is_assessed_by_what_mounts_it(automount: str) -> None:
+    """It was blocked after each boot, until a process accessed the path."""
+    settled = look(SmallHost(), "strict", mounts=[PG])
+    host = on_access("defaults" if automount else "defaults,x-systemd.automount", automount)
+    found = look(host, "strict", mounts=[PG])
+    assert found["verdict"] == settled["verdict"] != "blocked"
+    rows = {row["setting"]: row for row in found["settings"] if row["target"] == PG}
+    assert [(rows[name]["running"], rows[name]["verdict"]) for name in ("barrier", "data_mode")] == [
+        ("on", "ok"),
+        ("ordered", "ok"),
+    ]
+    assert "not mounted until a process accesses it" in rows["barrier"]["evidence"]["running"]["source"]
+    assert [mount["disks"] for mount in collect(host, NOW)["mounts"] if mount["target"] == PG] == [["sda"]]
+    assert collect(host, NOW)["other_mounts"] == {"/proc": "proc", "/tmp": "tmpfs"}
+
+
+def test_without_barriers_it_is_no_risk_now_and_drift_at_the_first_access() -> None:
+    host = on_access("barrier=0,x-systemd.automount")
+    found = look(host, "strict", mounts=[PG])
+    (row,) = [row for row in found["settings"] if (row["target"], row["setting"]) == (PG, "barrier")]
+    assert (row["running"], row["persisted"], row["verdict"]) == ("unknown", "off", "drift_persisted")
+    assert (row["phase"], row["remedy"]) == (None, "mount it (ls /srv/pgdata), then run harden-db")
+    # No run turns barriers on of what is not mounted.
+    assert found["verdict"] == "blocked" and "ls /srv/pgdata" in str(found)
+    host.files["/proc/self/mountinfo"] = host._mountinfo
+    host.mounts[PG].barrier = "off"
+    assert look(host, "strict", mounts=[PG])["verdict"] == "at_risk"
+
+
+def test_a_profile_without_barriers_is_not_applied_to_what_is_not_mounted() -> None:
+    host = on_access("defaults,x-systemd.automount")
+    found = look(host, "disposable", mounts=[PG], accept_data_loss=True)
+    assert not [row for row in found["settings"] if row["target"] == PG and row["phase"]]
+
+
+@pytest.mark.parametrize("line", ["noatime", "noauto"])
+def test_an_automount_of_another_program_holds_nothing(line: str) -> None:
+    assert look(on_access(line), "strict", mounts=[PG])["verdict"] == "blocked"
+
+
+@pytest.mark.parametrize(
+    "mode", ["orderd", "ORDERED", '"ordered"', "none", "unset", "refused", "unknown", ""]
+)
+def test_a_value_of_data_that_no_kernel_takes_costs_that_mount_alone(mode: str) -> None:
+    """All facts of the host were unreadable, and the mount without barriers next to it was not reported."""
+    host = SmallHost()
+    text = host.read("/etc/fstab").replace("pgdata\text4\tdefaults", f"pgdata\text4\tdata={mode}")
+    host.files["/etc/fstab"] = text
+    host.mounts["/srv/maria"].barrier = "off"
+    found = look(host, "strict", mounts=[PG, "/srv/maria"])
+    assert found["verdict"] == "at_risk"
+    rows = {(row["target"], row["setting"]): row for row in found["settings"]}
+    assert rows[PG, "data_mode"]["persisted"] == "unknown"
+    assert rows["/srv/maria", "data_mode"]["verdict"] == "ok"
+    assert rows[PG, "options"]["verdict"] == "drift_persisted"
+
+
+@pytest.mark.fact(74)
+@pytest.mark.parametrize(
+    ("number", "value"),
+    [
+        *(("0", "off"), ("0x0", "off"), ("00", "off"), ("+0", "off"), ("1", "on"), ("2", "on"), ("01", "on")),
+        *(
+            ("0x10", "on"),
+            ("2147483647", "on"),
+            ("2147483648", "unknown"),
+            ("1k", "unknown"),
+            ("-1", "unknown"),
+        ),
+    ],
+)
+def test_numbers_of_barrier_mean_what_the_kernel_makes_of_them(number: str, value: str) -> None:
+    host = SmallHost()
+    text = host.read("/etc/fstab").replace("pgdata\text4\tdefaults", f"pgdata\text4\tbarrier={number}")
+    host.files["/etc/fstab"] = text
+    (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == PG]
+    assert mount["persisted"]["barrier"] == value

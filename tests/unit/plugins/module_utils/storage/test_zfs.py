@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.zfs import (
     GET,
     PARAMETERS,
@@ -20,7 +21,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.zfs import 
 )
 
 from ..fakes.captured import captured
-from ..fakes.runs import attested, enforce, look
+from ..fakes.runs import NOW, attested, enforce, look
 from ..fakes.small_host import BigHost, FakeMount
 
 SRV, DATASET = "/srv/zfs", "tank/pg data"
@@ -158,3 +159,54 @@ def test_a_dataset_that_mounts_elsewhere_by_itself_is_drift() -> None:
     (row,) = [row for row in found["settings"] if (row["target"], row["setting"]) == (SRV, "barrier")]
     assert (row["persisted"], found["verdict"]) == ("unset", "drifted")
     assert "canmount=on, mountpoint" in row["remedy"]
+
+
+def persisted(host: BigHost, target: str = SRV) -> tuple[str, str]:
+    """Return the persisted value of a dataset's barriers, with the reason."""
+    (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == target]
+    return mount["persisted"]["barrier"], mount["evidence"]["persisted.barrier"]["reason"]
+
+
+@pytest.mark.parametrize("canmount", ["on", "noauto"])
+def test_a_legacy_dataset_is_mounted_by_a_line_of_fstab(canmount: str) -> None:
+    host = on_zfs(mountpoint="legacy")
+    host.commands[(*GET, DATASET)] = f"sync\tstandard\ncanmount\t{canmount}\nmountpoint\tlegacy\n"
+    assert persisted(host)[0] == "unset"
+    host.files["/etc/fstab"] += "tank/other /srv/zfs zfs defaults 0 0\n"
+    assert persisted(host)[0] == "unset"
+    host.files["/etc/fstab"] = host.read("/etc/fstab").replace("tank/other", "tank/pg\\040data")
+    assert persisted(host) == ("on", "sync=standard")
+
+
+def test_a_dataset_that_cannot_be_mounted_is_unset_despite_its_line() -> None:
+    host = on_zfs(mountpoint="legacy")
+    host.commands[(*GET, DATASET)] = "sync\tstandard\ncanmount\toff\nmountpoint\tlegacy\n"
+    host.files["/etc/fstab"] += "tank/pg\\040data /srv/zfs zfs defaults 0 0\n"
+    assert persisted(host)[0] == "unset"
+
+
+def root_on_zfs(root: str, canmount: str = "noauto", mountpoint: str = "/") -> BigHost:
+    """Return a host whose root is a boot environment of ZFS."""
+    host = on_zfs()
+    host.mounts["/"] = FakeMount("/", "zfs", "0:70", "rpool/ROOT/debian", "vda", atime="relatime")
+    host.commands[(*GET, "rpool/ROOT/debian")] = (
+        f"sync\tstandard\ncanmount\t{canmount}\nmountpoint\t{mountpoint}\n"
+    )
+    host.files["/proc/cmdline"] = f"{root} ro\n"
+    return host
+
+
+@pytest.mark.parametrize("mountpoint", ["/", "legacy"])
+@pytest.mark.parametrize(
+    "root", ["root=ZFS=rpool/ROOT/debian", "root=zfs:rpool/ROOT/debian", "root=zfs:AUTO"]
+)
+def test_the_initramfs_mounts_a_root_that_zfs_itself_does_not(root: str, mountpoint: str) -> None:
+    assert persisted(root_on_zfs(root, mountpoint=mountpoint), "/") == ("on", "sync=standard")
+
+
+def test_a_root_that_the_boot_loader_does_not_name_is_unset() -> None:
+    host = root_on_zfs("root=ZFS=rpool/ROOT/debian")
+    host.files["/boot/grub/grub.cfg"] = "\tlinux /vmlinuz root=ZFS=rpool/ROOT/older ro\n"
+    found, why = persisted(host, "/")
+    assert (found, "the boot loader names rpool/ROOT/older" in why) == ("unset", True)
+    assert persisted(root_on_zfs("root=ZFS=rpool/ROOT/debian", canmount="off"), "/")[0] == "unset"

@@ -1,0 +1,308 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names by which the next boot may mount another file system: those of one boot only, and those that two devices have.
+
+T (FACTS 82): of two devices with one UUID a boot mounts either; after a disk was removed, /dev/sdX was another disk; an array
+without an ARRAY line got the number 127 after a change of the host's name.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from ..host.mountinfo import Mount
+from ..host.observation import UNKNOWN
+from ..host.seam import Host, Unobservable
+from . import boot_loader, fstab
+from .boot_faults import HOLDS, TAGGED, Devices, Fault
+from .fstab import Entry
+from .shown_options import without_login
+
+#: What can be wrong with a name, as faults have it.
+TEMPORARY, COPIES = "name", "copies"
+#: Names in the order in which a kernel finds devices. Those of Xen (xvda) come from the configuration of the machine.
+_NUMBERED = re.compile(
+    r"(?P<kind>sd|vd|hd|ubd|dasd)[a-z]+\d*|(?P<nvme>nvme)\d+n\d+(?:p\d+)?|(?P<mmc>mmcblk)\d+(?:p\d+)?"
+    r"|(?:dm-|loop|bcache|nbd|rbd|zd|ram|zram)\d+(?:p\d+)?"
+)
+_ARRAY = re.compile(r"(md_?d?\d+)(?:p\d+)?")
+#: Links that are named by the number of a device, or by the order of its appearance.
+_BY_NUMBER = ("/dev/block/", "/dev/disk/by-diskseq/")
+_MDADM = ("/etc/mdadm.conf", "/etc/mdadm/mdadm.conf")
+_DIRECTORIES = {directory: tag for tag, directory in fstab.TAGS.items()}
+#: Devices that are gone after a boot, until a process makes them again.
+_PASSING = re.compile(r"(?:loop|ram|zram|nbd)\d")
+#: Links that name one device: what it calls itself, and volumes by their names.
+_OWN_LINKS = ("/dev/mapper/", "/dev/disk/by-id/wwn-", "/dev/disk/by-id/")
+_PLAIN = re.compile(r"[\w.:+=@/-]+", re.ASCII)
+#: Type of file system -> the command that gives one that is not mounted another UUID.
+_NEW_UUID = {
+    **dict.fromkeys(("ext2", "ext3", "ext4"), "tune2fs -U random"),
+    "xfs": "xfs_admin -U generate",
+    "btrfs": "btrfstune -u",
+}
+
+
+def faults(
+    host: Host, lines: Iterable[Entry], mounted: Iterable[Mount], properties: Mapping[str, dict[str, str]]
+) -> list[Fault]:
+    """Return the names in lines, units and boot entries by which the next boot may mount another file system.
+
+    `lines`: those of fstab, and units; those count whose mount point is in use. `properties`: {kernel name: what udev
+    knows of the block device}. No boot stops because of them.
+    """
+    if not properties:
+        return []
+    here, devices = {mount.target: mount for mount in mounted}, Devices(host, properties)
+    found: list[Fault] = []
+    for line in lines:
+        if line.target != "/" and line.target in here and devices.is_named_by(line):
+            found += _of_line(host, line, here[line.target], devices, is_renamed=True)
+    if "/" in here:
+        for line, has_initramfs in _roots(host, here["/"]):
+            found += _of_line(host, line, here["/"], devices, has_initramfs)
+    return [fault._replace(effect="optional") for fault in found]
+
+
+def _roots(host: Host, root: Mount) -> list[tuple[Entry, bool]]:
+    """Return what names the root at the next boot, each with whether an initramfs is there to find it by UUID."""
+    try:
+        named = [(source, spec) for source, spec in boot_loader.roots(host) if spec]
+        entries = boot_loader.entries(host)
+    except Unobservable:
+        named, entries = [], []
+    has_initramfs = bool(entries) and all(entry.initramfs for entry in entries)
+    if not named:
+        words = (word.partition("=") for word in host.read("/proc/cmdline").split())
+        named = [("the kernel's command line", value) for key, _equals, value in words if key == "root"][-1:]
+    lines = {
+        spec: Entry(-1, spec, "/", root.fstype, ("defaults",), source) for source, spec in reversed(named)
+    }
+    return [(line, has_initramfs) for line in lines.values()]
+
+
+def _of_line(host: Host, line: Entry, mount: Mount, devices: Devices, is_renamed: bool) -> Iterator[Fault]:
+    """Yield what is wrong with the name in a line. `is_renamed`: whether a UUID can be used in its place."""
+    name = _mounted(mount, devices) or devices.find(line.spec)
+    if name is None:
+        return
+    why = _why_temporary(host, line.spec, name, devices)
+    if why:
+        stable = _stable(host, devices, name, by_uuid=is_renamed)
+        spec = without_login(line.spec)
+        remedy = (
+            f"write {stable} in place of {spec} in {line.source}"
+            if stable
+            else f"give {name} a file system with a UUID, and name it by that in {line.source}"
+        )
+        if line.target == "/":
+            remedy = (
+                f"have the boot loader's entries name the root root={stable} (update-grub, grub2-mkconfig, grubby)"
+                if stable
+                else "add an initramfs to the boot loader's entries, and name the root by its UUID"
+            )
+        why = f"{line.source} mounts {line.target} by {spec}, {why}"
+        yield Fault(line, TEMPORARY, UNKNOWN, why, remedy)
+    yield from _copies(host, line, name, devices)
+
+
+def _mounted(mount: Mount, devices: Devices) -> str | None:
+    """Return the kernel name of the device that is mounted, None if udev has none."""
+    major, _colon, minor = mount.device.partition(":")
+    for name, said in devices.properties.items():
+        if (said.get("MAJOR"), said.get("MINOR")) == (major, minor):
+            return name
+    name = posixpath.basename(devices.host.resolve(mount.source))
+    return name if name in devices.properties else None
+
+
+def _why_temporary(host: Host, spec: str, name: str, devices: Devices) -> str:
+    """Return why a name may be another device's after the next boot, '' if it may not."""
+    if spec.startswith(_BY_NUMBER):
+        return "a name that is valid for the current boot only"
+    if spec.startswith("/dev/md/"):
+        return "" if _is_named_array(host, name, devices) else _FOREIGN
+    short = spec[len("/dev/") :] if spec.startswith("/dev/") else ""
+    if _ARRAY.fullmatch(short):
+        return "" if _has_array_line(host, name, devices) else _NO_LINE
+    found = _NUMBERED.fullmatch(short)
+    if not found:
+        return ""
+    kind = found["kind"] or found["nvme"] or found["mmc"]
+    if kind and len([each for each in devices.properties if _is_whole(each, kind, devices)]) < 2:
+        return ""  # It is the only disk that can have the name.
+    return "a name that is valid for the current boot only: it is another device's if one is added or removed"
+
+
+_NO_LINE = (
+    "the number of an array that has no ARRAY line in mdadm.conf: it is 127 after the host's name changes"
+)
+_FOREIGN = (
+    "the name of an array of another host name: without an ARRAY line in mdadm.conf it changes at a boot"
+)
+
+
+def _is_whole(name: str, kind: str, devices: Devices) -> bool:
+    said = devices.properties[name]
+    return name.startswith(kind) and said.get("DEVTYPE", "disk") == "disk"
+
+
+def _arrays(host: Host) -> Iterator[tuple[str, str]]:
+    """Yield (device, UUID) of the ARRAY lines of mdadm.conf, both '' if not named. Raises Unobservable."""
+    for path in _MDADM:
+        text = host.read(path) if host.exists(path) else ""
+        # A line that begins with a blank continues the one before.
+        for line in re.sub(r"\n[ \t]+", " ", text).split("\n"):
+            words = line.partition("#")[0].split()
+            if words and words[0].upper() == "ARRAY":
+                uuids = [word[5:] for word in words[1:] if word[:5].lower() == "uuid="]
+                device = words[1] if len(words) > 1 and "=" not in words[1] else ""
+                yield device, _plain_uuid(uuids[-1]) if uuids else ""
+
+
+def _plain_uuid(text: str) -> str:
+    return re.sub("[^0-9a-f]", "", text.lower())
+
+
+def _array(name: str, devices: Devices) -> dict[str, str]:
+    """Return what udev knows of the array that a device is, or is a partition of."""
+    found = _ARRAY.fullmatch(name)
+    return devices.properties.get(found[1] if found else name, {})
+
+
+def _has_array_line(host: Host, name: str, devices: Devices) -> bool:
+    """Tell whether mdadm.conf gives an array the number that it has now."""
+    said, found = _array(name, devices), _ARRAY.fullmatch(name)
+    number = re.sub(r"\D", "", found[1]) if found else ""
+    names = {f"/dev/md{number}", f"md{number}", f"/dev/md/{number}", number}
+    uuid = _plain_uuid(said.get("MD_UUID", ""))
+    try:
+        return any(device in names and uuid and each == uuid for device, each in _arrays(host))
+    except Unobservable:
+        return False
+
+
+def _is_named_array(host: Host, name: str, devices: Devices) -> bool:
+    """Tell whether an array keeps its name: by a line of mdadm.conf, or because it is this host's own."""
+    said = _array(name, devices)
+    uuid = _plain_uuid(said.get("MD_UUID", ""))
+    try:
+        own = host.read("/proc/sys/kernel/hostname").strip()
+        lines = [each for _device, each in _arrays(host)]
+    except Unobservable:
+        return True  # The name is one that is meant to last.
+    owner, colon, _name = said.get("MD_NAME", "").partition(":")
+    return bool(uuid and uuid in lines) or not colon or owner in (own, own.partition(".")[0], "any")
+
+
+def _stable(host: Host, devices: Devices, name: str, by_uuid: bool = True) -> str:
+    """Return a name that leads to this device alone at each boot, '' if none is known.
+
+    Without an initramfs (`by_uuid` is false) the kernel itself finds the root, and knows PARTUUID alone.
+    """
+    said = devices.properties.get(name, {})
+    tags = ("UUID", "PARTUUID") if by_uuid else ("PARTUUID",)
+    for tag in tags:
+        value = said.get(TAGGED[tag], "")
+        leads_here = bool(_PLAIN.fullmatch(value)) and devices.find(f"{tag}={value}") == name
+        if leads_here and len(_with_tag(host, devices, tag, value)) < 2:
+            return f"{tag}={value}"
+    links = said.get("DEVLINKS", "").split() if by_uuid else []
+    for kind in _OWN_LINKS:
+        for link in sorted(links):
+            others = [
+                each for each in devices.properties.values() if link in each.get("DEVLINKS", "").split()
+            ]
+            if link.startswith(kind) and _PLAIN.fullmatch(link) and len(others) == 1:
+                return link
+    return ""
+
+
+def _copies(host: Host, line: Entry, name: str, devices: Devices) -> Iterator[Fault]:
+    """Yield that several devices have the tag by which a line mounts one of them."""
+    tag, value = _tag_of(line.spec)
+    found = _with_tag(host, devices, tag, value) if tag else []
+    if len(found) < 2:
+        return
+    others = [each for each in found if each != name]
+    stable = _stable(host, devices, name) if line.target != "/" else ""
+    spec = without_login(line.spec)
+    why = (
+        f"{' and '.join(found)} both have {tag}={value}, by which {line.source} mounts {line.target}: the next boot mounts"
+        " either"
+    )
+    kind = devices.holds(others[0])
+    if stable:
+        remedy = f"write {stable}, a name of {name} alone, in place of {spec} in {line.source}"
+    elif tag == "UUID" and kind in _NEW_UUID and name in found:
+        remedy = f"unmount {others[0]} and give it another UUID ({_NEW_UUID[kind]} /dev/{others[0]})"
+    else:
+        remedy = f"detach {', '.join(others)}, or keep it from being a copy of {name}"
+    yield Fault(line, COPIES, UNKNOWN, why, remedy)
+
+
+def _tag_of(spec: str) -> tuple[str, str]:
+    """Return the tag and the value by which a line names a device, also as the path of udev's link; ('', '') for none."""
+    tag, equals, value = fstab.unquoted(spec).partition("=")
+    if equals and tag in TAGGED:
+        return tag, value
+    directory, name = posixpath.split(spec)
+    by_link = _DIRECTORIES.get(posixpath.basename(directory))
+    if posixpath.dirname(directory) != "/dev/disk" or by_link is None:
+        return "", ""
+    return by_link, re.sub(r"\\x([0-9a-f]{2})", lambda match: chr(int(match[1], 16)), name)
+
+
+def _with_tag(host: Host, devices: Devices, tag: str, value: str) -> list[str]:
+    """Return the devices with a value of a tag, of which the next boot may mount any: each stack counts once."""
+    found = {
+        name: said
+        for name, said in devices.properties.items()
+        if value and said.get(TAGGED[tag]) == value and _may_be_mounted(name, said, tag)
+    }
+    if len(found) < 2:
+        return list(found)
+    members = [said.get("ID_FS_UUID_SUB", "") for said in found.values()]
+    is_btrfs = all(said.get("ID_FS_TYPE") == "btrfs" for said in found.values())
+    if tag in ("UUID", "LABEL") and is_btrfs and "" not in members and len(set(members)) == len(members):
+        return list(found)[:1]
+    below = {lower for name in found for lower in _below(host, name, devices)}
+    return [name for name in found if not {name, _whole(name, devices)} & below]
+
+
+def _may_be_mounted(name: str, said: Mapping[str, str], tag: str) -> bool:
+    if _PASSING.match(name) or said.get("DM_MULTIPATH_DEVICE_PATH") == "1":
+        return False
+    kind = said.get("ID_FS_TYPE", "")
+    if tag in ("PARTUUID", "PARTLABEL"):
+        return not kind.endswith("_member")
+    return any(kind in held for held in HOLDS.values())
+
+
+def _whole(name: str, devices: Devices) -> str:
+    """Return the device that a partition is a part of; of others the device itself."""
+    said = devices.properties.get(name, {})
+    return (
+        posixpath.basename(posixpath.dirname(said.get("DEVPATH", "")))
+        if said.get("DEVTYPE") == "partition"
+        else name
+    )
+
+
+def _below(host: Host, name: str, devices: Devices) -> set[str]:
+    """Return the devices below one: of a partition those below its whole device."""
+    found: set[str] = set()
+    left = [name, _whole(name, devices)]
+    while left:
+        path = f"/sys/class/block/{left.pop()}/slaves"
+        try:
+            names = host.names(path) if host.exists(path) else []
+        except Unobservable:
+            names = []
+        new = {each for lower in names for each in (lower, _whole(lower, devices))} - found - {""}
+        found |= new
+        left += new
+    return found - {name, _whole(name, devices)}
