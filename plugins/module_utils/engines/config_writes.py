@@ -31,8 +31,8 @@ _WRITER = re.compile(
 _COPIER = re.compile(r"(?:^|[\s/;|&({'\"@:+!-])(?:cp|install|ln|rsync)\s")
 #: Programs that change no content.
 _HARMLESS = frozenset(
-    "[ cat chcon chgrp chmod chown cmp diff echo false grep journalctl logger ls md5sum mkdir readlink restorecon"
-    " setfacl sha256sum sleep stat sync systemctl test touch true".split()
+    "[ awk cat chcon chgrp chmod chown cmp diff echo false grep head journalctl logger ls md5sum mkdir readlink"
+    " restorecon sed setfacl sha256sum sleep stat sync systemctl tail test touch true".split()
 )
 _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 #: A command whose output is its own text.
@@ -64,10 +64,15 @@ class TmpfilesLine(NamedTuple):
     source: str
 
 
-def of_instance(config: str | None, writes: Iterable[str], origins: Iterable[str | None]) -> Config:
-    """Return the configuration of a server: its main file, those that a run may write, and those that set something."""
+def of_instance(
+    config: str | None, writes: Iterable[str], origins: Iterable[str | None], more: Iterable[str]
+) -> Config:
+    """Return the configuration of a server: its main file, those that a run may write, and those that set something.
+
+    `more`: files that the server itself writes, and reads at its start.
+    """
     found = (_ORIGIN.match(origin) for origin in origins if origin)
-    files = {*filter(None, [config]), *writes, *(each["path"] for each in found if each)}
+    files = {*filter(None, [config]), *writes, *more, *(each["path"] for each in found if each)}
     directories = {posixpath.dirname(path) for path in writes if path != config}
     return Config(frozenset(map(normal, files)), frozenset(map(normal, directories)))
 
@@ -99,7 +104,7 @@ def _from(settings: Settings, path: str) -> set[str]:
 def written(text: Text, config: Config) -> str | None:
     """Return the file of a configuration that a command writes, or may write; None if it does not."""
     line = text.text
-    paths = [path.rstrip(":") for path in _PATH.findall(line)]
+    paths: list[str] = [path.rstrip(":") for path in _PATH.findall(line)]
     program = _PROGRAM.match(line)
     name = program["name"] if program else ""
     # Of a program that is unknown here: it is given the file, and not as the options to read.

@@ -23,6 +23,9 @@ from .managers import Managers
 from .open_files import OpenFiles, group
 from .start_commands import Commands
 
+#: Files in a data directory that ALTER SYSTEM and SET PERSIST write.
+_WRITTEN_BY_SERVERS = ("postgresql.auto.conf", "mysqld-auto.cnf")
+
 
 class Facts:
     """Tells of the instances of one host; `databases` as the inventory says."""
@@ -156,7 +159,10 @@ class Facts:
             return observed
         reads = _reader(found, observed)
         config = config_writes.of_instance(
-            found.config, observed.writes, [row["from"] for row in observed.settings.values()]
+            found.config,
+            observed.writes,
+            [row["from"] for row in observed.settings.values()],
+            [f"{each}/{name}" for each in found.directories[:1] for name in _WRITTEN_BY_SERVERS],
         )
         settings = observed.settings
         try:

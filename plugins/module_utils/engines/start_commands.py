@@ -92,7 +92,8 @@ class Commands:
 
     def _followed(self, text: Text) -> list[Text]:
         """Return a command with the lines of the scripts that it names. Raises Unobservable."""
-        found, waiting, read = [text], [(path, text, 0) for path in _paths(text.text)], set()
+        read: set[str] = set()
+        found, waiting = [text], [(path, text, 0) for path in _paths(text.text)]
         while waiting and len(read) < _MOST:
             path, at, depth = waiting.pop(0)
             if path in read:

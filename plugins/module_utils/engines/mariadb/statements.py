@@ -48,7 +48,7 @@ class Statement(NamedTuple):
 
 def of_file(text: str, path: str, version: versions.Release | None) -> list[Change]:
     """Return what an init_file sets: the server executes it at each start, before it accepts connections."""
-    found = []
+    found: list[Change] = []
     for statement in split(text):
         where = Text(statement.text, f"{path} line {statement.row}", "init_file", True)
         found += _of_statement(statement, where, version)
