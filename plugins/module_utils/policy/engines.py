@@ -149,7 +149,8 @@ def told(standing: Standing, storage: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rows(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:
-    yield from _of_next_preloads(subject.instance)
+    if subject.profile.promises_durability:
+        yield from _of_next_preloads(subject.instance)
     yield from _of_settings(subject, allow)
 
 
