@@ -73,7 +73,8 @@ def of_instance(
     """
     found = (_ORIGIN.match(origin) for origin in origins if origin)
     files = {*filter(None, [config]), *writes, *more, *(each["path"] for each in found if each)}
-    directories = {posixpath.dirname(path) for path in writes if path != config}
+    # Next to the main file are others that set none of these, such as pg_hba.conf.
+    directories = {posixpath.dirname(path) for path in writes} - {posixpath.dirname(config or "")}
     return Config(frozenset(map(normal, files)), frozenset(map(normal, directories)))
 
 

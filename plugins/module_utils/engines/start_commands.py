@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from ..host import bounded_read, named_by, unit_files
 from ..host.seam import Host, Unobservable
-from ..host.system_conf import text_of
+from ..host.system_conf import Line, text_of
 from ..host.textfile import LIMIT
 from ..host.units import Unit
 from .others import Text
@@ -26,6 +26,8 @@ _EXEC = re.compile(r"Exec(?:Condition|StartPre|Start|StartPost|Stop|StopPost)")
 _PATH = re.compile(r"(?<![\w$}/.:])/[\w.@%+:,/-]*[\w]")
 #: Unit types of which a command after the start runs once the server is ready.
 _READY = ("notify", "notify-reload", "forking")
+_INTERPRETERS = r"sh|bash|dash|ksh|zsh|perl|python[\d.]*"
+_ENDINGS = (".sh", ".bash", ".inc", ".sql", ".psql")
 _ELF = "\x7fELF"
 #: Files that one command names, and which its scripts name, that are read.
 _MOST = 16
@@ -62,7 +64,19 @@ class Commands:
             is_direct = is_server and ready and line.key == "ExecStartPost"
             by = f"{line.key} of {names[0]}"
             found += self._followed(Text(line.value[:_LONGEST], line.source, by, is_direct, is_server))
-        return found
+        return (
+            [*found, *self._variables(lines, names[0])] if any("$" in text.text for text in found) else found
+        )
+
+    def _variables(self, lines: list[Line], unit: str) -> Iterator[Text]:
+        """Yield the variables of a unit: its commands may execute what one has in it. Raises Unobservable."""
+        for line in lines:
+            by = f"{line.key} of {unit}"
+            if line.key == "Environment":
+                yield Text(line.value[:_LONGEST], line.source, by)
+            path = line.value.lstrip("-") if line.key == "EnvironmentFile" else ""
+            if path.startswith("/") and not re.search(r"[*?\[]", path):
+                yield from _of_script(text_of(self.host, path), path, by)
 
     def _others(self) -> list[Text]:
         if self._elsewhere is None:
@@ -111,18 +125,28 @@ class Commands:
             return ""
         with named_by.one(self.host, None):
             try:
-                text = bounded_read.read(self.host, path) or ""
+                begin = self.host.read_part(path, limit=_LONGEST)
             except Unobservable as error:
                 if "not a regular file" in str(error):
                     return ""
                 raise
-        if text.startswith(_ELF) or "\0" in text[:_LONGEST]:
-            return ""
+            if begin is None or not _is_script(begin.text, path, at.text):
+                return ""
+            text = bounded_read.read(self.host, path) or ""
         if len(text) > LIMIT:
             raise Unobservable(
                 f"{path}, which {at.source} runs, is longer than {LIMIT} bytes: make it shorter"
             )
         return text
+
+
+def _is_script(begin: str, path: str, command: str) -> bool:
+    """Tell whether a command executes what is in a file, by how the file begins, its name, or how it is named."""
+    if begin.startswith(_ELF) or "\0" in begin:
+        return False
+    by = rf"(?:^|[\s;&|('\"@:+!=-])(?:\.|source|-f|--file|{_INTERPRETERS})[\s=]*|<\s*"
+    runs = rf"(?:{by})['\"]?{re.escape(path)}"
+    return begin.startswith("#!") or path.endswith(_ENDINGS) or bool(re.search(runs, command))
 
 
 def _of_script(text: str, path: str, by: str, runs: str = "") -> Iterator[Text]:

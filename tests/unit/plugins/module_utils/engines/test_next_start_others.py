@@ -279,6 +279,34 @@ def test_a_program_is_no_script() -> None:
     assert persisted(host, BINLOG) == "1"
 
 
+def test_what_is_no_script_is_not_read_as_one() -> None:
+    host = maria()
+    host.files[UNIT] += "ExecStartPost=/usr/bin/logger --file-of-log /var/log/db.log $X\n"
+    host.files["/var/log/db.log"] = "SET GLOBAL sync_binlog=0\n" * 100000
+    assert persisted(host, BINLOG) == "1"
+    host.files[UNIT] += "ExecStartPost=/bin/sh -c 'mariadb < /srv/tune'\n"
+    host.files["/srv/tune"] = "SET GLOBAL sync_binlog=0\n"
+    assert persisted(host, BINLOG) == "unknown"
+    host.files["/srv/tune"] = "SELECT 1;\n" * 200000
+    assert "/srv/tune, which " in setting(host, BINLOG)["reason"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "files"),
+    [
+        ('Environment="SQL=SET GLOBAL sync_binlog=0"\n', {}),
+        ("EnvironmentFile=-/etc/default/db\n", {"/etc/default/db": "SQL='SET GLOBAL sync_binlog=0'\n"}),
+    ],
+)
+def test_a_variable_that_a_command_executes_is_read(lines: str, files: dict[str, str]) -> None:
+    host = maria()
+    host.files.update(files)
+    host.files[OVERRIDE] = f"[Service]\n{lines}"
+    assert persisted(host, BINLOG) == "1"
+    host.files[OVERRIDE] += 'ExecStartPost=/bin/sh -c "mariadb -e \\"$SQL\\""\n'
+    assert persisted(host, BINLOG) == "unknown"
+
+
 # Other units, timers, cron and rc.local
 
 
@@ -717,5 +745,7 @@ def test_a_file_next_to_the_configuration_is_none_of_it() -> None:
         f"{ETC}/postgresql.conf", [f"{ETC}/conf.d/zz.conf"], [f"{AUTO}:3", "default of 15", None], []
     )
     assert config.has(AUTO) and config.has(f"{ETC}/conf.d/new.conf") and config.has(f"{ETC}/conf.d/")
+    beside = config_writes.of_instance("/d/postgresql.conf", ["/d/zz.conf"], [], [])
+    assert beside.has("/d/zz.conf") and not beside.has("/d/pg_hba.conf")
     assert not config.has(f"{ETC}/pg_hba.conf") and not config.has(f"{ETC}/conf.d/README")
     assert config_writes.tmpfiles(FakeHost()) == []
