@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ..host import bounded_read, named_by, system_conf, unit_files, units
+from ..host import bounded_read, named_by, system_conf, unit_lines, units
 from ..host.observation import Observation, unknown
 from ..host.processes import breaks_fsync
 from ..host.seam import Host, Unobservable
@@ -62,7 +62,7 @@ def _breaks(host: Host, root: str, library: str) -> bool:
 
 def _source(host: Host, unit: units.Unit) -> str:
     """Return the file and line that sets LD_PRELOAD for a unit, the strongest one."""
-    lines = unit_files.lines(host, dict.fromkeys((unit.name, *unit.names)))
+    lines = unit_lines.lines(host, dict.fromkeys((unit.name, *unit.names)))
     for line in reversed(lines):
         path = line.value.lstrip("-") if line.key == "EnvironmentFile" else ""
         if path.startswith("/") and _VARIABLE in system_conf.text_of(host, path):

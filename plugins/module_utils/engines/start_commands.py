@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ..host import bounded_read, named_by, unit_files
+from ..host import bounded_read, named_by, unit_lines
 from ..host.seam import Host, Unobservable
 from ..host.system_conf import Line, text_of
 from ..host.textfile import LIMIT
@@ -43,7 +43,7 @@ class Commands:
         self._elsewhere: list[Text] | None = None
 
     def of_server(self, unit: Unit | str | None) -> list[Text]:
-        """Return what runs with the start of a server, the commands of its own unit first. Raises Unobservable.
+        """Return what runs with the start of a server, those of its unit first. Raises Unobservable.
 
         `unit`: its name alone if systemd does not describe it.
         """
@@ -53,7 +53,7 @@ class Commands:
         return [*texts, *(text for text in self._others() if not _is_of(text, own))]
 
     def _of_unit(self, names: tuple[str, ...], is_server: bool) -> list[Text]:
-        lines = unit_files.lines(self.host, names)
+        lines = unit_lines.lines(self.host, names)
         ready = any(line.key == "Type" and line.value in _READY for line in lines)
         starts = [line for line in lines if line.key == "ExecStart"]
         found: list[Text] = []
@@ -81,7 +81,7 @@ class Commands:
     def _others(self) -> list[Text]:
         if self._elsewhere is None:
             found: list[Text] = []
-            for name in unit_files.of_administrators(self.host):
+            for name in unit_lines.of_administrators(self.host):
                 found += self._of_unit((name,), is_server=False)
             self._elsewhere = [*found, *self._at_boot()]
         return self._elsewhere
@@ -151,15 +151,15 @@ def _is_script(begin: str, path: str, command: str) -> bool:
 
 def _of_script(text: str, path: str, by: str, runs: str = "") -> Iterator[Text]:
     """Yield the lines of a script, without comments; continued lines are one."""
-    begun, first = "", 0
+    joined, first = "", 0
     for number, raw in enumerate(text.split("\n"), 1):
-        first = first if begun else number
-        begun += raw
-        if begun.endswith("\\"):
-            begun = f"{begun[:-1]} "
+        first = first if joined else number
+        joined += raw
+        if joined.endswith("\\"):
+            joined = f"{joined[:-1]} "
             continue
-        line = re.sub(r"(?:^|\s)#.*$", "", begun).strip()
-        begun = ""
+        line = re.sub(r"(?:^|\s)#.*$", "", joined).strip()
+        joined = ""
         if line:
             source = f"{path} line {first}"
             yield Text(line[:_LONGEST], f"{source}, run by {runs}" if runs else source, by)

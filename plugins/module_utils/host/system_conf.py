@@ -29,16 +29,17 @@ class Line(NamedTuple):
 
 def parse(text: str, path: str) -> Iterator[Line]:
     """Yield the assignments of a file: systemd.syntax(7). A continued line has the number of its first part."""
-    section, begun, first = "", "", 0
+    section, joined, first = "", "", 0
     for number, raw in enumerate(text.split("\n"), 1):
-        if raw.lstrip().startswith(("#", ";")):
+        # A comment or a blank line between the parts of a line ends nothing.
+        if not raw.strip() or raw.strip()[0] in "#;":
             continue
-        first = first if begun else number
-        begun += raw
-        if begun.endswith("\\"):
-            begun = f"{begun[:-1]} "
+        first = first if joined else number
+        joined += raw
+        if (len(joined) - len(joined.rstrip("\\"))) % 2:
+            joined = f"{joined[:-1]} "
             continue
-        line, begun = begun.strip(), ""
+        line, joined = joined.strip(), ""
         if line.startswith("["):
             section = line.strip("[]")
             continue

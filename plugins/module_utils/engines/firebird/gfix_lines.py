@@ -13,7 +13,7 @@ from ..others import Text
 
 Database = dict[str, "str | None"]
 
-_WRITE = re.compile(r"(?i)\bgfix\b.*?\s-w(?:r(?:i(?:te?)?)?)?\s+['\"]?(?P<word>\S+?)['\"]?(?:\s|$)")
+_WRITE = re.compile(r"(?i)\bgfix\b.*?\s-w[a-z]*\s+['\"]?(?P<word>\S+?)['\"]?(?:\s|$)")
 _WORDS = {"sync": "on", "async": "off"}
 
 

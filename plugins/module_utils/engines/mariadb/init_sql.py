@@ -19,47 +19,47 @@ _OF_REPLICAS = ("init_slave", "init_replica")
 _SCHEDULER = "event_scheduler"
 
 
-def changes(host: Host, seen: Sight, names: Collection[str]) -> list[Change]:
+def changes(host: Host, sight: Sight, names: Collection[str]) -> list[Change]:
     """Return what a server's own statements set of these settings, in order. Nothing here raises Unobservable."""
-    found = [*_of_file(host, seen), *_of_replica(seen), *_of_events(host, seen)]
+    found = [*_of_file(host, sight), *_of_replica(sight), *_of_events(host, sight)]
     return [change for change in found if change.name in names]
 
 
-def _of_file(host: Host, seen: Sight) -> Iterator[Change]:
+def _of_file(host: Host, sight: Sight) -> Iterator[Change]:
     origin = _FILE
     try:
-        last = options.said(_FILE, seen.reading())
+        last = options.said(_FILE, sight.reading())
         if not last or not last[0]:
             return
         path, origin = last[0], last[1]
         if not path.startswith("/"):
-            path = f"{seen.data.rstrip('/')}/{path}"
-        text = bounded_read.read(host, path, seen.files.root)
+            path = f"{sight.data.rstrip('/')}/{path}"
+        text = bounded_read.read(host, path, sight.files.root)
         if text is None:
             raise Unobservable(f"{path} is not there, and the server does not start without it")
-        yield from statements.of_file(text, path, seen.version)
+        yield from statements.of_file(text, path, sight.version)
     except Unobservable as error:
-        if seen.begun is not None and seen.version is not None:
+        if sight.begun is not None and sight.version is not None:
             yield from _unclear(origin, _FILE, f"what {_FILE} sets is unknown: {error}")
 
 
-def _of_replica(seen: Sight) -> Iterator[Change]:
+def _of_replica(sight: Sight) -> Iterator[Change]:
     for name in _OF_REPLICAS:
         try:
-            last = options.said(name, seen.reading())
+            last = options.said(name, sight.reading())
         except Unobservable:
             continue  # Its settings are unknown then, or another option is meant.
         if last and last[0]:
-            yield from statements.of_text(Text(last[0], last[1], name), seen.version)
+            yield from statements.of_text(Text(last[0], last[1], name), sight.version)
 
 
-def _of_events(host: Host, seen: Sight) -> Iterator[Change]:
+def _of_events(host: Host, sight: Sight) -> Iterator[Change]:
     """Yield what events may set. They are in tables: only a running server shows them."""
-    if not seen.client or not _is_scheduled(seen):
+    if not sight.client or not _is_scheduled(sight):
         return
-    source = f"information_schema.EVENTS at {seen.socket}"
+    source = f"information_schema.EVENTS at {sight.socket}"
     try:
-        count = client.events(host, seen.client, (versions.LOG, versions.BINLOG))
+        count = client.events(host, sight.client, (versions.LOG, versions.BINLOG))
     except Unobservable as error:
         yield from _unclear(source, "event", f"what its events set is unknown: {error}")
         return
@@ -67,12 +67,12 @@ def _of_events(host: Host, seen: Sight) -> Iterator[Change]:
         yield from _unclear(source, "event", f"{count} of its events name such a setting ({source})")
 
 
-def _is_scheduled(seen: Sight) -> bool:
+def _is_scheduled(sight: Sight) -> bool:
     """Tell whether events run now or after the next start."""
-    if seen.answers.get(_SCHEDULER, "").upper() in ("ON", "1"):
+    if sight.answers.get(_SCHEDULER, "").upper() in ("ON", "1"):
         return True
     try:
-        last = options.said(_SCHEDULER, seen.reading())
+        last = options.said(_SCHEDULER, sight.reading())
         return bool(last and options.is_on(last))
     except Unobservable:
         return False

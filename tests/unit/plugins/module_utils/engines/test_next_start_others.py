@@ -13,6 +13,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import conf
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.others import Change, Text
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import statements as pg
+from ansible_collections.durable.dbhost.plugins.module_utils.host import system_conf
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result
 
 from ..fakes.fake_firebird import FakeDatabase, FirebirdHost
@@ -244,6 +245,15 @@ def test_each_directory_of_drop_ins_counts(directory: str) -> None:
         f"[Service]\nExecStartPost=/usr/bin/mariadb \\\n  -e 'SET GLOBAL {BINLOG}=0'\n"
     )
     assert persisted(host, BINLOG) == "0"
+
+
+def test_a_continued_line_has_the_number_of_its_first_part() -> None:
+    text = "[Service]\nExecStartPost=/a \\\n# no end\n\n b\nExecStop=/c \\\\\nUser=x\n"
+    assert list(system_conf.parse(text, "/u")) == [
+        ("Service", "ExecStartPost", "/a   b", "/u line 2"),
+        ("Service", "ExecStop", "/c \\\\", "/u line 6"),
+        ("Service", "User", "x", "/u line 7"),
+    ]
 
 
 def test_scripts_that_a_unit_runs_are_read_and_those_that_they_run() -> None:
