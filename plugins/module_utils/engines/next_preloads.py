@@ -33,7 +33,7 @@ def find(host: Host, root: str, unit: units.Unit | None) -> Observation | None:
 
 
 def _of_file(host: Host, root: str) -> list[tuple[str, str]]:
-    if not host.exists(root + _FILE):
+    if not host.exists(root + _FILE if root else host.resolve(_FILE)):
         return []
     with named_by.one(host, host.named_by if root else None):
         text = bounded_read.read(host, _FILE, root) or ""

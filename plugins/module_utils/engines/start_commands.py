@@ -29,6 +29,8 @@ _READY = ("notify", "notify-reload", "forking")
 _INTERPRETERS = r"sh|bash|dash|ksh|zsh|perl|python[\d.]*"
 _ENDINGS = (".sh", ".bash", ".inc", ".sql", ".psql")
 _ELF = "\x7fELF"
+#: How reading a directory or a pipe is refused.
+_NO_FILE = "not a regular file"
 #: Files that one command names, and which its scripts name, that are read.
 _MOST = 16
 #: Texts longer than that are no command.
@@ -101,8 +103,10 @@ class Commands:
     def _table(self, path: str) -> str:
         try:
             return text_of(self.host, path)
-        except Unobservable:
-            return ""  # A directory: of the three for users only one has the tables.
+        except Unobservable as error:
+            if _NO_FILE in str(error):
+                return ""  # A directory: of the three for users only one has the tables.
+            raise
 
     def _followed(self, text: Text) -> list[Text]:
         """Return a command with the lines of the scripts that it names. Raises Unobservable."""
@@ -121,13 +125,14 @@ class Commands:
 
     def _script(self, path: str, at: Text) -> str:
         """Return the text of a script, '' for a program, a directory and what is not there. Raises Unobservable."""
-        if path.startswith(("/dev/", "/proc/", "/sys/")) or not self.host.exists(path):
+        real = self.host.resolve(path)
+        if real.startswith(("/dev/", "/proc/", "/sys/")) or not self.host.exists(real):
             return ""
         with named_by.one(self.host, None):
             try:
                 begin = self.host.read_part(path, limit=_LONGEST)
             except Unobservable as error:
-                if "not a regular file" in str(error):
+                if _NO_FILE in str(error):
                     return ""
                 raise
             if begin is None or not _is_script(begin.text, path, at.text):

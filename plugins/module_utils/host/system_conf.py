@@ -67,9 +67,15 @@ def drop_ins(host: Host, directories: Iterable[str], ending: str = ".conf") -> l
 
 
 def text_of(host: Host, path: str) -> str:
-    """Return the text of a file that root's configuration names, '' if there is none. Raises Unobservable."""
+    """Return the text of a file that root's configuration names, '' if there is none. Raises Unobservable.
+
+    A link to nothing is none, and neither is one to /dev/null, which masks a unit.
+    """
+    real = host.resolve(path)
+    if real == "/dev/null" or not host.exists(real):
+        return ""
     with named_by.one(host, None):
-        return (bounded_read.read(host, path) or "") if host.exists(path) else ""
+        return bounded_read.read(host, path) or ""
 
 
 def default_environment(host: Host) -> dict[str, tuple[str, str]]:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +15,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import conf
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.others import Change, Text
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import statements as pg
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.start_commands import Commands
 from ansible_collections.durable.dbhost.plugins.module_utils.host import system_conf
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Result, Unobservable
 
 from ..fakes.fake_firebird import FakeDatabase, FirebirdHost
 from ..fakes.fake_host import FakeHost
@@ -199,6 +202,7 @@ def test_events_that_name_a_setting_make_it_unknown(host: WithEvents, word: str)
         ("/usr/bin/mariadb -h db2.example.org -e 'SET GLOBAL sync_binlog=0'", "1"),
         ("/usr/bin/mariadb -h localhost -e 'SET GLOBAL sync_binlog=0'", "0"),
         ("/usr/bin/mariadb -Ne 'SELECT @@sync_binlog'", "1"),
+        ("/bin/sh -c \"mariadb -Ne 'SELECT @@sync_binlog=0'\"", "1"),
         ("/bin/true", "1"),
     ],
 )
@@ -366,6 +370,38 @@ def test_other_commands_at_a_boot_make_what_they_name_unknown(files: dict[str, s
     assert persisted(host, BINLOG) == word
     host.modes["/etc/rc.local"] = 0o644
     assert persisted(host, BINLOG) == ("1" if "/etc/rc.local" in files else word)
+
+
+def test_only_regular_files_are_opened_on_a_real_host(tmp_path: Path) -> None:
+    """A pipe has whoever reads it wait, a link may lead to nothing, and a masked unit to /dev/null."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "gone").symlink_to(tmp_path / "nothing")
+    (tmp_path / "masked").symlink_to("/dev/null")
+    (tmp_path / "script").write_text(f"#!/bin/sh\n{ZERO}\n", encoding="utf-8")
+    (tmp_path / "program").write_bytes(b"\x7fELF\x02\0" + ZERO.encode())
+    for name, wanted in (
+        ("fifo", 1),
+        ("directory", 1),
+        ("gone", 1),
+        ("masked", 1),
+        ("program", 1),
+        ("script", 2),
+    ):
+        text = Text(f"/bin/sh {tmp_path}/{name}", "unit line 1", "unit")
+        assert len(Commands(Host())._followed(text)) == wanted, name
+    assert system_conf.text_of(Host(), str(tmp_path / "gone")) == ""
+    assert system_conf.text_of(Host(), str(tmp_path / "masked")) == ""
+    with pytest.raises(Unobservable, match="not a regular file"):
+        system_conf.text_of(Host(), str(tmp_path / "fifo"))
+
+
+def test_a_table_of_cron_that_cannot_be_read_makes_what_persists_unknown() -> None:
+    host = maria()
+    host.files["/etc/crontab"] = "@reboot root true\n"
+    assert persisted(host, BINLOG) == "1"
+    host.unreadable["/etc/crontab"] = "Input/output error"
+    assert "/etc/crontab: Input/output error" in setting(host, BINLOG)["reason"]
 
 
 # What starts the server is no process any more
