@@ -17,6 +17,12 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     unix_sockets,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import (
+    boot_entries,
+    grub_menu,
+    udev_rules,
+    version_order,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     blockstack,
     cache_rules,
@@ -110,6 +116,37 @@ def crypttab_file(text: str) -> None:
 def mount_unit(text: str) -> None:
     mount_units.unit_name(text)
     mount_units.split_options(mount_units.parse(text).get("Options", ""))
+
+
+@of_text(
+    seeds=[
+        'ACTION=="add|change", KERNEL=="sd[a-z]", ATTRS{model}=="QE*", \\\n ATTR{queue/write_cache}="write through"\n',
+        'ENV{ID_SERIAL}!="?*", GOTO="end"\nSYMLINK+="disk/by-uuid/$env{ID_FS_UUID}", PROGRAM="/x %k"\nLABEL="end"\n',
+    ]
+)
+def rules_of_udev(text: str) -> None:
+    rules = udev_rules.parse(text, "/etc/udev/rules.d/x.rules")
+    device = udev_rules.Device(Says(text), "/sys/devices/x/block/sda", {"DEVNAME": "/dev/sda"})
+    assert {found.rule for found in udev_rules.assignments(rules, device)} <= set(rules)
+    udev_rules.expand(text, device)
+
+
+@of_text(
+    Unobservable,
+    seeds=[
+        "set default=\"${saved_entry}\"\nsubmenu 'a' --id b {\nmenuentry 'c' {\n linux /v root=UUID=a $x\n initrd /i\n}\n}\n",
+        "blscfg\n",
+        "title a\nversion 6.1~rc2\nsort-key debian\noptions root=UUID=a $x\nlinux /v\ninitrd /i\n",
+        "saved_entry=a>b\nnext_entry=\nkernelopts=root=UUID=a ro\n",
+    ],
+)
+def entries_of_a_boot_loader(text: str) -> None:
+    menu = grub_menu.parse_menu(text)
+    for name in grub_menu.default_names(text, {"saved_entry": [text[:20]]}):
+        assert list(grub_menu.resolve(menu, name)) or not menu
+    assert version_order.compare(text, text) == 0
+    found = boot_entries.find(Says(text))
+    assert not set(found.entries) & set(found.others)
 
 
 @of_text(ValueError, seeds=[*fixtures("superblock_*.txt"), *fixtures("ext4_options_*.txt")])

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import HOOK
@@ -20,6 +21,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.ups import (
     nut_directives,
     nut_mode,
     rehearsal,
+    shutdown_commands,
     upsd,
     upsmon_conf,
 )
@@ -122,6 +124,28 @@ def nut_conf_file(text: str) -> None:
 def apcupsd_conf_file(text: str) -> None:
     for said in apcupsd.parse(text).values():
         apcupsd._number(said)
+
+
+@of_text(
+    seeds=[
+        "/sbin/shutdown -h +0",
+        "logger x; sh -c 'exec shutdown -P now' >/dev/null 2>&1 # y",
+        "systemctl --when=now poweroff || halt -p",
+        'sudo -n shutdown -t5 -h 23:00 "$X"',
+    ]
+)
+def shutdown_command_line(text: str) -> None:
+    found = shutdown_commands.of_line(text)
+    assert found.state in ("met", "unmet", "unknown")
+    # What shuts down names a program that does.
+    assert found.state != "met" or re.search("shutdown|poweroff|halt|init", re.sub(r"[\"'\\\\]", "", text))
+
+
+@of_text(
+    seeds=['SHUTDOWN=/sbin/shutdown\ncase $1 in\n doshutdown)\n ${SHUTDOWN} -h now "UPS ${2}"\n ;;\nesac\n']
+)
+def apccontrol_file(text: str) -> None:
+    shutdown_commands.of_lines(apcupsd._inserted(text, text).split("\n"))
 
 
 @of_text(

@@ -280,6 +280,90 @@ OF_UNITS: dict[str, Defect] = {
         BOOTS,
     ),
 }
+RULES, GENERATORS = "/etc/udev/rules.d", "/etc/systemd/system-generators"
+
+
+def mask(path: str) -> Plant:
+    """Mask a unit, a file of rules or a generator."""
+    return lambda _files: {path: "/dev/null"}
+
+
+def rule(text: str) -> Plant:
+    """Write a rule of udev; {/srv/x} in it is the UUID by which fstab mounts that."""
+
+    def plant(files: Files) -> dict[str, str]:
+        made = text
+        for words in map(str.split, files[FSTAB].splitlines()):
+            if len(words) > 3:
+                made = made.replace(f"{{{words[1]}}}", words[0].partition("=")[2])
+        return {f"{RULES}/99-zz-mine.rules": f"{made}\n"}
+
+    return plant
+
+
+def failing(of: str) -> Plant:
+    """Have a unit require a service that fails."""
+    text = "[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\nExecStart=/bin/false\n"
+    return unit("mine.service", text, f"{of}.requires/mine.service")
+
+
+#: Files beside fstab that act at a boot (storage/boot_blockers.py).
+BESIDE: dict[str, Defect] = {
+    "a masked mount": Defect(mask(f"{UNITS}/srv-foreign.mount"), "masked", "systemctl unmask", READ_ONLY),
+    "a masked mount of ours": Defect(
+        mask(f"{UNITS}/srv-journaled.mount"), "masked", "systemctl unmask", READ_ONLY
+    ),
+    "a mask that no line needs": Defect(mask(f"{UNITS}/srv-nothing.mount"), SOUND, "", BOOTS),
+    "a masked remount of /": Defect(
+        mask(f"{UNITS}/systemd-remount-fs.service"), "masked", "systemctl unmask", READ_ONLY
+    ),
+    "a name that another device takes": Defect(
+        rule(
+            'ENV{ID_FS_UUID}=="{/srv/foreignxfs}", SYMLINK+="disk/by-uuid/{/srv/foreign}", OPTIONS+="link_priority=100"'
+        ),
+        "link",
+        "99-zz-mine.rules line 1 gives",
+    ),
+    "a device that systemd passes over": Defect(
+        rule('ENV{ID_FS_UUID}=="{/srv/foreign}", ENV{SYSTEMD_READY}="0"'), "link", "SYSTEMD_READY"
+    ),
+    "a device of ours that systemd passes over": Defect(
+        rule('ENV{ID_FS_UUID}=="{/srv/journaled}", TAG-="systemd"'), "link", "TAG-=systemd"
+    ),
+    "a link of one's own": Defect(
+        rule('ENV{ID_FS_UUID}=="{/srv/foreign}", SYMLINK+="mine"'), SOUND, "", BOOTS
+    ),
+    "masked rules of the names": Defect(
+        mask(f"{RULES}/60-persistent-storage.rules"), "rules", "60-persistent-storage.rules"
+    ),
+    "a service of local-fs.target that fails": Defect(failing("local-fs.target"), "requires", "mine.service"),
+    "a service of a mount that fails": Defect(failing("srv-journaled.mount"), "requires", "mine.service"),
+    "a condition of a mount": Defect(
+        unit("srv-journaled.mount.d/mine.conf", "[Unit]\nConditionPathExists=/gone\n"),
+        "requires",
+        "ConditionPathExists",
+        WITHOUT,
+    ),
+    "a generator": Defect(
+        lambda _files: {
+            f"{GENERATORS}/mine": '#!/bin/sh\nmkdir "$1/srv-foreign.mount.d"\n'
+            'printf "[Mount]\\nOptions=defualts\\n" > "$1/srv-foreign.mount.d/mine.conf"\n'
+        },
+        "generator",
+        "system-generators/mine",
+    ),
+    "a generator that makes nothing": Defect(
+        lambda _files: {f"{GENERATORS}/mine": "#!/bin/sh\nexit 0\n"}, SOUND, "", BOOTS
+    ),
+    "a masked generator of fstab": Defect(
+        mask(f"{GENERATORS}/systemd-fstab-generator"), "generator", "masks", READ_ONLY
+    ),
+    "a default target for repairs": Defect(
+        lambda _files: {f"{UNITS}/default.target": "/usr/lib/systemd/system/rescue.target"},
+        "start",
+        "rescue.target",
+    ),
+}
 OF_ROOT: dict[str, Defect] = {
     "a slip on /": Defect(edit("/", options="noatmie"), "options", "mean noatime?", READ_ONLY),
     "/ read-only": Defect(edit("/", options=more("ro")), "read_only", "/ read-only", READ_ONLY),
@@ -343,6 +427,7 @@ ON_EXT4 = {
     **FILES,
     **ENCRYPTED,
     **OF_UNITS,
+    **BESIDE,
     **OF_ROOT,
     **OF_EXT4_ROOT,
     **ODD,

@@ -34,7 +34,8 @@ _MEND, _SAID = "/usr/local/sbin/lab-mend", "/run/lab-emergency"
 _KEPT = "/root/sound.tar"
 #: All that decides on a boot, and all that a run writes.
 _FILES = (
-    "etc/fstab etc/crypttab etc/systemd/system etc/udev/rules.d etc/durable-dbhost var/lib/durable-dbhost"
+    "etc/fstab etc/crypttab etc/systemd/system etc/systemd/system-generators etc/udev/rules.d etc/durable-dbhost"
+    " var/lib/durable-dbhost"
 )
 
 #: Other people's file systems: ext4 and LUKS in two partitions, and XFS. The overlay goes: it writes to /, and stops each boot
@@ -60,6 +61,7 @@ echo "vault UUID=$(uuid {SPARE}-part2) /root/vault.key luks" > /etc/crypttab
 """
 _CONSOLE = f"""
 mkdir -p /etc/systemd/system/emergency.service.d /etc/systemd/system.conf.d /etc/durable-dbhost
+mkdir -p /etc/systemd/system/rescue.service.d /etc/systemd/system-generators
 printf '[Manager]\\nDefaultDeviceTimeoutSec={PATIENCE}s\\n' > /etc/systemd/system.conf.d/lab.conf
 cat > /etc/systemd/system/emergency.service.d/lab.conf <<'END'
 [Service]
@@ -69,6 +71,7 @@ ExecStartPre=
 ExecStart=
 ExecStart=/bin/sh -c 'systemctl --failed --plain --no-legend > {_SAID}; exec {_MEND}'
 END
+cp /etc/systemd/system/emergency.service.d/lab.conf /etc/systemd/system/rescue.service.d
 cat > {_MEND} <<'END'
 #!/bin/sh
 exec > /dev/console 2>&1
@@ -140,12 +143,17 @@ class Ground:
         return base64.b64decode(said).decode("utf-8", "surrogateescape")
 
     def write(self, path: str, text: str) -> None:
-        """Write a file of the machine, and the directories above it; in a directory of requirements a link to `text`."""
+        """Write a file of the machine, and the directories above it.
+
+        In a directory of requirements it is a link to `text`; so is a mask, and the default target. A script can be run.
+        """
         directory = path.rpartition("/")[0]
         words = base64.b64encode(text.encode("utf-8", "surrogateescape")).decode()
-        link = directory.endswith(".requires")
-        made = f"ln -s {shlex.quote(text)}" if link else "base64 --decode >"
+        link = directory.endswith(".requires") or text.startswith(("/dev/null", "/usr/lib/systemd/"))
+        made = f"ln -sf {shlex.quote(text)}" if link else "base64 --decode >"
         script = f"mkdir -p {shlex.quote(directory)}; {made} {shlex.quote(path)}"
+        if text.startswith("#!"):
+            script += f"; chmod 755 {shlex.quote(path)}"
         self.machine.run(["sh", "-euc", script], input=words)
 
     def mounts(self) -> dict[str, set[str]]:

@@ -14,7 +14,7 @@ import re
 import subprocess
 from typing import Any
 
-RULES = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
+RULES = "/etc/udev/rules.d/zz-durable-dbhost-1-write-cache.rules"
 LEASE = "/etc/durable-dbhost/guard.json"
 GUARD = "durable-dbhost-guard.service"
 OURS = re.compile(r"(SATA|SCSI|NVME|VIRT)\d+$")

@@ -115,8 +115,8 @@ ansible_facts:
               returned: always
             fault:
               description:
-                - V(options), V(type), V(source), V(read_only), V(requires), V(duplicate), V(order), V(letters), V(container)
-                  or V(initramfs), as docs/storage.md has them.
+                - V(options), V(type), V(source), V(read_only), V(requires), V(duplicate), V(order), V(letters), V(container),
+                  V(initramfs), V(masked), V(link), V(rules), V(driver), V(start) or V(generator), as docs/storage.md has them.
               type: str
               returned: always
             state:
@@ -270,9 +270,16 @@ ansible_facts:
                   type: str
                   returned: always
                 persisted:
-                  description: What our udev rule sets. V(enabled), V(disabled), V(none), V(unset) without a rule, or V(unknown).
+                  description:
+                    - What the last component sets at the next boot, our udev rule or another one. V(enabled), V(disabled),
+                      V(none), V(unset) if nothing sets it, or V(unknown).
                   type: str
                   returned: always
+                kernel_persisted:
+                  description:
+                    - The kernel cache mode at the next boot, V(write through) or V(unknown).
+                  type: str
+                  returned: if another component lowers it, or may lower it
                 power_on:
                   description:
                     - In which state it comes out of a reset or a boot, because the disk has saved it, or else by
@@ -336,7 +343,7 @@ ansible_facts:
                   elements: str
                   returned: always
                 persisted:
-                  description: What our udev rule sets; V(unset) without one.
+                  description: What the last component sets at the next boot; V(unset) if nothing sets it; or V(unknown).
                   type: str
                   returned: always
             readahead:
@@ -349,12 +356,14 @@ ansible_facts:
                   type: str
                   returned: always
                 persisted:
-                  description: What our udev rule sets; V(unset) without one.
+                  description: What the last component sets at the next boot; V(unset) if nothing sets it; or V(unknown).
                   type: str
                   returned: always
             evidence:
               description:
                 - For each value its C(value), C(source) and C(reason). The reason says why a value is unknown.
+                - For a value at the next boot also C(by), the component that sets it last, and C(fix) if that component is
+                  neither ours nor one that our own rule takes precedence over.
                 - Keys are the fields' names, with a dot where they lie deeper (C(write_cache.device)).
               type: dict
               returned: always
@@ -433,7 +442,7 @@ ansible_facts:
                   type: str
                   returned: with a carrier
                 persisted:
-                  description: What our udev rule sets; V(unset) without one.
+                  description: What the last component sets at the next boot; V(unset) if nothing sets it; or V(unknown).
                   type: str
                   returned: with a carrier
             fstype:
@@ -592,6 +601,8 @@ ansible_facts:
             evidence:
               description:
                 - For each value its C(value), C(source) and C(reason). The reason says why a value is unknown.
+                - For a value at the next boot also C(by), the component that sets it last, and C(fix) if that component is
+                  neither ours nor one that our own rule takes precedence over.
                 - Keys are the fields' names, with a dot where they lie deeper (C(persisted.barrier)).
               type: dict
               returned: always

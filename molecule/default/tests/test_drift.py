@@ -15,7 +15,7 @@ from support.runs import Executions, Playbooks, Run
 
 from lab.machine import Machine
 
-RULES = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
+RULES = "/etc/udev/rules.d/zz-durable-dbhost-1-write-cache.rules"
 #: What each line of the plant below is called in the report.
 EXPECTED = {
     ("/srv/pgdata", "barrier"): "drift_running",

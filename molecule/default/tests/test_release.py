@@ -9,7 +9,7 @@ from support.runs import Playbooks
 
 from lab.machine import Machine
 
-RULES = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
+RULES = "/etc/udev/rules.d/zz-durable-dbhost-1-write-cache.rules"
 ORIGINALS = "/var/lib/durable-dbhost/originals.json"
 
 

@@ -26,6 +26,7 @@ SAMPLE = (
     "a slip in an option",
     "a slip on /",
     "bind mounts that need each other",
+    "a masked mount",
     "a slip with noauto",
 )
 TABLES = {"ext4": ON_EXT4, "xfs": ON_XFS}

@@ -90,7 +90,7 @@ def test_what_a_run_wrote_has_the_label_of_its_place(
 ) -> None:
     assert playbooks.run("harden-db").recap["selinux"]["changed"] == 0  # converge was the run
     paths = sh(machine, OURS).split()
-    assert "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules" in paths
+    assert "/etc/udev/rules.d/zz-durable-dbhost-1-write-cache.rules" in paths
     assert unlike_their_places(machine, paths) == []
     assert_nothing_is_denied(machine, noise)
 

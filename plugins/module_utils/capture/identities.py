@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ..host.device_names import is_filler
 from .pseudonyms import Pseudonyms
 
 #: udev properties that name one device or file system.
@@ -22,6 +23,12 @@ _MAPPED = re.compile(r"(?P<part>part\d+-)?(?P<maker>[A-Za-z_]+)-(?P<rest>.+)", r
 _LVM = re.compile(r"([0-9A-Za-z]{32})([0-9A-Za-z]{32})(.*)", re.S)
 _CRYPT = re.compile(r"([A-Z0-9]+-)(?:([0-9a-f]{32})-)?(.*)", re.S)
 _OVER_IP = re.compile(r"((?:^|.*-)ip-)(.*?)((?:-lun-\d+)?(?:-part\d+)?)", re.S)
+
+
+def _filler(value: str) -> str:
+    """Return zeros for a number that names no device, so that its stand-in names none either; '' for any other."""
+    zeros = "0" * len(value) if is_filler(value) else ""
+    return zeros + "0" if zeros and zeros == value else zeros
 
 
 class Identities(Pseudonyms):
@@ -68,7 +75,8 @@ class Identities(Pseudonyms):
         bare = value.strip()
         start = value.index(bare) + len(self._sort(bare))
         end = value.index(bare) + len(bare)
-        return f"{self.scrub(value[:start])}{self.of(value[start:end])}{value[end:]}"
+        part = value[start:end]
+        return f"{self.scrub(value[:start])}{_filler(part) or self.of(part)}{value[end:]}"
 
     def mapped(self, uuid: str) -> str:
         """Return a device-mapper uuid with stand-ins. Volumes of one LVM group still share its part."""

@@ -10,10 +10,12 @@ import re
 from typing import Any
 
 from ..host import json_text, udev
-from ..storage import drbd_84, ext4
+from ..next_boot import udev_rules
+from ..storage import boot_blockers, drbd_84, ext4
 from ..storage.cache_rules import HEADER as CACHE_HEADER
-from ..storage.caches import CONTROLS, DISABLED, ENABLED
+from ..storage.caches import CONTROLS, DEFAULTS, DISABLED, ENABLED, PROGRAMS
 from ..storage.scheduler_rules import HEADER as SCHEDULER_HEADER
+from ..storage.shown_options import HIDDEN
 from .identities import Identities
 from .redact_mounts import options
 
@@ -41,6 +43,8 @@ _CLOUD_LINK = re.compile(
     r"|(?:data|local|scsi\d|datadisks)/(?:by-lun/|by-index/)?(?:lun)?\d+(?:-part\d+)?|(?:data|local)/by-[a-z]+/))(.*)"
 )
 _PLAIN = re.compile(r"[\w .,:;/+@-]*")
+#: Keys of udev's rules whose values are programs, or text for them.
+_OF_PROGRAMS = ("RUN", "PROGRAM", "IMPORT", "RESULT")
 
 _TABLE = re.compile(r"(?P<name>.*)(?P<place>: \d+ \d+ )(?P<target>[a-z0-9_-]+)(?: (?P<arguments>.*))?")
 #: Targets whose arguments hold nothing but devices, numbers and the kernel's words. crypt's hold a key.
@@ -79,14 +83,16 @@ _DRBD_WORD = re.compile(
     r"(write-ordering|volume|minor|disk|connection|replication|peer-disk):[A-Za-z0-9]{1,20}"
 )
 
-_TUNED = ("elevator", "include", "readahead", "type")
+_TUNED = ("devices", "disable_barriers", "elevator", "include", "readahead", "type")
 
 #: What one of our rules says beyond naming its device.
 _ACTIONS = frozenset(
     action
     for control in CONTROLS.values()
     for state in (ENABLED, DISABLED)
-    for rule in control.rules(state)
+    for program, every in PROGRAMS.items()
+    for path in every
+    for rule in control.rules(state, {**DEFAULTS, program: path})
     for action in rule
 )
 _CONDITIONS = frozenset(condition for kind in udev.PROPERTIES for condition in udev.conditions(kind))
@@ -293,7 +299,7 @@ def drbd_84_status(text: str, names: Identities) -> str:
 
 
 def settings(text: str, names: Identities) -> str:
-    """Return of a TuneD profile what it includes and what it sets for disks."""
+    """Return of a TuneD profile what it includes and what it sets for disks, in unchanged lines."""
     kept = []
     for line in text.split("\n"):
         key, equals, value = line.partition("=")
@@ -301,7 +307,9 @@ def settings(text: str, names: Identities) -> str:
             kept.append(names.scrub(line.strip()))
         elif equals and key.strip() in _TUNED:
             kept.append(f"{key.strip()}={names.scrub(value.strip())}")
-    return "\n".join([*kept, ""])
+        else:
+            kept.append("")
+    return "\n".join(kept)
 
 
 def lines(pattern: str, text: str, names: Identities) -> str:
@@ -309,3 +317,42 @@ def lines(pattern: str, text: str, names: Identities) -> str:
     return "".join(
         f"{names.text(line)}\n" for line in text.split("\n") if line and re.fullmatch(pattern, line)
     )
+
+
+def foreign_rules(text: str, names: Identities) -> str:
+    """Return the rules of others with stand-ins, without comments and without the programs that they run."""
+    return "\n".join(_rule(line, names) for line in text.split("\n"))
+
+
+def _rule(line: str, names: Identities) -> str:
+    if line.lstrip().startswith("#"):
+        return ""
+    kept = []
+    for found in udev_rules.TOKEN.finditer(line):
+        name = f"{{{names.text(found['name'])}}}" if found["name"] else ""
+        value = HIDDEN if found["key"] in _OF_PROGRAMS else names.text(found["value"])
+        kept.append(f'{found["key"]}{name}{found["op"]}{found["prefix"]}"{value}"')
+    return ", ".join(kept) + (", \\" if line.rstrip().endswith("\\") else "")
+
+
+def modules(text: str, names: Identities) -> str:
+    """Return the modules that a file of modprobe.d keeps from being loaded, without other commands."""
+    kept = []
+    for line in text.split("\n"):
+        parts = line.split(None, 2)
+        if parts[:1] == ["blacklist"] and len(parts) > 1:
+            kept.append(" ".join(parts[:2]))
+        elif parts[:1] == ["install"] and len(parts) > 2:
+            is_plain = re.fullmatch(r"(?:/usr)?(?:/bin/)?(?:true|false)\s*", parts[2])
+            is_own = "--ignore-install" in parts[2].split()
+            command = f"modprobe --ignore-install {parts[1]}" if is_own else HIDDEN
+            kept.append(f"install {parts[1]} {parts[2].strip() if is_plain else command}")
+        else:
+            kept.append("")
+    return "\n".join(kept)
+
+
+def generator(text: str, names: Identities) -> str:
+    """Return of a generator of units whether it is a script, and the text in it by which it is assessed."""
+    parts = sorted({found.lower() for found in re.findall(boot_blockers.ACTS_ON, text)})
+    return f"{'#!/bin/sh' if text.startswith('#!') else HIDDEN}\n{' '.join(parts)}\n" if text else ""

@@ -41,7 +41,12 @@ _KERNEL_TYPE = re.compile(r"[a-z][a-z0-9_]{0,30}")
 _KERNEL_FLAG = re.compile(r"[a-z][a-z0-9_.]{0,30}")
 _PROPAGATION = re.compile(r"(?:shared|master|propagate_from):\d+|unbindable")
 _SPACED = re.compile(r"([ \t]+)")
-_UNIT_KEYS = ("Options", "SloppyOptions", "Type", "What", "Where")
+_UNIT_KEYS = ("Options", "SloppyOptions", "Type", "What", "Where", "Requires", "Requisite", "BindsTo")
+_MODES = ("1", "s", "S", "-s", "-b")
+#: Values of the kernel's command line that name units and modules.
+_NAMED = re.compile(
+    r"(?:systemd\.unit|module_blacklist|modprobe\.blacklist|rd\.driver\.blacklist|init)=[\w/.,@-]+"
+)
 _OURS = "# Managed by durable.dbhost"
 
 
@@ -164,6 +169,9 @@ def option_lines(text: str, names: Identities) -> str:
     return "\n".join(option(line, names, True) for line in text.split("\n"))
 
 
+_PLAIN_WORDS = ("ro", "rw", *boot_loader_file.REPAIR, *_MODES, "$kernelopts", "${kernelopts}")
+
+
 def command_line(text: str, names: Identities) -> str:
     """Return what the kernel was told about its root file system, and nothing else."""
     kept = []
@@ -175,7 +183,7 @@ def command_line(text: str, names: Identities) -> str:
             kept.append(f"rootflags={options(value, names)}")
         elif key == "rootfstype":
             kept.append(f"rootfstype={_fstypes(value, [], names)}")
-        elif word in ("ro", "rw", *boot_loader_file.REPAIR) or word in ("$kernelopts", "${kernelopts}"):
+        elif word in _PLAIN_WORDS or _NAMED.fullmatch(word):
             kept.append(word)
     return " ".join(kept) + "\n"
 
@@ -185,13 +193,51 @@ def boot_loader(text: str, names: Identities) -> str:
     kept = []
     for line in text.split("\n"):
         command, said = [*line.split(None, 1), "", ""][:2]
+        grub = _of_menu(line, names)
         variable = re.fullmatch(r"""\s*(?:set\s+)?(kernelopts|default_kernelopts)=["']?(.*?)["']?""", line)
         if variable:
             kept.append(f'{variable[1]}="{command_line(variable[2], names).rstrip()}"')
         else:
             known = re.fullmatch(r"linux(?:16|efi)?|module2?|options", command)
-            kept.append(f"{command} {command_line(said, names)}".rstrip() if known else "")
+            kept.append(f"{command} {command_line(said, names)}".rstrip() if known else grub)
     return "\n".join(kept)
+
+
+_BLOCK = re.compile(r"(?P<kind>menuentry|submenu|function)\s.*\{")
+_CHOICE = re.compile(r"""(?P<head>(?:set )?(?:default|saved_entry|next_entry))=["']?(?P<said>.*?)["']?""")
+_QUOTED = re.compile(r"""(--id|\$\{?menuentry_id_option\}?)?\s*(?:'([^']*)'|"([^"]*)")""")
+_NAMES_OF_ENTRIES = ("sort-key", "title")
+
+
+def _of_menu(line: str, names: Identities) -> str:
+    """Return a line that has a part in the choice of an entry, with stand-ins for titles, '' for another."""
+    text = line.strip()
+    block, choice = _BLOCK.fullmatch(text), _CHOICE.fullmatch(text)
+    if text in ("}", "blscfg"):
+        return text
+    if block:
+        words = [
+            f"{'--id ' if found[1] else ''}'{names.of(found[2] or found[3] or '')}'"
+            for found in _QUOTED.finditer(text)
+        ]
+        return " ".join((block["kind"], *(words if block["kind"] != "function" else ["f()"]), "{"))
+    if choice:
+        parts = choice["said"].split(">")
+        is_plain = [re.fullmatch(r"\d*|\$\{?\w+\}?", part) for part in parts]
+        said = ">".join(part if plain else names.of(part) for part, plain in zip(parts, is_plain))
+        return (
+            f'{choice["head"]}="{said}"' if choice["head"].startswith("set") else f"{choice['head']}={said}"
+        )
+    key, _blank, said = text.partition(" ")
+    return f"{key} {names.of(said.strip())}" if key in _NAMES_OF_ENTRIES else ""
+
+
+def loader_conf(text: str, names: Identities) -> str:
+    """Return the default entry that systemd-boot's loader.conf or kernel-install's install.conf names."""
+    lines = (line.strip() for line in text.split("\n"))
+    return "\n".join(
+        names.text(line) if re.match(r"default\s|BOOT_ROOT=|layout=", line) else "" for line in lines
+    )
 
 
 def unit(text: str, names: Identities) -> str:

@@ -33,7 +33,7 @@ _WORDS = f"""
 /proc/sys/kernel/random/boot_id osrelease ns/mnt /sys/block /sys/dev/block /sys/class/block /sys/devices/virtual
 /sys/module/parameters /dev/disk/by-id /dev/disk/by-uuid by-partuuid by-partlabel by-label by-path by-diskseq azure cloud
 /boot/grub/grub.cfg /boot/grub2/grubenv /boot/efi/loader/entries kernelopts
-/dev/mapper /dev/md /dev/block /dev/null /etc/fstab {our_paths.CACHE_RULES} io-scheduler
+/dev/mapper /dev/md /dev/block /dev/null /etc/fstab {our_paths.CACHE_RULES} {our_paths.FORMER_CACHE_RULES} io-scheduler
 /etc/systemd/system.control/ /etc/systemd/system/ multi-user.target.wants requires local-fs.target remote-fs.target
 /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system /lib/systemd/system
 /etc/tuned/active_profile profiles tuned.conf tuned.pid tuned.service {our_paths.ORIGINALS}
@@ -74,14 +74,39 @@ def _asset_tag(text: str, _names: Identities) -> str:
     return text if platforms.is_sign("chassis_asset_tag", text) else "\n"
 
 
+def _nothing(_text_of_file: str, _names: Identities) -> str:
+    return ""
+
+
+def _hdparm_rule(text: str, _names: Identities) -> str:
+    # As Debian has it. What an administrator wrote there is not kept.
+    applies = "/udev/hdparm" in text
+    return 'ACTION=="add", SUBSYSTEM=="block", RUN+="/usr/lib/udev/hdparm"\n' if applies else ""
+
+
 def _unit(text: str, names: Identities) -> str:
-    return text if text == cache_rules.UNIT_TEXT else mounts.unit(text, names)
+    return text if text in cache_rules.UNIT_TEXTS else mounts.unit(text, names)
 
 
 _BLOCK = r"/sys/(?:block|class/block|dev/block|devices)/.*"
 _SYSTEMD = r"(?:/etc|/run|/usr/local/lib|/usr/lib|/lib)/systemd/system(?:\.control)?"
-_ENTRIES = r"/(?:boot|efi|boot/efi)/loader/entries"
+_LOADER = r"/(?:boot|efi|boot/efi)/loader"
+_ENTRIES = rf"{_LOADER}/entries"
+_VENDORS = r"/boot/efi/EFI"
+_PLACES = r"(?:/etc|/usr/local/lib|/usr/lib|/lib)"
 _TUNED = r"(?:/etc|/usr/lib)/tuned"
+_OUR_RULES = (
+    *(our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES),
+    *(our_paths.FORMER_CACHE_RULES, our_paths.FORMER_SCHEDULER_RULES),
+)
+_THEIRS = r"(?:/etc|/usr/local/lib|/usr/lib)/tmpfiles\.d|/etc/(?:sysfs\.d|cron\.d|udisks2)|/var/spool/cron(?:/crontabs|/tabs)?"
+_GENERATED = r"/run/systemd/generator"
+#: Files of other components that act at boot. A recording has none of them, whatever they set.
+_DROPPED = re.compile(
+    rf"(?:{_THEIRS})/(?!(?:crontabs|tabs)$)[^/]+"
+    rf"|(?:{_SYSTEMD}|{_GENERATED})/(?!.*durable-dbhost|(?:[^/]*/)?tuned\.service$)(?:[^/]+/)?[^/]+"
+    r"\.(?:service|timer|target|path|socket)(?:\.d(?:/[^/]+)?)?"
+)
 #: Path -> what is kept of the file. The first that matches the whole path counts.
 _FILES: tuple[tuple[str, _Rule], ...] = (
     (r"/proc/(?:\d+|self)/mountinfo", mounts.mountinfo),
@@ -89,7 +114,14 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (r"/proc/(?:filesystems|mdstat)|/proc/sys/kernel/osrelease", _as_is),
     (r"/proc/sys/kernel/random/boot_id|/etc/machine-id|/proc/sys/kernel/hostname", _identity),
     (r"/proc/cmdline", mounts.command_line),
-    (rf"/boot/grub2?/(?:grub\.cfg|grubenv)|{_ENTRIES}/.*\.conf", mounts.boot_loader),
+    (
+        rf"/boot/grub2?/(?:grub\.cfg|grubenv)|{_VENDORS}/[^/]+/(?:grub\.cfg|grubenv)|{_ENTRIES}/.*\.conf",
+        mounts.boot_loader,
+    ),
+    (r"(?:/etc|/usr/lib)/kernel/cmdline", mounts.command_line),
+    (rf"{_LOADER}/loader\.conf|(?:/etc|/usr/lib)/kernel/install\.conf", mounts.loader_conf),
+    (r"/sys/firmware/efi/efivars/Loader.*", _text),
+    (r"/proc/stat", partial(devices.lines, r"btime \d+")),
     (r"/proc/fs/(?:ext4|ext3|jbd2)/.*/options", mounts.option_lines),
     (r"/etc/fstab|/proc/(?:self/)?mounts", mounts.fstab),
     (re.escape(crypttab.PATH), mounts.crypttab),
@@ -107,8 +139,17 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (rf"{platforms.DIRECTORY}/(?:{'|'.join(platforms.FIELDS)})", _text),
     (r"/sys/class/nvme/nvme\d+/(?:transport|state|cntrltype)", _as_is),
     (r"/sys/fs/btrfs/[^/]+/(?:allocation|features)/.*|/sys/fs/ext4/[^/]+/journal_task", _as_is),
-    ("|".join(map(re.escape, (our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES))), devices.rules),
-    (rf"{_SYSTEMD}/.*\.(?:mount|service|conf)", _unit),
+    ("|".join(map(re.escape, _OUR_RULES)), devices.rules),
+    (rf"{_PLACES}/udev/rules\.d/85-hdparm\.rules", _hdparm_rule),
+    (rf"{_PLACES}/udev/rules\.d/.*\.rules", devices.foreign_rules),
+    (rf"{_PLACES}/modprobe\.d/.*\.conf", devices.modules),
+    (rf"{_PLACES}/systemd/system-generators/.*", devices.generator),
+    (rf"{_SYSTEMD}/.*\.(?:automount|mount|service|socket|target|conf)", _unit),
+    (
+        r"/etc/(?:sysfs|hdparm|smartd|smartmontools/smartd)(?:\.conf)?|/etc/(?:rc\.d/)?rc\.local|/etc/crontab",
+        _nothing,
+    ),
+    (r"/etc/init\.d/(?:boot|after)\.local", _nothing),
     (rf"{_TUNED}/active_profile", _text),
     (rf"{_TUNED}/.*tuned\.conf", devices.settings),
 )
@@ -121,8 +162,13 @@ _DIRECTORIES = (
     (r"/sys/class/(?:nvme|nvme-subsystem|scsi_host|scsi_disk)(?:/.*)?", r".*"),
     (r"/dev/(?:disk|mapper|md|block)(?:/.*)?", r".*"),
     (_SYSTEMD, r".*\.(?:mount|mount\.d|wants|requires)|.*durable-dbhost.*"),
-    (rf"{_SYSTEMD}/.*\.mount\.d|{_ENTRIES}", r".*\.conf"),
+    (rf"{_SYSTEMD}/(?:.*\.)?(?:mount|target)\.d|{_ENTRIES}", r".*\.conf"),
+    (rf"{_PLACES}/udev/rules\.d", r".*\.rules"),
+    (rf"{_PLACES}/modprobe\.d", r".*\.conf"),
+    (rf"{_PLACES}/systemd/system-generators|{_VENDORS}|/(?:boot|efi|boot/efi)/EFI/Linux", r".*"),
+    (rf"{_SYSTEMD}/.*\.(?:mount|target)\.requires", r".*"),
     (rf"{_SYSTEMD}/.*\.(?:wants|requires)", r".*\.mount|.*durable-dbhost.*"),
+    (rf"{_THEIRS}|{_GENERATED}(?:/.*)?|{_SYSTEMD}/.*\.(?:service\.d|upholds)", r"(?!)"),
     (rf"(?:{our_paths.VOLATILE}|{our_paths.KEPT})(?:/.*)?", r".*"),
 )
 
@@ -144,6 +190,7 @@ _COMMANDS: tuple[tuple[str, _Rule], ...] = (
     (rf"{' '.join(zfs.GET)} .*", partial(devices.lines, r"(?:sync|canmount)\t[a-z]+|mountpoint\t\S+")),
     (rf"{' '.join(zfs.STATUS)} .*", partial(devices.lines, r"  pool: .*|config:|\t *\S+(?: .*)?")),
     (r"dmsetup table", devices.table),
+    (r"systemctl show --property=ActiveState,Result,ExecMainStartTimestampMonotonic -- \S+", _as_is),
     (
         r"losetup --list --noheadings --output NAME,BACK-MAJ:MIN",
         partial(devices.lines, r"/dev/loop\d+\s+\d+:\d+\s*"),
@@ -209,7 +256,8 @@ class Redactor:
                 self.names.learn_host(host)
 
     def _answers(self, call: str, answers: dict[str, Any]) -> dict[str, Any]:
-        return dict(self._answer(call, key, answers[key]) for key in sorted(answers))
+        kept = (key for key in sorted(answers) if not _DROPPED.fullmatch(key))
+        return dict(self._answer(call, key, answers[key]) for key in kept)
 
     def _answer(self, call: str, key: str, answer: Any) -> tuple[str, Any]:
         if call == "run":

@@ -94,6 +94,7 @@ class Engines:
                 said = self._within(
                     who, found, self._facts.told(found, places[pid], own.get(pid), shown, why)
                 )
+                said["name"] = self._name_of(found, said["name"], own.get(pid))
             if not self.processes.is_gone(found.processes[0]):
                 facts[pid] = said
         pids = [found.processes[0].pid for found in running]
@@ -106,7 +107,6 @@ class Engines:
                     told.append(
                         self._within("", found, self._facts.told(found, None, found.unit, shown, why))
                     )
-        # The plain name is that of the service, whoever else runs such a program.
         _name_apart([*first, *told[len(first) :]])
         return told
 
@@ -215,6 +215,15 @@ class Engines:
             self._room[name] -= taken
         return facts
 
+    def _name_of(self, found: Instance, name: str, unit: str | None) -> str:
+        """Return the name of a running instance: one that a person runs by hand never has that of a service.
+
+        A name comes from arguments and variables, which a person chooses.
+        """
+        main = found.processes[0]
+        by_hand = unit is None and self.processes.is_of_a_person(main)
+        return f"{name} ({whose(self.host, main)})" if by_hand else name
+
     def _is_foreign(self, found: Instance, places: dict[int, Place | str]) -> bool:
         """Tell whether an instance is a person's, or a container's: it may not take the time of the others."""
         main = found.processes[0]
@@ -284,14 +293,19 @@ def _is_same(stopped: Instance, unit: units.Unit | None, told: dict[str, Any]) -
 
 
 def _name_apart(told: list[dict[str, Any]]) -> None:
-    """Add something to names that several instances of one engine have. They are told, and asked for, as lines."""
+    """Add something to names that several instances of one engine have. Each name is one line.
+
+    None of them has the plain name, so that each has one that means it alone.
+    """
     seen: set[tuple[str, str]] = set()
+    count = Counter((facts["engine"], line(facts["name"])) for facts in told)
     for facts in told:
         name = line(facts["name"])
         apart = [
-            name,
-            *(line(f"{name} ({more})") for more in (facts["config"], facts["unit"], *facts["pids"]) if more),
+            line(f"{name} ({more})") for more in (facts["config"], facts["unit"], *facts["pids"]) if more
         ]
+        if count[facts["engine"], name] == 1:
+            apart.insert(0, name)
         facts["name"] = next((text for text in apart if (facts["engine"], text) not in seen), name)
         seen.add((facts["engine"], facts["name"]))
 

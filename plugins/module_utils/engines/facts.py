@@ -245,8 +245,9 @@ class Facts:
         facts["namespace"], facts["root"] = place.namespace, place.root
         if place.reason:
             seen["namespace"] = unknown(f"/proc/{main.pid}/ns/mnt", place.reason)
-        if place.namespace == "container":
-            facts["name"] = f"{place.container or 'container'} {found.name}"
+        where = _apart(place)
+        if where:
+            facts["name"] = f"{where} {found.name}"
         source = f"/proc/{main.pid}/maps"
         try:
             facts["preloads"] = self.processes.preloads(main)
@@ -261,6 +262,20 @@ def _reader(found: Instance, observed: Observed) -> others.Reads:
     if own is None:
         return others.named(tuple(observed.settings))
     return lambda text: own(text, observed)
+
+
+def _apart(place: Place) -> str:
+    """Return what tells an instance from one with the same paths elsewhere, '' for one with the host's own paths.
+
+    The name always has it, also if no other instance is there now: otherwise the next one would inherit the name.
+    """
+    if place.namespace == "container":
+        return place.container or "container"
+    if not place.root:
+        return ""
+    if place.top != "/" and place.namespace == "host":
+        return f"chroot:{place.top}"
+    return place.unit or "chroot"
 
 
 def blank(found: Instance, unit: str | None) -> dict[str, Any]:

@@ -14,15 +14,22 @@ UNKNOWN = "unknown"
 
 
 class Observation(NamedTuple):
-    """One observed value: its word, its source, and the reason when the word is `unknown`."""
+    """One observed value, its source, and the reason when the value is `unknown`.
+
+    `by`: the component that sets the value last. `fix`: what an administrator changes if it is not ours to set.
+    """
 
     value: str
     source: str
     reason: str | None = None
+    by: str | None = None
+    fix: str | None = None
 
     def as_dict(self) -> dict[str, str | None]:
-        """Return the three fields as JSON takes them."""
-        return self._asdict()
+        """Return the fields as JSON takes them; `by` and `fix` only if there are any."""
+        return {
+            key: text for key, text in self._asdict().items() if text is not None or key not in ("by", "fix")
+        }
 
 
 def unknown(source: str, reason: str) -> Observation:

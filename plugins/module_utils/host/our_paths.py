@@ -20,9 +20,13 @@ ORIGINALS_FIREBIRD = f"{KEPT}/firebird.json"
 #: Where new mount options are tried.
 TRIAL = f"{KEPT}/trial"
 
-#: They sort after the distributions' and vendors' own rules (60-, 85-hdparm), so that they have the last word.
-CACHE_RULES = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
-SCHEDULER_RULES = "/etc/udev/rules.d/99-durable-dbhost-io-scheduler.rules"
+#: They sort after the rules of distributions, vendors and administrators (60-, 85-hdparm, 99-), so that they set a value
+#: last. The cache's come first: a change of a cache mode resets the readahead.
+CACHE_RULES = "/etc/udev/rules.d/zz-durable-dbhost-1-write-cache.rules"
+SCHEDULER_RULES = "/etc/udev/rules.d/zz-durable-dbhost-2-io-scheduler.rules"
+#: Their names in earlier releases, in which the order was the other one. The next run removes them.
+FORMER_CACHE_RULES = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
+FORMER_SCHEDULER_RULES = "/etc/udev/rules.d/99-durable-dbhost-io-scheduler.rules"
 #: udev hears nothing of a resume, so a unit tells it.
 RESUME_SERVICE = "durable-dbhost-resume.service"
 RESUME_UNIT = f"/etc/systemd/system/{RESUME_SERVICE}"

@@ -9,6 +9,8 @@ import itertools
 import re
 from collections.abc import Callable
 
+from . import device_names
+
 #: udev's own replacement for odd characters leaves these; anything else could be read as a
 #: pattern or end the quotes of a rule.
 _SAFE = re.compile(r"[A-Za-z0-9#+.:=@_-]+")
@@ -63,13 +65,14 @@ def identify(properties: dict[str, str]) -> str | None:
     `md:...`), a substitute for one (`ptuuid:...`, `member:...`, `fsuuid:...`, `path:...`), or None.
 
     An NVMe namespace goes by its own identifier: what udev makes of its serial number differs
-    between versions, and on some holds blanks. Other disks may share a WWN without extension.
+    between versions, and on some holds blanks. Other disks may share a WWN without extension. A value that many
+    devices have alike, such as zeros, is no name.
     """
     for kind, key in _OWN.items():
         if kind == "nvme" and not properties.get("DEVNAME", "").startswith("/dev/nvme"):
             continue
         value = properties.get(key, "")
-        if _SAFE.fullmatch(value):
+        if _SAFE.fullmatch(value) and device_names.names(kind, value, properties):
             return f"{kind}:{value}"
     return _substitute(properties)
 
@@ -86,12 +89,15 @@ def _substitute(properties: dict[str, str]) -> str | None:
     kind, value = next(
         ((kind, properties[key]) for kind, key in _SUBSTITUTES.items() if properties.get(key)), ("", "")
     )
-    return f"{kind}:{value}" if _SAFE.fullmatch(value) else None
+    is_name = _SAFE.fullmatch(value) and device_names.names(kind, value, properties)
+    return f"{kind}:{value}" if is_name else None
 
 
 #: From the words that stand behind an id in a rule file's comment to what each of its rules does.
 #: Raises ValueError for words that are not its own.
 Assign = Callable[[str], "list[list[str]]"]
+#: A way to read one of our rule files.
+Parse = Callable[[str, str, Assign], "dict[str, str]"]
 
 
 def parse_rules(text: str, header: str, assign: Assign) -> dict[str, str]:

@@ -25,6 +25,7 @@ from . import (
     guard,
     managed,
     notes,
+    others,
     plan,
     prices,
     promises,
@@ -361,6 +362,12 @@ def _rows(
     case: Case, mounts: list[dict[str, Any]], guarded: Guarded, disks: list[dict[str, Any]]
 ) -> Iterator[Setting]:
     """Yield the rows of everything but the engines."""
+    yield from map(others.apply, _own_rows(case, mounts, guarded, disks))
+
+
+def _own_rows(
+    case: Case, mounts: list[dict[str, Any]], guarded: Guarded, disks: list[dict[str, Any]]
+) -> Iterator[Setting]:
     storage, words = case.storage, case.words
     yield from (row._replace(profile=guarded.profile) for row in guarded.rows)
     for mount in mounts:

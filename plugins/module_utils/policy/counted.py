@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import catalog
 from ..attestations import expect_soon, expect_texts
+from ..host.observation import UNKNOWN
 from ..profiles import BadInput
 
 #: Days that an engine may be ignored before somebody has to look again.
@@ -33,13 +35,48 @@ class Ignored(NamedTuple):
         return f"{self.engine} {self.instance}".rstrip()
 
     def fits(self, instance: dict[str, Any]) -> bool:
-        """Tell whether it is about an instance of `durable_engines`."""
+        """Tell whether it is about the engine of an instance of `durable_engines`, and about its name or any."""
         names = (instance["engine"], catalog.kind(instance))
-        return self.engine in names and self.instance in ("", instance["name"])
+        return self.engine in names and (not self.instance or _is_alike(instance["name"], self.instance))
 
     def as_dict(self) -> dict[str, str]:
         """Return it as the report has it."""
         return {name: value for name, value in self._asdict().items() if name != "where"}
+
+
+def _is_alike(name: str, written: str) -> bool:
+    """Tell whether a name is one that is written, also with what engines/collect.py adds to tell instances apart."""
+    return name == written or name.startswith(f"{written} (")
+
+
+#: What a name begins with that no container, chroot or process has alone.
+_BORROWED = re.compile(r"(?:\S+:\S+ )?process \d+(?: |$)|chroot ")
+_IN_A_CONTAINER = re.compile(r"[a-z-]+:\S+ ")
+
+
+def inherits(instance: dict[str, Any]) -> str:
+    """Return why another instance can come to have the name of this one, '' if none can."""
+    name, namespace = instance["name"], instance["namespace"]
+    if namespace == UNKNOWN:
+        return "whether it runs in a container is unknown"
+    if namespace == "container" and not _IN_A_CONTAINER.match(name):
+        return "its control group does not name its container"
+    if _BORROWED.match(name) or any(name.endswith(f" ({pid})") for pid in instance["pids"]):
+        return "only its process tells it from others"
+    return ""
+
+
+def matches(entry: Ignored, instances: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the instances that an entry ignores: all of its engine, or the one that it names, or none.
+
+    A name that several have now, or that another can come to have, names none: the entry would move to a server that
+    its author did not mean.
+    """
+    found = [each for each in instances if entry.fits(each)]
+    if not entry.instance:
+        return found
+    is_one = len(found) == 1 and found[0]["name"] == entry.instance and not inherits(found[0])
+    return found if is_one else []
 
 
 class Standing(NamedTuple):
@@ -91,7 +128,12 @@ def standings(
     would start. One of those whose engine `durable_databases` names is judged.
     """
     named = {catalog.NAMES.get(name, name) for name in engines_in(databases)}
-    return [_standing(each, named, ignored) for each in (engines or {}).get("engines", ())]
+    instances = (engines or {}).get("engines", ())
+    matched = [(entry, matches(entry, instances)) for entry in ignored]
+    return [
+        _standing(each, named, [entry for entry, found in matched if any(each is one for one in found)])
+        for each in instances
+    ]
 
 
 def judged(found: Iterable[Standing]) -> list[dict[str, Any]]:
@@ -106,11 +148,23 @@ def notes(found: Iterable[Standing], ignoring: Ignoring) -> Iterator[str]:
     for each in ignoring.expired:
         yield f"{each.where}: {each.about} expired on {each.expires}: it is judged again; renew it, or take it out"
     for each in ignoring.entries:
-        if not any(each.fits(one.instance) for one in here):
-            names = (
-                ", ".join(f"{one.instance['engine']} {one.instance['name']}" for one in here) or "no engine"
-            )
-            yield f"{each.where}: {each.about} is not here: seen {names}; correct it, or take it out"
+        if not matches(each, [one.instance for one in here]):
+            yield _unmatched(each, [one.instance for one in here])
+
+
+def _unmatched(entry: Ignored, instances: list[dict[str, Any]]) -> str:
+    """Return why an entry ignores nothing, and the names that it can have."""
+    alike = [each for each in instances if entry.fits(each)]
+    if len(alike) > 1:
+        names = ", ".join(repr(each["name"]) for each in alike if not inherits(each))
+        why = f"{len(alike)} instances can be meant, and it ignores none of them"
+        fix = f"set instance to the whole name of one: {names}" if names else "delete the entry"
+        return f"{entry.where}: {entry.about}: {why}. Fix: {fix}"
+    if alike and alike[0]["name"] == entry.instance:
+        why = f"another instance can come to have this name ({inherits(alike[0])}), so it ignores none"
+        return f"{entry.where}: {entry.about}: {why}. Fix: stop that instance, or delete the entry"
+    names = ", ".join(f"{each['engine']} {each['name']}" for each in instances) or "no engine"
+    return f"{entry.where}: {entry.about} is not here (found: {names}). Fix: correct the entry, or delete it"
 
 
 def engines_in(databases: Any) -> list[str]:
@@ -120,9 +174,8 @@ def engines_in(databases: Any) -> list[str]:
 
 
 def _standing(instance: dict[str, Any], named: set[str], ignored: Iterable[Ignored]) -> Standing:
-    entry = max(
-        (each for each in ignored if each.fits(instance)), key=lambda each: each.expires, default=None
-    )
+    """Return how an instance stands; `ignored`: the entries that match it."""
+    entry = max(ignored, key=lambda each: each.expires, default=None)
     if entry:
         why = f"ignored by {entry.by} until {entry.expires}: {entry.reason}"
         return Standing(instance, "ignored", f"{why}: listed, not judged")

@@ -186,8 +186,6 @@ def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) ->
     One that survives a power cut is as good as none. Where the promise rests on flushes, whether
     there is a cache does not matter as long as they are honoured.
     """
-    if volume.is_exposed(disk["raid"]):
-        return None
     claims = ["power_loss_protection"]
     if profile.rests_on in ("flush", "ups") and disk["write_cache"]["kernel"] == "write back":
         claims.append("host_honours_flush")
@@ -210,12 +208,7 @@ def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:
 
 
 def is_protected(disk: dict[str, Any], words: list[Attestation]) -> bool:
-    """Tell whether a disk's cache survives a power cut: somebody attests it, or its RAID controller shows it.
-
-    Nobody's word holds against a controller that says that it loses writes now.
-    """
-    if volume.is_exposed(disk["raid"]):
-        return False
+    """Tell whether a disk's cache survives a power cut: it is attested, or its RAID controller shows it."""
     return _word(words, ("power_loss_protection",), disk) is not None or bool(_controller_keeps(disk))
 
 
@@ -227,7 +220,7 @@ def cache_of(name: str) -> str:
 def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
     """Return what a promise that rests on a disk asks of it; `rests_on` as in a profile."""
     name, claims, offered = _OF_DISK[rests_on]
-    word = _word(words, claims, disk) if not volume.is_exposed(disk["raid"]) else None
+    word = _word(words, claims, disk)
     seen = offered(disk) or _controller_keeps(disk)
     if seen:
         return Requirement(name, disk["name"], "met", seen, "", "")
@@ -238,7 +231,8 @@ def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Re
     hard = rests_on in ("non_volatile_cache", "ups")
     wrong = fault_of_volume(disk)
     if wrong:
-        seen = f"a RAID volume, {_said_of(disk)}"
+        override = _overruled(words, claims)
+        seen = f"a RAID volume, {_said_of(disk)}{override}"
         attest = f"attest power_loss_protection for {disk['id'] or 'this disk, once it has an id'}"
         remedy = f"{wrong.remedy} {disk['place']}; or, where that is known otherwise, {attest}"
         return Requirement(name, disk["name"], "unmet" if hard else "unverified", seen, wrong.why, remedy)
@@ -347,11 +341,28 @@ def _word(words: list[Attestation], claims: tuple[str, ...], disk: dict[str, Any
     """Return what somebody attests of a disk, or of all disks of its host.
 
     Of a disk of unknown kind, which may be one that does not last, and of an array or an NFS server who attests the host may
-    not have thought.
+    not have thought. What a RAID controller reports now overrides an attestation for the host, and one that is losing
+    writes now overrides all.
     """
-    if _is_attested_alone(disk):
+    if volume.is_exposed(disk["raid"]):
+        return None
+    if _is_attested_alone(disk) or _is_reported_volatile(disk):
         words = [word for word in words if word.target == disk["id"]]
     return attestations.find(words, claims, disk["id"])
+
+
+def _is_reported_volatile(disk: dict[str, Any]) -> bool:
+    """Tell whether the controller of a RAID volume reports that a power cut takes acknowledged writes."""
+    found = fault_of_volume(disk)
+    return found is not None and found.volatile == volume.VOLATILE
+
+
+def _overruled(words: list[Attestation], claims: tuple[str, ...]) -> str:
+    """Return which attestation for the host its controller's report overrides, '' if there is none."""
+    word = attestations.find([word for word in words if word.target == attestations.HOST], claims, None)
+    return (
+        f"; this overrides {word.claim} for host, attested by {word.by} until {word.expires}" if word else ""
+    )
 
 
 def _is_attested_alone(disk: dict[str, Any]) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..host.observation import UNKNOWN
+from ..next_boot.tuned import BY as TUNED
 from ..profiles import KEEP, Profile
 from ..rows import MEND, Setting
-from ..storage.tuned import makes_of
 from .settings import judge, reason
 
 #: Setting -> what TuneD calls it.
@@ -85,15 +85,13 @@ def _row(
     verdict = judge(setting, seen[0], seen[1], wanted, live=True)
     option = _IN_TUNED[setting]
     theirs = tuned["sets"].get(option)
-    contested = theirs is not None and makes_of(option, theirs, wanted) != wanted
+    # TuneD may be about other disks alone.
+    contested = evidence["persisted"].get("by") == TUNED and seen[1] != wanted
     owner = f"TuneD's profile {tuned['profile']} sets {option}={theirs}"
-    if verdict == "ok" and contested:
-        verdict = "drift_persisted"  # until TuneD starts again
-    elif verdict == "ok" and tuned["profile"] == UNKNOWN:
+    if verdict == "ok" and tuned["profile"] == UNKNOWN:
         verdict = UNKNOWN
     why = {
         "unset": f"no rule sets the {setting} of {name}, so its own default applies",
-        **({wanted: f"{owner}, when it starts next"} if contested else {}),
     }
     phase: str | None = "tighten"
     remedy = "run harden-db"

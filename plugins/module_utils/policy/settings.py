@@ -10,6 +10,7 @@ Pure: facts in, rows out. A row that is not `ok` says in which phase its change 
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -423,7 +424,9 @@ def _mount_row(
         "running": mount["evidence"][setting],
         "persisted": mount["evidence"][f"persisted.{setting}"],
     }
-    why = {UNSET: f"nothing in /etc/fstab mounts {mount['target']}", **why}
+    mask, target = _mask(mount), mount["target"]
+    unset = f"{mask} masks the unit of {target}" if mask else f"nothing in /etc/fstab mounts {target}"
+    why = {UNSET: unset, **why}
     row = Setting(
         layer="mount_options",
         target=mount["target"],
@@ -459,6 +462,11 @@ def _place(mount: dict[str, Any]) -> str:
     return str(mount["evidence"]["persisted.atime"]["source"])
 
 
+def _mask(mount: dict[str, Any]) -> str:
+    """Return the file that masks the unit of a mount that nothing mounts at the next boot, '' without one."""
+    return _place(mount) if mount["persisted"]["atime"] == UNSET and "/systemd/" in _place(mount) else ""
+
+
 #: What to do about barriers where no mount option decides.
 _BY_HAND = {
     "jfs": "move the data to ext4 or XFS: JFS flushes nothing, whatever it is told",
@@ -487,6 +495,8 @@ def _mount_remedy(
         )
     if mount["fstype"] not in mount_settings.SETTINGS_OF:
         return "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
+    if persisted == UNSET and _mask(mount):
+        return f"systemctl unmask '{posixpath.basename(_mask(mount))}'"
     if persisted == UNSET or verdict == "drift_persisted":
         return (
             f"add a line for {mount['target']} to /etc/fstab, by UUID; where a cluster manager mounts"
@@ -594,6 +604,10 @@ def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str 
     wanted = "write back" if lie else wanted_cache_mode(disk, profile)
     # The same rule that sets the cache pins the kernel cache mode.
     persisted = running if cache["persisted"] == "none" else _pinned(disk)
+    # A mode that another component lowers, or may lower, whatever our rule does.
+    lowered = cache.get("kernel_persisted") if cache["device"] != "none" else None
+    lowered = lowered if lowered in ("write through", UNKNOWN) else None
+    persisted = lowered or persisted
     verdict = judge("kernel_cache_mode", running, persisted, wanted, live=True)
     if verdict == "drift_running" and running == "write back":
         verdict = "ok"  # stronger than needed: flushes that do nothing
@@ -601,7 +615,7 @@ def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str 
     needs_rule = kernel_cache_mode.needs_rule(disk) and not (
         profile.keeps("write_cache") and cache["device"] == "enabled"
     )
-    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not needs_rule:
+    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not needs_rule and not lowered:
         verdict = "ok"  # the kernel asks the device anew at each boot
     phase = None
     if verdict.startswith("drift") and _switchable(disk) and cache["device"] != UNKNOWN:
@@ -614,7 +628,12 @@ def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str 
         "write through": f"the kernel cache mode of {name} is write through: the kernel sends it no flush",
         UNSET: f"no rule keeps the kernel flushing {name} when a reset turns its cache on",
     }
-    return _disk_row(disk, "kernel_cache_mode", wanted, (running, persisted), verdict, phase, why)
+    row = _disk_row(disk, "kernel_cache_mode", wanted, (running, persisted), verdict, phase, why)
+    if lowered is None:
+        return row
+    return row._replace(
+        evidence={**row.evidence, "persisted": disk["evidence"]["write_cache.kernel_persisted"]}
+    )
 
 
 #: Setting of a disk -> the field of the facts where its running value was observed.

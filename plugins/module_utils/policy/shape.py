@@ -144,7 +144,7 @@ _EVIDENCE = Leaf(
         and "value" in value
         and "reason" in value
         and isinstance(value.get("source"), str)
-        and (value["reason"] is None or isinstance(value["reason"], str))
+        and all(value.get(key) is None or isinstance(value[key], str) for key in ("reason", "by", "fix"))
     ),
     "value, source and reason",
 )
@@ -524,7 +524,7 @@ def _contradictions(storage: dict[str, Any]) -> Iterator[str]:
     for name in sorted(name for name, count in names.items() if count > 1):
         yield f"disk {name}: seen twice"
     for disk in storage["disks"]:
-        yield from (f"disk {disk['name']}: {fault}" for fault in _of_volume(disk))
+        yield from (f"disk {disk['name']}: {fault}" for fault in (*_of_volume(disk), *_of_lowered(disk)))
     devices = {mount["device"] for mount in storage["mounts"]}
     for mount in storage["mounts"]:
         lost = set(mount["disks"]) - set(names) if mount["disks"] != UNKNOWN else set()
@@ -547,6 +547,17 @@ def _of_volume(disk: dict[str, Any]) -> Iterator[str]:
         yield from wrong
         if not wrong and disk["write_cache"]["volatile"] == volume.NON_VOLATILE and volume.fault(raid):
             yield "its cache is non_volatile, and its RAID controller does not say so"
+
+
+def _of_lowered(disk: dict[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with a kernel cache mode that another component is reported to lower."""
+    mode = disk["write_cache"].get("kernel_persisted")
+    if mode is None:
+        return
+    if mode not in ("write through", UNKNOWN):
+        yield f"write_cache.kernel_persisted: {_shown(mode)} is not write through or {UNKNOWN}"
+    if not _EVIDENCE.fits(disk["evidence"].get("write_cache.kernel_persisted")):
+        yield f"evidence of write_cache.kernel_persisted: wanted {_EVIDENCE.wanted}"
 
 
 def _contradicted(mount: dict[str, Any]) -> Iterator[str]:

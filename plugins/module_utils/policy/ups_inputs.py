@@ -13,6 +13,8 @@ import re
 from typing import Any, NamedTuple
 
 from ..profiles import BadInput
+from ..ups import shutdown_commands
+from ..ups.conditions import UNMET
 
 #: Seconds, where nobody asks for others.
 _QUIET = 300
@@ -65,10 +67,21 @@ def read(value: Any) -> Asked:
     for name in _TEXTS:
         if name in given and not _is_text(_LINE, given[name]):
             raise BadInput(f"durable_ups: {name}: seen {given[name]!r}; wanted one line that begins with /")
+    _check_command(given.get("shutdown_command"))
     settings = {name: given[name] for name in KEYS if name in given and name not in ("quiet", "margin")}
     if "monitor" in given:
         _check_monitor(given["monitor"])
     return Asked(given.get("quiet", _QUIET), settings)
+
+
+def _check_command(command: Any) -> None:
+    """Raise BadInput for a command that is known not to shut down at once. The facts report an unknown one."""
+    found = shutdown_commands.of_line(command) if command else None
+    if found and found.state == UNMET:
+        raise BadInput(
+            f"durable_ups: shutdown_command: {command!r} does not shut this host down at once: {found.why}."
+            " Fix: use /sbin/shutdown -h now"
+        )
 
 
 def _check_monitor(line: Any) -> None:

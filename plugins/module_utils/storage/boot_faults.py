@@ -72,6 +72,12 @@ FAULTS = (
     "order",
     "container",
     "initramfs",
+    "masked",
+    "link",
+    "rules",
+    "driver",
+    "start",
+    "generator",
 )
 #: A boot stops; it comes up with / read-only, and without some of its mounts; it does one of both; it leaves out a mount that it
 #: needs; it mounts an empty directory, which systemd makes where a bind mount has none; or it does not need this one. systemd
@@ -168,9 +174,7 @@ def of_fstab(
     release = host.read("/proc/sys/kernel/osrelease").strip()
     devices = Devices(host, properties)
     here = {mount.target: mount for mount in mounted}
-    # systemd passes a line by whose mount point is no path; a swap space that is missing stops nothing.
-    lines = [line for line in entries if line.target.startswith("/") and line.fstype != "swap"]
-    lines = [*(_with_unit(host, line, here) for line in lines), *_required_units(host)]
+    lines = boot_lines(host, entries, here)
     found: list[Fault] = []
     for line in lines:
         # The remount of / goes to the file system that is there, whatever its line calls it.
@@ -183,6 +187,13 @@ def of_fstab(
         found += _of_requirements(line, devices, host)
     found += [*_duplicates(lines), *_loops(lines), *_of_images(host, devices, here)]
     return [_as_remounted(fault) for fault in found if not _is_replaced(host, fault.line)]
+
+
+def boot_lines(host: Host, entries: Iterable[Entry], here: Mapping[str, Mount]) -> list[Entry]:
+    """Return the lines of fstab, and units that replace or add to them; `here`: {mount point: mount}."""
+    # systemd passes a line by whose mount point is no path; a swap space that is missing stops nothing.
+    lines = [line for line in entries if line.target.startswith("/") and line.fstype != "swap"]
+    return [*(_with_unit(host, line, here) for line in lines), *_required_units(host)]
 
 
 def _as_remounted(fault: Fault) -> Fault:
@@ -289,7 +300,7 @@ def _of_type(line: Entry, devices: Devices, host: Host) -> Iterator[Fault]:
             yield _wrong_type(line, "none is no file system without bind", _mend(line, meant))
         return
     types = line.fstype.split(",")
-    name = devices.find(line.spec) if _names_a_device(line) else None
+    name = devices.find(line.spec) if names_a_device(line) else None
     real = devices.holds(name) if name else ""
     taken = {held for each in types for held in HOLDS.get(each, ())}
     if real in _CONTAINERS and (taken or line.fstype == "auto"):
@@ -325,7 +336,7 @@ def _of_source(
     line: Entry, devices: Devices, host: Host, here: Mapping[str, Mount], lines: list[Entry]
 ) -> Iterator[Fault]:
     """Yield that what a line mounts is not there."""
-    if _names_a_device(line):
+    if names_a_device(line):
         # Without udev's database nobody can tell.
         if devices.properties and not devices.find(line.spec):
             yield _missing(line, "no device is called so", _nearest_device(line, devices))
@@ -392,7 +403,7 @@ def _missing(line: Entry, why: str, near: str) -> Fault:
     )
 
 
-def _names_a_device(line: Entry) -> bool:
+def names_a_device(line: Entry) -> bool:
     """Tell whether a line is about a block device. /dev/root is the kernel's word for the root, and no device."""
     if set(line.options) & _BIND or any(option.partition("=")[0] == "loop" for option in line.options):
         return False

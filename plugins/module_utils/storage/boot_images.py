@@ -24,6 +24,8 @@ _OPENED_BY = {"LUKS": ("cryptsetup", "systemd-cryptsetup"), "LVM": ("lvm",), "md
 #: How the number begins by which device mapper knows the owner of a device (DM_UUID).
 _OWNED = {"CRYPT-": "LUKS", "LVM-": "LVM"}
 _LISTED_BY = ("lsinitramfs", "lsinitrd")
+#: A file in the listing of lsinitrd, which says much else first: arguments and modules of dracut.
+_ATTRIBUTES = re.compile(r"[-bclps][-rwxsStT]{9}[.+@]?\s")
 _TIMEOUT = 30.0
 #: Kernels and what unpacks them may be named with the partition that they lie on; which directory that is cannot be told.
 _ELSEWHERE = re.compile(r"^\(|\$|%")
@@ -39,7 +41,7 @@ class Problem(NamedTuple):
 
 
 def problems(host: Host, name: str | None, properties: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
-    """Yield what keeps the entry that the menu begins with from starting this system. Raises Unobservable.
+    """Yield what keeps the entry that boots by default from starting this system. Raises Unobservable.
 
     `name`: the kernel's name of the device that the root is on, None where that is no block device; `properties`: {kernel
     name: what udev knows of it}.
@@ -122,7 +124,7 @@ def _lacking(host: Host, path: str, layers: Iterable[str]) -> dict[str, tuple[st
     needed = {layer: _OPENED_BY[layer] for layer in layers}
     if not needed or _was_used(host, path):
         return {}
-    there = {posixpath.basename(line) for line in _listed(host, path).split()}
+    there = {posixpath.basename(file) for file in _listed(host, path)}
     return {layer: programs for layer, programs in needed.items() if not there & set(programs)}
 
 
@@ -134,7 +136,8 @@ def _was_used(host: Host, path: str) -> bool:
     return bool(is_of_release and status and status.modified <= processes.booted(host))
 
 
-def _listed(host: Host, path: str) -> str:
+def _listed(host: Host, path: str) -> list[str]:
+    """Return the files in an initramfs. Raises Unobservable."""
     failed = ""
     for program in _LISTED_BY:
         try:
@@ -142,7 +145,16 @@ def _listed(host: Host, path: str) -> str:
         except Unobservable as error:
             failed = failed or str(error)
             continue
-        if said.rc == 0 and said.stdout:
-            return said.stdout
-        failed = f"{program} {path}: {said.stderr.strip()[:200] or 'it says nothing'}"
+        files = _files(program, said.stdout)
+        if said.rc == 0 and files:
+            return files
+        failed = f"{program} {path}: {said.stderr.strip()[:200] or 'it lists no file'}"
     raise Unobservable(failed)
+
+
+def _files(program: str, listing: str) -> list[str]:
+    """Return the files that a program lists: lsinitrd has their attributes in front."""
+    if program == "lsinitramfs":
+        return listing.splitlines()
+    files = (line.partition(" -> ")[0].split() for line in listing.splitlines() if _ATTRIBUTES.match(line))
+    return [words[-1] for words in files]

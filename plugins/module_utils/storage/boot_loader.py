@@ -1,53 +1,23 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""With which options the initramfs mounts the root: at this boot, and at the next as the boot loader has it.
-
-GRUB's configuration and the entries of the Boot Loader Specification
-(https://uapi-group.org/specifications/specs/boot_loader_specification/) are read. Which entry comes next is decided at
-the boot, by a menu or a saved choice: all of them have to agree.
-"""
+"""The options with which the initramfs mounts the root: at this boot, and at the next as the boot loader has them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ..host.seam import Host, Unobservable
+from ..next_boot import boot_entries
+from ..next_boot.boot_entries import ENTRIES, REPAIR, Entry
 from .shown_options import as_written
 
-GRUB = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
-GRUB_VARIABLES = ("/boot/grub/grubenv", "/boot/grub2/grubenv")
-ENTRIES = ("/boot/loader/entries", "/efi/loader/entries", "/boot/efi/loader/entries")
+__all__ = ["ENTRIES", "REPAIR", "Entry", "Rootflags", "entries", "of_the_next", "of_this_boot", "roots"]
 _ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
 _ROOT = re.compile(r"(?:^|\s)root=UUID=(\S+)")
 _NAMED_ROOT = re.compile(r"(?:^|\s)root=(\S+)")
-_SET = re.compile(r"""^\s*(?:set\s+)?(\w+)=(?:"([^"]*)"|'([^']*)'|(.*))$""", re.M)
-#: Where the kernel's command line stands: in grub.cfg, and in an entry of the specification.
-_GRUB_LINE = re.compile(r"^\s*(?:linux(?:16|efi)?|module2?)\s+(.*)$", re.M)
-_ENTRY_LINE = re.compile(r"^\s*options\s+(.*)$", re.M)
-#: What an entry loads. In grub.cfg a kernel begins it, and what unpacks it follows.
-_LOADS = re.compile(r"^[ \t]*(linux|initrd)(?:16|efi)?[ \t]+(.+)$", re.M)
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-#: Words of an entry for repairs, which nobody's database starts from.
-REPAIR = {
-    "single",
-    "rescue",
-    "emergency",
-    "recovery",
-    "systemd.unit=rescue.target",
-    "systemd.unit=emergency.target",
-}
-
-
-class Entry(NamedTuple):
-    """An entry of the boot loader that starts a system: where it stands, what it loads, and where those paths begin."""
-
-    source: str
-    kernel: str
-    initramfs: tuple[str, ...]
-    top: str = ""
+_SUBVOLUME = ("subvol", "subvolid")
 
 
 class Rootflags(NamedTuple):
@@ -63,74 +33,88 @@ def of_this_boot(host: Host) -> tuple[str, ...]:
 
 
 def of_the_next(host: Host) -> Rootflags:
-    """Return those of the next boot: this boot's, where no boot loader's configuration says otherwise.
+    """Return those of the next boot: of the entry that boots by default; without a boot loader those of this boot.
 
-    Raises Unobservable where an entry of the boot loader gives the root other ones than this boot had.
+    Raises Unobservable if several entries may be next and differ, or the next one starts another system.
     """
     now = host.read("/proc/cmdline")
-    options, found = _flags(now), False
-    for source, line in _command_lines(host):
-        if REPAIR & set(line.split()) or _is_anothers(line, now):
-            continue
-        found = True
-        if _flags(line) != options:
-            raise Unobservable(
-                f"{source}: seen {_said(_flags(line))}, at this boot {_said(options)}; which the next boot gets is not"
-                " known: give all entries of the boot loader the same"
-            )
-    return Rootflags(options, "rootflags of the boot loader" if found else "rootflags of this boot")
+    found = boot_entries.find(host)
+    ours = [entry for entry in found.entries if not _is_anothers(entry.line, now)]
+    if found.entries and not ours and found.is_decided:
+        raise Unobservable(_another(found.entries[0]))
+    if not found.is_decided:
+        # Which one is next is unknown: those for repairs are chosen by hand.
+        ours = [entry for entry in ours if not entry.is_repair]
+    lost = next((entry for entry in ours if entry.lost), None)
+    if lost:
+        raise Unobservable(
+            f"{lost.at}: nothing sets ${lost.lost}, which has the kernel's command line. Fix: mount the EFI system"
+            " partition if GRUB's files are on it, or make the boot loader's configuration again (grub2-mkconfig)"
+        )
+    flags = {_flags(entry.line): entry for entry in reversed(ours)}
+    if len(flags) > 1:
+        raise Unobservable(_differ([(entry.at, said) for said, entry in flags.items()]))
+    options, source = _flags(now), "this boot"
+    for said, entry in flags.items():
+        options, source = said, entry.at
+    _expect_same_of_next_kernel(host, options)
+    return Rootflags(options, f"rootflags of {source}")
+
+
+def for_a_trial(host: Host) -> tuple[str, ...]:
+    """Return the options of the next boot, or of this one if those are unknown. Raises Unobservable."""
+    try:
+        return of_the_next(host).options
+    except Unobservable:
+        return of_this_boot(host)
 
 
 def roots(host: Host) -> list[tuple[str, str]]:
-    """Return where each entry of the boot loader stands that starts a system, and the root that it names ('' for none).
+    """Return, for each entry that may be next, its place and the root that it names ('' for none).
 
     Raises Unobservable.
     """
-    found = []
-    for source, line in _command_lines(host):
-        if not REPAIR & set(line.split()):
-            named = _NAMED_ROOT.findall(line)
-            found.append((source, named[-1] if named else ""))
-    return found
+    found = boot_entries.find(host)
+    entries = [each for each in found.entries if found.is_decided or not each.is_repair]
+    return [(each.at, (_NAMED_ROOT.findall(each.line) or [""])[-1]) for each in entries if not each.lost]
 
 
 def entries(host: Host) -> list[Entry]:
-    """Return the entries that start a system, as they stand in their files; those of the specification the newest name first.
-
-    Of others than this one too. Raises Unobservable.
-    """
-    texts = _grub(host)
-    variables = _variables(texts)
-    found = [entry for path, text in texts.items() for entry in _of_grub(path, text, variables)]
-    for path in sorted(_entries(host), reverse=True):
-        text = host.read(path)
-        loads = [(kind, _partly_filled(said, variables)) for kind, said in _LOADS.findall(text)]
-        options = " ".join(_filled(line, variables) for line in _ENTRY_LINE.findall(text))
-        kernels = [said.strip() for kind, said in loads if kind == "linux"]
-        if kernels and not REPAIR & set(options.split()):
-            images = tuple(word for kind, said in loads if kind == "initrd" for word in said.split())
-            found.append(Entry(path, kernels[0], images, path.partition("/loader/entries/")[0]))
-    return found
+    """Return the entries that start a system: those that may be next first. Raises Unobservable."""
+    found = boot_entries.find(host)
+    every = (*found.entries, *(each for each in found.others if not each.is_repair))
+    # One for each: variants of its command line load the same files.
+    return [each for each in {each.source: each for each in reversed(every)}.values() if each.kernel][::-1]
 
 
-def _of_grub(path: str, text: str, variables: Mapping[str, str]) -> Iterator[Entry]:
-    entry, is_repair = None, False
-    for found in _LOADS.finditer(text):
-        words = [word.strip("\"'") for word in _partly_filled(found[2], variables).split()]
-        if found[1] == "linux":
-            if entry and not is_repair:
-                yield entry
-            row = text.count("\n", 0, found.start(1)) + 1
-            entry = Entry(f"{path} line {row}", words[0] if words else "", ())
-            is_repair = bool(REPAIR & set(words))
-        elif entry:
-            entry = entry._replace(initramfs=(*entry.initramfs, *words))
-    if entry and not is_repair:
-        yield entry
+def _expect_same_of_next_kernel(host: Host, options: tuple[str, ...]) -> None:
+    """Raise Unobservable if the next kernel that is installed gets other options of the same root."""
+    made = boot_entries.of_next_kernel(host)
+    if made and not _is_anothers(made[1], host.read("/proc/cmdline")) and _flags(made[1]) != options:
+        raise Unobservable(
+            _differ(
+                [(f"{made[0]} (for the next kernel that is installed)", _flags(made[1])), ("now", options)]
+            )
+        )
+
+
+def _differ(found: list[tuple[str, tuple[str, ...]]]) -> str:
+    said = "; ".join(f"{at}: {_said(options)}" for at, options in found)
+    return (
+        f"{said}. Which of these the next boot has is unknown. Fix: give them the same rootflags= (grubby, /etc/default/grub,"
+        " /etc/kernel/cmdline)"
+    )
+
+
+def _another(entry: Entry) -> str:
+    return (
+        f"{entry.at}: the entry that boots by default starts another root or subvolume than this boot's. Fix: choose the"
+        " entry of this system (grub2-set-default, bootctl set-default)"
+    )
 
 
 def _flags(line: str) -> tuple[str, ...]:
-    """Return the options of a kernel's command line: its last word counts."""
+    """Return the options of a kernel's command line: its last value counts."""
     found = _ROOTFLAGS.findall(line)
     return tuple(found[-1].split(",")) if found else ()
 
@@ -140,47 +124,13 @@ def _said(options: tuple[str, ...]) -> str:
 
 
 def _is_anothers(line: str, now: str) -> bool:
-    """Tell whether an entry starts another system: it has a root of its own."""
+    """Tell whether an entry starts another system: its root or subvolume is another."""
     ours, other = _ROOT.findall(now), _ROOT.findall(line)
-    return bool(ours and other) and ours[-1].lower() != other[-1].lower()
+    if ours and other and ours[-1].lower() != other[-1].lower():
+        return True
+    return _subvolume(_flags(line)) != _subvolume(_flags(now))
 
 
-def _command_lines(host: Host) -> Iterator[tuple[str, str]]:
-    """Return where each entry's command line stands, and the line with its variables filled in."""
-    grub = _grub(host)
-    variables = _variables(grub)
-    entries = {path: host.read(path) for path in _entries(host)}
-    for texts, is_line in ((grub, _GRUB_LINE), (entries, _ENTRY_LINE)):
-        for path, text in texts.items():
-            for found in is_line.finditer(text):
-                row = text.count("\n", 0, found.start(1)) + 1
-                yield f"{path} line {row}", _filled(found[1], variables)
-
-
-def _grub(host: Host) -> dict[str, str]:
-    """Return {path: text} of GRUB's files, empty where one is not there. Raises Unobservable."""
-    return {path: _read(host, path) for path in (*GRUB, *GRUB_VARIABLES)}
-
-
-def _variables(grub: Mapping[str, str]) -> dict[str, str]:
-    return {name: a or b or c for text in grub.values() for name, a, b, c in _SET.findall(text)}
-
-
-def _entries(host: Host) -> list[str]:
-    """Return the paths of the entries of the specification. Raises Unobservable."""
-    directories = [path for path in ENTRIES if host.exists(path)]
-    return [f"{path}/{name}" for path in directories for name in host.names(path) if name.endswith(".conf")]
-
-
-def _filled(line: str, variables: Mapping[str, str]) -> str:
-    return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], ""), line)
-
-
-def _partly_filled(line: str, variables: Mapping[str, str]) -> str:
-    """Return a line in which a variable stays that nothing sets: what it stands for is not known."""
-    return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], found[0]), line)
-
-
-def _read(host: Host, path: str) -> str:
-    """Return a file's text, empty where it is not there. Raises Unobservable."""
-    return host.read(path) if host.exists(path) else ""
+def _subvolume(options: tuple[str, ...]) -> list[str]:
+    words = (option.partition("=") for option in options)
+    return sorted(value.lstrip("/") for name, _equals, value in words if name in _SUBVOLUME)

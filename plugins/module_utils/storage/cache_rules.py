@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Iterable, Mapping
 
 from ..host import our_paths, systemd, udev
 from ..host.seam import Host
-from .caches import CONTROLS, DISABLED, ENABLED
+from .caches import CONTROLS, DEFAULTS, DISABLED, ENABLED, PROGRAMS, RAISE
 
 RULES_PATH = our_paths.CACHE_RULES
+FORMER_PATH = our_paths.FORMER_CACHE_RULES
 UNIT = our_paths.RESUME_SERVICE
 UNIT_PATH = our_paths.RESUME_UNIT
 _TARGETS = ("suspend.target", "hibernate.target", "hybrid-sleep.target", "suspend-then-hibernate.target")
@@ -23,7 +25,8 @@ HEADER = """\
 # playbooks/release_db.yml takes it away. Other rules belong into files of their own.
 """
 
-UNIT_TEXT = f"""\
+_UDEVADM = ("/bin/udevadm", "/usr/bin/udevadm", "/sbin/udevadm", "/usr/sbin/udevadm")
+_UNIT_TEXT = f"""\
 # Managed by durable.dbhost: a disk that slept may wake with its write cache on.
 [Unit]
 Description=Set the write caches of disks again after sleep
@@ -31,41 +34,74 @@ After={" ".join(_TARGETS)}
 
 [Service]
 Type=oneshot
-ExecStart=/bin/udevadm trigger --action=change --subsystem-match=block
+ExecStart={{udevadm}} trigger --action=change --subsystem-match=block
 
 [Install]
 WantedBy={" ".join(_TARGETS)}
 """
 
 
+#: Each text that the unit may have: SUSE has udevadm elsewhere.
+UNIT_TEXTS = tuple(_UNIT_TEXT.replace("{udevadm}", path) for path in _UDEVADM)
+UNIT_TEXT = UNIT_TEXTS[0]
+#: A program's path in a rule.
+_PROGRAM = re.compile(rf'="(?P<path>/[a-z/]+/(?P<name>{"|".join(PROGRAMS)})) ')
+
+
 def read(host: Host) -> dict[str, tuple[str, str]]:
     """Return {disk id: (control, state)} of the disks that keep their state. Raises Unobservable.
 
-    None does where no unit tells udev of a resume: then the rules stand, and are not enough.
+    None does if no unit tells udev of a resume: then the rules are there, and are not enough. A rule that runs a
+    program which is not installed sets nothing.
     """
-    rules = _read(host, udev.parse_rules)
-    return rules if rules and is_woken(host) else {}
+    rules = _parsed(udev.parse_rules, _text(host, RULES_PATH), programs(host))
+    if not rules or not is_woken(host):
+        return {}
+    return {known: rule for known, rule in rules.items() if not missing(host, *rule)}
+
+
+def useless(host: Host) -> dict[str, str]:
+    """Return {disk id: why} of the disks whose rule sets nothing, because a program is missing. Raises Unobservable."""
+    absent = {known: missing(host, *rule) for known, rule in read_rules(host).items()}
+    return {known: without(names) for known, names in absent.items() if names}
+
+
+def without(names: list[str]) -> str:
+    """Return what is wrong with a rule whose programs are missing."""
+    return f"the udev rule runs {', '.join(names)}, which is not installed: install {', '.join(names)}"
 
 
 def read_rules(host: Host) -> dict[str, tuple[str, str]]:
-    """Return the rules of ours that stand in the rule file, to be written again with others.
+    """Return the rules of ours that are in the rule file, to be written again with others.
 
-    Raises Unobservable.
+    Those of a file with its former name too, and those that name a program at another path. Raises Unobservable.
     """
-    return _read(host, udev.written_rules)
+    # In the former file no rule raised a mode: it is one line less.
+    former = _parsed(udev.written_rules, _default_paths(_text(host, FORMER_PATH)), DEFAULTS, raises=False)
+    return {**former, **_parsed(udev.written_rules, _default_paths(_text(host, RULES_PATH)), DEFAULTS)}
 
 
-def render(rules: dict[str, tuple[str, str]]) -> str:
-    """Return the rule file's text; empty without rules."""
+def render(rules: dict[str, tuple[str, str]], paths: Mapping[str, str] = DEFAULTS) -> str:
+    """Return the rule file's text; empty without rules. `paths`: where this host has the programs."""
     words = {known: f"{control} {state}" for known, (control, state) in rules.items()}
-    return udev.render_rules(words, HEADER, _assign)
+    return udev.render_rules(words, HEADER, _assigner(paths))
+
+
+def programs(host: Host) -> dict[str, str]:
+    """Return where this host has each program that rules name; its default path if it has none."""
+    return {program: _first(host, paths) or paths[0] for program, paths in PROGRAMS.items()}
+
+
+def missing(host: Host, control: str, state: str) -> list[str]:
+    """Return the programs that the rules for a state run and that are not installed."""
+    return [name for name in CONTROLS[control].programs(state) if _first(host, PROGRAMS[name]) is None]
 
 
 def is_woken(host: Host) -> bool:
     """Tell whether udev is told of each resume; always, where systemd is not."""
     if not systemd.runs(host):
         return True
-    if not host.exists(UNIT_PATH) or host.read(UNIT_PATH) != UNIT_TEXT:
+    if not host.exists(UNIT_PATH) or host.read(UNIT_PATH) != _unit_text(host):
         return False
     return all(host.exists(f"/etc/systemd/system/{target}.wants/{UNIT}") for target in _TARGETS)
 
@@ -73,15 +109,17 @@ def is_woken(host: Host) -> bool:
 def write(host: Host, text: str) -> None:
     """Make the host keep what the rule file's text says. Raises ChangeFailed."""
     host.write_file(RULES_PATH, text.encode("ascii"))
+    if host.exists(FORMER_PATH):
+        host.remove_file(FORMER_PATH)
     if not is_woken(host):
-        host.write_file(UNIT_PATH, UNIT_TEXT.encode("ascii"))
+        host.write_file(UNIT_PATH, _unit_text(host).encode("ascii"))
         host.change(["systemctl", "--quiet", "enable", UNIT])
 
 
 def ours(host: Host) -> list[str]:
     """Return the paths of what lies on the host for us."""
     links = [f"/etc/systemd/system/{target}.wants/{UNIT}" for target in _TARGETS]
-    return [path for path in (RULES_PATH, UNIT_PATH, *links) if host.exists(path)]
+    return [path for path in (RULES_PATH, FORMER_PATH, UNIT_PATH, *links) if host.exists(path)]
 
 
 def remove(host: Host) -> None:
@@ -93,16 +131,37 @@ def remove(host: Host) -> None:
         host.remove_file(path)
 
 
-def _read(host: Host, parse: Callable[..., dict[str, str]]) -> dict[str, tuple[str, str]]:
-    text = host.read(RULES_PATH) if host.exists(RULES_PATH) else ""
-    return {known: _split(words) for known, words in parse(text, HEADER, _assign).items()}
+def _text(host: Host, path: str) -> str:
+    return host.read(path) if host.exists(path) else ""
 
 
-def _assign(words: str) -> list[list[str]]:
-    control, state = _split(words)
-    if control not in CONTROLS or state not in (ENABLED, DISABLED):
-        raise ValueError(f"seen {words!r}, wanted a control and enabled or disabled")
-    return CONTROLS[control].rules(state)
+def _parsed(
+    parse: udev.Parse, text: str, paths: Mapping[str, str], raises: bool = True
+) -> dict[str, tuple[str, str]]:
+    found = parse(text, HEADER, _assigner(paths, raises))
+    return {known: _split(words) for known, words in found.items()}
+
+
+def _default_paths(text: str) -> str:
+    return _PROGRAM.sub(lambda found: f'="{DEFAULTS[found["name"]]} ', text)
+
+
+def _first(host: Host, paths: Iterable[str]) -> str | None:
+    return next((path for path in paths if host.exists(host.resolve(path))), None)
+
+
+def _unit_text(host: Host) -> str:
+    return _UNIT_TEXT.replace("{udevadm}", _first(host, _UDEVADM) or _UDEVADM[0])
+
+
+def _assigner(paths: Mapping[str, str] = DEFAULTS, raises: bool = True) -> udev.Assign:
+    def assign(words: str) -> list[list[str]]:
+        control, state = _split(words)
+        if control not in CONTROLS or state not in (ENABLED, DISABLED):
+            raise ValueError(f"{words!r} is not a control and enabled or disabled")
+        return [rule for rule in CONTROLS[control].rules(state, paths) if raises or RAISE not in rule]
+
+    return assign
 
 
 def _split(words: str) -> tuple[str, str]:

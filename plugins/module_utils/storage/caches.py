@@ -10,6 +10,7 @@ attribute of its driver. `for_control` finds the class of a disk.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ..host import json_text
 from ..host.seam import ChangeFailed, Host, Result, Unobservable
@@ -27,11 +28,22 @@ _SDPARM_ALL = ("--quiet", "--readonly", "--get", "WCE", "-H")
 #: that device passes no flush on. So no rule does it where one lies above, or where that cannot be
 #: told: whatever made it, its kernel name begins with dm-.
 _LOOK_ABOVE = [
-    'PROGRAM=="/bin/lsblk --noheadings --raw --output KNAME $devnode"',
+    'PROGRAM=="{lsblk} --noheadings --raw --output KNAME $devnode"',
     'RESULT!="*dm-*"',
     'ENV{.DURABLE_DBHOST_ABOVE}="nothing"',
 ]
 _NOTHING_ABOVE = 'ENV{.DURABLE_DBHOST_ABOVE}=="nothing"'
+#: Raises a kernel cache mode that was lowered by a rule before: from kernel 6.12 on only this attribute undoes what was
+#: written to it. It never lowers the mode, and it turns no cache on.
+RAISE = 'ATTR{queue/write_cache}="write back"'
+#: Program that a rule names -> where distributions have it, the default first.
+PROGRAMS = {
+    "hdparm": ("/sbin/hdparm", "/usr/sbin/hdparm"),
+    "sdparm": ("/usr/bin/sdparm", "/bin/sdparm", "/usr/sbin/sdparm"),
+    "nvme": ("/usr/sbin/nvme", "/sbin/nvme", "/usr/bin/nvme"),
+    "lsblk": ("/bin/lsblk", "/usr/bin/lsblk"),
+}
+DEFAULTS = {program: paths[0] for program, paths in PROGRAMS.items()}
 _NVME_VALUE = re.compile(r"[Cc]urrent value:\s*(?:0x)?([0-9a-fA-F]+)")
 
 ENABLED, DISABLED, NONE = "enabled", "disabled", "none"
@@ -70,13 +82,24 @@ class Control:
         """Switch the device's cache, the kernel cache mode being write back. Raises ChangeFailed."""
         raise NotImplementedError
 
-    def rules(self, state: str) -> list[list[str]]:
-        """Return what each udev rule does, in turn, that keeps `state` once it has matched the disk."""
+    def rules(self, state: str, paths: Mapping[str, str] = DEFAULTS) -> list[list[str]]:
+        """Return what each udev rule does, in turn, that keeps `state` once it has matched the disk.
+
+        `paths`: where the programs in PROGRAMS are.
+        """
         raise NotImplementedError
+
+    def programs(self, state: str) -> tuple[str, ...]:
+        """Return the programs without which those rules do not set `state`."""
+        return (*self._programs, *(("lsblk",) if state == ENABLED else ()))
+
+    _programs: tuple[str, ...] = ()
 
 
 class Sata(Control):
     """ATA disks on a port of libata."""
+
+    _programs = ("hdparm",)
 
     def source(self, name: str) -> str:
         return f"hdparm -W /dev/{name}"
@@ -87,12 +110,13 @@ class Sata(Control):
     def switch(self, host: Host, name: str, state: str) -> None:
         host.change(["hdparm", "-q", f"-W{_bit(state)}", f"/dev/{name}"])
 
-    def rules(self, state: str) -> list[list[str]]:
+    def rules(self, state: str, paths: Mapping[str, str] = DEFAULTS) -> list[list[str]]:
         # hdparm would hang or harm other devices.
         ata = 'ENV{ID_BUS}=="ata"'
         # Many drives forget -W0 at the next power-on or reset: the kernel must go on flushing.
         pin = [ata, 'ATTR{device/scsi_disk/*/cache_type}="temporary write back"']
-        return [pin, *_guarded(state, [ata, f'RUN+="/sbin/hdparm -q -W{_bit(state)} $devnode"'])]
+        switch = [ata, f'RUN+="{paths["hdparm"]} -q -W{_bit(state)} $devnode"']
+        return [pin, [ata, RAISE], *_guarded(state, switch, paths)]
 
 
 class Scsi(Control):
@@ -101,6 +125,8 @@ class Scsi(Control):
     Switched through the kernel, which then knows of it: a tool's MODE SELECT leaves the kernel
     cache mode behind. The kernel saves the page where the disk can save it.
     """
+
+    _programs = ("sdparm",)
 
     def source(self, name: str) -> str:
         return f"sdparm --get WCE=1 /dev/{name}"
@@ -136,15 +162,16 @@ class Scsi(Control):
         # An unsaved page is gone at the next reset, and the kernel is not asked again by itself.
         self.raise_mode(host, name)
 
-    def rules(self, state: str) -> list[list[str]]:
+    def rules(self, state: str, paths: Mapping[str, str] = DEFAULTS) -> list[list[str]]:
         word = "write back" if state == ENABLED else "write through"
         attribute = "ATTR{device/scsi_disk/*/cache_type}"
-        ask = f'PROGRAM=="/usr/bin/sdparm {" ".join(_SDPARM_ARGUMENTS)} $devnode"'
+        ask = f'PROGRAM=="{paths["sdparm"]} {" ".join(_SDPARM_ARGUMENTS)} $devnode"'
         # Only where the disk is not so: each MODE SELECT can be an event of its own ("mode parameters
         # changed"), and a rule that always made one would be called for ever.
         differs = f'RESULT=="0x0{1 - _bit(state)}*"'
         pin = ['KERNEL=="sd*"', f'{attribute}="temporary write back"']
-        return [*_guarded(state, ['KERNEL=="sd*"', ask, differs, f'{attribute}="{word}"']), pin]
+        switch = ['KERNEL=="sd*"', ask, differs, f'{attribute}="{word}"']
+        return [*_guarded(state, switch, paths), pin, ['KERNEL=="sd*"', RAISE]]
 
 
 class Nvme(Control):
@@ -155,6 +182,7 @@ class Nvme(Control):
     """
 
     pinned_by_rule = False
+    _programs = ("nvme",)
 
     def source(self, name: str) -> str:
         return f"nvme get-feature -f 6 /dev/{name}"
@@ -172,9 +200,9 @@ class Nvme(Control):
     def switch(self, host: Host, name: str, state: str) -> None:
         host.change(["nvme", *_nvme_arguments(f"/dev/{name}", state)])
 
-    def rules(self, state: str) -> list[list[str]]:
-        command = f"/usr/sbin/nvme {' '.join(_nvme_arguments('$devnode', state))}"
-        return _guarded(state, ['KERNEL=="nvme*"', f'RUN+="{command}"'])
+    def rules(self, state: str, paths: Mapping[str, str] = DEFAULTS) -> list[list[str]]:
+        command = f"{paths['nvme']} {' '.join(_nvme_arguments('$devnode', state))}"
+        return [['KERNEL=="nvme*"', RAISE], *_guarded(state, ['KERNEL=="nvme*"', f'RUN+="{command}"'], paths)]
 
 
 class Virtio(Control):
@@ -206,9 +234,11 @@ class Virtio(Control):
     def switch(self, host: Host, name: str, state: str) -> None:
         host.write_attribute(self.source(name), "write back" if state == ENABLED else "write through")
 
-    def rules(self, state: str) -> list[list[str]]:
+    def rules(self, state: str, paths: Mapping[str, str] = DEFAULTS) -> list[list[str]]:
         word = "write back" if state == ENABLED else "write through"
-        return _guarded(state, ['KERNEL=="vd*"', f'ATTR{{cache_type}}="{word}"'])
+        switch = ['KERNEL=="vd*"', f'ATTR{{cache_type}}="{word}"']
+        # With the cache off a mode of write through is right.
+        return [*_guarded(state, switch, paths), *([['KERNEL=="vd*"', RAISE]] if state == ENABLED else [])]
 
 
 CONTROLS: dict[str, Control] = {"sata": Sata(), "scsi": Scsi(), "nvme": Nvme(), "virtio": Virtio()}
@@ -274,9 +304,12 @@ def scsi_cache_type(host: Host, name: str) -> str:
     return f"{directory}/{address}/cache_type"
 
 
-def _guarded(state: str, actions: list[str]) -> list[list[str]]:
+def _guarded(state: str, actions: list[str], paths: Mapping[str, str]) -> list[list[str]]:
     """Return the rules that act; one that turns a cache on looks above first."""
-    return [actions] if state == DISABLED else [_LOOK_ABOVE, [_NOTHING_ABOVE, *actions]]
+    if state == DISABLED:
+        return [actions]
+    above = [word.replace("{lsblk}", paths["lsblk"]) for word in _LOOK_ABOVE]
+    return [above, [_NOTHING_ABOVE, *actions]]
 
 
 def _nvme_arguments(device: str, state: str) -> list[str]:

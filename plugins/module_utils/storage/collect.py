@@ -18,7 +18,9 @@ from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.our_paths import LEASE
 from ..host.seam import Host, Unobservable
-from . import crypttab, flush_passthrough, fua, nfs, platforms, tuned
+from ..next_boot import tuned
+from ..next_boot.last import Last
+from . import crypttab, flush_passthrough, fua, nfs, platforms
 from .blockstack import Blocks
 from .boot_faults import Devices
 from .disks import Disks
@@ -60,7 +62,8 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     read += map(mounts.collect, _raw(mounts, resolved.values()))
     early = {name for layer in flush_passthrough.early(read) for name in layer.disks}
     found = [disks.with_power_on(disk) if disk["name"] in early else disk for disk in found]
-    found += nfs.exports(read)
+    last = Last(host, disks.properties, found)
+    found = [last.disk(disk) for disk in found] + nfs.exports(read)
     by_name = {disk["name"]: disk for disk in found}
     distribution = os_release.read(host) if fua.asks_for_distribution(kernel) else ""
     return {
@@ -70,7 +73,9 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "virtualization": disks.virtualization.value,
         "platform": platforms.read(host, disks.virtualization.value),
         "disks": found,
-        "mounts": [_tied(mount, disks, by_name, kernel, distribution) for mount in read],
+        "mounts": [
+            _tied(last.mount(mount, by_name), disks, by_name, kernel, distribution, last) for mount in read
+        ],
         "tuned": tuned.read(host),
         "other_mounts": mounts.other_mounts(),
         "covered": mounts.covered(),
@@ -145,6 +150,7 @@ def _tied(
     by_name: dict[str, dict[str, Any]],
     kernel: str,
     distribution: str,
+    last: Last,
 ) -> dict[str, Any]:
     """Return a mount's facts with what only its devices know."""
     leaves = [by_name.get(name) for name in mount["disks_seen"]]
@@ -153,12 +159,13 @@ def _tied(
     carrier = mount["carrier"]
     readahead = {}
     if carrier:
+        own = disks.scheduling_persisted(carrier, "readahead")
         seen = {
-            "running": disks.readahead(carrier),
-            "persisted": disks.scheduling_persisted(carrier, "readahead"),
+            "running": disks.readahead(carrier).as_dict(),
+            "persisted": last.readahead(carrier, disks.id_of(carrier), own),
         }
-        readahead = {name: value.value for name, value in seen.items()}
-        evidence.update({f"readahead.{name}": value.as_dict() for name, value in seen.items()})
+        readahead = {name: row["value"] for name, row in seen.items()}
+        evidence.update({f"readahead.{name}": row for name, row in seen.items()})
     return {
         **mount,
         "carrier_id": disks.id_of(carrier) if carrier else None,

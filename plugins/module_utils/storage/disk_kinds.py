@@ -250,11 +250,13 @@ def _guest(traits: Traits, transport: str) -> Kind | None:
 
 
 #: Vendors and models of arrays, for those that are attached by SAS or passed on by a RAID
-#: controller (multipath-tools, libmultipath/hwtable.c).
+#: controller (multipath-tools, libmultipath/hwtable.c; the kernel's scsi_devinfo.c). Some makers of disks make arrays too:
+#: Seagate's Exos X (a model of digits, where a disk's begins with letters) and STJX, Intel's Multi-Flex, Hitachi's.
 _ARRAYS = (
     r"^(3PARdata|COMPELNT|DDN|DGC|DataCore|DellEMC|DotHill|EMC|HUAWEI|IFT|KMNRIO|LEFTHAND|LIO-ORG|NEXENTA"
     r"|NFINIDAT|Nimble|PURE|Promise|SolidFir|TEGILE|VIOLIN|XIV|XtremIO) "
-    r"|^DELL MD3|^(HPE?|COMPAQ) (MSA|P2000|HSV|OPEN-)|^HITACHI (OPEN-|DF)|^IBM \d{4}"
+    r"|^DELL MD3|^(HPE?|COMPAQ) (MSA|P2000|HSV|OPEN-|DISK-SUBSYSTEM)|^HITACHI (OPEN-|DF|DISK-SUBSYSTEM)|^IBM \d{4}"
+    r"|^SEAGATE [456]|^(SEAGATE )?STJX|^(Intel|INTEL) Multi-Flex"
     r"|^FUJITSU (ETERNUS|E\d000)|^LENOVO DE_Series|^NETAPP LUN|^(NETAPP|LSI|ENGENIO) INF-01-00"
     r"|NetApp ONTAP|FlashArray|PowerMax|dellemc-powerstore|HPE Alletra|Huawei-XSG1"
 )

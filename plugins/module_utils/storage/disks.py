@@ -55,6 +55,7 @@ class Disks:
         self._names = {known: name for name, known in self._ids.items()}
         self._controllers = controllers.Controllers(host)
         self._cache_rules = _rules(lambda: cache_rules.read(host))
+        self._useless_rules = _rules(lambda: cache_rules.useless(host))[0]
         self._scheduler_rules = _rules(lambda: scheduler_rules.read(host))
 
     def collect_all(self, names: Iterable[str]) -> list[dict[str, Any]]:
@@ -273,7 +274,8 @@ class Disks:
         named = claimed.get(name)
         if not named:
             return (
-                "it has no WWN or serial number, and nothing on it or in its path that could serve as a name"
+                "it has no WWN or serial number (one of zeros or the like names no disk), and nothing on it or in its path"
+                " that could serve as a name"
             )
         others = ", ".join(other for other, its in sorted(claimed.items()) if its == named and other != name)
         return f"{others} has the name {named} too"
@@ -316,6 +318,9 @@ class Disks:
         kept = rules.get(self._ids.get(name, ""))
         if kept and kept[0] == control:
             return Observation(kept[1], cache_rules.RULES_PATH)
+        useless = self._useless_rules.get(self._ids.get(name, ""))
+        if useless:
+            return Observation("unset", cache_rules.RULES_PATH, useless)
         why = f"no rule, or {cache_rules.UNIT} does not have it applied after sleep: the device's default applies"
         return Observation("unset", cache_rules.RULES_PATH, why)
 

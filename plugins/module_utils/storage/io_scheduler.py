@@ -91,28 +91,27 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
         each(live, lambda device: _set(host, work.names[device], live[device]))
     finally:
         if any(change.when == "persisted" for change in work.changes):
-            host.write_file(scheduler_rules.RULES_PATH, work.rules.encode("ascii"))
+            scheduler_rules.write(host, work.rules)
     verify(plan(host, targets).changes)
 
 
 def plan_release(host: Host) -> Release:
     """Return what release changes; reads only. Raises ChangeFailed."""
-    if not host.exists(scheduler_rules.RULES_PATH):
-        return Release(())
-    # The file is ours also where somebody edited its rules.
-    gone = Change(scheduler_rules.RULES_PATH, "rules", "persisted", "present", "absent")
+    # The files are ours also if an administrator edited their rules.
+    gone = [Change(path, "rules", "persisted", "present", "absent") for path in scheduler_rules.ours(host)]
     rules = _rules(host).items()
     unset = (
         Change(device, name, "persisted", value, "unset")
         for device, rule in rules
         for name, value in rule.items()
     )
-    return Release((gone, *unset))
+    return Release((*gone, *unset))
 
 
 def apply_release(host: Host, work: Release) -> None:
-    """Take the rule file away. Raises ChangeFailed."""
-    host.remove_file(scheduler_rules.RULES_PATH)
+    """Remove the rule files. Raises ChangeFailed."""
+    for path in scheduler_rules.ours(host):
+        host.remove_file(path)
 
 
 def _set(host: Host, name: str, wanted: dict[str, str]) -> None:

@@ -298,7 +298,7 @@ def _image(reader: Mounts, group: list[Mount], fstype: str) -> Image:
         fstype,
         found is None or found.journal != "none",
         found.options if found else (),
-        boot_loader.of_this_boot(reader.host) if is_root else None,
+        boot_loader.for_a_trial(reader.host) if is_root else None,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..host.seam import Host, Unobservable
+from ..next_boot import unit_files
 
 #: Where units lie that outlive a boot, the strongest first (systemd.unit(5)); what systemd makes
 #: of fstab comes between the two groups.
@@ -150,7 +151,7 @@ def parse(text: str) -> dict[str, str]:
     if _STRANGE.search(text):
         raise ValueError("seen a NUL, a carriage return, a byte order mark or bytes that are no UTF-8")
     section, found = "", {}
-    for line in _logical_lines(text):
+    for line in unit_files.logical_lines(text):
         if line.startswith("["):
             if not line.endswith("]"):
                 raise ValueError(f"seen {line[:80]!r}; wanted a section's name in brackets")
@@ -166,27 +167,6 @@ def parse(text: str) -> dict[str, str]:
 def split_options(value: str) -> tuple[str, ...]:
     """Return the options in the value of Options=."""
     return tuple(word.strip(_BLANKS) for word in value.split(",") if word.strip(_BLANKS))
-
-
-def _logical_lines(text: str) -> Iterator[str]:
-    """Yield a unit's lines, those joined that a backslash joins: one that no other backslash escapes.
-
-    Comments and blank lines are dropped first: the backslash of a comment continues nothing, and one
-    between the parts of a line ends nothing.
-    """
-    begun = ""
-    for line in text.split("\n"):
-        if not line.strip(_BLANKS) or line.strip(_BLANKS)[0] in "#;":
-            continue
-        begun += line
-        backslashes = len(begun) - len(begun.rstrip("\\"))
-        if backslashes % 2:
-            begun = f"{begun[:-1]} "
-        else:
-            yield begun.strip(_BLANKS)
-            begun = ""
-    if begun:
-        yield begun.strip(_BLANKS)
 
 
 def _expect_usable(unit: str, name: str, said: dict[str, str]) -> None:

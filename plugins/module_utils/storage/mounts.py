@@ -12,7 +12,8 @@ from ..host import bounds, namespaces
 from ..host.mountinfo import Mount, covered, parse_mountinfo, visible, why_absent
 from ..host.observation import UNKNOWN, Observation, observe, unknown
 from ..host.seam import Host, Unobservable
-from . import boot_faults, boot_loader, ext4, fstab, mount_settings, mount_units, nfs, zfs
+from ..next_boot import unit_files
+from . import boot_blockers, boot_faults, boot_loader, ext4, fstab, mount_settings, mount_units, nfs, zfs
 from .blockstack import Blocks, Holder
 from .boot_loader import Rootflags
 from .filesystems import DEVICELESS, EXT, JFS_FLUSHES_NOTHING, FileSystems, no_data_mode
@@ -125,7 +126,8 @@ class Mounts:
         running["atime"] = observe("/proc/self/mountinfo", lambda: _atime(first.options))
         entry = self.entry(group)
         ways, why = self._ways(superblock)
-        persisted = _persisted(superblock, ways, why, ext, ext_reason)
+        mask = self._mask(superblock) if not ways and not why else ""
+        persisted = _persisted(superblock, ways, why, ext, ext_reason, mask)
         if first.fstype == "zfs" and superblock.hidden_in is None:
             # It keeps its settings itself, and mounts by itself.
             persisted["barrier"] = zfs.persisted(self.host, first.source, first.target)
@@ -165,6 +167,7 @@ class Mounts:
     def faults(self, properties: Mapping[str, dict[str, str]]) -> list[dict[str, Any]]:
         """Return what keeps the next boot from mounting lines of fstab; `properties`: what udev knows of block devices."""
         found = boot_faults.of_fstab(self.host, self.fstab, self._visible(), properties)
+        found += boot_blockers.of_host(self.host, self.fstab, self._visible(), properties)
         return [fault.as_dict() for fault in found]
 
     def entry(self, group: list[Mount]) -> fstab.Entry | None:
@@ -231,6 +234,15 @@ class Mounts:
             # One that only other units start, or that is masked, is not of the boot.
             return "optional" if unit.what else ""
         return lines[0].boot if lines else ""
+
+    def _mask(self, superblock: Superblock) -> str:
+        """Return the file that masks the unit of one of a superblock's mounts, '' without one."""
+        targets = [mount.target for mount in superblock.mounts if mount.target not in ("/", "/usr")]
+        try:
+            masks = [unit_files.mask(self.host, mount_units.unit_name(target)) for target in targets]
+        except Unobservable:
+            return ""
+        return next(filter(None, masks), "")
 
     def _visible(self) -> list[Mount]:
         return visible(self._table())
@@ -344,8 +356,12 @@ def _persisted(
     unseen: str | None,
     ext: ext4.Superblock | None,
     ext_reason: str | None,
+    mask: str = "",
 ) -> dict[str, Observation]:
-    """Return what the ways of mounting a superblock make of each setting; `unseen` is why they are not known."""
+    """Return what the ways of mounting a superblock make of each setting; `unseen` is why they are unknown.
+
+    `mask` is the file that masks the unit of the mount, '' without one.
+    """
     mount = superblock.mounts[0]
     names = (*_PERSISTED, "recovery") if nfs.is_nfs(mount.fstype) else _PERSISTED
     if superblock.hidden_in is not None:
@@ -356,6 +372,9 @@ def _persisted(
         return {name: unknown(mount.target, why) for name in _PERSISTED}
     if unseen is not None:
         return {name: unknown("fstab, mount units", unseen) for name in names}
+    if not ways and mask:
+        why = f"{mask} masks the unit of this mount, and nothing mounts it at the next boot"
+        return {name: Observation("unset", mask, why) for name in names}
     if not ways:
         why = "no fstab line and no mount unit mounts this device there at the next boot"
         return {name: Observation("unset", "/etc/fstab", why) for name in names}

@@ -75,8 +75,11 @@ def plan(host: Host, targets: list[Target], lasting: bool = True) -> Work:
             states={**work.states, target.disk: now},
         )
         if persists and facts["write_cache"]["device"] != NONE:
+            absent = cache_rules.missing(host, facts["control"], target.state)
+            if absent:
+                raise ChangeFailed(f"{target.disk} ({facts['name']}): {cache_rules.without(absent)}")
             kept[target.disk] = (facts["control"], target.state)
-    return work._replace(rules=cache_rules.render(kept))
+    return work._replace(rules=cache_rules.render(kept, cache_rules.programs(host)))
 
 
 def apply(host: Host, work: Work, targets: list[Target], lasting: bool = True) -> None:

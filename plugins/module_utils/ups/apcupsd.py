@@ -13,9 +13,9 @@ from ..host.observation import unknown as not_known
 from ..host.our_paths import HOOK
 from ..host.seam import Host, Unobservable
 from ..host.textfile import Malformed, split
-from . import nis
+from . import nis, shutdown_commands
 from .budget import NOTIFY, Available, Term
-from .conditions import Condition, met, power_values, unknown, unmet
+from .conditions import MET, UNMET, Condition, met, power_values, unknown, unmet
 from .device import Low, Ups, minutes, of_apcupsd
 from .snapshot import Sight, hook
 
@@ -50,7 +50,11 @@ _TIMES = ("POLLTIME", "ONBATTERYDELAY", "TIMEOUT", "KILLDELAY")
 _SECONDARY = "net"
 _SETTING = re.compile(r"([A-Za-z]+)[ \t]*(.*)", re.S)
 _CONFIGURED = re.compile(r"^[ \t]*ISCONFIGURED=[\"']?(\w*)", re.M)
-_ENDS_THERE = re.compile(r"\b99\b")
+#: 99, or an end that is not written there.
+_ENDS_THERE = re.compile(r"\b99\b|^[^#\n]*\b(?:exit|return)[ \t]+[\"']?[$`]|^[ \t]*exec\b", re.M)
+_BRANCH = re.compile(r"^[ \t]*doshutdown\)", re.M)
+_ASSIGNMENT = re.compile(r"^[ \t]*([A-Z]+)=([\"']?)([\w./-]+)\2[ \t]*$", re.M)
+_VARIABLE = re.compile(r"\$\{?([A-Z]+|[0-9])\}?")
 _ANYWHERE = ("", "0.0.0.0", "::")
 _SETTINGS = (
     "shutdown_command",
@@ -154,7 +158,7 @@ def low(said: Mapping[str, str], told: Mapping[str, str]) -> Low:
     """
     left, least = minutes(told.get("TIMELEFT")), _number(said["MINUTES"])
     if left is None:
-        return Low(None, "the UPS tells no TIMELEFT, so MINUTES is never reached")
+        return Low(None, "the UPS tells no TIMELEFT that can be used, so MINUTES is never reached")
     if least and left < least * 60:
         return Low(left, "TIMELEFT now, already less than MINUTES")
     if least:
@@ -197,13 +201,33 @@ def _shutdown_command(host: Host, scripts: str) -> Condition:
         script = host.read(own) if host.exists(own) else ""
     except Unobservable as error:
         return unknown(name, control, str(error), "restore apccontrol from apcupsd's package")
-    if not runs or not re.search(r"^[ \t]*doshutdown\)", text, re.M) or "SHUTDOWN" not in text:
+    branch = _BRANCH.search(text)
+    if not runs or branch is None:
         seen = f"{control} may not be executed, or does nothing at doshutdown"
         return unmet(name, control, seen, why, "restore apccontrol from apcupsd's package")
+    lines = text[branch.end() :].partition(";;")[0]
+    found = shutdown_commands.of_lines(_inserted(text, lines).split("\n"))
+    if found.state != MET:
+        seen, remedy = f"{control} at doshutdown: {found.why}", "restore apccontrol from apcupsd's package"
+        if found.state == UNMET:
+            return unmet(name, control, seen, why, remedy)
+        return unknown(name, control, seen, remedy)
     if _ENDS_THERE.search(script):
         remedy = "have it end with 0, so that apccontrol shuts down"
         return unknown(name, own, f"{own} may end with 99: apccontrol then shuts nothing down", remedy)
     return met(name, control, f"{control} shuts down at doshutdown")
+
+
+def _inserted(text: str, lines: str) -> str:
+    """Return lines of a script with the values of its variables, and of its arguments, which are texts for people.
+
+    A variable of which the script sets two values stays as it is: which one counts is unknown.
+    """
+    values: dict[str, set[str]] = {}
+    for name, _quote, value in _ASSIGNMENT.findall(text):
+        values.setdefault(name, set()).add(value)
+    known = {name: found.pop() for name, found in values.items() if len(found) == 1}
+    return _VARIABLE.sub(lambda found: "UPS" if found[1].isdigit() else known.get(found[1], found[0]), lines)
 
 
 def _powerdown(host: Host, said: Mapping[str, str]) -> Condition:

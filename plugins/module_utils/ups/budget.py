@@ -147,7 +147,7 @@ def _shortest(upses: Sequence[Ups], field: str, what: str) -> Available:
     silent = [ups for ups in counted if getattr(ups, field) is None]
     if silent:
         ups = silent[0]
-        why = ups.low_reason if field == "runtime_low" and not ups.reason else ups.reason
+        why = ups.reason or (ups.low_reason if field == "runtime_low" else ups.runtime_reason)
         return Available(None, f"{ups.system}: {why or f'it tells no {what}'}")
     ups = min(counted, key=lambda ups: float(getattr(ups, field)))
     return Available(getattr(ups, field), f"{what} of {ups.system}")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
-from .device import BAD, GOOD, YES, Ups
+from .device import BAD, ECONOMY, GOOD, YES, Ups
 
 MET, UNMET = "met", "unmet"
 #: All there are, in the order in which they are told.
@@ -125,4 +125,9 @@ def _of_status(ups: Ups) -> tuple[str, str]:
     strange = [word for word in ups.status if word not in GOOD]
     if strange:
         return UNKNOWN, f"{words} ({' '.join(strange)}: not known here)"
+    if set(ECONOMY) & set(ups.status):
+        return (
+            MET,
+            f"{' '.join(ups.status)} (high-efficiency mode: the mains feed the host directly until they fail)",
+        )
     return MET, words

@@ -16,13 +16,23 @@ YES, NO = "yes", "no"
 #: A UPS with one of these does not stand behind this host, or not for long.
 BAD = ("OB", "LB", "FSD", "RB", "BYPASS", "OFF", "OVER", "ALARM", "WAIT", "CAL", "NOBATT")
 #: These change nothing beside OL. A word in neither list is not known to be good.
-GOOD = ("OL", "CHRG", "DISCHRG", "HB", "TRIM", "BOOST")
+GOOD = ("OL", "CHRG", "DISCHRG", "HB", "TRIM", "BOOST", "HE", "ECO")  # words: allow
+#: The high-efficiency mode of a double-conversion UPS (NUT's issues 1201 and 2495): the mains feed the load directly, and the
+#: inverter takes over if they fail. The UPS is on line: NUT's powerware-mib.c reports this mode as plain OL.
+ECONOMY = ("HE", "ECO")  # words: allow
 #: Drivers that make a UPS up, and those that pass on what another driver says.
 _TESTS, _RELAYS = ("dummy-ups",), ("clone", "clone-outlet", "failover")
 #: What a driver is called; anything else may be meant for whoever reads the report's terminal.
 _DRIVER = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,58}[\x21-\x7e])?", re.ASCII)
 _WORD = re.compile(r"[A-Z0-9_:-]{1,20}", re.ASCII)
-_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
+_NUMBER = re.compile(r"\d{1,10}(?:\.\d{1,9})?", re.ASCII)
+#: Full counters of 15, 16, 31 and 32 bits, of seconds or of minutes: a device reports them if it has no value, or a longer one.
+#: NUT's collected dumps have 65535 and 3932100 (65535 minutes).
+_FULL = frozenset(
+    (2**bits - 1) * unit - less for bits in (15, 16, 31, 32) for unit in (1, 60) for less in (0, unit)
+)
+#: Seconds above which no number is taken for the runtime of a battery: three days.
+_LONGEST = 3 * 86400
 #: What apcupsd says, in NUT's words. COMMLOST is no word of the UPS's.
 _OF_APCUPSD = {
     "ONLINE": "OL",
@@ -47,7 +57,8 @@ class Ups(NamedTuple):
     unknown; `poll` is how often its driver asks it, in seconds. `version` is that of NUT, or '' where
     apcupsd watches it. `logins` counts the hosts that draw power
     from it by their own word, or None. `reason` says why there is no status, `low_reason` why
-    `runtime_low` is unknown, or how it is known. `user` is as whom NUT's monitor asks, '' for apcupsd.
+    `runtime_low` is unknown, or how it is known, `runtime_reason` why `runtime` is unknown.
+    `user` is as whom NUT's monitor asks, '' for apcupsd.
     """
 
     name: str
@@ -67,6 +78,7 @@ class Ups(NamedTuple):
     reason: str | None = None
     low_reason: str = "nothing was told"
     user: str = ""
+    runtime_reason: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as the facts have it."""
@@ -74,6 +86,7 @@ class Ups(NamedTuple):
         del found["poll"]
         del found["low_reason"]
         del found["version"]
+        del found["runtime_reason"]
         return {**found, "status": list(self.status)}
 
 
@@ -91,8 +104,8 @@ def of_nut(name: str, system: str, user: str, power_value: int, kind: str, answe
     return known._replace(
         driver=driver,
         status=status,
-        charge=number(told.get("battery.charge")),
-        runtime=number(told.get("battery.runtime")),
+        charge=_charge(told.get("battery.charge")),
+        runtime=runtime(number(told.get("battery.runtime"))),
         runtime_low=runtime_low,
         stale=NO,
         test=_is_test(driver),
@@ -100,6 +113,7 @@ def of_nut(name: str, system: str, user: str, power_value: int, kind: str, answe
         poll=number(told.get("driver.parameter.pollinterval")) or _DEFAULT_POLL,
         reason=reason,
         low_reason=why,
+        runtime_reason=_no_runtime(told.get("battery.runtime"), "battery.runtime"),
     )
 
 
@@ -117,13 +131,14 @@ def of_apcupsd(name: str, system: str, kind: str, told: Mapping[str, str], drive
         power_value=1,
         type=kind,
         status=() if unheard else status,
-        charge=number(told.get("BCHARGE", "").partition(" ")[0]),
+        charge=_charge(told.get("BCHARGE", "").partition(" ")[0]),
         runtime=minutes(told.get("TIMELEFT")),
         runtime_low=low.seconds,
         stale=YES if unheard else NO,
         test=UNKNOWN if driver == UNKNOWN else YES if driver.upper().startswith("TEST") else NO,
         reason=f"apcupsd says {said[:60]!r}" if unheard else reason,
         low_reason=low.reason,
+        runtime_reason=_no_runtime(told.get("TIMELEFT"), "TIMELEFT"),
     )
 
 
@@ -139,11 +154,27 @@ def number(text: str | None) -> float | None:
     return float(text) if text and _NUMBER.fullmatch(text) else None
 
 
+def runtime(seconds: float | None) -> float | None:
+    """Return a battery's runtime, None for a number that means no runtime."""
+    return None if seconds is None or seconds > _LONGEST or seconds in _FULL else seconds
+
+
+def _no_runtime(text: str | None, name: str) -> str:
+    """Return why a variable gives no runtime."""
+    return f"{name} is {text[:20]!r}, which is no runtime" if text else f"the UPS tells no {name}"
+
+
 def minutes(text: str | None) -> float | None:
     """Return apcupsd's `12.5 Minutes` in seconds, None for anything else."""
     value, _blank, unit = (text or "").partition(" ")
     found = number(value)
-    return found * 60 if found is not None and unit == "Minutes" else None
+    return runtime(found * 60) if found is not None and unit == "Minutes" else None
+
+
+def _charge(text: str | None) -> float | None:
+    """Return a charge in percent, None for anything else; some UPSes report a little more than 100."""
+    found = number(text)
+    return None if found is None or found > 110 else found
 
 
 def _words(text: str) -> tuple[tuple[str, ...], str | None]:
@@ -173,12 +204,17 @@ def _low_of_nut(told: Mapping[str, str]) -> tuple[float | None, str]:
     With ignorelb the driver itself raises LB, at battery.runtime.low or, earlier, at battery.charge.low.
     Without it a UPS raises LB when it likes, whatever battery.runtime.low says.
     """
-    low = number(told.get("battery.runtime.low"))
+    low = runtime(number(told.get("battery.runtime.low")))
     if told.get("driver.flag.ignorelb") != "enabled":
         seen = f"battery.runtime.low is {low:g} s, but " if low is not None else ""
         return None, f"{seen}the UPS decides by itself when its battery is low: ignorelb is not set"
     if low is None:
-        return None, "ignorelb is set, and battery.runtime.low is not"
-    if number(told.get("battery.runtime")) is None:
-        return None, "ignorelb is set, and the UPS tells no battery.runtime to hold against it"
+        said = told.get("battery.runtime.low")
+        return (
+            None,
+            f"ignorelb is set, and {_no_runtime(said, 'battery.runtime.low') if said else 'battery.runtime.low is not'}",
+        )
+    now = told.get("battery.runtime")
+    if runtime(number(now)) is None:
+        return None, f"ignorelb is set, and {_no_runtime(now, 'battery.runtime')} to hold against it"
     return low, "the driver raises LB at battery.runtime.low (ignorelb)"

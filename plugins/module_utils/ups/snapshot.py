@@ -5,22 +5,17 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
-import shlex
 from typing import NamedTuple
 
-from ..host.observation import Observation
+from ..host.observation import UNKNOWN, Observation
 from ..host.seam import Host, Unobservable
+from . import shutdown_commands
 from .budget import Available, Term
-from .conditions import Condition, met, unknown, unmet
+from .conditions import MET, UNMET, Condition, met, unknown, unmet
 from .device import Ups
 
 #: Where systemd runs programs when nothing else runs any more: systemd-shutdown(8).
 SHUTDOWN_HOOKS = ("/usr/lib/systemd/system-shutdown", "/lib/systemd/system-shutdown")
-#: Commands that end nothing.
-_IDLE = ("true", "false", ":", "echo", "printf", "exit", "logger", "wall", "sleep")
-_DELAY = re.compile(r"\+(\d{1,6})", re.ASCII)
 
 
 class Sight(NamedTuple):
@@ -45,35 +40,32 @@ class Sight(NamedTuple):
 
 
 def shutdown_command(host: Host, command: Observation, file: str) -> Condition:
-    """Tell whether there is a command that may shut this host down. A rehearsal alone shows that it does."""
+    """Tell whether there is a command that shuts this host down at once. A rehearsal alone shows that it does."""
     name = "shutdown_command"
     why = "the monitor does not shut this host down when the battery is low"
     remedy = f'in {file}: SHUTDOWNCMD "/sbin/shutdown -h now"'
     if command.reason:
         return unknown(name, file, command.reason, remedy)
-    words = _words(command.value)
-    if not words:
+    if not command.value.strip():
         return unmet(name, file, f"{file}: no SHUTDOWNCMD", why, remedy)
-    program = words[0]
-    if posixpath.basename(program) in _IDLE:
-        return unmet(name, file, f"SHUTDOWNCMD is {command.value!r}", why, remedy)
+    observed = f"SHUTDOWNCMD is {command.value!r}"
+    program = command.value.split()[0]
     if program.startswith("/") and not host.exists(program):
-        return unmet(name, file, f"SHUTDOWNCMD is {command.value!r}, and {program} is not there", why, remedy)
-    return met(name, file, f"SHUTDOWNCMD is {command.value!r}")
+        return unmet(name, file, f"{observed}, and {program} is not there", why, remedy)
+    found = shutdown_commands.of_line(command.value)
+    if found.state == MET:
+        return met(name, file, observed)
+    if found.state == UNMET:
+        return unmet(name, file, f"{observed}: {found.why}", why, remedy)
+    return unknown(name, file, f"{observed}: {found.why}", remedy)
 
 
 def shutdown_delay(command: str) -> Term:
-    """Return how long shutdown(8) waits by itself; what another program does is for a rehearsal to show."""
-    name, words = "shutdown_delay", _words(command)
-    if not words or posixpath.basename(words[0]) != "shutdown":
-        return Term(name, 0, "no wait that can be read from the command")
-    times = [word for word in words[1:] if word == "now" or word[0] in "+0123456789"]
-    said = times[0] if times else "+1"
-    delay = _DELAY.fullmatch(said)
-    if said == "now" or delay:
-        source = f"shutdown {said}" if times else "shutdown without a time waits a minute"
-        return Term(name, float(delay[1]) * 60 if delay else 0, source)
-    return Term(name, None, f"shutdown at {said}: not a time from now on")
+    """Return how long the command waits before it shuts down. One that is not understood is shutdown_command's to report."""
+    found = shutdown_commands.of_line(command)
+    if found.state == UNKNOWN:
+        return Term("shutdown_delay", 0, "no wait that can be read from the command")
+    return Term("shutdown_delay", found.seconds, found.why or "the command shuts down at once")
 
 
 def hook(host: Host, prefix: str) -> str:
@@ -91,10 +83,3 @@ def hook(host: Host, prefix: str) -> str:
             if name.startswith(prefix) and host.mode(path) & 0o111:
                 return path
     return ""
-
-
-def _words(command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError:
-        return command.split()

@@ -19,7 +19,19 @@ ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ROOT / "plugins/module_utils"
 #: From the lowest: a room imports from itself and from those before it.
 ROOMS = (
-    *("host", "profiles", "attestations", "rows", "catalog", "enforce", "storage", "engines", "ups", "undo"),
+    *(
+        "host",
+        "profiles",
+        "attestations",
+        "rows",
+        "catalog",
+        "enforce",
+        "next_boot",
+        "storage",
+        "engines",
+        "ups",
+        "undo",
+    ),
     *("host_facts", "policy", "watch", "capture", "measure"),
 )
 

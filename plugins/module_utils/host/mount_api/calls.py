@@ -105,7 +105,7 @@ def mount_setattr(mount: int, add: int, remove: int) -> None:
 
 
 def remount(mount: int, flags: int, options: str = "") -> None:
-    """Do mount(2) with MS_REMOUNT on an open mount. All of its flags are set anew."""
+    """Do mount(2) with MS_REMOUNT on an open mount. All of its flags are set again."""
     library = _library()
     target = f"/proc/self/fd/{mount}".encode("ascii")
     data = os.fsencode(options) if options else None

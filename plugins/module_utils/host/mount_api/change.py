@@ -113,7 +113,7 @@ def _set_options(descriptor: int, now: Mount, options: list[str]) -> None:
 
 
 def _remount(descriptor: int, now: Mount, options: list[str]) -> None:
-    """Change options by mount(2), which sets all flags of the mount and of the superblock anew."""
+    """Change options by mount(2), which sets all flags of the mount and of the superblock again."""
     if now.read_only_by_itself:
         raise OSError(
             errno.EROFS,

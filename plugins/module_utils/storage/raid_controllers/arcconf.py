@@ -19,37 +19,50 @@ MOST = 16
 
 _FOUND = re.compile(r"^Controllers found: (\d+)\s*$", re.M)
 _RULE = re.compile(r"-{20,}")
-_LOGICAL = re.compile(r"Logical [Dd]evice number (\d+)")
-_DRIVE = re.compile(r"Device #\d+")
-_HARD_DRIVE = "Device is a Hard drive"
-#: Of the cache now: on or off; and of its setting, whether it asks for a battery.
-_ON = {"enabled (write-back)": True, "on": True, "disabled (write-through)": False, "off": False}
-_PROTECTED = {
-    "enabled (write-back) when protected by battery",
-    "enabled (write-back) when protected by battery/zmm",
-    "on when protected by battery",
-    "on when protected by battery/zmm",
+# Releases differ in capitals: names and values are compared in small letters.
+_LOGICAL = re.compile(r"logical device number (\d+)", re.I)
+_DRIVE = re.compile(r"device #\d+", re.I)
+_HARD_DRIVE = "device is a hard drive"
+#: Of the cache now: on or off; and of its setting, whether it asks for a battery. `Enabled` asks for none.
+_ON = {
+    "enabled (write-back)": True,
+    "enabled": True,
+    "on": True,
+    "disabled (write-through)": False,
+    "disabled": False,
+    "off": False,
+    # A controller without memory for writes.
+    "not supported": False,
 }
-_DRIVES = {"Enabled (write-back)": volume.ENABLED, "Disabled (write-through)": volume.DISABLED}
-_DRIVE_POLICIES = {"Enabled": volume.ENABLED, "Disabled": volume.DISABLED}
+_PROTECTED = re.compile(r"(?:on|enabled|enabled \(write-back\)) when protected by battery(?:/zmm)?")
+_DRIVES = {"enabled (write-back)": volume.ENABLED, "disabled (write-through)": volume.DISABLED}
+_DRIVE_POLICIES = {"enabled": volume.ENABLED, "disabled": volume.DISABLED}
 #: Section -> property that has the state of what is behind the cache.
 _BACKUP_IN = {
-    "Controller Battery Information": "Status",
-    "Controller ZMM Information": "Status",
-    "Controller Cache Backup Unit Information": "Overall Backup Unit Status",
-    "Green Backup Information": "Backup Power Status",
+    "controller battery information": "status",
+    "controller zmm information": "status",
+    "controller cache backup unit information": "overall backup unit status",
+    "green backup information": "backup power status",
 }
 _BACKUPS = {
     "optimal": volume.GOOD,
-    "zmm optimal": volume.GOOD,
     "ready": volume.GOOD,
     "ok": volume.GOOD,
     "charging": volume.CHARGING,
+    "recharging": volume.CHARGING,
+    "reconditioning": volume.CHARGING,
     "not fully charged": volume.CHARGING,
     "failed": volume.FAILED,
+    "fatal": volume.FAILED,
+    "degraded": volume.FAILED,
+    "not ready": volume.FAILED,
     "not installed": volume.MISSING,
-    "zmm not installed": volume.MISSING,
+    "not present": volume.MISSING,
+    "not supported": volume.MISSING,
+    "absent": volume.MISSING,
+    "missing": volume.MISSING,
 }
+_ZMM = "zmm "
 
 _Properties = dict[str, str]
 
@@ -99,34 +112,37 @@ def parse(text: str, number: int = 1) -> list[Volume]:
 
 def _id(properties: _Properties) -> str:
     return volume.normal_id(
-        properties.get("Volume Unique Identifier") or properties.get("Unique Identifier", "")
+        properties.get("volume unique identifier") or properties.get("unique identifier", "")
     )
 
 
 def _write_policy(config: _Config, properties: _Properties) -> str:
-    cache = config.sections.get("Cache Properties", {})
-    if "Caching" in properties:
-        status, without = (cache.get(key, "") for key in ("Cache Status", "No-Battery Write Cache"))
-        return volume.smart_array(properties["Caching"], status, without)
-    now = (properties.get("Write-cache mode") or properties.get("Write-cache status", "")).lower()
-    setting = properties.get("Write-cache setting", "").lower()
+    cache = config.sections.get("cache properties", {})
+    if "caching" in properties:
+        status, without = (cache.get(key, "") for key in ("cache status", "no-battery write cache"))
+        return volume.smart_array(properties["caching"], status, without)
+    now = (properties.get("write-cache mode") or properties.get("write-cache status", "")).lower()
+    setting = properties.get("write-cache setting", now if now == "not supported" else "").lower()
+    is_protected = _PROTECTED.fullmatch(setting) is not None
     if _ON.get(now) is False:
         # One that is forced may be off for a while only.
-        return (
-            UNKNOWN if setting not in _PROTECTED and _ON.get(setting) is not False else volume.WRITE_THROUGH
-        )
-    if now not in _ON or (setting not in _PROTECTED and not _ON.get(setting)):
+        return volume.WRITE_THROUGH if is_protected or _ON.get(setting) is False else UNKNOWN
+    if now not in _ON or not (is_protected or _ON.get(setting)):
         return UNKNOWN
-    return volume.WRITE_BACK if setting in _PROTECTED else volume.ALWAYS_WRITE_BACK
+    return volume.WRITE_BACK if is_protected else volume.ALWAYS_WRITE_BACK
 
 
 def _backup(config: _Config) -> str:
     said = {
-        _BACKUPS.get(config.sections[section].get(key, "").lower(), UNKNOWN)
+        _BACKUPS.get(_without_zmm(config.sections[section].get(key, "").lower()), UNKNOWN)
         for section, key in _BACKUP_IN.items()
         if section in config.sections
     }
     return said.pop() if len(said) == 1 else UNKNOWN
+
+
+def _without_zmm(said: str) -> str:
+    return said[len(_ZMM) :] if said.startswith(_ZMM) else said
 
 
 def _drive_caches(config: _Config) -> str:
@@ -134,11 +150,11 @@ def _drive_caches(config: _Config) -> str:
 
     SmartRAID has a policy for all of them, others say it of each.
     """
-    policy = config.sections.get("Physical Drive Write Cache Policy Information", {}).get("Configured Drives")
+    policy = config.sections.get("physical drive write cache policy information", {}).get("configured drives")
     if policy is not None:
-        return _DRIVE_POLICIES.get(policy, UNKNOWN)
-    online = (drive for drive in config.drives if drive.get("State") == "Online")
-    said = {_DRIVES.get(drive.get("Write Cache", ""), UNKNOWN) for drive in online}
+        return _DRIVE_POLICIES.get(policy.lower(), UNKNOWN)
+    online = (drive for drive in config.drives if drive.get("state", "").lower() == "online")
+    said = {_DRIVES.get(drive.get("write cache", "").lower(), UNKNOWN) for drive in online}
     return next((word for word in (volume.ENABLED, UNKNOWN, volume.DISABLED) if word in said), UNKNOWN)
 
 
@@ -149,12 +165,12 @@ def _read(text: str) -> _Config:
     for before, line, after in zip(["", *lines], lines, [*lines[1:], ""]):
         device = _LOGICAL.fullmatch(line)
         if _RULE.fullmatch(before) and _RULE.fullmatch(after) and ": " not in line:
-            into = config.sections.setdefault(line, {})
+            into = config.sections.setdefault(line.lower(), {})
         elif device:
             into = config.volumes.setdefault(device[1], {})
         elif _DRIVE.fullmatch(line):
             into = {}
-        elif line == _HARD_DRIVE:
+        elif line.lower() == _HARD_DRIVE:
             config.drives.append(into)
         else:
             _take(into, line)
@@ -162,7 +178,8 @@ def _read(text: str) -> _Config:
 
 
 def _take(into: _Properties, line: str) -> None:
-    """Take a line's property; '' where two say different things."""
+    """Take a line's property, its name in small letters; '' where two say different things."""
     key, colon, value = (part.strip() for part in line.partition(": "))
+    key = key.lower()
     if colon and key:
         into[key] = value if into.get(key, value) == value else ""

@@ -19,8 +19,16 @@ QUESTION = ("ctrl", "all", "show", "config", "detail")
 
 _CONTROLLER = re.compile(r"\S.* in Slot (\w+)(?: .*)?")
 _LOGICAL_DRIVE = re.compile(r"Logical Drive: (\d+)")
-_BACKUPS = {"OK": volume.GOOD, "Recharging": volume.CHARGING, "Charging": volume.CHARGING}
-_DRIVES = {"Enabled": volume.ENABLED, "Disabled": volume.DISABLED}
+#: Releases differ in capitals: values are compared in small letters.
+_BACKUPS = {
+    "ok": volume.GOOD,
+    "recharging": volume.CHARGING,
+    "charging": volume.CHARGING,
+    "not fully charged": volume.CHARGING,
+    "not present": volume.MISSING,
+    "missing": volume.MISSING,
+}
+_DRIVES = {"enabled": volume.ENABLED, "disabled": volume.DISABLED}
 #: The policy of disks in arrays, by older and newer versions.
 _DRIVE_POLICIES = ("Drive Write Cache", "Configured Drive Write Cache Policy")
 
@@ -54,7 +62,7 @@ def parse(text: str) -> list[Volume]:
 
 
 def _volume(slot: str, number: str, controller: dict[str, str], drive: dict[str, str]) -> Volume:
-    policies = {controller[key] for key in _DRIVE_POLICIES if key in controller}
+    policies = {controller[key].lower() for key in _DRIVE_POLICIES if key in controller}
     return Volume(
         name=f"controller in slot {slot}, logical drive {number}",
         id=volume.normal_id(drive.get("Unique Identifier", "")),
@@ -72,8 +80,8 @@ def _write_policy(controller: dict[str, str], drive: dict[str, str]) -> str:
 def _backup(controller: dict[str, str]) -> str:
     if controller.get("Battery/Capacitor Count") == "0":
         return volume.MISSING
-    said = controller.get("Battery/Capacitor Status", "")
-    return volume.FAILED if said.startswith("Failed") else _BACKUPS.get(said, UNKNOWN)
+    said = controller.get("Battery/Capacitor Status", "").lower()
+    return volume.FAILED if said.startswith("failed") else _BACKUPS.get(said, UNKNOWN)
 
 
 def _tree(text: str) -> _Node:

@@ -43,8 +43,8 @@ _WRITES = {
     "FWB": volume.ALWAYS_WRITE_BACK,
     "WT": volume.WRITE_THROUGH,
 }
-_DRIVES = {"Enabled": volume.ENABLED, "Disabled": volume.DISABLED}
-#: Of a battery or CacheVault, in small letters.
+_DRIVES = {"enabled": volume.ENABLED, "disabled": volume.DISABLED}
+#: Of a battery, CacheVault or HPE's Energy Pack, in small letters.
 _STATES = {
     "optimal": volume.GOOD,
     "charging": volume.CHARGING,
@@ -53,9 +53,13 @@ _STATES = {
     "degraded": volume.FAILED,
     "failed": volume.FAILED,
     "non operational": volume.FAILED,
+    "critical": volume.FAILED,
     "missing": volume.MISSING,
     "absent": volume.MISSING,
+    "not present": volume.MISSING,
 }
+#: What HwCfg calls it, in small letters: HPE's MR controllers share the server's Energy Pack.
+_KINDS = ("bbu", "energy pack")
 #: What has to be No of a good one -> what it is where it is Yes, the worst first.
 _FLAGS = {
     "Battery Pack Missing": volume.MISSING,
@@ -67,6 +71,8 @@ _FLAGS = {
     "Learn Cycle Active": volume.CHARGING,
 }
 _BACKUP_SECTIONS = ("Cachevault_Info", "Firmware_Status", "BBU_Info", "BBU_Firmware_Status")
+#: Here the state is called Status.
+_PACK_SECTIONS = ("Energy Pack Info", "Energy_Pack_Info")
 
 
 def volumes(ask: Ask) -> list[Volume]:
@@ -111,7 +117,7 @@ def _volumes(controller: str, data: dict[str, Any], backup: str) -> Iterator[Vol
                 id=volume.normal_id(str(properties.get("SCSI NAA Id", ""))),
                 write_policy=_write_policy(shown, properties),
                 backup=backup,
-                drive_caches=_DRIVES.get(str(properties.get("Disk Cache Policy")), UNKNOWN),
+                drive_caches=_DRIVES.get(str(properties.get("Disk Cache Policy")).lower(), UNKNOWN),
             )
 
 
@@ -130,14 +136,26 @@ def _backup(answers: Iterable[dict[str, Any]]) -> str:
     said = list(
         _said(row for data in answers for section in _BACKUP_SECTIONS for row in _rows(data.get(section)))
     )
+    packs = (row for data in answers for section in _PACK_SECTIONS for row in _rows(data.get(section)))
     states = {value for key, value in said if key in ("State", "Battery State")}
+    states |= {value for key, value in _said(packs) if key in ("State", "Status")}
     if not states:
-        absent = [_mapping(data.get("HwCfg")).get("BBU") for data in answers if "HwCfg" in data]
-        return volume.MISSING if absent == ["Absent"] else UNKNOWN
+        return volume.MISSING if _present(answers) == {"absent"} else UNKNOWN
     flags = {found for key, value in said for found in [_flag(key, value)] if found}
     found = {_STATES.get(state.lower(), UNKNOWN) for state in states} | flags
     order = (volume.MISSING, volume.FAILED, UNKNOWN, volume.CHARGING, volume.GOOD)
     return next(word for word in order if word in found)
+
+
+def _present(answers: Iterable[dict[str, Any]]) -> set[str]:
+    """Return what the controllers say of whether there is a battery or an Energy Pack, in small letters."""
+    rows = (_mapping(data.get("HwCfg")) for data in answers)
+    return {
+        str(value).strip().lower()
+        for row in rows
+        for key, value in row.items()
+        if key.strip().lower() in _KINDS
+    }
 
 
 def _flag(key: str, value: str) -> str | None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ...host import device_names
 from ...host.observation import UNKNOWN
 
 #: What the controller does with a write: keeps it while its battery or capacitor is good, keeps it in any case, or
@@ -59,7 +60,7 @@ def normal_id(text: str) -> str:
     found = text.strip().lower()
     while found.startswith("0x"):
         found = found[2:]
-    return found if _ID.fullmatch(found) and set(found) != {"0"} else ""
+    return found if _ID.fullmatch(found) and not device_names.is_filler(found) else ""
 
 
 def smart_array(caching: str, status: str, without_battery: str) -> str:

@@ -255,7 +255,17 @@ def test_a_replay_that_asks_more_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
         capture.replay(found, NOW)
 
 
-@pytest.mark.parametrize("serial", ["1", "sda", "vda", "disk", "none", "ID_SERIAL", "0", "block", "rw"])
+@pytest.mark.parametrize("serial", ["none", "0", "0000000000", "123456789"])
+def test_a_serial_that_names_no_disk_has_a_stand_in_that_names_none(serial: str) -> None:
+    host = SmallHost()
+    host.disk("sda").serial = serial
+    found = capture.capture(host, NOW)
+    assert found["differs"] == []
+    assert f'"{serial}"' not in str(found["calls"])
+    assert capture.replay(found, NOW)["disks"][0]["id"] is None
+
+
+@pytest.mark.parametrize("serial", ["1", "sda", "vda", "disk", "ID_SERIAL", "block", "rw"])
 def test_a_serial_that_is_a_common_word(serial: str) -> None:
     host = SmallHost()
     host.disk("sda").serial = serial
@@ -330,3 +340,46 @@ def test_a_recording_survives_its_file() -> None:
     assert loads(dumps(found)) == found
     assert json.loads(dumps(found)) == found
     assert collect(ReplayHost(loads(dumps(found))), NOW) == collect(ReplayHost(found), NOW)
+
+
+def test_files_of_others_that_act_at_a_boot_keep_what_they_do_and_no_secret() -> None:
+    """What a replay finds wrong with the next boot is what the host had."""
+    host = SmallHost()
+    host.files.update(
+        {
+            "/etc/udev/rules.d/10-mine.rules": '# hunter2\nKERNEL=="sda1", RUN+="/x hunter2", \\\nENV{SYSTEMD_READY}="0"\n',
+            "/etc/modprobe.d/mine.conf": "# hunter2\nblacklist xfs\ninstall vfat /x hunter2\noptions a b=hunter2\n",
+            "/sys/module/xfs/initstate": "live\n",
+            "/etc/systemd/system-generators/mine": "#!/bin/sh\n# hunter2\nmount hunter2\n",
+        }
+    )
+    host.modes["/etc/systemd/system-generators/mine"] = 0o755
+    host.links["/etc/systemd/system/srv-pgdata.mount"] = "/dev/null"
+    for name, target in (("sda1", "pg"), ("sdb1", "ms"), ("vda1", "root")):
+        host.links[f"/dev/disk/by-uuid/{target}"] = f"/dev/{name}"
+    found = capture.capture(host, NOW)
+    assert found["differs"] == []
+    assert "hunter2" not in json.dumps(found)
+    faults = {fault["fault"] for fault in capture.replay(found, NOW)["boot_faults"]}
+    assert faults == {"masked", "link", "driver", "generator"}
+
+
+def test_files_of_other_components_are_not_kept() -> None:
+    """They act at boot, and may hold passwords: a capture names the facts that a replay gives differently."""
+    host = SmallHost()
+    secret = "hunter2"
+    for path in (
+        *("/etc/udev/rules.d/60-x.rules", "/etc/tmpfiles.d/x.conf", "/etc/sysfs.conf", "/etc/crontab"),
+        *("/etc/cron.d/x", "/var/spool/cron/crontabs/root", "/etc/udisks2/x.conf", "/etc/hdparm.conf"),
+        *("/etc/systemd/system/x.service", "/etc/systemd/system/x.service.d/y.conf", "/etc/smartd.conf"),
+        "/etc/rc.local",
+    ):
+        host.files[path] = f"# {secret}\n@reboot root /bin/x --password={secret}\n"
+        host.modes[path] = 0o755
+    found = capture.capture(host, NOW, PATHS)
+    text = dumps(found)
+    assert (secret in text, WITHHELD in text) == (False, False)
+    assert (found["failed"], found["differs"]) == (None, [])
+    host.files["/etc/rc.local"] = "#!/bin/sh\nhdparm -W1 /dev/sda\n"
+    found = capture.capture(host, NOW, PATHS)
+    assert "disks.0.write_cache.persisted" in found["differs"]

@@ -220,9 +220,30 @@ def test_a_boot_loader_keeps_what_its_kernels_are_told_of_the_root() -> None:
     assert "hunter2" not in found
     assert len(found.split("\n")) == len(text.split("\n"))
     assert [line for line in found.split("\n") if line] == [
+        f"menuentry '{known.of('hunter2')}' {{",
         f"linux root=UUID={stand_in} ro single rootflags=barrier=0 $kernelopts",
+        "}",
         f'kernelopts="root=UUID={stand_in} ro rootflags=commit=9"',
         "options ro rootflags=nobarrier",
+    ]
+
+
+def test_a_boot_loader_keeps_which_entry_is_next_with_stand_ins() -> None:
+    text = (
+        'set default="${saved_entry}"\nsaved_entry=hunter2>hunter3\nnext_entry=\n'
+        "submenu 'hunter2' --class hunter $menuentry_id_option 'hunter3' {\n\tmenuentry \"hunter3\" {\n\t}\n}\nblscfg\n"
+    )
+    known = names()
+    found = redact.boot_loader(text, known)
+    assert "hunter" not in found
+    two, three = known.of("hunter2"), known.of("hunter3")
+    assert [line for line in found.split("\n") if line] == [
+        'set default="${saved_entry}"',
+        f"saved_entry={two}>{three}",
+        "next_entry=",
+        f"submenu '{two}' --id '{three}' {{",
+        f"menuentry '{three}' {{",
+        *("}", "}", "blscfg"),
     ]
 
 

@@ -331,11 +331,42 @@ def test_several_of_one_name_are_told_apart() -> None:
 
 
 def test_the_plain_name_is_the_services_and_not_a_persons() -> None:
-    person = FakeProcess(50, "/home/u/sqlservr", uid=1000)
+    session = "0::/user.slice/user-1000.slice/session-1.scope\n"
+    person = FakeProcess(50, "/home/u/sqlservr", uid=1000, cgroup=session)
     service = FakeProcess(70, "/opt/mssql/bin/sqlservr", uid=998)
     names = {found["pids"][0]: found["name"] for found in engines(ProcHost(person, service))}
-    assert names[70] == "mssql"
-    assert names[50].startswith("mssql (")
+    assert names == {70: "mssql", 50: "mssql (user 1000)"}
+    # Nor does a person's have it once the service is gone.
+    assert [found["name"] for found in engines(ProcHost(person))] == ["mssql (user 1000)"]
+
+
+def test_of_two_services_with_one_name_none_has_it_alone() -> None:
+    found = [
+        FakeProcess(pid, "/opt/mssql/bin/sqlservr", cgroup=f"0::/x.slice/{pid}.service\n") for pid in (50, 60)
+    ]
+    names = [each["name"] for each in engines(ProcHost(*found))]
+    assert names == ["mssql (/var/opt/mssql/mssql.conf)", "mssql (60.service)"]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"root": "/jail", "cgroup": "0::/x.slice/x.service\n"}, "chroot:/jail mariadb"),
+        ({"namespace": OTHER, "cgroup": "0::/x.slice/x.service\n"}, "x.service mariadb"),
+        ({"namespace": OTHER, "cgroup": "0::/user.slice\n"}, "chroot mariadb"),
+        (
+            {"namespace": OTHER, "pid_namespace": "4026539999", "cgroup": "0::/x.slice/x.service\n"},
+            "container mariadb",
+        ),
+        ({"namespace": OTHER, "cgroup": f"0::/x.slice/docker-{ID}.scope\n"}, "docker:0123456789ab mariadb"),
+    ],
+)
+def test_the_name_of_a_server_with_its_own_root_has_what_tells_it_from_others(
+    given: dict[str, Any], name: str
+) -> None:
+    """Also where it is the only one: another would inherit the name."""
+    process = FakeProcess(50, "/usr/sbin/mariadbd", cwd="/var/lib/mysql", mountinfo=VOLUME, **given)
+    assert [found["name"] for found in engines(ProcHost(process))] == [name]
 
 
 @pytest.mark.parametrize("engine", [engine.observer for engine in ENGINES.values()])

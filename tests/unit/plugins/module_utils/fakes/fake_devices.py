@@ -125,7 +125,8 @@ class FakeDisk:
             self.cache = state
 
     def set_cache_type(self, value: str) -> None:
-        """Do what a write to the driver's cache_type does. Raises ChangeFailed."""
+        """Do what a write to the driver's cache_type does, on kernel 7.2 to the readahead too. Raises ChangeFailed."""
+        self.readahead = "128"
         if value == "temporary write back":
             assert self.transport != "virtio", value
             self.pinned = True
@@ -140,7 +141,7 @@ class FakeDisk:
     def unforce(self, value: str) -> None:
         """Do what a write to queue/write_cache does. Raises ChangeFailed."""
         assert value == "write back", "write through there is never ours to write"
-        assert self.cache_mode == "write through", "nor is it written where nothing is to be raised"
+        self.readahead = "128"
         if self.refuses:
             raise ChangeFailed(f"/sys/block/{self.name}/queue/write_cache: Invalid argument")
         if self.obeys:

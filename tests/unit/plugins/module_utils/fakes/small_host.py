@@ -20,7 +20,12 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     TrialRefused,
     Unobservable,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, ext4, scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
+    cache_rules,
+    caches,
+    ext4,
+    scheduler_rules,
+)
 
 from .fake_devices import (
     MAKES,
@@ -95,6 +100,7 @@ class SmallHost(FakeHost):
                 "/proc/sys/kernel/osrelease": "6.1.0-26-amd64\n",
                 "/proc/sys/kernel/random/boot_id": f"{BOOT_ID}\n",
                 "/run/systemd/system/marker": "",
+                **{paths[0]: "" for paths in (*caches.PROGRAMS.values(), ("/bin/udevadm",))},
             }
         )
         self.links["/proc/self/ns/mnt"] = "mnt:[4026531841]"
@@ -263,7 +269,10 @@ class SmallHost(FakeHost):
         device = self.disks.get(name) or self.layers[name]
         event = {"KERNEL": name, "ACTION": action, "SUBSYSTEM": "block", "DEVTYPE": "disk"}
         event.update(device.properties)
-        for path in (cache_rules.RULES_PATH, scheduler_rules.RULES_PATH):
+        ours = (cache_rules.RULES_PATH, scheduler_rules.RULES_PATH)
+        for path in sorted(
+            (*ours, cache_rules.FORMER_PATH, scheduler_rules.FORMER_PATH), key=os.path.basename
+        ):
             play(self.text(path), event, self._run_of_udev, lambda p, v: self._write_of_udev(name, p, v))
 
     def boot_options(self, target: str) -> list[str]:

@@ -95,6 +95,83 @@ def test_only_a_name_that_is_safe_in_a_rule_identifies(
     assert identify(properties) == expected
 
 
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"ID_WWN_WITH_EXTENSION": "0x0000000000000000"},
+        {"ID_WWN_WITH_EXTENSION": "0x00000000000000000000000000000000"},
+        {"ID_WWN_WITH_EXTENSION": "0xffffffffffffffff"},
+        {"ID_WWN_WITH_EXTENSION": "0x5000000000000000"},
+        {"ID_WWN_WITH_EXTENSION": "0x5000000000000001"},
+        # Of unrelated SSDs, in public reports.
+        {"ID_WWN_WITH_EXTENSION": "0x502b2a201d1c1b1a"},
+        {"ID_WWN": "eui.0000000000000000", "DEVNAME": "/dev/nvme0n1"},
+        {"ID_WWN": "eui.0000000000000001", "DEVNAME": "/dev/nvme0n1"},
+        {"ID_WWN": "uuid.00000000-0000-0000-0000-000000000000", "DEVNAME": "/dev/nvme0n1"},
+        # The kernel's own, of a serial number of blanks, and of zeros.
+        {"ID_WWN": "nvme.1b36-20202020-51454d55-00000001", "DEVNAME": "/dev/nvme0n1"},
+        {"ID_WWN": "nvme.1b36-30303030-51454d55-00000001", "DEVNAME": "/dev/nvme0n1"},
+        {"ID_SERIAL": "0"},
+        {"ID_SERIAL": "00000000"},
+        {"ID_SERIAL": "None"},
+        {"ID_SERIAL": "To_be_filled_by_O.E.M."},
+        {"ID_SERIAL": "Default_string"},
+        {"ID_SERIAL": "123456789"},
+        {"ID_SERIAL": "0123456789ABCDEF"},
+        {"ID_SERIAL": "XXXXXXXXXXXX"},
+        {"ID_SERIAL": "30000000000000000", "ID_SERIAL_SHORT": "0000000000000000"},
+        {"ID_SERIAL": "Generic_SSD_0000000000", "ID_SERIAL_SHORT": "0000000000"},
+        # Of all disks of a model: without a number of its own a disk's ID_SERIAL is its model.
+        {"ID_SERIAL": "Generic_SSD", "ID_MODEL": "Generic_SSD"},
+        {"ID_SERIAL": "Generic_SSD_None", "ID_MODEL": "Generic_SSD"},
+        {"MD_UUID": "00000000:00000000:00000000:00000000"},
+        {"DM_UUID": "mpath-30000000000000000"},
+    ],
+)
+def test_what_many_devices_have_alike_names_none(properties: dict[str, str]) -> None:
+    assert identify(properties) is None
+    # Nor does a substitute take its place: the rule by a substitute passes a device that has such a property.
+    assert identify({**NAMELESS, **properties, "ID_PATH": "pci-0000:00:05.0"}) is None
+
+
+def test_after_a_number_that_names_none_the_next_one_counts() -> None:
+    properties = {
+        "ID_WWN_WITH_EXTENSION": "0x0000000000000000",
+        "ID_SERIAL": "SSD_S3Z1NB0K",
+        "ID_MODEL": "SSD",
+    }
+    assert identify(properties) == "serial:SSD_S3Z1NB0K"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("ptuuid", "00000000"), ("ptuuid", "00000000-0000-0000-0000-000000000000"), ("fsuuid", "0000-0000")],
+)
+def test_a_substitute_of_zeros_is_none(kind: str, value: str) -> None:
+    assert identify({**NAMELESS, SUBSTITUTES[kind][0]: value, "ID_PATH": "pci-0000:00:05.0"}) is None
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"ID_WWN_WITH_EXTENSION": "0x5000c50034182bdc"}, "wwn:0x5000c50034182bdc"),
+        ({"ID_WWN_WITH_EXTENSION": "0x600508b10000000000000000000000d1"}, None),
+        (
+            {"ID_SERIAL": "35000c500b7779ed4", "ID_SERIAL_SHORT": "5000c500b7779ed4"},
+            "serial:35000c500b7779ed4",
+        ),
+        (
+            {"ID_SERIAL": "QEMU_HARDDISK_SATA0001", "ID_MODEL": "QEMU_HARDDISK"},
+            "serial:QEMU_HARDDISK_SATA0001",
+        ),
+        ({"ID_SERIAL": "disk-12"}, "serial:disk-12"),
+    ],
+)
+def test_a_number_with_a_few_zeros_is_a_name(properties: dict[str, str], expected: str | None) -> None:
+    expected = expected or f"wwn:{properties['ID_WWN_WITH_EXTENSION']}"
+    assert identify(properties) == expected
+
+
 #: A virtio disk without a serial number, and what udev knows of it, best first.
 NAMELESS = {"DEVNAME": "/dev/vdb", "DEVPATH": "/devices/pci0000:00/0000:00:05.0/virtio3/block/vdb"}
 SUBSTITUTES = {

@@ -45,6 +45,12 @@ def test_what_may_be_asked_for(value: Any, expected: Asked) -> None:
         ({"final_delay": 3601}, "final_delay: seen 3601"),
         ({"host_sync": None}, "host_sync: seen None"),
         ({"shutdown_command": "true"}, "shutdown_command: seen 'true'; wanted one line that begins with /"),
+        (
+            {"shutdown_command": "/sbin/shutdown -k now"},
+            "at once: it warns only (-k). Fix: use /sbin/shutdown -h now",
+        ),
+        ({"shutdown_command": "/sbin/shutdown -h +15"}, "at once: it waits 15 min (+15)"),
+        ({"shutdown_command": "/sbin/reboot"}, "at once: it restarts the host"),
         ({"shutdown_command": "/sbin/x\nNOTIFYCMD /y"}, "shutdown_command: seen"),
         ({"powerdown_flag": 1}, "powerdown_flag: seen 1"),
         ({"monitor": "rack@localhost 1 upsmon hunter2 primary"}, "monitor: seen a value of type str"),

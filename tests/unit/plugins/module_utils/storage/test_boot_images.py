@@ -138,8 +138,31 @@ def changed(listed: str | None = LISTED, program: str = "lsinitramfs", age: floa
     host = BootHost(GRUB % {"top": "/boot"})
     host.ages[PATH] = age
     if listed is not None:
-        host.commands[(program, PATH)] = listed
+        host.commands[(program, PATH)] = listed if program == "lsinitramfs" else as_lsinitrd(listed)
     return host
+
+
+def as_lsinitrd(listed: str) -> str:
+    """The same as lsinitrd of dracut prints it: its arguments and modules have names of programs, too."""
+    rows = "".join(
+        f"-rwxr-xr-x   1 root     root       123456 Sep  5  2022 {name}\n" for name in listed.splitlines()
+    )
+    return f"""Image: {PATH}: 34M
+========================================================================
+Version: dracut-057-13.git20220816.el9
+
+Arguments: --kver '6.1' -f --add 'lvm crypt' --install '/usr/sbin/cryptsetup /sbin/lvm mdadm'
+
+dracut modules:
+bash
+lvm
+mdadm
+========================================================================
+drwxr-xr-x  12 root     root            0 Sep  5  2022 .
+drwxr-xr-x   2 root     root            0 Sep  5  2022 etc/lvm
+{rows}lrwxrwxrwx   1 root     root            7 Sep  5  2022 bin -> usr/bin/lvm
+========================================================================
+"""
 
 
 @pytest.mark.parametrize("program", ["lsinitramfs", "lsinitrd"])
@@ -151,6 +174,29 @@ def test_a_new_initramfs_has_what_opens_the_root(program: str, layer: str, progr
     without = "".join(line for line in LISTED.splitlines(keepends=True) if program_of_it not in line)
     ((state, why),) = look(changed(without, program), "LUKS", "LVM", "md")
     assert state == "refused" and f"has no {program_of_it}" in why and why.endswith(f"/ lies on {layer}")
+
+
+def test_a_link_in_an_initramfs_counts_by_its_own_name() -> None:
+    listing = as_lsinitrd("").replace("bin -> usr/bin/lvm", "usr/sbin/lvm -> ../bin/tool")
+    host = changed(None)
+    host.commands[("lsinitrd", PATH)] = listing
+    assert look(host, "LVM") == []
+
+
+def test_the_entry_that_boots_by_default_is_assessed() -> None:
+    """By its name in the environment of GRUB, and the newest of the specification."""
+    text = (GRUB % {"top": "/boot"}).replace("kernel of before'", "kernel of before' --id old")
+    host = BootHost(text.replace('"0"', '"${saved_entry}"'), BOOT[:2])
+    assert look(host) == []
+    host.files["/boot/grub/grubenv"] = "saved_entry=old\n"
+    ((state, why),) = look(host)
+    assert state == "unknown" and why.startswith("/boot/vmlinuz-5.10, which the entry at")
+    entries = "/boot/loader/entries"
+    host = BootHost("linux /vmlinuz-553.8.1\n", (), f"{entries}/el-553.8.1.conf")
+    host.files[f"{entries}/el-553.16.1.conf"] = "linux /vmlinuz-553.16.1\n"
+    host.files["/boot/vmlinuz-553.8.1"] = ""
+    ((state, why),) = look(host)
+    assert why.startswith("/vmlinuz-553.16.1, which the entry at")
 
 
 def test_one_that_this_boot_came_from_is_not_listed() -> None:

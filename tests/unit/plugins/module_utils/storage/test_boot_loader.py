@@ -51,46 +51,272 @@ def test_without_a_boot_loader_they_are_those_of_this_boot() -> None:
 def test_entries_that_agree_are_those_of_the_next_boot() -> None:
     """Neither an entry for repairs nor that of another system has a say."""
     found = of_the_next({"/boot/grub/grub.cfg": GRUB_CFG % LINE})
-    assert found == (("commit=9", "barrier=1"), "rootflags of the boot loader")
+    assert found == (("commit=9", "barrier=1"), "rootflags of /boot/grub/grub.cfg line 6")
 
 
 @pytest.mark.parametrize(
-    ("line", "seen"),
+    ("line", "options"),
     [
-        (LINE.replace("barrier=1", "barrier=0"), "seen rootflags=commit=9,barrier=0"),
-        ("root=UUID=aaaa ro quiet", "seen no rootflags"),
-        (f"{LINE} rootflags=nobarrier", "seen rootflags=nobarrier"),
-        ("root=/dev/vda1 ro rootflags=barrier=0", "seen rootflags=barrier=0"),
+        (LINE.replace("barrier=1", "barrier=0"), ("commit=9", "barrier=0")),
+        ("root=UUID=aaaa ro quiet", ()),
+        (f"{LINE} rootflags=nobarrier", ("nobarrier",)),
+        ("root=/dev/vda1 ro rootflags=barrier=0", ("barrier=0",)),
     ],
 )
-def test_an_entry_that_differs_makes_the_next_boot_unknown(line: str, seen: str) -> None:
-    with pytest.raises(Unobservable, match=r"^/boot/grub/grub\.cfg line 6: ") as caught:
-        of_the_next({"/boot/grub/grub.cfg": GRUB_CFG % line})
-    assert seen in str(caught.value)
-    assert "at this boot rootflags=commit=9,barrier=1" in str(caught.value)
+def test_the_entry_that_boots_by_default_decides(line: str, options: tuple[str, ...]) -> None:
+    found = of_the_next({"/boot/grub/grub.cfg": GRUB_CFG % line})
+    assert found == (options, "rootflags of /boot/grub/grub.cfg line 6")
+
+
+def entry(options: str, **more: str) -> str:
+    """An entry of the Boot Loader Specification."""
+    fields = "".join(f"{key.replace('_', '-')} {value}\n" for key, value in more.items())
+    return f"title Debian\n{fields}options {options}\nlinux /vmlinuz\n"
+
+
+OTHER = LINE.replace("barrier=1", "nobarrier")
+BLSCFG = 'set default="${saved_entry}"\ninsmod blscfg\nblscfg\n'
+ETC = "/boot/loader/entries"
 
 
 @pytest.mark.parametrize("directory", boot_loader.ENTRIES)
 def test_entries_of_the_boot_loader_specification_are_read(directory: str) -> None:
     path = f"{directory}/debian-6.1.conf"
-    said = f"title Debian\nversion 6.1\noptions {LINE}\nlinux /vmlinuz\n"
-    assert of_the_next({path: said}).source == "rootflags of the boot loader"
-    with pytest.raises(Unobservable, match=f"{path} line 3: seen rootflags=nobarrier"):
-        of_the_next({path: said.replace("commit=9,barrier=1", "nobarrier")})
+    assert of_the_next({path: entry(OTHER, version="6.1")}) == (
+        ("commit=9", "nobarrier"),
+        f"rootflags of {path} line 3",
+    )
+
+
+def blscfg(environment: str = "", **texts: str) -> boot_loader.Rootflags:
+    """The next boot of a host with GRUB and entries, by the versions in their names."""
+    prefix = "0123456789abcdef-4.18.0-"
+    files = {f"{ETC}/{prefix}{name.replace('_', '.')}.conf": text for name, text in texts.items()}
+    files["/boot/grub2/grub.cfg"] = BLSCFG
+    files["/boot/grub2/grubenv"] = f"# GRUB Environment Block\n{environment}"
+    return of_the_next(files)
+
+
+def test_the_newest_entry_is_next_in_the_order_of_versions() -> None:
+    """As text, 553.8.1 is behind 553.16.1."""
+    assert blscfg(**{"553_8_1": entry(OTHER), "553_16_1": entry(LINE)}).options[-1] == "barrier=1"
+    assert blscfg(**{"553_8_1": entry(LINE), "553_16_1": entry(OTHER)}).options[-1] == "nobarrier"
+
+
+def test_the_saved_entry_is_next() -> None:
+    saved = "saved_entry=0123456789abcdef-4.18.0-553.8.1\n"
+    texts = {"553_8_1": entry(OTHER), "553_16_1": entry(LINE)}
+    assert blscfg(saved, **texts).options[-1] == "nobarrier"
+    assert blscfg("saved_entry=1\n", **texts).options[-1] == "nobarrier"
+    # One that is not there any more leaves the newest.
+    assert blscfg("saved_entry=gone\n", **texts).options[-1] == "barrier=1"
+
+
+def test_name_and_version_that_disagree_about_the_newest_leave_it_unknown() -> None:
+    texts = {"553_8_1": entry(OTHER, version="2"), "553_16_1": entry(LINE, version="1")}
+    with pytest.raises(Unobservable, match="Which of these the next boot has is unknown"):
+        blscfg(**texts)
+    texts["553_8_1"] = entry(LINE, version="2")
+    assert blscfg(**texts).options[-1] == "barrier=1"
+
+
+def test_a_rescue_entry_is_not_assessed() -> None:
+    assert blscfg(**{"553_8_1": entry(LINE), "0-rescue": entry(OTHER)}).options[-1] == "barrier=1"
+    name = f"{ETC}/m-0-rescue.conf"
+    files = {
+        f"{ETC}/m-6.1.conf": entry(LINE),
+        name: entry(OTHER),
+        "/boot/loader/loader.conf": "default @saved\n",
+    }
+    assert of_the_next(files).options[-1] == "barrier=1"
 
 
 @pytest.mark.parametrize("spelled", ["$kernelopts", "${kernelopts}"])
-@pytest.mark.parametrize("name", ["/boot/grub2/grubenv", "/boot/grub2/grub.cfg"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/boot/grub2/grubenv",
+        "/boot/grub2/grub.cfg",
+        "/boot/efi/EFI/redhat/grubenv",
+        "/boot/efi/EFI/redhat/grub.cfg",
+    ],
+)
 def test_options_in_a_variable_are_filled_in(spelled: str, name: str) -> None:
-    entry = {"/boot/loader/entries/el8.conf": f"options {spelled} $tuned_params\n"}
-    wanted = "root=UUID=aaaa ro rootflags=commit=9,barrier=1"
-    said = {
-        "/boot/grub2/grubenv": f"kernelopts={wanted}\n",
-        "/boot/grub2/grub.cfg": f'set kernelopts="{wanted}"\n',
+    said = "root=UUID=aaaa ro rootflags=commit=9,nobarrier"
+    text = f"kernelopts={said}\n" if name.endswith("env") else f'  set kernelopts="{said}"\n{BLSCFG}'
+    files = {f"{ETC}/el8.conf": entry(f"{spelled} $tuned_params"), name: text}
+    assert of_the_next(files).options == ("commit=9", "nobarrier")
+
+
+def test_a_variable_with_the_command_line_that_nothing_sets_leaves_it_unknown() -> None:
+    """Read as empty, it would say that the root has no options."""
+    files = {f"{ETC}/el8.conf": entry("$kernelopts $tuned_params"), "/boot/grub2/grub.cfg": BLSCFG}
+    with pytest.raises(Unobservable, match=r"el8\.conf line 2: nothing sets \$kernelopts"):
+        of_the_next(files)
+
+
+def test_of_a_variable_the_environment_of_grub_goes_before_its_configuration() -> None:
+    text = f'if [ -z "${{kernelopts}}" ]; then\n  set kernelopts="{OTHER}"\nfi\n{BLSCFG}'
+    files = {f"{ETC}/el8.conf": entry("$kernelopts"), "/boot/grub2/grub.cfg": text}
+    assert of_the_next(files).options[-1] == "nobarrier"
+    assert of_the_next({**files, "/boot/grub2/grubenv": f"kernelopts={LINE}\n"}).options[-1] == "barrier=1"
+    # Two environments, of which one counts.
+    two = {"/boot/grub2/grubenv": f"kernelopts={LINE}\n", "/boot/grub/grubenv": f"kernelopts={OTHER}\n"}
+    with pytest.raises(Unobservable, match="Which of these the next boot has is unknown"):
+        of_the_next({**files, **two})
+
+
+SUBMENU = """
+if [ "${next_entry}" ] ; then
+   set default="${next_entry}"
+else
+   set default="%s"
+fi
+menuentry 'Debian' --class os $menuentry_id_option 'simple' {
+\tlinux\t/vmlinuz-6.2 root=UUID=aaaa ro rootflags=nobarrier
+}
+submenu 'Advanced options' $menuentry_id_option 'advanced' {
+\tmenuentry 'Debian, 6.2' $menuentry_id_option 'of-6.2' {
+\t\tlinux\t/vmlinuz-6.2 root=UUID=aaaa ro rootflags=commit=1
+\t}
+\tmenuentry 'Debian, 6.1' --id 'of-6.1' {
+\t\tif [ x = y ]; then
+\t\t  search a
+\t\tfi
+\t\tlinux\t/vmlinuz-6.1 root=UUID=aaaa ro rootflags=commit=2
+\t}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "option"),
+    [
+        ("0", "nobarrier"),
+        ("simple", "nobarrier"),
+        ("Debian", "nobarrier"),
+        ("advanced>of-6.1", "commit=2"),
+        ("1>0", "commit=1"),
+        ("Advanced options>Debian, 6.1", "commit=2"),
+        ("1>9", "commit=1"),
+        # Of a submenu, a name counts behind its own name alone.
+        ("of-6.1", "nobarrier"),
+        ("gone", "nobarrier"),
+        ("7", "nobarrier"),
+        ("", "nobarrier"),
+        ("${saved_entry}", "commit=2"),
+    ],
+)
+def test_a_default_names_an_entry_by_place_title_or_id(default: str, option: str) -> None:
+    files = {
+        "/boot/grub/grub.cfg": SUBMENU % default,
+        "/boot/grub/grubenv": "saved_entry=advanced>of-6.1\nnext_entry=\n",
     }
-    assert of_the_next({**entry, name: said[name]}).source == "rootflags of the boot loader"
-    with pytest.raises(Unobservable, match="seen rootflags=commit=9,nobarrier"):
-        of_the_next({**entry, name: said[name].replace("barrier=1", "nobarrier")})
+    assert of_the_next(files).options == (option,)
+
+
+def test_an_entry_for_the_next_boot_alone_goes_before_the_default() -> None:
+    files = {"/boot/grub/grub.cfg": SUBMENU % "0", "/boot/grub/grubenv": "next_entry=advanced>of-6.1\n"}
+    assert of_the_next(files).options == ("commit=2",)
+
+
+def test_a_submenu_as_the_default_leaves_its_entries() -> None:
+    with pytest.raises(Unobservable, match="Which of these"):
+        of_the_next({"/boot/grub/grub.cfg": SUBMENU % "advanced"})
+
+
+SUBVOLUME = "root=UUID=aaaa ro rootflags=subvol=%s"
+
+
+def on_btrfs(now: str, default: str, *texts: str) -> boot_loader.Rootflags:
+    """The next boot of a host with its root in a subvolume, and an entry for each of some others."""
+    menu = "".join(f"menuentry '{number}' {{\n linux /v {text}\n}}\n" for number, text in enumerate(texts))
+    found = host({"/boot/grub/grub.cfg": f'set default="{default}"\n{menu}'})
+    found.files["/proc/cmdline"] = SUBVOLUME % now
+    return boot_loader.of_the_next(found)
+
+
+def test_entries_of_snapshots_are_other_systems() -> None:
+    """All entries with one subvolume would take the way back to a snapshot away."""
+    now, snapshot = SUBVOLUME % "@", SUBVOLUME % "@/.snapshots/7/snapshot"
+    assert on_btrfs("@", "0", now, snapshot).options == ("subvol=@",)
+    # Also if which one is next is unknown, here of a submenu.
+    assert on_btrfs("/@", "0", f"{now},noatime").options == ("subvol=@", "noatime")
+
+
+def test_a_default_that_starts_another_subvolume_or_root_leaves_the_next_boot_unknown() -> None:
+    snapshot = SUBVOLUME % "@/.snapshots/7/snapshot"
+    for other in (snapshot, "root=UUID=bbbb ro rootflags=subvol=@"):
+        with pytest.raises(Unobservable, match=r"cfg line 3: .* starts another root or subvolume"):
+            on_btrfs("@", "0", other, SUBVOLUME % "@")
+
+
+def loader(conf: str, **texts: str) -> boot_loader.Rootflags:
+    """The next boot of a host with systemd-boot."""
+    files = {f"/efi/loader/entries/{name}.conf": text for name, text in texts.items()}
+    return of_the_next({**files, "/efi/loader/loader.conf": conf})
+
+
+def test_systemd_boot_takes_its_default_or_the_newest_entry() -> None:
+    texts = {
+        "a": entry(OTHER, sort_key="debian", version="6.9"),
+        "b": entry(LINE, sort_key="debian", version="6.10"),
+    }
+    assert loader("timeout 3\n", **texts).options[-1] == "barrier=1"
+    assert loader("#default b*\ndefault a*\n", **texts).options[-1] == "nobarrier"
+    assert loader("default A.conf\n", **texts).options[-1] == "nobarrier"
+    # A pattern that nothing is like leaves the newest.
+    assert loader("default gone\n", **texts).options[-1] == "barrier=1"
+    with pytest.raises(Unobservable, match="Which of these"):
+        loader("default @saved\n", **texts)
+
+
+def test_an_entry_of_systemd_boot_without_tries_is_last() -> None:
+    texts = {"a-2+0-3": entry(OTHER), "a-1": entry(LINE)}
+    assert loader("", **texts).options[-1] == "barrier=1"
+
+
+def test_what_systemd_boot_has_in_the_firmware_goes_before_its_file() -> None:
+    texts = {"a": entry(OTHER), "b": entry(LINE)}
+    files = {f"/efi/loader/entries/{name}.conf": text for name, text in texts.items()}
+    files["/efi/loader/loader.conf"] = "default b*\n"
+    variable = "/sys/firmware/efi/efivars/LoaderEntryDefault-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
+    said = b"\x07\0\0\0" + "a.conf\0".encode("utf-16-le")
+    assert of_the_next({**files, variable: said.decode("latin-1")}).options[-1] == "nobarrier"
+
+
+CMDLINE = "/etc/kernel/cmdline"
+
+
+def test_the_command_line_of_the_next_kernel_has_to_agree() -> None:
+    files = {f"{ETC}/el9.conf": entry(LINE), "/boot/grub2/grub.cfg": BLSCFG}
+    assert of_the_next({**files, CMDLINE: f"{LINE}\n"}).options[-1] == "barrier=1"
+    with pytest.raises(Unobservable, match=r"/etc/kernel/cmdline \(for the next kernel that is installed\)"):
+        of_the_next({**files, CMDLINE: f"{OTHER}\n"})
+    # GRUB's own menu is made without that file.
+    assert of_the_next({"/boot/grub/grub.cfg": GRUB_CFG % LINE, CMDLINE: OTHER}).options[-1] == "barrier=1"
+
+
+def test_a_unified_kernel_has_the_command_line_of_that_file() -> None:
+    image = {"/efi/EFI/Linux/debian-6.1.efi": "MZ"}
+    assert of_the_next(image).options == ("commit=9", "barrier=1")
+    assert of_the_next({**image, CMDLINE: OTHER}).options == ("commit=9", "nobarrier")
+
+
+def test_install_conf_names_another_place_of_entries() -> None:
+    files = {"/etc/kernel/install.conf": "layout=bls\nBOOT_ROOT=/xboot\n"}
+    files["/xboot/loader/entries/a.conf"] = entry(OTHER)
+    assert of_the_next(files).options[-1] == "nobarrier"
+
+
+@pytest.mark.parametrize(("is_efi", "option"), [(True, "barrier=0"), (False, "barrier=1")])
+def test_of_two_menus_the_firmware_s_kind_of_boot_reads_one(is_efi: bool, option: str) -> None:
+    files = {
+        "/boot/grub2/grub.cfg": GRUB_CFG % LINE,
+        "/boot/efi/EFI/redhat/grub.cfg": GRUB_CFG % LINE.replace("barrier=1", "barrier=0"),
+        **({"/sys/firmware/efi/fw_platform_size": "64"} if is_efi else {}),
+    }
+    assert of_the_next(files).options[-1] == option
 
 
 def test_a_configuration_that_cannot_be_read_is_unknown() -> None:

@@ -9,8 +9,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
+    cache_rules,
+    io_scheduler,
+    scheduler_rules,
+    write_cache,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.cache_rules import (
     HEADER,
     RULES_PATH,
@@ -24,6 +29,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.cache_rules
     render,
     write,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import PROGRAMS
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import Disks
 
 from ..fakes.small_host import UNITS, BigHost, SmallHost
 
@@ -33,6 +40,8 @@ RENDERED = f"""\
 # serial:QEMU_HARDDISK_SATA0001 sata disabled
 ACTION=="add|change", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", ENV{{ID_SERIAL}}=="QEMU_HARDDISK_SATA0001", \
 ENV{{ID_BUS}}=="ata", ATTR{{device/scsi_disk/*/cache_type}}="temporary write back"
+ACTION=="add|change", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", ENV{{ID_SERIAL}}=="QEMU_HARDDISK_SATA0001", \
+ENV{{ID_BUS}}=="ata", ATTR{{queue/write_cache}}="write back"
 ACTION=="add|change", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", ENV{{ID_SERIAL}}=="QEMU_HARDDISK_SATA0001", \
 ENV{{ID_BUS}}=="ata", RUN+="/sbin/hdparm -q -W0 $devnode"
 """
@@ -198,7 +207,111 @@ def test_removing_takes_rules_unit_and_links() -> None:
     assert host.mutations == []
 
 
-def test_the_file_sorts_behind_the_distributions_rules() -> None:
+def test_the_file_sorts_after_the_rules_of_others_and_before_our_readahead() -> None:
+    """A change of a cache mode resets the readahead (kernel 7.2)."""
     name = cache_rules.RULES_PATH.rpartition("/")[2]
     assert name > "85-hdparm.rules"
     assert name > "60-persistent-storage.rules"
+    assert name > "99-zz-local.rules"
+    assert name < scheduler_rules.RULES_PATH.rpartition("/")[2]
+
+
+def test_the_readahead_survives_each_boot_and_event() -> None:
+    """Our file for readahead sorted first, and our file for caches reset what it had set, at each boot."""
+    host = kept("disabled", "sda", "sdc")
+    rules = {host.disk(name).id: {"readahead": "512"} for name in ("sda", "sdc")}
+    scheduler_rules.write(host, scheduler_rules.render(rules))
+    host.reboot()
+    host.reset("sdc")
+    assert [host.disk(name).readahead for name in ("sda", "sdc")] == ["512", "512"]
+
+
+@pytest.mark.parametrize(("control", "name"), EVERY)
+def test_a_mode_that_a_rule_before_has_lowered_is_raised(control: str, name: str) -> None:
+    """Kernel 6.12 and later keep what was written to queue/write_cache until the same file undoes it."""
+    host = kept("enabled", name)
+    vars(host.disk(name)).update(cache="enabled", cache_mode="write through", forced=True)
+    host.event("change", name)
+    assert host.disk(name).cache_mode == "write back"
+
+
+def former(text: str) -> str:
+    """Return a rule file as earlier releases wrote it: without the line that raises the mode."""
+    return "".join(line for line in text.splitlines(True) if "queue/write_cache" not in line)
+
+
+class TestFormerNames:
+    """Files of earlier releases have other names: the next run renames them, and release removes both."""
+
+    def test_the_next_run_writes_the_new_files_and_removes_the_old(self) -> None:
+        host = SmallHost()
+        sdb = {host.disk("sdb").id: ("sata", "disabled")}
+        host.files[cache_rules.FORMER_PATH] = former(render({**SDA, **sdb}))
+        schedule = {host.disk("sda").id: {"readahead": "512"}, host.disk("sdb").id: {"readahead": "1024"}}
+        host.files[scheduler_rules.FORMER_PATH] = scheduler_rules.render(schedule)
+        assert read(host) == scheduler_rules.read(host) == {}
+        caches = [write_cache.Target(next(iter(SDA)), "disabled")]
+        write_cache.apply(host, write_cache.plan(host, caches), caches)
+        queues = [io_scheduler.Target(next(iter(SDA)), {"readahead": "512"})]
+        io_scheduler.apply(host, io_scheduler.plan(host, queues), queues)
+        assert (read(host), scheduler_rules.read(host)) == ({**SDA, **sdb}, schedule)
+        assert not host.exists(cache_rules.FORMER_PATH)
+        assert not host.exists(scheduler_rules.FORMER_PATH)
+        assert (write_cache.plan(host, caches).changes, io_scheduler.plan(host, queues).changes) == ((), ())
+
+    def test_an_edited_rule_of_the_old_file_is_not_taken_over(self) -> None:
+        host = SmallHost()
+        host.files[cache_rules.FORMER_PATH] = former(render(SDA)).replace("-W0", "-W1")
+        assert read_rules(host) == {}
+
+    def test_release_removes_both(self) -> None:
+        host = SmallHost()
+        host.files[cache_rules.FORMER_PATH] = former(render(SDA))
+        host.files[scheduler_rules.FORMER_PATH] = scheduler_rules.render(
+            {next(iter(SDA)): {"readahead": "512"}}
+        )
+        write_cache.apply_release(host, write_cache.plan_release(host))
+        io_scheduler.apply_release(host, io_scheduler.plan_release(host))
+        assert not [path for path in host.files if "durable-dbhost" in path]
+
+
+class TestPrograms:
+    """A rule that runs a program which is not installed has no effect."""
+
+    @pytest.mark.parametrize(
+        ("control", "name", "program", "state"),
+        [
+            ("sata", "sda", "/sbin/hdparm", "disabled"),
+            ("scsi", "sdc", "/usr/bin/sdparm", "disabled"),
+            ("nvme", "nvme0n1", "/usr/sbin/nvme", "disabled"),
+            ("virtio", "vdb", "/bin/lsblk", "enabled"),
+        ],
+    )
+    def test_nothing_is_persisted_without_it_and_the_reason_says_what_to_install(
+        self, control: str, name: str, program: str, state: str
+    ) -> None:
+        host = kept(state, name)
+        target = write_cache.Target(host.disk(name).id, state)
+        assert Disks(host).collect(name)["write_cache"]["persisted"] == state
+        del host.files[program]
+        facts = Disks(host).collect(name)
+        assert facts["write_cache"]["persisted"] == "unset"
+        tool = program.rpartition("/")[2]
+        assert f"install {tool}" in facts["evidence"]["write_cache.persisted"]["reason"]
+        with pytest.raises(ChangeFailed, match=f"install {tool}"):
+            write_cache.plan(host, [target])
+
+    def test_the_path_of_this_host_is_written_and_the_rule_holds(self) -> None:
+        """SUSE has all programs below /usr alone."""
+        host = kept("enabled", "sda", "sdc")
+        for paths in (*PROGRAMS.values(), ("/bin/udevadm",)):
+            del host.files[paths[0]]
+            host.files[f"/usr{paths[0]}" if paths[0].startswith(("/bin", "/sbin")) else paths[1]] = ""
+        # What the former paths say sets nothing here.
+        assert read(host) == {}
+        targets = [write_cache.Target(host.disk(name).id, "enabled") for name in ("sda", "sdc")]
+        write_cache.apply(host, write_cache.plan(host, targets), targets)
+        assert '"/usr/sbin/hdparm -q -W1 $devnode"' in host.text(RULES_PATH)
+        assert "/bin/lsblk" not in host.text(RULES_PATH).replace("/usr/bin/lsblk", "")
+        assert "ExecStart=/usr/bin/udevadm " in host.text(UNIT_PATH)
+        assert set(read(host)) == {target.disk for target in targets}

@@ -81,6 +81,15 @@ def test_no_disk_is_physical_where_a_hypervisor_is_or_may_be(name: str, word: st
         ("HP", "LOGICAL VOLUME", "raid_volume"),
         ("NETAPP", "LUN C-Mode", "san"),
         ("HPE", "MSA 2060 SAS", "san"),
+        ("SEAGATE", "4006", "san"),
+        ("SEAGATE", "5005", "san"),
+        ("SEAGATE", "6575", "san"),
+        ("SEAGATE", "STJX", "san"),
+        ("STJX", "4006", "san"),
+        ("Intel", "Multi-Flex", "san"),
+        ("INTEL", "Multi-Flex", "san"),
+        ("HITACHI", "DISK-SUBSYSTEM", "san"),
+        ("FUJITSU", "ETERNUS_DXM", "san"),
     ],
 )
 @pytest.mark.parametrize("name", PHYSICAL)
@@ -92,6 +101,19 @@ def test_a_disk_that_calls_itself_another_thing_is_not_physical(
     properties = {**TRAITS[name].properties, "ID_MODEL": model.replace(" ", "_")}
     if vendor in ("", "ATA"):
         assert answer(name, properties=properties).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("vendor", "model"),
+    [
+        ("SEAGATE", "ST4000NM0023"),
+        ("SEAGATE", "XS3840SE70004"),
+        ("INTEL", "SSDSC2KB480G7R"),
+        ("HITACHI", "HUS153030VLS300"),
+    ],
+)
+def test_a_disk_of_a_maker_of_arrays_too_is_physical(vendor: str, model: str) -> None:
+    assert answer("sas_disk_mpt3sas", vendor=vendor, model=model).kind == "physical"
 
 
 @pytest.mark.parametrize("driver", ["", "(null)", "mpt3sas", "hpsa", "virtio_scsi", "new_driver"])

@@ -348,7 +348,8 @@ def test_a_disk_without_a_name_of_its_own_cannot_be_persisted_and_says_so() -> N
     host.disk("vdb").serial = host.disk("sdb").serial
     reasons = [facts(host, name)["evidence"]["id"]["reason"] for name in ("sda", "sdb")]
     assert reasons == [
-        "it has no WWN or serial number, and nothing on it or in its path that could serve as a name",
+        "it has no WWN or serial number (one of zeros or the like names no disk), and nothing on it or in its path"
+        " that could serve as a name",
         "vdb has the name serial:QEMU_HARDDISK_SATA0002 too",
     ]
     assert facts(host, "sda")["write_cache"]["persisted"] == "unset"

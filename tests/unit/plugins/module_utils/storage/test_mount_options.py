@@ -538,9 +538,11 @@ class TestRoot:
             run(host, self.TARGET)
         assert host.mutations == []
 
-    def test_where_the_boot_loader_gives_it_other_options_next_nothing_is_done(self) -> None:
+    def test_if_the_entry_of_the_next_boot_is_unknown_nothing_is_done(self) -> None:
         host = self.drifting()
-        host.files["/boot/grub/grub.cfg"] = "\tlinux /vmlinuz root=/dev/vda1 ro rootflags=nobarrier\n"
+        host.files["/efi/loader/loader.conf"] = "default @saved\n"
+        for name, options in (("a", ""), ("b", "rootflags=nobarrier")):
+            host.files[f"/efi/loader/entries/{name}.conf"] = f"options root=/dev/vda1 ro {options}\n"
         work = plan(host, [self.TARGET])
         assert work.facts["/"]["persisted"]["data_mode"] == "unknown"
         # Else the module alone would say that all is well.

@@ -190,13 +190,30 @@ def test_rootflags_are_called_those_of_this_boot(line: str, source: str) -> None
     assert facts(host, "/")["evidence"]["persisted.atime"]["source"] == source
 
 
-def test_an_entry_of_the_boot_loader_with_other_rootflags_leaves_the_root_unknown_alone() -> None:
+def test_the_entry_of_the_boot_loader_that_is_next_decides_for_the_root_alone() -> None:
     host = SmallHost()
     host.files["/boot/grub/grub.cfg"] = "\tlinux /vmlinuz root=/dev/vda1 ro rootflags=barrier=0\n"
     found = facts(host, "/")
-    assert found["persisted"]["barrier"] == "unknown"
-    assert "seen rootflags=barrier=0" in found["evidence"]["persisted.barrier"]["reason"]
+    assert found["persisted"]["barrier"] == "off"
+    source = "/etc/fstab line 2, rootflags of /boot/grub/grub.cfg line 1, superblock defaults"
+    assert found["evidence"]["persisted.barrier"]["source"] == source
     assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "on"
+
+
+def test_entries_that_differ_and_may_be_next_leave_the_root_unknown_alone() -> None:
+    host = SmallHost()
+    two_entries(host)
+    found = facts(host, "/")
+    assert found["persisted"]["barrier"] == "unknown"
+    assert "rootflags=barrier=0" in found["evidence"]["persisted.barrier"]["reason"]
+    assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "on"
+
+
+def two_entries(host: SmallHost) -> None:
+    """Have systemd-boot start the entry that was chosen last, which is unknown."""
+    host.files["/efi/loader/loader.conf"] = "default @saved\n"
+    for name, options in (("a", ""), ("b", "rootflags=barrier=0")):
+        host.files[f"/efi/loader/entries/{name}.conf"] = f"linux /v\noptions root=/dev/vda1 ro {options}\n"
 
 
 @pytest.mark.parametrize("options", ["nobarrier", "barrier=1", "data=ordered", "rw,nobarrier,noatime"])

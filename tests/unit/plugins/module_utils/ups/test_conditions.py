@@ -235,6 +235,62 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         "shutdown",
     ),
     (
+        NUT,
+        edit("/sbin/shutdown -h +0", "/sbin/shutdown -k now"),
+        "shutdown_command",
+        "unmet",
+        "it warns only (-k)",
+        "/sbin/shutdown -h now",
+    ),
+    (
+        NUT,
+        edit("/sbin/shutdown -h +0", "/sbin/shutdown -h +1"),
+        "shutdown_command",
+        "unmet",
+        "it waits 1 min (+1)",
+        "/sbin/shutdown -h now",
+    ),
+    (
+        NUT,
+        edit("/sbin/shutdown -h +0", "notify shutdown -h now"),
+        "shutdown_command",
+        "unknown",
+        "what notify does is unknown",
+        "/sbin/shutdown -h now",
+    ),
+    (
+        ("apcupsd",),
+        edit("${SHUTDOWN} -h now", "# ${SHUTDOWN} -h now", "/etc/apcupsd/apccontrol"),
+        "shutdown_command",
+        "unmet",
+        "shuts nothing down",
+        "package",
+    ),
+    (
+        ("apcupsd",),
+        edit("${SHUTDOWN} -h now", "${SHUTDOWN} -r now", "/etc/apcupsd/apccontrol"),
+        "shutdown_command",
+        "unmet",
+        "restarts the host (-r)",
+        "package",
+    ),
+    (
+        ("apcupsd",),
+        edit("SHUTDOWN=/sbin", "SHUTDOWN=/bin/true\nSHUTDOWN=/sbin", "/etc/apcupsd/apccontrol"),
+        "shutdown_command",
+        "unknown",
+        "inserts a value",
+        "package",
+    ),
+    (
+        ("apcupsd",),
+        lambda h: h.program("/etc/apcupsd/doshutdown", '#!/bin/sh\nexit "$CODE"\n'),
+        "shutdown_command",
+        "unknown",
+        "may end with 99",
+        "end with 0",
+    ),
+    (
         ("apcupsd",),
         edit("doshutdown)", "nothing)", "/etc/apcupsd/apccontrol"),
         "shutdown_command",
@@ -339,7 +395,7 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
     (("apcupsd",), field("DRIVER", "TEST UPS Driver"), "driver_real", "unmet", "TEST UPS", "test_ups"),
     (NUT, says("ups.status", "OB DISCHRG"), "status_online", "unmet", "(OB)", "on line"),
     (NUT, second_ups("OB LB", 2), "status_online", "unmet", "b@ups2: OB LB (OB LB)", "on line"),
-    (NUT, second_ups("OL ECO", 2), "status_online", "unknown", "(ECO: not known here)", "driver"),
+    (NUT, second_ups("OL TEST", 2), "status_online", "unknown", "(TEST: not known here)", "driver"),
     (NUT, says("ups.status", "CHRG"), "status_online", "unmet", "(no OL)", "on line"),
     (NUT, says("ups.status", ""), "status_online", "unknown", "its status is empty", "driver"),
     (NUT, says("ups.status", "ol <b>"), "status_online", "unknown", "wanted words", "driver"),
@@ -367,14 +423,6 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         "unknown",
         "is 900 s, but the UPS decides",
         "ignorelb",
-    ),
-    (
-        NUT,
-        edit("shutdown -h +0", "shutdown -h +10"),
-        "runtime_clean_stop",
-        "unmet",
-        "600 s shutdown_delay",
-        "earlier",
     ),
     (
         NUT,
@@ -435,9 +483,68 @@ def test_each_condition_fails_alone_and_in_its_own_words(
     assert failed[0].why
 
 
+NO_RUNTIMES = ("65535", "65534", "32767", "3932100", "4294967295", "2147483647", "259201", "-1", "1e9", "")
+
+
+@pytest.mark.parametrize("said", NO_RUNTIMES)
+def test_a_number_that_stands_for_no_runtime_is_no_runtime(said: str) -> None:
+    """Of nut's dumps: 65535, and 3932100, which is 65535 minutes."""
+    host = nut_28()
+    host.upsd.variables["rack"]["battery.runtime"] = said
+    power = look(host, STOPS)
+    assert power.upses[0].runtime is None
+    failed = {one.name: (one.state, one.evidence) for one in power.conditions if one.state != "met"}
+    assert {name: state for name, (state, _evidence) in failed.items()} == {
+        "runtime_durability": "unknown",
+        "runtime_clean_stop": "unknown",
+    }
+    why = f"battery.runtime is {said!r}, which is no runtime" if said else "the UPS tells no battery.runtime"
+    assert all(why in evidence for _state, evidence in failed.values())
+
+
+@pytest.mark.parametrize("said", NO_RUNTIMES)
+def test_a_number_that_stands_for_no_runtime_is_no_limit(said: str) -> None:
+    host = nut_28()
+    host.upsd.variables["rack"]["battery.runtime.low"] = said
+    (failed,) = (one for one in look(host, STOPS).conditions if one.state != "met")
+    assert (failed.name, failed.state) == ("runtime_clean_stop", "unknown")
+
+
+def test_apcupsd_has_such_numbers_in_minutes() -> None:
+    host = WELL["apcupsd"]()
+    field("TIMELEFT", "65535.0 Minutes")(host)
+    power = look(host, STOPS)
+    assert (power.upses[0].runtime, power.upses[0].runtime_low) == (None, None)
+    assert "TIMELEFT is '65535.0 Minutes', which is no runtime" in str(power.conditions)
+
+
+@pytest.mark.parametrize(("said", "charge"), [("100", 100), ("102", 102), ("255", None), ("65535", None)])
+def test_a_charge_is_percent(said: str, charge: float | None) -> None:
+    host = nut_28()
+    host.upsd.variables["rack"]["battery.charge"] = said
+    assert look(host, STOPS).upses[0].charge == charge
+
+
 def test_each_condition_has_a_case_of_its_own() -> None:
     failing = {(monitor, row[2]) for row in TABLE for monitor in row[0]}
     assert failing == {(monitor, name) for monitor in ALL for name in conditions.NAMES}
+
+
+@pytest.mark.parametrize("status", ["OL HE", "OL CHRG ECO"])
+def test_high_efficiency_mode_is_on_line_and_named(status: str) -> None:
+    host = nut_28()
+    host.upsd.variables["rack"]["ups.status"] = status
+    found = {one.name: one for one in look(host, STOPS).conditions}
+    assert {one.state for one in found.values()} == {"met"}
+    assert f"{status} (high-efficiency mode:" in found["status_online"].evidence
+
+
+@pytest.mark.parametrize("status", ["HE", "OB HE", "OL LB ECO", "OL BYPASS HE"])
+def test_high_efficiency_mode_hides_no_other_word(status: str) -> None:
+    host = nut_28()
+    host.upsd.variables["rack"]["ups.status"] = status
+    (failed,) = (one for one in look(host, STOPS).conditions if one.state != "met")
+    assert (failed.name, failed.state) == ("status_online", "unmet")
 
 
 @pytest.mark.fact(37)

@@ -527,7 +527,7 @@ def test_a_cluster_with_a_root_directory_of_its_own_is_not_written() -> None:
     for path in (CONF, AUTO):
         host.files[f"/proc/50/root{path}"] = host.files[path]
     with pytest.raises(ChangeFailed, match="it lives in a container"):
-        run(host, {"fsync": "on"})
+        run(host, {"fsync": "on"}, "chroot:/jail 15/main")
     assert host.mutations == []
 
 

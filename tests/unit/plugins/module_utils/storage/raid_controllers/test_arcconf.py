@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.raid_controllers import arcconf
@@ -24,6 +26,7 @@ ONE = "controller 1, logical device 0"
         ("asr8805", Volume(ONE, "609b0000", "write_back", "good", "enabled")),
         # Writes back, and has nothing behind its cache.
         ("zmm", Volume(ONE, "5d0a0000", "always_write_back", "missing", "disabled")),
+        ("not_present", Volume(ONE, "7d300000", "always_write_back", "missing", "disabled")),
         ("smartpqi", Volume(ONE, "600508b10000000000000000000000d1", "write_through", "charging", "unknown")),
     ],
 )
@@ -120,6 +123,63 @@ def test_each_word(text: str, old: str, new: str, field: str, value: str) -> Non
     assert old in text
     (found,) = arcconf.parse(text.replace(old, new, 1))
     assert getattr(found, field) == value
+
+
+@pytest.mark.parametrize("name", ["aacraid", "asr8805", "zmm", "smartpqi", "not_present"])
+@pytest.mark.parametrize("change", [str.upper, str.lower, str.title])
+def test_capitals_change_nothing(name: str, change: Callable[[str], str]) -> None:
+    text = captured(f"raid/arcconf_{name}.txt")
+    assert [found[1:] for found in arcconf.parse(change(text))] == [
+        found[1:] for found in arcconf.parse(text)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "backup"),
+    [
+        ("Not Present", "missing"),
+        ("ZMM not installed", "missing"),
+        ("ZMM Not Installed", "missing"),
+        ("NOT INSTALLED", "missing"),
+        ("Not Supported", "missing"),
+        ("Absent", "missing"),
+        ("ZMM Optimal", "good"),
+        ("Ready", "good"),
+        ("Not Ready", "failed"),
+        ("ZMM Failed", "failed"),
+        ("Fatal", "failed"),
+        ("Degraded", "failed"),
+        ("Reconditioning", "charging"),
+        ("ZMM", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_each_state_of_a_backup(said: str, backup: str) -> None:
+    text = AACRAID.replace("Status                                   : Optimal", f"Status : {said}", 1)
+    assert arcconf.parse(text)[0].backup == backup
+
+
+@pytest.mark.parametrize(
+    ("lines", "policy"),
+    [
+        ("Write-cache mode : Not supported", "write_through"),
+        ("Write-cache mode : NOT SUPPORTED\n   Write-cache setting : Not Supported", "write_through"),
+        ("Write-cache mode : Not supported\n   Write-cache setting : Enabled", "unknown"),
+        ("Write-cache setting : Enabled\n   Write-cache status : On", "always_write_back"),
+        ("Write-cache setting : Disabled\n   Write-cache status : Off", "write_through"),
+        ("Write-cache setting : Enabled\n   Write-cache status : Off", "unknown"),
+        (
+            "Write-cache setting : Enabled when protected by battery/ZMM\n   Write-cache status : On",
+            "write_back",
+        ),
+        ("Write-cache setting : Enabled", "unknown"),
+    ],
+)
+def test_enabled_asks_for_no_battery(lines: str, policy: str) -> None:
+    setting, status = (line for line in AACRAID.split("\n") if "Write-cache s" in line)
+    text = AACRAID.replace(f"{setting}\n{status}", f"   {lines}")
+    assert lines in text
+    assert arcconf.parse(text)[0].write_policy == policy
 
 
 @pytest.mark.parametrize(

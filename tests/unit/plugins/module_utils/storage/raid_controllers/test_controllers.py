@@ -303,6 +303,46 @@ def test_nobodys_word_holds_against_a_controller_that_loses_commits_now(profile:
     assert look(with_volume(change=on), profile, **given)["verdict"] == "attested"
 
 
+REPORTED = {
+    "failed": FAILED,
+    "learning": swap('"Optimal"', '"Learning"'),
+    "always": ALWAYS,
+    "drives": swap('"Disk Cache Policy" : "Disabled"', '"Disk Cache Policy" : "Enabled"'),
+}
+
+
+@pytest.mark.parametrize("profile", ["strict", "flush"])
+@pytest.mark.parametrize("change", REPORTED)
+def test_what_a_controller_reports_overrides_an_attestation_for_the_host(profile: str, change: str) -> None:
+    words = [attested("host_honours_flush"), attested("host_honours_fua")]
+    found = look(with_volume(change=REPORTED[change]), profile, **ON_IT, attestations=words)
+    assert found["verdict"] == "drifted", found["why"]
+    assert not [need for need in found["requirements"] if need["state"] == "attested"]
+    (need,) = (need for need in found["requirements"] if need["name"] in ("device_obeys", "flush_honoured"))
+    assert need["state"] == "unverified"
+    assert "this overrides host_honours_flush for host, attested by A. Person until" in need["evidence"]
+    assert f"attest power_loss_protection for wwn:{WWN}" in need["remedy"]
+
+
+@pytest.mark.parametrize("change", REPORTED)
+def test_an_attestation_of_that_volume_alone_counts_against_it(change: str) -> None:
+    words = [attested("host_honours_flush", f"wwn:{WWN}")]
+    found = look(with_volume(change=REPORTED[change]), "flush", **ON_IT, attestations=words)
+    assert found["verdict"] == "attested", found["why"]
+
+
+def test_an_override_rests_on_no_attestation_for_the_host_against_a_failed_battery() -> None:
+    given = {
+        **ON_IT,
+        "overrides": {"write_cache": "enabled"},
+        "attestations": [attested("host_honours_flush")],
+    }
+    for change, state in ((FAILED, "unmet"), (lambda text: ALWAYS(FAILED(text)), "unmet"), (str, "attested")):
+        found = look(with_volume(change=change), "strict", **given)
+        (need,) = (need for need in found["requirements"] if need["name"] == "override_attested")
+        assert need["state"] == state
+
+
 def test_without_a_tool_a_volume_is_attested_as_before() -> None:
     host = with_volume()
     host.files.data.pop(STORCLI)

@@ -57,6 +57,10 @@ def test_the_volumes_of_the_listings(name: str, expected: list[Volume]) -> None:
         ("Cache Status: OK", "Cache Status: Not Configured", "write_policy", "write_through"),
         ("Cache Status: OK", "Cache Status: New Word", "write_policy", "unknown"),
         ("Battery/Capacitor Status: OK", "Battery/Capacitor Status: Recharging", "backup", "charging"),
+        ("Battery/Capacitor Status: OK", "Battery/Capacitor Status: Ok", "backup", "good"),
+        ("Battery/Capacitor Status: OK", "Battery/Capacitor Status: NOT FULLY CHARGED", "backup", "charging"),
+        ("Battery/Capacitor Status: OK", "Battery/Capacitor Status: FAILED", "backup", "failed"),
+        ("Battery/Capacitor Status: OK", "Battery/Capacitor Status: Not Present", "backup", "missing"),
         (
             "Battery/Capacitor Status: OK",
             "Battery/Capacitor Status: Failed (Replace Batteries)",

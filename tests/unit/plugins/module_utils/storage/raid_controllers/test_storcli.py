@@ -134,6 +134,50 @@ def test_a_controller_without_a_battery_says_so_in_its_hardware(hardware: Any, w
     assert storcli.parse(VALL, text, BBU)[0].backup == word
 
 
+@pytest.mark.parametrize(
+    ("hardware", "word"),
+    [
+        ({"Energy Pack": "Absent"}, "missing"),
+        ({"Energy Pack": "ABSENT"}, "missing"),
+        ({"energy pack": "absent"}, "missing"),
+        ({"Energy Pack": "Present"}, "unknown"),
+        # One that is there, and one that is not.
+        ({"Energy Pack": "Present", "BBU": "Absent"}, "unknown"),
+        ({}, "unknown"),
+    ],
+)
+def test_a_controller_of_hpe_has_an_energy_pack(hardware: Any, word: str) -> None:
+    text = changed(
+        CALL, lambda said: said["Response Data"].update({"Cachevault_Info": [], "HwCfg": hardware})
+    )
+    assert storcli.parse(VALL, text, BBU)[0].backup == word
+
+
+@pytest.mark.parametrize("section", ["Energy Pack Info", "Energy_Pack_Info"])
+@pytest.mark.parametrize("key", ["Status", "State"])
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        ("Optimal", "good"),
+        ("OPTIMAL", "good"),
+        ("Critical", "failed"),
+        ("Degraded", "failed"),
+        ("Charging", "charging"),
+        ("Absent", "missing"),
+        ("New Word", "unknown"),
+    ],
+)
+def test_the_state_of_an_energy_pack(section: str, key: str, state: str, word: str) -> None:
+    row = {"Type": "Supercap", "SubType": "FBU345", key: state}
+    text = changed(
+        CALL,
+        lambda said: said["Response Data"].update(
+            {"Cachevault_Info": [], "HwCfg": {"Energy Pack": "Present"}, section: [row]}
+        ),
+    )
+    assert storcli.parse(VALL, text, BBU)[0].backup == word
+
+
 def test_of_two_answers_about_one_battery_the_worse_counts() -> None:
     failed = changed(CV, lambda said: said["Response Data"]["Cachevault_Info"][2].update(Value="Failed"))
     assert {found.backup for found in storcli.parse(VALL, CALL, BBU, failed)} == {"failed"}

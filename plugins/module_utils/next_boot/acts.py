@@ -1,0 +1,157 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What another component does at boot: a write below /sys, a command, options of a mount, or a script. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from ..host.observation import UNKNOWN
+
+#: Settings of a disk that an act can set.
+CACHE, MODE, SCHEDULER, READAHEAD = "write_cache", "kernel_cache_mode", "scheduler", "readahead"
+#: Settings of a mount.
+BARRIER, DATA_MODE, ATIME = "barrier", "data_mode", "atime"
+WRITE_BACK, WRITE_THROUGH = "write back", "write through"
+#: Words of a script -> settings that it can set.
+_MENTIONS = (
+    (re.compile(r"\bhdparm\b[^\n;|&]*(?:\s-[a-zA-Z]*W|\$)"), (CACHE,)),
+    (re.compile(r"\bsdparm\b[^\n;|&]*(?:WCE|\$)|\bnvme\s+set-feature|\bwcache,|WriteCache"), (CACHE,)),
+    (re.compile(r"\bcache_type\b"), (CACHE, MODE)),
+    (re.compile(r"\bwrite_cache\b"), (MODE,)),
+    (re.compile(r"\bqueue/scheduler\b|/scheduler\b"), (SCHEDULER,)),
+    (re.compile(r"\bread_ahead_kb\b|--setra\b|\bhdparm\b[^\n;|&]*\s-a\s?\d"), (READAHEAD,)),
+    (re.compile(r"\bremount\b"), (BARRIER, DATA_MODE, ATIME)),
+    (re.compile(r"\bnobarrier\b|\bbarrier=\S"), (BARRIER,)),
+)
+_DEVICE = re.compile(r"/dev/[^\s;'\"|&()<>,`]+|/sys/(?:class/|dev/)?block/[^\s;'\"|&()<>,`]+")
+#: Devices that are no disks.
+_NO_DISKS = re.compile(r"/dev/(?:null|zero|std\w+|fd(?:/.*)?|tty.*|console|u?random|kmsg|log|shm.*)")
+_VARIABLE = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|\$\w+|%[a-zA-Z]")
+#: Names that a script does not have in itself: of a command's output, or of its arguments.
+_FROM_ELSEWHERE = re.compile(r"\$\(|`|\$[@*\d]|\bread\s+\w")
+#: Paths in a script that are no mount points: of programs, and of what the kernel shows.
+_NO_MOUNTS = re.compile(r"/(?:usr/)?s?bin/|/dev/(?:null|std\w+)|/proc/|/sys/")
+_PARTITION = re.compile(r"p?\d+")
+
+
+class Act(NamedTuple):
+    """One thing that a component does.
+
+    `kind` and `words`: `write` (path, value), `command` (its arguments), `options` (mount point or device, options),
+    `barriers` (TuneD's value), or `script` (text that is not understood). `is_certain`: it is done at each boot.
+    """
+
+    by: str
+    source: str
+    kind: str
+    words: tuple[str, ...]
+    is_certain: bool = True
+
+    @property
+    def text(self) -> str:
+        """The act for people, cut."""
+        return " ".join(" ".join(self.words).split())[:80]
+
+
+class Device(NamedTuple):
+    """A block device as other components name it: by kernel name, links in /dev, directories and numbers in /sys."""
+
+    name: str
+    number: str = ""
+    links: frozenset[str] = frozenset()
+    places: tuple[str, ...] = ()
+    address: str = ""
+    scsi_place: str = ""
+    control: str | None = None
+    model: str = ""
+    serial: str = ""
+
+    def is_named(self, word: str) -> bool:
+        """Tell whether a path in /dev, which may be a pattern, names the device, or a partition or controller of it."""
+        paths = {f"/dev/{self.name}", *self.links}
+        pattern = _VARIABLE.sub("*", word)
+        if any(fnmatchcase(path, pattern) for path in paths):
+            return True
+        if self.name.startswith("nvme") and re.fullmatch(r"/dev/nvme\d+", word):
+            return self.name.startswith(f"{word[len('/dev/') :]}n")
+        return any(word.startswith(path) and _PARTITION.fullmatch(word[len(path) :]) for path in paths)
+
+    def attribute(self, pattern: str) -> str:
+        """Return which attribute of the device a path in /sys is, '' for none; the path may be a pattern."""
+        asked = re.sub(r"/+", "/", _VARIABLE.sub("*", pattern)).split("/")
+        for path, attribute in self._attributes():
+            parts = path.split("/")
+            if len(parts) == len(asked) and all(map(fnmatchcase, parts, asked)):
+                return attribute
+        return ""
+
+    def _attributes(self) -> Iterable[tuple[str, str]]:
+        own = [
+            "queue/write_cache",
+            "queue/scheduler",
+            "queue/read_ahead_kb",
+            "bdi/read_ahead_kb",
+            "cache_type",
+        ]
+        if self.address:
+            own.append(f"device/scsi_disk/{self.address}/cache_type")
+            yield f"/sys/class/scsi_disk/{self.address}/cache_type", "cache_type"
+            yield f"{self.scsi_place}/cache_type", "cache_type"
+        if self.number:
+            yield f"/sys/class/bdi/{self.number}/read_ahead_kb", "read_ahead_kb"
+            yield f"/sys/devices/virtual/bdi/{self.number}/read_ahead_kb", "read_ahead_kb"
+        places = (f"/sys/block/{self.name}", f"/sys/class/block/{self.name}", f"/sys/dev/block/{self.number}")
+        for place in (*places, *self.places):
+            for attribute in own:
+                yield f"{place}/{attribute}", attribute.rpartition("/")[2]
+
+
+def mentioned(text: str) -> tuple[str, ...]:
+    """Return the settings that a text which is not understood can set."""
+    found = (setting for pattern, settings in _MENTIONS if pattern.search(text) for setting in settings)
+    return tuple(dict.fromkeys(found))
+
+
+def is_about(text: str, device: Device) -> bool:
+    """Tell whether a script can be about a device: it names it, or no device at all."""
+    words = [word for word in _DEVICE.findall(text) if not _NO_DISKS.fullmatch(word)]
+    return not words or any(_names(word, device) for word in words)
+
+
+def is_about_mount(text: str, targets: Iterable[str], devices: Iterable[Device]) -> bool:
+    """Tell whether a script that remounts can be about a mount: it names mount point or device, or gets names from
+    elsewhere."""
+    if _FROM_ELSEWHERE.search(text):
+        return True
+    words = re.findall(r"(?<![\w/.])/[^\s;'\"|&()<>`]*", text)
+    paths = [_VARIABLE.sub("*", word.rstrip("/") or "/") for word in words if not _NO_MOUNTS.match(word)]
+    if not paths or any(fnmatchcase(target, path) for target in targets for path in paths):
+        return True
+    return any(device.is_named(path) for device in devices for path in paths if path.startswith("/dev/"))
+
+
+def _names(word: str, device: Device) -> bool:
+    if word.startswith("/dev/"):
+        return device.is_named(word)
+    # Of /sys/block/NAME/... the name counts: what follows may be put together elsewhere.
+    head = re.match(r"/sys/(?:(?:class/)?block/([^/]+)|dev/block/([^/]+))", word)
+    if not head:
+        return False
+    pattern = _VARIABLE.sub("*", head[1] or head[2])
+    return fnmatchcase(device.name if head[1] else device.number, pattern)
+
+
+def scheduler(value: str) -> str | None:
+    """Return the scheduler that the kernel takes a word for, None for one that it refuses."""
+    word = {"deadline": "mq-deadline"}.get(value.strip(), value.strip())
+    return word if word in ("none", "mq-deadline", "kyber", "bfq") else None
+
+
+def number(value: str) -> str:
+    """Return a number as text, `unknown` for anything else."""
+    return str(int(value)) if re.fullmatch(r"\d{1,9}", value.strip(), re.ASCII) else UNKNOWN

@@ -1,0 +1,399 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The entries of the boot loader, and those of them of which the next boot is one.
+
+GRUB's configuration and environment, entries of the Boot Loader Specification
+(https://uapi-group.org/specifications/specs/boot_loader_specification/) and systemd-boot's loader.conf(5) are read. A key
+pressed at the menu can choose another entry: the default one counts.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import itertools
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ..host.seam import Host
+from . import version_order
+from .grub_menu import Item, default_names, parse_menu, resolve
+
+GRUB = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
+GRUB_VARIABLES = ("/boot/grub/grubenv", "/boot/grub2/grubenv")
+#: Directories of vendors on the EFI system partition: GRUB's files of Red Hat's releases up to 8, and of others.
+_VENDORS = "/boot/efi/EFI"
+_IS_EFI = "/sys/firmware/efi"
+#: File systems on which entries of the specification begin: the extended boot partition, the EFI system partition.
+TOPS = ("/boot", "/efi", "/boot/efi")
+ENTRIES = tuple(f"{top}/loader/entries" for top in TOPS)
+#: kernel-install(8): the command line of the next kernel that is installed, and where its entries are written.
+KERNEL_COMMAND_LINE = ("/etc/kernel/cmdline", "/usr/lib/kernel/cmdline")
+_INSTALL_CONF = ("/etc/kernel/install.conf", "/usr/lib/kernel/install.conf")
+_SET = re.compile(r"""^[ \t]*(?:set[ \t]+)?(\w+)=(?:"([^"]*)"|'([^']*)'|(.*))$""", re.M)
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+#: Variables without which an entry has no command line.
+_WHOLE_LINES = ("kernelopts", "default_kernelopts")
+_NAMED_ROOT = re.compile(r"(?:^|\s)root=")
+#: Values of a command line for repairs, from which no database is started.
+REPAIR = {
+    "single",
+    "rescue",
+    "emergency",
+    "recovery",
+    "systemd.unit=rescue.target",
+    "systemd.unit=emergency.target",
+}
+_RESCUE = re.compile(r"(?:^|[-/])0-rescue(?:-|\.|$)")
+#: Tries that are left to an entry, in its file's name.
+_TRIES = re.compile(r"\+(\d+)(?:-\d+)?$")
+_EFI_VARIABLES = "/sys/firmware/efi/efivars/Loader{}-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
+
+
+#: Variants of one command line, at most.
+_VARIANTS = 16
+
+
+class Entry(NamedTuple):
+    """An entry of the boot loader that starts a system.
+
+    `source` is its file, of GRUB's with the row; `at` is where its command line `line` is, with variables filled in;
+    `names` are those by which a default names it; `top` is where the paths of `kernel` and `initramfs` begin. `lost` is a
+    variable that nothing sets and without which the command line is unknown.
+    """
+
+    source: str
+    at: str
+    line: str
+    kernel: str
+    initramfs: tuple[str, ...]
+    top: str = ""
+    names: tuple[str, ...] = ()
+    lost: str = ""
+
+    @property
+    def is_repair(self) -> bool:
+        """Tell whether it starts no database: an entry for repairs, or the rescue image of the distribution."""
+        is_rescue = any(_RESCUE.search(name) for name in (self.kernel, *self.names))
+        return is_rescue or bool(REPAIR & set(self.line.split()))
+
+
+class Next(NamedTuple):
+    """The entries of which the next boot is one, and all others."""
+
+    entries: tuple[Entry, ...]
+    others: tuple[Entry, ...]
+
+    @property
+    def is_decided(self) -> bool:
+        """Tell whether one entry alone can be the next boot's, apart from variants of its command line."""
+        return len({entry.source for entry in self.entries}) == 1
+
+
+def find(host: Host) -> Next:
+    """Return the entries of the boot loader by whether the next boot may be theirs. Raises Unobservable."""
+    texts, environment = _configurations(host), _environments(host)
+    variables = _variables(texts, environment)
+    specified = [entry for path in _entry_files(host) for entry in _specified(host, path, variables)]
+    menus = {path: parse_menu(text) for path, text in texts.items()}
+    active = _active(host, {path: menu for path, menu in menus.items() if menu})
+    if specified and not active and (texts or environment) and not _loader_conf(host):
+        active, texts = {"": [Item("", is_blscfg=True)]}, {"": "\n".join(texts.values())}
+    found: list[Entry] = []
+    every: list[Entry] = []
+    for path, menu in active.items():
+        chosen, all_of_it = _of_menu(path, menu, texts[path], environment, variables, specified)
+        found, every = [*found, *chosen], [*every, *all_of_it]
+    if not active or _loader_conf(host):
+        unified = _unified(host)
+        found += _of_loader(host, [*specified, *unified])
+        every += [*specified, *unified]
+    distinct = dict.fromkeys(found)
+    return Next(tuple(distinct), tuple(each for each in dict.fromkeys(every) if each not in distinct))
+
+
+def of_next_kernel(host: Host) -> tuple[str, str] | None:
+    """Return the file and the command line that kernel-install(8) gives the next kernel, None without one.
+
+    GRUB's own menu entries are made without it. Raises Unobservable.
+    """
+    if not any(map(host.exists, _INSTALL_CONF)) and not _entry_files(host) and not _unified_files(host):
+        return None
+    path = next(filter(host.exists, KERNEL_COMMAND_LINE), None)
+    return (path, " ".join(host.read(path).split())) if path else None
+
+
+def _active(host: Host, menus: dict[str, list[Item]]) -> dict[str, list[Item]]:
+    """Return the configurations with a menu that the firmware's kind of boot reads."""
+    of_efi = {path: menu for path, menu in menus.items() if path.startswith(_VENDORS)}
+    others = {path: menu for path, menu in menus.items() if path not in of_efi}
+    if of_efi and others:
+        return of_efi if host.exists(_IS_EFI) else others
+    return menus
+
+
+def _of_menu(
+    path: str,
+    menu: list[Item],
+    text: str,
+    environment: Mapping[str, list[str]],
+    variables: Mapping[str, list[str]],
+    specified: list[Entry],
+) -> tuple[list[Entry], list[Entry]]:
+    """Return the entries of a menu of GRUB's that may be next, and all of it."""
+    of_name: dict[str, list[Entry]] = {}
+    for entry in specified:
+        of_name.setdefault(entry.names[0], []).append(entry)
+    by_name, by_version = _by_grub(specified)
+    listed = [
+        Item(name, of_name[name][0].names, name) for name in dict.fromkeys(each.names[0] for each in by_name)
+    ]
+    # The menu as it is shown: the entries of the specification are where `blscfg` is.
+    whole = [item for each in menu for item in (listed if each.is_blscfg else [each])]
+
+    def entries(item: Item) -> list[Entry]:
+        return of_name[item.specified] if item.specified else _of_item(path, item, variables)
+
+    chosen: list[Entry] = []
+    for name in default_names(text, environment):
+        for item in resolve(whole, name):
+            chosen += entries(item)
+            if item.specified and name not in item.names:
+                # By its place: name and version may disagree about which one is the newest.
+                chosen += of_name[by_version[by_name.index(of_name[item.specified][0])].names[0]]
+    return chosen, [entry for item in _flat(whole) for entry in entries(item)]
+
+
+def _flat(items: Iterable[Item]) -> Iterator[Item]:
+    for item in items:
+        yield from _flat(item.items) if item.items else (item,)
+
+
+def _of_item(path: str, item: Item, variables: Mapping[str, list[str]]) -> list[Entry]:
+    """Return a menu entry's variants: its command line with each value that its variables may have."""
+    command = item.kernel
+    if command is None:
+        return []
+    row, said = command
+    source = f"{path} line {row}"
+    images = [word for _row, each in item.images for word in _partly_filled(each, variables)]
+    kernel = next(iter(_partly_filled(said, variables)), "")
+    names = tuple(filter(None, (item.title, *item.names)))
+    return [
+        Entry(source, source, line, kernel, tuple(images), "", names, lost)
+        for line, lost in _filled(said, variables)
+    ]
+
+
+def _specified(host: Host, path: str, variables: Mapping[str, list[str]]) -> list[Entry]:
+    """Return the variants of an entry of the specification, none if it starts no Linux. Raises Unobservable."""
+    fields: dict[str, list[tuple[int, str]]] = {}
+    for row, line in enumerate(host.read(path).split("\n"), 1):
+        key, _blank, value = line.strip().replace("\t", " ").partition(" ")
+        fields.setdefault(key, []).append((row, value.strip()))
+    if not fields.keys() & {"linux", "options"}:
+        return []
+    rows = [row for row, _said in fields.get("options", [])]
+    name = posixpath.basename(path)[: -len(".conf")]
+    names = [name, *(said for key in ("title", "id") for _row, said in fields.get(key, [])[:1])]
+    kernel = next((said for _row, said in fields.get("linux", [])), "")
+    images = [word for _row, said in fields.get("initrd", []) for word in _partly_filled(said, variables)]
+    top = path.partition("/loader/entries/")[0]
+    return [
+        Entry(
+            path,
+            f"{path} line {rows[0]}" if rows else path,
+            line,
+            " ".join(_partly_filled(kernel, variables)),
+            tuple(images),
+            top,
+            (
+                *names,
+                *(f"{key}:{said[0][1]}" for key, said in fields.items() if key in ("version", "sort-key")),
+            ),
+            lost,
+        )
+        for line, lost in _filled(" ".join(said for _row, said in fields.get("options", [])), variables)
+    ]
+
+
+def _field(entry: Entry, key: str) -> str:
+    return next((name[len(key) + 1 :] for name in entry.names if name.startswith(f"{key}:")), "")
+
+
+def _by_grub(entries: list[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """Return entries of the specification in GRUB's order, the newest first: by file name, and by version."""
+    by_name = sorted(entries, key=lambda each: version_order.key(each.names[0]), reverse=True)
+    by_version = sorted(by_name, key=lambda each: version_order.key(_field(each, "version")), reverse=True)
+    return by_name, by_version if all(_field(each, "version") for each in entries) else by_name
+
+
+def _of_loader(host: Host, entries: list[Entry]) -> list[Entry]:
+    """Return the entries that may be next with systemd-boot. Raises Unobservable."""
+    ordered = sorted(entries, key=functools.cmp_to_key(_compare_of_loader))
+    if not ordered:
+        return []
+    once = _efi_variable(host, "EntryOneShot")
+    settled = once or _efi_variable(host, "EntryDefault") or _loader_conf(host).get("default", "")
+    if settled == "@saved":
+        settled = _efi_variable(host, "EntryLastBooted")
+        if not settled:
+            return ordered
+    if settled:
+        pattern = settled.lower()
+        named = [each for each in ordered if any(fnmatch.fnmatchcase(name, pattern) for name in _ids(each))]
+        if named:
+            return [each for each in ordered if each.source == named[0].source]
+        # The pattern may be about an entry that the loader makes: a unified kernel, or another system.
+        if once or settled.startswith("auto-"):
+            return ordered
+    if any(each.source.endswith(".efi") for each in ordered):
+        return ordered  # Their order is by what is in the image.
+    return [each for each in ordered if each.source == ordered[0].source]
+
+
+def _ids(entry: Entry) -> list[str]:
+    name = posixpath.basename(entry.source).lower()
+    stem, dot, kind = name.rpartition(".")
+    return [name, stem, f"{_TRIES.sub('', stem)}{dot}{kind}", _TRIES.sub("", stem)]
+
+
+def _compare_of_loader(one: Entry, other: Entry) -> int:
+    """Compare as the specification sorts: entries without tries last, then by sort-key, then the newest first."""
+    spent = [_spent(each) for each in (one, other)]
+    keys = [_field(each, "sort-key") for each in (one, other)]
+    if spent[0] != spent[1]:
+        return 1 if spent[0] else -1
+    if bool(keys[0]) != bool(keys[1]):
+        return -1 if keys[0] else 1
+    if keys[0] != keys[1]:
+        return -1 if keys[0] < keys[1] else 1
+    by_version = version_order.compare(_field(other, "version"), _field(one, "version")) if keys[0] else 0
+    return by_version or version_order.compare(other.names[0], one.names[0])
+
+
+def _spent(entry: Entry) -> bool:
+    tries = _TRIES.search(entry.names[0])
+    return tries is not None and int(tries[1]) == 0
+
+
+def _efi_variable(host: Host, name: str) -> str:
+    """Return a variable of systemd-boot's, '' without one: four bytes of attributes, then UTF-16."""
+    path = _EFI_VARIABLES.format(name)
+    if not host.exists(path):
+        return ""
+    content = host.read(path).encode("utf-8", "surrogateescape")[4:]
+    return content.decode("utf-16-le", "replace").rstrip("\0")
+
+
+def _loader_conf(host: Host) -> dict[str, str]:
+    """Return the settings of systemd-boot's loader.conf, {} without one. Raises Unobservable."""
+    found: dict[str, str] = {}
+    for path in (f"{top}/loader/loader.conf" for top in _tops(host)):
+        lines = host.read(path).splitlines() if host.exists(path) else []
+        for key, _blank, value in (line.strip().replace("\t", " ").partition(" ") for line in lines):
+            if key and not key.startswith("#"):
+                found.setdefault(key, value.strip())
+    return found
+
+
+def _tops(host: Host) -> tuple[str, ...]:
+    """Return the file systems of entries; install.conf may name one more. Raises Unobservable."""
+    path = next(filter(host.exists, _INSTALL_CONF), None)
+    said = re.findall(r"^\s*BOOT_ROOT=(\S+)", host.read(path), re.M) if path else []
+    return tuple(dict.fromkeys((*TOPS, *(each.strip("\"'") for each in said))))
+
+
+def _entry_files(host: Host) -> list[str]:
+    """Return the paths of the entries of the specification, one for each real file. Raises Unobservable."""
+    directories = [path for path in (f"{top}/loader/entries" for top in _tops(host)) if host.exists(path)]
+    paths = [f"{path}/{name}" for path in directories for name in host.names(path) if name.endswith(".conf")]
+    return list({host.resolve(path): path for path in reversed(paths)}.values())[::-1]
+
+
+def _unified_files(host: Host) -> list[str]:
+    directories = [path for path in (f"{top}/EFI/Linux" for top in _tops(host)) if host.exists(path)]
+    return [
+        f"{path}/{name}" for path in directories for name in host.names(path) if name.lower().endswith(".efi")
+    ]
+
+
+def _unified(host: Host) -> list[Entry]:
+    """Return unified kernel images, as kernel-install(8) makes them: with the command line of its file, or of this boot."""
+    path = next(filter(host.exists, KERNEL_COMMAND_LINE), "/proc/cmdline")
+    return [
+        Entry(
+            image,
+            f"{path} (of {image})",
+            " ".join(host.read(path).split()),
+            "",
+            (),
+            "",
+            (posixpath.basename(image)[:-4],),
+        )
+        for image in _unified_files(host)
+    ]
+
+
+def _of_vendors(host: Host, name: str) -> list[str]:
+    vendors = host.names(_VENDORS) if host.exists(_VENDORS) else []
+    return [path for path in (f"{_VENDORS}/{vendor}/{name}" for vendor in vendors) if host.exists(path)]
+
+
+def _configurations(host: Host) -> dict[str, str]:
+    """Return {path: text} of GRUB's configurations. Raises Unobservable."""
+    paths = [*filter(host.exists, GRUB), *_of_vendors(host, "grub.cfg")]
+    return {path: host.read(path) for path in {host.resolve(path): path for path in reversed(paths)}.values()}
+
+
+def _environments(host: Host) -> dict[str, list[str]]:
+    """Return {variable: values} of GRUB's environment blocks. Raises Unobservable."""
+    paths = [*filter(host.exists, GRUB_VARIABLES), *_of_vendors(host, "grubenv")]
+    # A link to a partition that is not mounted leads to nothing.
+    there = {host.resolve(path): path for path in paths if host.exists(host.resolve(path))}
+    return _values(host.read(path) for path in there.values())
+
+
+def _variables(texts: Mapping[str, str], environment: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return {variable: values}: a configuration sets those that the environment lacks."""
+    return {**_values(texts.values()), **{name: said for name, said in environment.items() if any(said)}}
+
+
+def _values(texts: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, dict[str, None]] = {}
+    for text in texts:
+        # Of one file the last value counts.
+        for name, value in {name: a or b or c for name, a, b, c in _SET.findall(text)}.items():
+            found.setdefault(name, {})[value.strip()] = None
+    return {name: list(said) for name, said in found.items()}
+
+
+def _filled(line: str, variables: Mapping[str, list[str]]) -> list[tuple[str, str]]:
+    """Return a command line's variants, and of each the variable that it lacks ('' for none)."""
+    names = dict.fromkeys(found[1] or found[2] for found in _VARIABLE.finditer(line))
+    found = []
+    for chosen in itertools.islice(
+        itertools.product(*(variables.get(name, [""]) for name in names)), _VARIANTS
+    ):
+        said = dict(zip(names, chosen))
+        text = _VARIABLE.sub(lambda each, said=said: said[each[1] or each[2]], line)  # type: ignore[misc]
+        lost = [
+            name
+            for name in names
+            if not said[name] and (name in _WHOLE_LINES or not _NAMED_ROOT.search(text))
+        ]
+        found.append((text, lost[0] if lost else ""))
+    return found
+
+
+def _partly_filled(text: str, variables: Mapping[str, list[str]]) -> list[str]:
+    """Return the parts of a text in which a variable stays that has not one value."""
+
+    def value(found: re.Match[str]) -> str:
+        said = variables.get(found[1] or found[2], [])
+        return said[0] if len(said) == 1 else found[0]
+
+    return [word.strip("\"'") for word in _VARIABLE.sub(value, text).split()]

@@ -1,0 +1,167 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Command lines and shell scripts of other components as acts. Pure.
+
+A literal command outside every condition is certain. Everything else that mentions a setting is a script whose result is
+unknown.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from .acts import Act, mentioned
+
+#: Programs that run another one with the words behind their own options.
+_WRAPPERS = frozenset(
+    "env nohup nice ionice sudo exec command setsid time timeout systemd-run stdbuf chroot".split()
+)
+_SHELLS = frozenset("sh bash dash ksh zsh".split())
+#: Words that begin and end what is done on a condition only.
+_BEGIN = re.compile(r"^(?:if|for|while|until|case|select)\b")
+_END = re.compile(r"^(?:fi|done|esac)\b")
+_FUNCTION = re.compile(r"^(?:function\s+)?[\w-]+\s*\(\s*\)\s*\{?|^\{")
+_SHEBANG = re.compile(r"#!\s*\S*/(?:env\s+)?(?:ba|da|k|z)?sh\b")
+_ECHO = re.compile(
+    r"""^(?:/(?:usr/)?bin/)?(?:echo|printf)\s+(?:-[ne]+\s+)?(?P<value>'[^']*'|"[^"$`]*"|[^\s'"$`|;&<>]+(?:\s+[^\s'"$`|;&<>]+)*)\s*(?:>>?|\|\s*(?:/(?:usr/)?bin/)?(?:sudo\s+)?tee\s+(?:-a\s+)?)\s*(?P<path>['"]?/[^\s'";|&]+['"]?)(?:\s*>\s*/dev/null)?(?:\s+2>&1)?$"""
+)
+_TRUE = re.compile(r"\s*\|\|\s*(?:true|:|/bin/true)\s*$")
+_REDIRECTION = re.compile(r"\s*(?:[12&]?>>?\s*(?:/dev/null|&[12])|2>&1)\s*")
+_ASSIGNMENT = re.compile(r"^\w+=\S*$")
+#: Letters of options of the wrappers that take a word: nice -n 5, timeout 10, ionice -c 3.
+_NUMBER = re.compile(r"^-?\d+[smhd]?$")
+
+
+def of_script(text: str, path: str, by: str, first: int = 1) -> list[Act]:
+    """Return what a shell script does; `first` is the number of its first line. Lines that set nothing are left out."""
+    if text.startswith("#!") and not _SHEBANG.match(text):
+        # Another language: that a setting is named is all that is known.
+        return [Act(by, f"{path} line 1", "script", (text, text), False)] if mentioned(text) else []
+    found: list[Act] = []
+    depth = 0
+    ended = False
+    lines = _logical(text)
+    for row, line in lines:
+        source = f"{path} line {first + row}" if first else path
+        if "<<" in line and mentioned(text):
+            return [*found, Act(by, source, "script", (text,), False)] if mentioned(line) else found
+        for part in (re.sub(r"^(?:then|do|else)\b\s*", "", each) for each in _parts(line)):
+            if not part or part in ("then", "do", "else"):
+                continue
+            if _END.match(part) or part in ("}", ")"):
+                depth = max(0, depth - 1)
+            elif _BEGIN.match(part) or _FUNCTION.match(part):
+                depth += 1
+                found += _unclear(part, text, source, by)
+            elif depth == 0 and re.match(r"^exit\b", part):
+                ended = True
+                break
+            else:
+                found += [_weaker(act, text) if depth else act for act in of_line(part, source, by, text)]
+        if ended:
+            break
+    return found
+
+
+def of_line(line: str, source: str, by: str, whole: str = "") -> list[Act]:
+    """Return what one simple command of a shell does; `whole` is the script that it is part of."""
+    line = _TRUE.sub("", line.strip())
+    written = _ECHO.match(line)
+    if written:
+        path = written["path"].strip("'\"")
+        if "$" in path or "`" in path:
+            return _unclear(line, whole or line, source, by)
+        return _written(path, written["value"].strip("'\""), source, by)
+    if re.search(r"&&|\|\||\|", line) or re.search(r"[$`]", line):
+        return _unclear(line, whole or line, source, by)
+    try:
+        words = shlex.split(_REDIRECTION.sub(" ", line).rstrip("& "), comments=True)
+    except ValueError:
+        return _unclear(line, whole or line, source, by)
+    return of_words(words, source, by, whole or line)
+
+
+def of_words(words: list[str], source: str, by: str, whole: str = "") -> list[Act]:
+    """Return what a command does, by its arguments."""
+    words = _unwrapped(words)
+    if not words:
+        return []
+    name = words[0].rpartition("/")[2]
+    if name in _SHELLS:
+        letters = [word for word in words[1:] if word.startswith("-")]
+        rest = [word for word in words[1:] if not word.startswith("-")]
+        if any("c" in word for word in letters) and rest:
+            return [act._replace(source=source) for act in of_script(rest[0], source, by, 0)]
+        return []
+    if name in ("hdparm", "sdparm", "nvme", "blockdev", "mount"):
+        return [Act(by, source, "command", (name, *words[1:]))]
+    return []
+
+
+def script_of(words: list[str]) -> str:
+    """Return the path of the script that a command runs, if it runs one by its path."""
+    words = _unwrapped(words)
+    name = words[0].rpartition("/")[2] if words else ""
+    if name in _SHELLS or re.match(r"python|perl", name):
+        words = [word for word in words[1:] if not word.startswith("-")]
+        return words[0] if words and words[0].startswith("/") else ""
+    return words[0] if words and words[0].startswith("/") else ""
+
+
+def _written(path: str, value: str, source: str, by: str) -> list[Act]:
+    return [Act(by, source, "write", (path, value))] if path.startswith("/sys/") else []
+
+
+def _unclear(line: str, whole: str, source: str, by: str) -> list[Act]:
+    """Return an act whose result is unknown, if a line mentions a setting. Devices may be named elsewhere in the script."""
+    if not mentioned(line):
+        return []
+    # A line that names its devices is about no other.
+    text = line if re.search(r"/dev/(?!null)|/sys/", line) and "$" not in line else f"{line}\n{whole}"
+    return [Act(by, source, "script", (text, line), False)]
+
+
+def _weaker(act: Act, _whole: str) -> Act:
+    return act._replace(is_certain=False)
+
+
+def _unwrapped(words: list[str]) -> list[str]:
+    while words and (words[0].rpartition("/")[2] in _WRAPPERS or _ASSIGNMENT.match(words[0])):
+        words = words[1:]
+        while words and (words[0].startswith("-") or _NUMBER.match(words[0])):
+            words = words[1:]
+    return words
+
+
+def _logical(text: str) -> Iterator[tuple[int, str]]:
+    """Yield number, from 0, and text of each line of a script, without comments; continued lines are joined."""
+    begun, row = "", 0
+    for number, raw in enumerate(text.split("\n")):
+        row = row if begun else number
+        begun += raw
+        if begun.endswith("\\"):
+            begun = begun[:-1]
+            continue
+        line = re.sub(r"(?:^|\s)#.*$", "", begun).strip()
+        begun = ""
+        if line:
+            yield row, line
+
+
+def _parts(line: str) -> list[str]:
+    """Return the commands of a line, parted at semicolons outside quotes."""
+    parts, quote, now = [], "", ""
+    for char in line:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char == ";":
+            parts.append(now.strip())
+            now = ""
+            continue
+        now += char
+    return [part for part in (*parts, now.strip()) if part]

@@ -1,0 +1,49 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files and directories that other components read at boot: which are there."""
+
+from __future__ import annotations
+
+from ..host import bounds
+from ..host.seam import Host, Unobservable
+
+#: Directories in which only packages have files.
+PACKAGED = (
+    "/usr/lib/",
+    "/usr/bin/",
+    "/usr/sbin/",
+    "/usr/share/",
+    "/lib/",
+    "/bin/",
+    "/sbin/",
+    "/usr/libexec/",
+)
+
+
+def existing(host: Host, directory: str, ending: str = "") -> list[str]:
+    """Return the files in a directory whose names end so, sorted; none if it is not there. Raises Unobservable."""
+    names = host.names(directory) if host.exists(directory) else []
+    if len(names) > bounds.NAMES:
+        raise Unobservable(
+            f"{directory}: more than {bounds.NAMES} names in it: remove those that nothing needs"
+        )
+    return [f"{directory}/{name}" for name in names if name.endswith(ending) and not name.startswith(".")]
+
+
+def text_of(host: Host, path: str) -> str:
+    """Return a file's text, '' if it is not there or a directory. Raises Unobservable."""
+    if not host.exists(host.resolve(path)):
+        return ""
+    return host.read(path)
+
+
+def script(host: Host, path: str) -> str:
+    """Return the text of a script of an administrator's, '' for a program and for what a package brings."""
+    if not path.startswith("/") or host.resolve(path).startswith(PACKAGED):
+        return ""
+    try:
+        text = text_of(host, path)
+    except Unobservable:
+        return ""
+    return text if text.startswith("#!") else ""

@@ -1,0 +1,210 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the udev rules of others do with one disk: before ours, after ours, and for the devices around it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ..host import our_paths, udev
+from ..host.seam import Host, Unobservable
+from . import commands, udev_rules
+from .acts import Act, mentioned
+from .files import script
+
+BY = "udev rule"
+_OURS = frozenset(
+    posixpath.basename(path)
+    for path in (
+        *(our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES),
+        *(our_paths.FORMER_CACHE_RULES, our_paths.FORMER_SCHEDULER_RULES),
+    )
+)
+_OUR_NAME = posixpath.basename(our_paths.CACHE_RULES)
+_ATTRIBUTE = re.compile(r"(?:^|/)(?:write_cache|cache_type|scheduler|read_ahead_kb)$")
+#: What our rules ask for besides the name of the disk.
+_CONDITIONS = ("DEVTYPE", "ID_BUS")
+#: Debian's, which applies hdparm.conf and nothing else.
+_HDPARM = re.compile(r"/(?:usr/)?lib/udev/hdparm\b")
+
+
+class Rules(NamedTuple):
+    """The rules that can matter, and whether one of them applies hdparm.conf."""
+
+    rules: tuple[udev_rules.Rule, ...]
+    applies_hdparm_conf: bool
+
+
+class Found(NamedTuple):
+    """What rules do with one disk, in order.
+
+    `before` and `after` our file; `runs_before` and `runs_after`: commands, which run after all rules. `around`: for
+    partitions and other devices of the disk. `lost`: the file and line by which our rules match the disk no more.
+    `deaf`: the line by which our own commands are not run.
+    """
+
+    before: list[Act]
+    after: list[Act]
+    runs_before: list[Act]
+    runs_after: list[Act]
+    lost: str = ""
+    deaf: str = ""
+
+
+def read(host: Host) -> Rules:
+    """Return the rules of others that can matter here. Raises Unobservable."""
+    files: dict[str, list[udev_rules.Rule]] = {}
+    for rule in udev_rules.read(host):
+        if posixpath.basename(rule.path) not in _OURS:
+            files.setdefault(rule.path, []).append(rule)
+    kept = (rules for rules in files.values() if not rules[0].is_packaged or any(map(_can_matter, rules)))
+    every = tuple(rule for rules in kept for rule in rules)
+    hdparm = any(
+        token.key == "RUN" and _HDPARM.search(token.value) for rule in every for token in rule.tokens
+    )
+    # A rule of a package that only runs it is in `every` as well.
+    return Rules(every, hdparm)
+
+
+def of_disk(
+    host: Host, rules: Rules, name: str, properties: Mapping[str, str], action: str, known: str | None
+) -> Found:
+    """Return what rules do with a disk at an event; `known` is the name by which our rules match it."""
+    device = udev_rules.Device.of_block(host, name, properties, action)
+    found = Found([], [], [], [])
+    ours = _asked(known)
+    for step in _steps(host, rules.rules, device):
+        rule, key = step.rule, step.key
+        is_before = posixpath.basename(rule.path) < _OUR_NAME
+        if key == "ENV" and is_before and not rule.is_packaged and step.name in (*ours, *_CONDITIONS):
+            value = properties.get(step.name, "") if step.name in _CONDITIONS else ours[step.name]
+            if step.value != value:
+                found = found._replace(lost=rule.source)
+            elif step.is_certain:
+                found = found._replace(lost="")
+        if key == "RUN" and step.op in ("=", ":=") and step.is_certain:
+            found.runs_before.clear()
+            found.runs_after.clear()
+        if key == "RUN" and (step.op == ":=" if is_before else step.op in ("=", ":=")):
+            found = found._replace(deaf=rule.source)
+        runs = key in ("RUN", "PROGRAM", "IMPORT")
+        acts = _acts(host, step, device)
+        target = (
+            (found.runs_before if is_before else found.runs_after)
+            if runs and key == "RUN"
+            else (found.before if is_before else found.after)
+        )
+        target += acts
+    return found
+
+
+def around(
+    host: Host, rules: Rules, name: str, properties: Mapping[str, str], address: str, number: str
+) -> list[Act]:
+    """Return what rules do with the other devices of a disk, in an order that is unknown to ours."""
+    found: list[Act] = []
+    for device in _neighbours(host, name, properties, address, number):
+        for step in _steps(host, rules.rules, device):
+            found += [act._replace(is_certain=False) for act in _acts(host, step, device)]
+    return found
+
+
+def _neighbours(
+    host: Host, name: str, properties: Mapping[str, str], address: str, number: str
+) -> Iterator[udev_rules.Device]:
+    whole = host.resolve(f"/sys/class/block/{name}")
+    for part in host.names(whole) if host.exists(whole) else ():
+        if part.startswith(name) and host.exists(f"{whole}/{part}/partition"):
+            said = {**properties, "DEVTYPE": "partition", "DEVNAME": f"/dev/{part}", "SUBSYSTEM": "block"}
+            yield udev_rules.Device(host, f"{whole}/{part}", said)
+    if address:
+        device = host.resolve(f"{whole}/device")
+        yield udev_rules.Device(host, device, {"SUBSYSTEM": "scsi", "DEVTYPE": "scsi_device"})
+        place = host.resolve(f"{whole}/device/scsi_disk/{address}")
+        yield udev_rules.Device(host, place, {"SUBSYSTEM": "scsi_disk"})
+    if number:
+        yield udev_rules.Device(host, host.resolve(f"/sys/class/bdi/{number}"), {"SUBSYSTEM": "bdi"})
+    controller = re.match(r"nvme\d+(?=n)", name)
+    if controller:
+        said = {"SUBSYSTEM": "nvme", "DEVNAME": f"/dev/{controller[0]}"}
+        yield udev_rules.Device(host, host.resolve(f"/sys/class/nvme/{controller[0]}"), said)
+
+
+def _steps(
+    host: Host, rules: Iterable[udev_rules.Rule], device: udev_rules.Device
+) -> Iterator[udev_rules.Assignment]:
+    """Yield what rules assign, and programs that they run as a condition."""
+    rules = tuple(rules)
+    waiting = {id(rule): rule for rule in rules if any(map(_is_program, rule.tokens))}
+    for rule in waiting.values():
+        for token in filter(_is_program, rule.tokens):
+            others = tuple(each for each in rule.tokens if each.is_match and not _is_program(each))
+            if udev_rules.match(rule._replace(tokens=others), device) != udev_rules.NO:
+                value = udev_rules.expand(token.value, device)
+                yield udev_rules.Assignment(rule, token.key, token.name, token.op, value, False)
+    yield from udev_rules.assignments(rules, device)
+
+
+def _is_program(token: udev_rules.Token) -> bool:
+    is_run = token.key == "PROGRAM" or (token.key == "IMPORT" and token.name == "program")
+    return is_run and bool(mentioned(token.value))
+
+
+def _acts(host: Host, step: udev_rules.Assignment, device: udev_rules.Device) -> list[Act]:
+    """Return what one assignment sets."""
+    source = step.rule.source
+    if step.key == "ATTR" and _ATTRIBUTE.search(step.name):
+        path = posixpath.normpath(f"{device.path}/{step.name}")
+        if step.name.startswith("["):
+            return []
+        value = step.value if step.value is not None else "$"
+        return [Act(BY, source, "write", (path, value), step.is_certain and step.value is not None)]
+    if step.key not in ("RUN", "PROGRAM", "IMPORT") or step.name == "builtin":
+        return []
+    if step.value is None:
+        return _unclear(step)
+    if _HDPARM.match(step.value):
+        return []
+    try:
+        words = shlex.split(step.value)
+    except ValueError:
+        return _unclear(step)
+    found = commands.of_words(words, source, BY)
+    path = commands.script_of(words)
+    inner = script(host, path)
+    found += [
+        # Of a script that is given the disk no line names it.
+        act._replace(source=f"{act.source}, run by {source}", is_certain=False)
+        for act in commands.of_script(inner, path, BY)
+    ]
+    return found if step.is_certain else [act._replace(is_certain=False) for act in found]
+
+
+def _unclear(step: udev_rules.Assignment) -> list[Act]:
+    raw = " ".join(token.value for token in step.rule.tokens if token.key == step.key)
+    return [Act(BY, step.rule.source, "script", (raw, raw), False)] if mentioned(raw) else []
+
+
+def _asked(known: str | None) -> dict[str, str]:
+    """Return the property, and its value, by which our rules match a disk."""
+    kind, _colon, value = (known or "").partition(":")
+    return {udev.PROPERTIES[kind]: value} if kind in udev.PROPERTIES else {}
+
+
+def _can_matter(rule: udev_rules.Rule) -> bool:
+    return any(
+        (token.key == "ATTR" and not token.is_match and _ATTRIBUTE.search(token.name))
+        or (
+            token.key in ("RUN", "PROGRAM", "IMPORT")
+            and (mentioned(token.value) or _HDPARM.search(token.value))
+        )
+        for token in rule.tokens
+    )
+
+
+__all__ = ["BY", "Found", "Rules", "Unobservable", "around", "of_disk", "read"]

@@ -1,0 +1,237 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the next boot makes of the settings of disks and mounts, with the component that sets each of them last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ..host.observation import UNKNOWN, Observation, unknown
+from ..host.seam import Host, Unobservable
+from . import (
+    acts,
+    effects,
+    foreign_rules,
+    hdparm_conf,
+    remounts,
+    scripts,
+    smartd,
+    sysfs_conf,
+    tmpfiles,
+    tuned,
+    udisks,
+    units,
+)
+from .acts import ATIME, BARRIER, WRITE_BACK, Act, Device
+from .early import after_udev, agreed
+from .effects import UNSET, State, Value
+
+#: What sets a value if no other component does.
+US, KERNEL = "durable.dbhost", "kernel"
+#: Component -> what reads its files. Each acts after udev's rules, in an order that is unknown.
+_Reader = Callable[[Host, list[Device], Mapping[str, Mapping[str, str]]], "list[Act]"]
+SOURCES: dict[str, _Reader] = {
+    tuned.BY: lambda host, _devices, properties: tuned.collect(host, properties),
+    tmpfiles.BY: lambda host, *_: tmpfiles.collect(host),
+    sysfs_conf.BY: lambda host, *_: sysfs_conf.collect(host),
+    units.BY: lambda host, *_: units.collect(host),
+    "rc.local, cron": lambda host, *_: scripts.collect(host),
+    smartd.BY: lambda host, *_: smartd.collect(host),
+    udisks.BY: lambda host, devices, _properties: udisks.collect(host, devices),
+}
+#: Setting of a mount -> what of it a remount sets.
+_OF_MOUNTS = (BARRIER, ATIME)
+_UNREAD = "what other components set at boot cannot be read"
+_FIX = "remove {source}, or set the same value there"
+_FIX_UNKNOWN = "remove {source}, or replace it by one command that names the device and the value"
+
+
+class Collected(NamedTuple):
+    """What other components do at the next boot; `errors`: {component: why its files could not be read}."""
+
+    rules: foreign_rules.Rules
+    groups: list[list[Act]]
+    hdparm: list[Act]
+    errors: dict[str, str]
+
+
+class Last:
+    """Reads the files of all components once, and answers for each disk and mount."""
+
+    def __init__(
+        self, host: Host, properties: Mapping[str, Mapping[str, str]], disks: list[dict[str, Any]]
+    ) -> None:
+        self.host, self.properties = host, properties
+        self.devices = {
+            disk["name"]: device_of(host, disk, properties.get(disk["name"], {})) for disk in disks
+        }
+        self.found = self._collect()
+
+    def disk(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return the facts of a disk with what the next boot makes of its settings."""
+        cache, evidence = dict(facts["write_cache"]), dict(facts["evidence"])
+        state = self._state(facts["name"], facts["id"], facts["control"], _own(facts))
+        can = facts["id"] is not None and facts["switchable"] == "yes"
+        if cache["device"] != "none":
+            if facts["control"] != "none":
+                self._put(evidence, "write_cache.persisted", state.cache, can)
+                cache["persisted"] = evidence["write_cache.persisted"]["value"]
+            if state.mode.act and state.mode.value != WRITE_BACK:
+                self._put(evidence, "write_cache.kernel_persisted", state.mode, can)
+                cache["kernel_persisted"] = state.mode.value
+        self._put(evidence, "scheduler.persisted", state.scheduler, facts["id"] is not None)
+        self._put(evidence, "readahead.persisted", state.readahead, facts["id"] is not None)
+        return {
+            **facts,
+            "write_cache": cache,
+            "scheduler": {**facts["scheduler"], "persisted": evidence["scheduler.persisted"]["value"]},
+            "readahead": {**facts["readahead"], "persisted": evidence["readahead.persisted"]["value"]},
+            "evidence": evidence,
+        }
+
+    def readahead(self, name: str, known: str | None, own: Observation) -> dict[str, Any]:
+        """Return what the next boot makes of the readahead of a layer or disk below a mount, as evidence."""
+        if name not in self.devices:
+            self.devices[name] = device_of(
+                self.host, {"name": name, "control": None}, self.properties.get(name, {})
+            )
+        state = self._state(name, known, None, {acts.READAHEAD: own.value})
+        evidence: dict[str, Any] = {"readahead.persisted": own.as_dict()}
+        self._put(evidence, "readahead.persisted", state.readahead, known is not None)
+        return dict(evidence["readahead.persisted"])
+
+    def mount(self, facts: dict[str, Any], disks: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+        """Return the facts of a mount with what other components make of its options."""
+        persisted, evidence = dict(facts["persisted"]), dict(facts["evidence"])
+        found = remounts.changes(self.found.groups, facts, self._of_source(facts["source"]), disks)
+        for setting, (value, act) in found.items():
+            seen = _observed(Value(value, act, True), False)
+            persisted[setting], evidence[f"persisted.{setting}"] = seen.value, seen.as_dict()
+        unread = "; ".join(why for by, why in self.found.errors.items() if by in SOURCES)
+        is_remounted = bool(facts["targets"]) and facts["fstype"].startswith(remounts.REMOUNTED)
+        for setting in _OF_MOUNTS if unread and is_remounted else ():
+            if persisted.get(setting) in remounts.CERTAIN:
+                source = evidence[f"persisted.{setting}"]["source"]
+                lost = unknown(source, f"{_UNREAD}: {unread}")
+                persisted[setting], evidence[f"persisted.{setting}"] = lost.value, lost.as_dict()
+        for field in [f"persisted.{setting}" for setting in persisted]:
+            if not evidence[field].get("by"):
+                evidence[field] = {**evidence[field], "by": _by_of(evidence[field]["source"])}
+        return {**facts, "persisted": persisted, "evidence": evidence}
+
+    def _collect(self) -> Collected:
+        errors: dict[str, str] = {}
+        groups: list[list[Act]] = []
+        devices = list(self.devices.values())
+
+        def attempt(component: str, read: Callable[[], Any], default: Any) -> Any:
+            try:
+                return read()
+            except Unobservable as error:
+                errors[component] = str(error)
+                return default
+
+        for component, read in SOURCES.items():
+            by_file: dict[str, list[Act]] = {}
+            for act in attempt(component, lambda read=read: read(self.host, devices, self.properties), []):  # type: ignore[misc]
+                by_file.setdefault(act.source.partition(" line ")[0], []).append(act)
+            groups += by_file.values()
+        rules = attempt(
+            foreign_rules.BY, lambda: foreign_rules.read(self.host), foreign_rules.Rules((), False)
+        )
+        hdparm = attempt(hdparm_conf.BY, lambda: hdparm_conf.collect(self.host), [])
+        return Collected(rules, groups, hdparm, errors)
+
+    def _state(self, name: str, known: str | None, control: str | None, own: Mapping[str, str]) -> State:
+        """Return what the next boot makes of a disk; `own`: what our rules set."""
+        device, properties = self.devices[name], self.properties.get(name, {})
+        state = State()
+        ends = []
+        for action in ("add", "change"):
+            found = foreign_rules.of_disk(self.host, self.found.rules, name, properties, action, known)
+            if action == "add" and self.found.rules.applies_hdparm_conf:
+                found.runs_before.extend(self.found.hdparm)
+            state = after_udev(state, found, device, own, control)
+            ends.append(state)
+        state = agreed(*ends)
+        around = foreign_rules.around(
+            self.host, self.found.rules, name, properties, device.address, device.number
+        )
+        groups = [*self.found.groups, *([around] if around else [])]
+        return effects.last(state, groups, device)
+
+    def _put(self, evidence: dict[str, Any], field: str, value: Value, can: bool) -> None:
+        """Write into the evidence what sets a value last."""
+        before = evidence.get(field)
+        if before and before["value"] == UNKNOWN:
+            return
+        if value.act:
+            evidence[field] = _observed(value, can).as_dict()
+        elif before:
+            unread = "; ".join(self.found.errors.values())
+            if unread:
+                seen = unknown(before["source"], f"{_UNREAD}: {unread}")
+                evidence[field] = seen.as_dict()
+                return
+            evidence[field] = {**before, "by": KERNEL if before["value"] == UNSET else US}
+
+    def _of_source(self, source: str) -> Device | None:
+        """Return the device of a mount, with the links that lead to it."""
+        if not source.startswith("/dev/"):
+            return None
+        name = self.host.resolve(source)[len("/dev/") :]
+        links = self.properties.get(name, {}).get("DEVLINKS", "").split()
+        return Device(name, links=frozenset((source, *links)))
+
+
+def device_of(host: Host, disk: Mapping[str, Any], properties: Mapping[str, str]) -> Device:
+    """Return a disk as other components name it."""
+    name = disk["name"]
+    try:
+        number = host.read(f"/sys/block/{name}/dev").strip()
+    except Unobservable:
+        number = ""
+    place = host.resolve(f"/sys/block/{name}")
+    directory = f"/sys/block/{name}/device/scsi_disk"
+    addresses = host.names(directory) if host.exists(directory) else []
+    return Device(
+        name,
+        number,
+        frozenset(properties.get("DEVLINKS", "").split()),
+        (place,),
+        addresses[0] if addresses else "",
+        host.resolve(f"{place}/device/scsi_disk/{addresses[0]}") if addresses else "",
+        None if disk["control"] in (None, "none") else str(disk["control"]),
+        properties.get("ID_MODEL", ""),
+        properties.get("ID_SERIAL_SHORT") or properties.get("ID_SERIAL", ""),
+    )
+
+
+def _own(facts: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        acts.CACHE: facts["write_cache"]["persisted"],
+        acts.SCHEDULER: facts["scheduler"]["persisted"],
+        acts.READAHEAD: facts["readahead"]["persisted"],
+    }
+
+
+def _observed(value: Value, can: bool) -> Observation:
+    """Return a value with what sets it; `can`: whether a rule of ours could take precedence over an earlier one."""
+    act = value.act
+    assert act is not None
+    fix = None
+    if value.is_late or not can:
+        fix = (_FIX_UNKNOWN if value.value == UNKNOWN else _FIX).format(source=act.source)
+    what = f"`{act.text}`" if act.kind != "script" else f"`{act.words[-1].strip()[:80]}`"
+    verb = "sets it at each boot" if value.value != UNKNOWN else "can set it at the next boot"
+    reason = f"{act.by} {verb}: {act.source}: {what}"
+    return Observation(value.value, act.source, reason, act.by, fix)
+
+
+def _by_of(source: str) -> str:
+    """Return which component the source of a mount's options is."""
+    if "/systemd/" in source:
+        return "systemd unit"
+    return "fstab" if source.startswith("/etc/fstab") else KERNEL

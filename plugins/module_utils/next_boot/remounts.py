@@ -1,0 +1,115 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What other components do with the options of one mount after it is mounted. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..host.observation import UNKNOWN
+from . import acts
+from .acts import ATIME, BARRIER, WRITE_BACK, Act, Device
+
+#: File systems whose options are compared, and the values that are a statement about the next boot.
+REMOUNTED = ("ext", "btrfs", "xfs")
+CERTAIN = ("on", "off", "noatime", "relatime", "strictatime")
+
+
+def changes(
+    groups: Iterable[list[Act]],
+    facts: dict[str, Any],
+    device: Device | None,
+    disks: Mapping[str, dict[str, Any]],
+) -> dict[str, tuple[str, Act]]:
+    """Return {setting: value at the next boot, and the act that sets it} of those that differ from `persisted`.
+
+    `unknown` if an act may set it, or if components whose order is unknown set different values.
+    """
+    found: dict[str, list[tuple[str, Act]]] = {}
+    for act in (act for group in groups for act in group):
+        for setting, value in _effects(act, facts, device, disks).items():
+            found.setdefault(setting, []).append((value, act))
+    result = {}
+    for setting, values in found.items():
+        now = facts["persisted"].get(setting)
+        other = next((pair for pair in values if pair[0] != now), None)
+        if other is None or now in (None, UNKNOWN, "refused"):
+            continue
+        agrees = len({value for value, _act in values}) == 1 and other[1].is_certain
+        result[setting] = (other[0] if agrees else UNKNOWN, other[1])
+    return result
+
+
+def _effects(
+    act: Act, facts: dict[str, Any], device: Device | None, disks: Mapping[str, dict[str, Any]]
+) -> dict[str, str]:
+    targets, fstype = facts["targets"], facts["fstype"]
+    if not targets or not fstype.startswith(REMOUNTED):
+        return {}
+    if act.kind == "barriers":
+        return _of_tuned(act, facts, disks) if fstype.startswith("ext") else {}
+    if act.kind == "options":
+        return dict.fromkeys(_said(act.words[1:], fstype), UNKNOWN) if act.words[0] in targets else {}
+    if act.kind == "command" and act.words[0] == "mount":
+        return _of_remount(act, targets, fstype, device)
+    if act.kind == "script" and acts.is_about_mount(act.words[0], targets, [device] if device else []):
+        known = {ATIME} if fstype == "xfs" else {BARRIER, ATIME}
+        return {setting: UNKNOWN for setting in acts.mentioned(act.words[-1]) if setting in known}
+    return {}
+
+
+def _of_remount(act: Act, targets: list[str], fstype: str, device: Device | None) -> dict[str, str]:
+    options, places = remounted(act.words[1:])
+    is_named = any((place.rstrip("/") or "/") in targets for place in places)
+    is_named = is_named or (device is not None and any(map(device.is_named, places)))
+    is_remount = "remount" in ",".join(options).split(",")
+    return _said(options, fstype) if is_named and is_remount else {}
+
+
+def _of_tuned(act: Act, facts: dict[str, Any], disks: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+    """Return what `disable_barriers` of TuneD does with a mount: without `force` it leaves those over SCSI disks whose
+    kernel cache mode is write back."""
+    if act.words[0] == "force":
+        return {BARRIER: "off"}
+    modes = set()
+    for name in facts["disks_seen"]:
+        disk = disks.get(name)
+        is_scsi = disk is not None and disk["control"] in ("sata", "scsi")
+        modes.add(disk["write_cache"]["kernel"] if disk is not None and is_scsi else "other")
+    if WRITE_BACK in modes:
+        return {}
+    return {BARRIER: "off" if modes == {"other"} else UNKNOWN}
+
+
+def remounted(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Return the options and the places of a mount command."""
+    options: list[str] = []
+    places: list[str] = []
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0)
+        if word in ("-o", "--options") and waiting:
+            options.append(waiting.pop(0))
+        elif word.startswith(("-o", "--options=")):
+            options.append(re.sub(r"^(?:-o|--options=)", "", word))
+        elif word in ("-t", "--types", "--source", "--target") and waiting:
+            places += [waiting.pop(0)] if word in ("--source", "--target") else []
+        elif not word.startswith("-"):
+            places.append(word)
+    return options, places
+
+
+def _said(options: Any, fstype: str) -> dict[str, str]:
+    """Return what options set, of those that a running file system of this type takes."""
+    found: dict[str, str] = {}
+    for word in (word.strip() for text in options for word in text.split(",")):
+        if fstype != "xfs" and word in ("nobarrier", "barrier=0"):
+            found[BARRIER] = "off"
+        elif fstype != "xfs" and word in ("barrier", "barrier=1"):
+            found[BARRIER] = "on"
+        elif word in ("noatime", "relatime", "strictatime"):
+            found[ATIME] = word
+    return found

@@ -1,0 +1,188 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files of systemd's that outlive a boot: units, masks, drop-ins, requirements, generators, the default target."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..host.seam import Host, Unobservable
+
+#: Directories of units that outlive a boot, the strongest first (systemd.unit(5)).
+DIRECTORIES = (
+    "/etc/systemd/system.control",
+    "/etc/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+)
+#: Directories in which only packages of the distribution have files.
+PACKAGED = ("/usr/lib/", "/lib/")
+#: Directories of generators that outlive a boot, the strongest first (systemd.generator(7)).
+GENERATORS = (
+    "/etc/systemd/system-generators",
+    "/usr/local/lib/systemd/system-generators",
+    "/usr/lib/systemd/system-generators",
+    "/lib/systemd/system-generators",
+)
+#: Without these units a unit does not start.
+NEEDS = ("Requires", "Requisite", "BindsTo")
+_BLANKS = " \t\n\r"
+_EXECUTABLE = 0o111
+
+
+class Generator(NamedTuple):
+    """A program that makes units at each boot; `masks`: it keeps the one of the same name in a weaker directory from it."""
+
+    path: str
+    masks: str
+    is_masked: bool = False
+
+
+def mask(host: Host, name: str) -> str:
+    """Return the path that masks a unit: a link to /dev/null or an empty file; '' if none does. Raises Unobservable."""
+    path = find(host, name)
+    return path if path and is_mask(host, path) else ""
+
+
+def find(host: Host, name: str) -> str:
+    """Return the path of a unit's strongest file, '' without one."""
+    paths = (f"{directory}/{name}" for directory in DIRECTORIES)
+    return next(filter(host.exists, paths), "")
+
+
+def is_mask(host: Host, path: str) -> bool:
+    """Tell whether a file that is there masks what has its name. Raises Unobservable."""
+    real = host.resolve(path)
+    if real == "/dev/null" or path.startswith(PACKAGED):
+        return real == "/dev/null"  # No package has an empty file for a unit.
+    # A link that leads to nothing is no mask.
+    return host.exists(real) and not host.read(path)
+
+
+def settings(text: str, section: str) -> list[tuple[str, str]]:
+    """Return the settings of one section of a unit or drop-in, in order."""
+    found, here = [], ""
+    for line in logical_lines(text):
+        if line.startswith("["):
+            here = line.strip("[]")
+        key, equals, value = (part.strip(_BLANKS) for part in line.partition("="))
+        if here == section and equals:
+            found.append((key, value))
+    return found
+
+
+def logical_lines(text: str) -> Iterator[str]:
+    """Yield a unit's lines, those joined that a backslash joins: one that no other backslash escapes.
+
+    Comments and blank lines are dropped first: the backslash of a comment continues nothing, and one
+    between the parts of a line ends nothing.
+    """
+    started = ""
+    for line in text.split("\n"):
+        if not line.strip(_BLANKS) or line.strip(_BLANKS)[0] in "#;":
+            continue
+        started += line
+        backslashes = len(started) - len(started.rstrip("\\"))
+        if backslashes % 2:
+            started = f"{started[:-1]} "
+        else:
+            yield started.strip(_BLANKS)
+            started = ""
+    if started:
+        yield started.strip(_BLANKS)
+
+
+def drop_ins(host: Host, name: str) -> list[str]:
+    """Return the drop-ins of a unit in the order in which systemd reads them, without those that are masked.
+
+    Raises Unobservable.
+    """
+    found: dict[str, str] = {}
+    for scope in _scopes(name):
+        for directory in (f"{base}/{scope}.d" for base in DIRECTORIES):
+            for each in host.names(directory) if host.exists(directory) else ():
+                if each.endswith(".conf") and not each.startswith("."):
+                    found.setdefault(each, f"{directory}/{each}")
+    return [found[each] for each in sorted(found) if not is_mask(host, found[each])]
+
+
+def required_by(host: Host, name: str) -> list[tuple[str, str]]:
+    """Return the units that a unit requires by links and drop-ins, each with the path that says so. Raises Unobservable."""
+    found: dict[str, str] = {}
+    for directory in (f"{base}/{name}.requires" for base in DIRECTORIES):
+        for each in host.names(directory) if host.exists(directory) else ():
+            if _is_link(host, f"{directory}/{each}"):
+                found.setdefault(each, f"{directory}/{each}")
+    for path in drop_ins(host, name):
+        for key, value in settings(host.read(path), "Unit"):
+            if key in NEEDS:
+                found.update({each: path for each in value.split() if each not in found})
+    return list(found.items())
+
+
+def conditions(host: Host, name: str) -> list[tuple[str, str]]:
+    """Return the conditions that drop-ins give a unit, each with its path: if one fails, the unit does not start.
+
+    Raises Unobservable.
+    """
+    return [
+        (f"{key}={value}", path)
+        for path in drop_ins(host, name)
+        for key, value in settings(host.read(path), "Unit")
+        if key.startswith(("Condition", "Assert")) and value
+    ]
+
+
+def generators(host: Host) -> list[Generator]:
+    """Return the generators of a boot that no package has in its own directory, with those that are masked.
+
+    Raises Unobservable.
+    """
+    found: dict[str, Generator] = {}
+    for directory in GENERATORS:
+        for name in host.names(directory) if host.exists(directory) else ():
+            path = f"{directory}/{name}"
+            if directory.startswith(PACKAGED):
+                if name in found and not found[name].masks:
+                    found[name] = found[name]._replace(masks=path)
+            elif name not in found and _runs(host, path):
+                found[name] = Generator(path, "", is_mask(host, path))
+    return list(found.values())
+
+
+def default_target(host: Host) -> tuple[str, str]:
+    """Return the unit that a boot starts, and the path that says so; ('', '') if nothing does."""
+    path = find(host, "default.target")
+    return (posixpath.basename(host.resolve(path)), path) if path else ("", "")
+
+
+def _runs(host: Host, path: str) -> bool:
+    """Tell whether a file in a directory of generators counts: it can be executed, or masks another."""
+    try:
+        return is_mask(host, path) or bool(host.mode(path) & _EXECUTABLE)
+    except Unobservable:
+        # One that cannot be read may run; a link to nothing does not.
+        return host.exists(host.resolve(path))
+
+
+def _is_link(host: Host, path: str) -> bool:
+    """Tell whether systemd takes an entry of a directory of requirements: a link, but one to /dev/null or an empty file."""
+    try:
+        host.link(path)
+        return not is_mask(host, path)
+    except Unobservable:
+        return False
+
+
+def _scopes(name: str) -> list[str]:
+    """Return the names whose drop-ins apply to a unit: its own, of a-b-c.mount a-b-.mount and a-.mount, of its type."""
+    stem, _dot, kind = name.rpartition(".")
+    parts = stem.split("-")
+    shorter = ["-".join(parts[:count]) + f"-.{kind}" for count in range(len(parts) - 1, 0, -1) if parts[0]]
+    template = [re.sub(r"@.*", f"@.{kind}", name)] if "@" in name else []
+    return [name, *template, *shorter, kind]

@@ -1,0 +1,177 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Units of systemd whose commands set a setting of ours, and that a boot starts."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterable
+
+from ..host.seam import Host, Unobservable
+from . import commands
+from .acts import Act, mentioned
+from .files import existing, script, text_of
+
+BY = "systemd unit"
+#: The strongest first.
+DIRECTORIES = (
+    "/etc/systemd/system",
+    "/run/systemd/generator",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+)
+#: Targets that a boot does not reach.
+_NO_BOOT = re.compile(
+    r"(?:shutdown|reboot|halt|poweroff|kexec|final|umount|rescue|emergency|exit|soft-reboot)\.target\."
+)
+_STARTS = (".wants", ".requires", ".upholds")
+_OURS = "durable-dbhost"
+_EXEC = re.compile(r"(Exec(?:Start|StartPre|StartPost|Stop|StopPost|Condition))\s*=\s*(.*)")
+_CONDITION = re.compile(r"(?:Condition|Assert)\w+\s*=")
+
+
+def collect(host: Host) -> list[Act]:
+    """Return what the services do that a boot starts, with the drop-ins. Raises Unobservable."""
+    found: list[Act] = []
+    for name, paths in sorted(_files(host).items()):
+        if name.startswith(_OURS) or host.resolve(paths[0]) == "/dev/null":
+            continue
+        acts = _of_unit(host, name, paths)
+        if acts and starts_any(host, (name,)):
+            found += acts
+    return found
+
+
+def starts_any(host: Host, names: Iterable[str]) -> bool:
+    """Tell whether a boot starts one of these services: a target, a timer, a socket or another unit asks for it."""
+    for name in names:
+        if any(host.resolve(f"{directory}/{name}") == "/dev/null" for directory in DIRECTORIES):
+            continue
+        stem = _template(name).rpartition(".")[0]
+        asked = {f"{stem}.{kind}" for kind in _KINDS}
+        if any(_template(each) in asked for each in _wanted(host)) or _is_named(host, name):
+            return True
+    return False
+
+
+def _template(name: str) -> str:
+    """Return the template of an instance, or a unit's own name."""
+    return re.sub(r"@.*(?=\.\w+$)", "@", name)
+
+
+def _wanted(host: Host) -> set[str]:
+    """Return the units that others ask for by links, except as a host goes down."""
+    found: set[str] = set()
+    for directory in DIRECTORIES:
+        for entry in host.names(directory) if host.exists(directory) else ():
+            if entry.endswith(_STARTS) and not _NO_BOOT.match(entry):
+                found.update(host.names(f"{directory}/{entry}"))
+    return found
+
+
+def _is_named(host: Host, name: str) -> bool:
+    """Tell whether another unit of an administrator asks for a service, or a timer is about it."""
+    asks = re.compile(
+        rf"(?m)^\s*(?:Wants|Requires|BindsTo|Upholds|Unit|OnSuccess)\s*=.*(?<![\w@-]){re.escape(name)}"
+    )
+    for directory in DIRECTORIES[:3]:
+        for path in existing(host, directory):
+            if posixpath.basename(path) == name or path.rpartition(".")[2] not in _KINDS:
+                continue
+            if host.resolve(path) != "/dev/null" and asks.search(_text(host, path)):
+                return True
+    return False
+
+
+_KINDS = ("service", "target", "timer", "path", "socket")
+
+
+def _files(host: Host) -> dict[str, list[str]]:
+    """Return {service: its file and drop-ins, in the order in which they are read}."""
+    units: dict[str, str] = {}
+    drop_ins: dict[str, dict[str, str]] = {}
+    for directory in DIRECTORIES:
+        for path in existing(host, directory):
+            name = posixpath.basename(path)
+            if name.endswith(".service"):
+                units.setdefault(name, path)
+            elif name.endswith(".service.d"):
+                for each in existing(host, path, ".conf"):
+                    drop_ins.setdefault(name[: -len(".d")], {}).setdefault(posixpath.basename(each), each)
+    names = {*units, *drop_ins}
+    return {
+        name: [
+            *([units[name]] if name in units else []),
+            *(drop_ins.get(name, {})[each] for each in sorted(drop_ins.get(name, {}))),
+        ]
+        for name in names
+    }
+
+
+def _of_unit(host: Host, name: str, paths: list[str]) -> list[Act]:
+    texts = [(path, _text(host, path)) for path in paths]
+    is_conditional = any(_CONDITION.search(text) for _path, text in texts)
+    is_oneshot = any(re.search(r"(?m)^Type\s*=\s*oneshot", text) for _path, text in texts)
+    found: dict[str, list[Act]] = {}
+    for path, text in texts:
+        for row, key, command in parse(text):
+            if not command:
+                found[key] = []  # An empty line takes back those before it.
+                continue
+            if key.startswith("ExecStop") and not is_oneshot:
+                continue  # It runs as the host goes down.
+            found.setdefault(key, []).extend(_of_command(host, command, f"{path} line {row}"))
+    acts = [act for each in found.values() for act in each]
+    is_certain = not is_conditional and "%" not in "".join(act.text for act in acts)
+    return acts if is_certain else [act._replace(is_certain=False) for act in acts]
+
+
+def parse(text: str) -> list[tuple[int, str, str]]:
+    """Return row, key and command of each line of a unit that runs something; continued lines are joined."""
+    found, parts, first, section = [], "", 0, ""
+    for row, raw in enumerate(text.split("\n"), 1):
+        if raw.lstrip().startswith(("#", ";")):
+            continue
+        first = first if parts else row
+        parts += raw
+        if parts.endswith("\\"):
+            parts = f"{parts[:-1]} "
+            continue
+        line, parts = parts.strip(), ""
+        if line.startswith("["):
+            section = line
+        command = _EXEC.match(line)
+        if command and section == "[Service]":
+            found.append((first, command[1], command[2].strip()))
+    return found
+
+
+def _of_command(host: Host, command: str, source: str) -> list[Act]:
+    """Return what one command line does: no shell reads it."""
+    try:
+        words = shlex.split(command.lstrip("@-:+!|"))
+    except ValueError:
+        return [Act(BY, source, "script", (command, command), False)] if mentioned(command) else []
+    if any("$" in word for word in words) and mentioned(command) and not _is_shell(words):
+        return [Act(BY, source, "script", (command, command), False)]
+    found = commands.of_words([word.replace("$$", "$") for word in words], source, BY)
+    path = commands.script_of(words)
+    inner = script(host, path)
+    return found + [
+        act._replace(source=f"{act.source}, run by {source}") for act in commands.of_script(inner, path, BY)
+    ]
+
+
+def _is_shell(words: list[str]) -> bool:
+    return words[0].rpartition("/")[2] in ("sh", "bash", "dash", "ksh", "zsh")
+
+
+def _text(host: Host, path: str) -> str:
+    try:
+        return text_of(host, path)
+    except Unobservable:
+        return ""  # A directory, or a link to nothing.

@@ -1,0 +1,661 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What other components set at the next boot: each turns a false green red, and its harmless variants change nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
+
+from ..fakes.runs import NOW, enforce, look, settled
+from ..fakes.small_host import BigHost, FakeDisk, SmallHost
+
+#: What a host has that was brought to `strict`: SATA and SCSI disks have their caches off and pinned.
+DISKS = ("sda", "sdc", "nvme0n1", "vdb")
+CONTROLS = {"sda": "sata", "sdc": "scsi", "nvme0n1": "nvme", "vdb": "virtio"}
+ADD = 'ACTION=="add|change", SUBSYSTEM=="block"'
+RC = "#!/bin/sh -e\n# at each boot\n"
+UNIT = "/etc/systemd/system/tune.service"
+WANTS = "/etc/systemd/system/multi-user.target.wants"
+
+
+def ready(state: str = "disabled", readahead: str = "512") -> BigHost:
+    """Return a host whose four disks have their rules, and have been booted with them."""
+    host = BigHost()
+    rules = {host.disk(name).id: (CONTROLS[name], state) for name in DISKS}
+    cache_rules.write(host, cache_rules.render(rules))
+    schedule = {host.disk(name).id: {"scheduler": "none", "readahead": readahead} for name in DISKS}
+    scheduler_rules.write(host, scheduler_rules.render(schedule))
+    host.reboot()
+    return host
+
+
+def plant(host: SmallHost, files: dict[str, str]) -> None:
+    """Write files of another component; those of rc.local can be executed."""
+    for path, text in files.items():
+        if text.startswith("-> "):
+            host.links[path] = text[3:]
+        else:
+            host.files[path] = text
+            host.modes[path] = 0o755 if "rc.local" in path or text.startswith("#!") else 0o644
+
+
+def seen(host: SmallHost, disk: str) -> dict[str, Any]:
+    """Return what the facts say of a disk's settings at the next boot, with the evidence of each."""
+    (facts,) = [each for each in collect(host, NOW)["disks"] if each["name"] == disk]
+    return {
+        "cache": facts["write_cache"]["persisted"],
+        "mode": facts["write_cache"].get("kernel_persisted", "ours"),
+        "scheduler": facts["scheduler"]["persisted"],
+        "readahead": facts["readahead"]["persisted"],
+        "evidence": facts["evidence"],
+    }
+
+
+def values(host: SmallHost, disk: str) -> tuple[str, str, str, str]:
+    """Return cache, mode, scheduler and readahead of a disk at the next boot."""
+    found = seen(host, disk)
+    return found["cache"], found["mode"], found["scheduler"], found["readahead"]
+
+
+def udev(text: str, name: str = "60-theirs.rules", **more: str) -> dict[str, str]:
+    return {f"/etc/udev/rules.d/{name}": text, **more}
+
+
+def unit(line: str, **more: str) -> dict[str, str]:
+    text = (
+        f"[Unit]\nDescription=Tune\n[Service]\nType=oneshot\n{line}\n[Install]\nWantedBy=multi-user.target\n"
+    )
+    return {UNIT: text, f"{WANTS}/tune.service": f"-> {UNIT}", **more}
+
+
+LATE = "zzz-theirs.rules"
+TUNED = {
+    "/etc/tuned/active_profile": "ours\n",
+    f"{WANTS}/tuned.service": "-> /usr/lib/systemd/system/tuned.service",
+}
+
+
+def tuned(text: str) -> dict[str, str]:
+    return {**TUNED, "/etc/tuned/profiles/ours/tuned.conf": text}
+
+
+SDA = ("disabled", "ours", "none", "512")
+#: Name -> (files, disk, its cache, mode, scheduler and readahead at the next boot).
+SABOTEURS: dict[str, tuple[dict[str, str], str, tuple[str, str, str, str]]] = {
+    "udev: write through after ours": (
+        udev(f'{ADD}, KERNEL=="sd*", ATTR{{queue/write_cache}}="write through"\n', LATE),
+        "sda",
+        ("disabled", "write through", "none", "unknown"),
+    ),
+    "udev: RUN of sdparm": (
+        udev(f'{ADD}, KERNEL=="sdc", RUN+="/usr/bin/sdparm --set=WCE $devnode"\n'),
+        "sdc",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "udev: RUN of hdparm after ours": (
+        udev(f'{ADD}, KERNEL=="sda", RUN+="/sbin/hdparm -W1 $devnode"\n', LATE),
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "udev: RUN of nvme": (
+        udev('KERNEL=="nvme0n1", RUN+="/usr/sbin/nvme set-feature /dev/%k -f 6 -v 1"\n', LATE),
+        "nvme0n1",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "udev: RUN of a shell": (
+        udev('KERNEL=="sda", RUN+="/bin/sh -c \'echo write through > /sys/block/%k/queue/write_cache\'"\n'),
+        "sda",
+        ("disabled", "write through", "none", "unknown"),
+    ),
+    "udev: RUN of a script": (
+        udev(
+            'KERNEL=="sda", RUN+="/usr/local/bin/wce %k"\n',
+            **{"/usr/local/bin/wce": "#!/bin/sh\nhdparm -W1 /dev/$1\n"},
+        ),
+        "sda",
+        ("disabled", "ours", "none", "512"),
+    ),
+    "udev: RUN of a script after ours": (
+        udev(
+            'KERNEL=="sda", RUN+="/usr/local/bin/wce %k"\n',
+            LATE,
+            **{"/usr/local/bin/wce": "#!/bin/sh\nhdparm -W1 /dev/$1\n"},
+        ),
+        "sda",
+        ("unknown", "ours", "none", "512"),
+    ),
+    "udev: PROGRAM": (
+        udev('KERNEL=="sdc", PROGRAM=="/usr/bin/sdparm --set=WCE $devnode", ENV{X}="1"\n', LATE),
+        "sdc",
+        ("unknown", "ours", "none", "512"),
+    ),
+    "udev: a condition that cannot be evaluated": (
+        udev('KERNEL=="sda", PROGRAM=="/bin/x", ATTR{queue/scheduler}="mq-deadline"\n', LATE),
+        "sda",
+        ("disabled", "ours", "unknown", "512"),
+    ),
+    "udev: a serial number of its own": (
+        udev(f'{ADD}, KERNEL=="sda", ENV{{ID_SERIAL}}="mine"\n', "61-serial.rules"),
+        "sda",
+        ("unknown", "ours", "unknown", "unknown"),
+    ),
+    "udev: RUN is final": (
+        udev(f'{ADD}, KERNEL=="sda", RUN:="/bin/true"\n'),
+        "sda",
+        ("unknown", "ours", "none", "512"),
+    ),
+    "udev: cache_type of the scsi_disk": (
+        udev('SUBSYSTEM=="scsi_disk", ATTR{cache_type}="write back"\n'),
+        "sdc",
+        ("unknown", "ours", "none", "unknown"),
+    ),
+    "udev: readahead of the bdi": (
+        udev('SUBSYSTEM=="bdi", ATTR{read_ahead_kb}="64"\n'),
+        "sda",
+        ("disabled", "ours", "none", "unknown"),
+    ),
+    "tuned: sysfs": (
+        tuned("[sysfs]\n/sys/block/sd*/queue/write_cache=write through\n"),
+        "sda",
+        ("disabled", "write through", "none", "unknown"),
+    ),
+    "tuned: disk": (
+        tuned("[disk]\ndevices=sda\nelevator=bfq\nreadahead=4096\n"),
+        "sda",
+        ("disabled", "ours", "bfq", "4096"),
+    ),
+    "tuned: script": (
+        {
+            **tuned("[script]\nscript=${i:PROFILE_DIR}/x.sh\n"),
+            "/etc/tuned/profiles/ours/x.sh": "#!/bin/sh\nstart() {\n  hdparm -W1 /dev/sda\n}\n",
+        },
+        "sda",
+        ("unknown", "ours", "none", "512"),
+    ),
+    "tmpfiles": (
+        {"/etc/tmpfiles.d/x.conf": "# x\nw /sys/block/sd*/queue/scheduler - - - - mq-deadline\n"},
+        "sda",
+        ("disabled", "ours", "mq-deadline", "512"),
+    ),
+    "tmpfiles: two words": (
+        {"/usr/lib/tmpfiles.d/x.conf": "w+ /sys/block/vdb/queue/write_cache - - - - write through\n"},
+        "sda",
+        SDA,
+    ),
+    "sysfs.conf": (
+        {"/etc/sysfs.conf": "# x\nblock/sda/queue/read_ahead_kb = 64\n"},
+        "sda",
+        ("disabled", "ours", "none", "64"),
+    ),
+    "sysfs.d": (
+        {"/etc/sysfs.d/x.conf": "block/sda/queue/scheduler = bfq\n"},
+        "sda",
+        ("disabled", "ours", "bfq", "512"),
+    ),
+    "rc.local": (
+        {"/etc/rc.local": f"{RC}hdparm -W1 /dev/sda\nexit 0\n"},
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "rc.local: a loop": (
+        {"/etc/rc.local": f"{RC}for d in /dev/sd?; do\n  hdparm -W1 $d\ndone\n"},
+        "sda",
+        ("unknown", "ours", "none", "512"),
+    ),
+    "rc.local: setra": (
+        {"/etc/rc.local": f"{RC}/sbin/blockdev --setra 256 /dev/sda\n"},
+        "sda",
+        ("disabled", "ours", "none", "128"),
+    ),
+    "rc.local: tee": (
+        {"/etc/rc.local": f'{RC}echo "write through" | tee /sys/block/sda/queue/write_cache\n'},
+        "sda",
+        ("disabled", "write through", "none", "unknown"),
+    ),
+    "rc.local: another script": (
+        {"/etc/rc.local": f"{RC}/root/t.sh\n", "/root/t.sh": "#!/bin/bash\nsdparm -s WCE=1 /dev/sdc\n"},
+        "sdc",
+        ("unknown", "ours", "none", "512"),
+    ),
+    "rc.local: a script in another language": (
+        {
+            "/etc/rc.local": f"{RC}/opt/t.py\n",
+            "/opt/t.py": "#!/usr/bin/python3\nimport os\nos.system('hdparm -W1 /dev/sda')\n",
+        },
+        "sda",
+        ("unknown", "ours", "none", "512"),
+    ),
+    "cron.d": (
+        {"/etc/cron.d/x": "MAILTO=root\n@reboot root /sbin/hdparm -W 1 /dev/sda\n"},
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "cron of a user": (
+        {"/var/spool/cron/crontabs/root": "@reboot echo bfq > /sys/block/sda/queue/scheduler\n"},
+        "sda",
+        ("disabled", "ours", "bfq", "512"),
+    ),
+    "unit": (unit("ExecStart=/usr/bin/sdparm --set=WCE /dev/sdc"), "sdc", ("enabled", "ours", "none", "512")),
+    "unit: a shell": (
+        unit("ExecStart=-/bin/sh -c 'echo write through >/sys/block/nvme0n1/queue/write_cache'"),
+        "nvme0n1",
+        ("disabled", "write through", "none", "unknown"),
+    ),
+    "unit: a timer": (
+        {
+            UNIT: "[Service]\nExecStart=/sbin/hdparm -W1 /dev/sda\n",
+            "/etc/systemd/system/tune.timer": "[Timer]\nOnBootSec=1min\n",
+            "/etc/systemd/system/timers.target.wants/tune.timer": "-> /etc/systemd/system/tune.timer",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "unit: asked for by another": (
+        {
+            UNIT: "[Service]\nExecStart=/sbin/hdparm -W1 /dev/sda\n",
+            "/etc/systemd/system/a.service": "[Unit]\nWants=b.service tune.service\n[Service]\nExecStart=/bin/true\n",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "unit: a drop-in of another service": (
+        {
+            "/usr/lib/systemd/system/ssh.service": "[Service]\nExecStart=/usr/sbin/sshd -D\n",
+            f"{WANTS}/ssh.service": "-> /usr/lib/systemd/system/ssh.service",
+            "/etc/systemd/system/ssh.service.d/x.conf": "[Service]\nExecStartPost=/sbin/hdparm -W1 /dev/sda\n",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "unit: a condition": (
+        unit("ExecStart=/sbin/hdparm -W1 /dev/sda\n[Unit]\nConditionPathExists=/etc/x"),
+        "sda",
+        ("unknown", "ours", "none", "512"),
+    ),
+    "unit: an instance": (
+        {
+            "/etc/systemd/system/wce@.service": "[Service]\nExecStart=/sbin/hdparm -W1 /dev/%i\n",
+            f"{WANTS}/wce@sda.service": "-> /etc/systemd/system/wce@.service",
+        },
+        "sda",
+        ("unknown", "ours", "none", "512"),
+    ),
+    "smartd": (
+        {
+            "/etc/smartd.conf": "DEFAULT -a\n/dev/sda -e wcache,on\n",
+            f"{WANTS}/smartd.service": "-> /usr/lib/systemd/system/smartd.service",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "smartd: DEVICESCAN": (
+        {
+            "/etc/smartd.conf": "DEVICESCAN -a \\\n -e wcache,on\n",
+            f"{WANTS}/smartmontools.service": "-> /usr/lib/systemd/system/smartmontools.service",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "udisks2": (
+        {
+            "/usr/libexec/udisks2/udisksd": "",
+            "/etc/udisks2/QEMU-HARDDISK-QEMU_HARDDISK_SATA0001.conf": "[ATA]\nWriteCacheEnabled=true\n",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "two that disagree": (
+        {
+            "/etc/rc.local": f"{RC}echo bfq > /sys/block/sda/queue/scheduler\n",
+            "/etc/tmpfiles.d/x.conf": "w /sys/block/sda/queue/scheduler - - - - mq-deadline\n",
+        },
+        "sda",
+        ("disabled", "ours", "unknown", "512"),
+    ),
+    "one of two sets ours again": (
+        {
+            "/etc/rc.local": f"{RC}echo none > /sys/block/sda/queue/scheduler\n",
+            "/etc/tmpfiles.d/x.conf": "w /sys/block/sda/queue/scheduler - - - - mq-deadline\n",
+        },
+        "sda",
+        ("disabled", "ours", "unknown", "512"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SABOTEURS)
+def test_persisted_is_what_the_last_component_sets(name: str) -> None:
+    files, disk, wanted = SABOTEURS[name]
+    host = ready()
+    assert values(host, disk) == SDA
+    plant(host, files)
+    assert values(host, disk) == wanted
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, (_files, _disk, wanted) in SABOTEURS.items() if wanted != SDA]
+)
+def test_the_evidence_names_component_and_line_and_the_fix_does(name: str) -> None:
+    files, disk, _wanted = SABOTEURS[name]
+    host = ready()
+    plant(host, files)
+    evidence = seen(host, disk)["evidence"]
+    rows = [row for field, row in evidence.items() if field.endswith("persisted") and row.get("fix")]
+    assert rows
+    for row in rows:
+        assert " line " in row["source"], row
+        assert row["source"] in row["fix"]
+        assert row["source"] in row["reason"]
+        assert row["by"] not in (None, "durable.dbhost", "kernel")
+
+
+#: Name -> files that change nothing that is ours.
+HARMLESS: dict[str, dict[str, str]] = {
+    "udev: the same mode": udev(f'{ADD}, ATTR{{queue/scheduler}}="none"\n', LATE),
+    "udev: before ours": udev(
+        f'{ADD}, ATTR{{queue/write_cache}}="write through", ATTR{{queue/scheduler}}="bfq", ATTR{{queue/read_ahead_kb}}="8"\n'
+    ),
+    "udev: hdparm before ours": udev(f'{ADD}, KERNEL=="sda", RUN+="/sbin/hdparm -W1 $devnode"\n'),
+    "udev: another disk": udev(f'{ADD}, KERNEL=="sdz", ATTR{{queue/write_cache}}="write through"\n', LATE),
+    "udev: another serial": udev(f'{ADD}, ENV{{ID_SERIAL}}=="X", ATTR{{queue/scheduler}}="bfq"\n', LATE),
+    "udev: passed over": udev('GOTO="end"\nKERNEL=="sd*", ATTR{queue/scheduler}="bfq"\nLABEL="end"\n', LATE),
+    "udev: a comment": udev('# KERNEL=="sd*", ATTR{queue/scheduler}="bfq"\n', LATE),
+    "udev: not at a boot": udev('ACTION=="remove", ATTR{queue/scheduler}="bfq"\n', LATE),
+    "udev: masked": {
+        "/etc/udev/rules.d/zzz-t.rules": "-> /dev/null",
+        "/usr/lib/udev/rules.d/zzz-t.rules": f'{ADD}, ATTR{{queue/scheduler}}="bfq"\n',
+    },
+    "udev: hdparm that only reads": udev(f'{ADD}, RUN+="/sbin/hdparm -B 254 -S 0 $devnode"\n', LATE),
+    "udev: the serial number it has": udev(
+        f'{ADD}, KERNEL=="sda", ENV{{ID_SERIAL}}="QEMU_HARDDISK_SATA0001"\n', "61-x.rules"
+    ),
+    "udev: nvme of sda": udev(
+        f'{ADD}, KERNEL=="sda", RUN+="/usr/sbin/nvme set-feature $devnode -f 6 -v 1"\n', LATE
+    ),
+    "tuned: another disk": tuned(
+        "[disk]\ndevices=sdz\nelevator=bfq\n[sysfs]\n/sys/block/sdz/queue/write_cache=none\n"
+    ),
+    "tuned: not these": tuned("[disk]\ndevices=!sd*,!nvme*,!vd*\nelevator=bfq\n"),
+    "tuned: by a property": tuned("[disk]\ndevices_udev_regex=ID_SERIAL=nothing\nelevator=bfq\n"),
+    "tuned: the same": tuned("[disk]\nelevator=none\nreadahead=512\n"),
+    "tuned: a script about something else": {
+        **tuned("[script]\nscript=x.sh\n"),
+        "/etc/tuned/profiles/ours/x.sh": "#!/bin/sh\nsysctl -w vm.swappiness=1\n",
+    },
+    "tuned: not started": {
+        "/etc/tuned/active_profile": "ours\n",
+        "/etc/tuned/profiles/ours/tuned.conf": "[disk]\nelevator=bfq\n",
+    },
+    "tuned: masked": {
+        **tuned("[disk]\nelevator=bfq\n"),
+        "/etc/systemd/system/tuned.service": "-> /dev/null",
+    },
+    "tmpfiles: another disk": {"/etc/tmpfiles.d/x.conf": "w /sys/block/sdz/queue/scheduler - - - - bfq\n"},
+    "tmpfiles: only rights": {"/etc/tmpfiles.d/x.conf": "z /sys/block/sda/queue/scheduler 0644 - - - bfq\n"},
+    "tmpfiles: a new file": {"/etc/tmpfiles.d/x.conf": "f /sys/block/sda/queue/scheduler - - - - bfq\n"},
+    "tmpfiles: hidden": {
+        "/etc/tmpfiles.d/x.conf": "",
+        "/usr/lib/tmpfiles.d/x.conf": "w /sys/block/sda/queue/scheduler - - - - bfq\n",
+    },
+    "sysfs.conf: another disk": {
+        "/etc/sysfs.conf": "block/sdz/queue/scheduler = bfq\nmode block/sda/queue/x = 1\n"
+    },
+    "rc.local: not executable": {"/etc/rc.d/rc.local": "#!/bin/sh\n"},
+    "rc.local: the same": {
+        "/etc/rc.local": f"{RC}hdparm -W0 /dev/sda || true\nexit 0\nhdparm -W1 /dev/sda\n"
+    },
+    "rc.local: another disk": {"/etc/rc.local": f"{RC}for d in /dev/sdy /dev/sdz; do hdparm -W1 $d; done\n"},
+    "rc.local: it only reads": {
+        "/etc/rc.local": f"{RC}hdparm -I /dev/sda > /var/log/hdparm\nsdparm --get=WCE /dev/sdc\n"
+    },
+    "rc.local: a word in a text": {
+        "/etc/rc.local": f"{RC}logger 'hdparm is not run here'\n# hdparm -W1 /dev/sda\n"
+    },
+    "cron: another time": {"/etc/crontab": "0 3 * * * root hdparm -t /dev/sda\n"},
+    "cron: something else": {"/etc/cron.d/x": "@reboot root /usr/local/bin/backup --all\n"},
+    "unit: not enabled": {UNIT: "[Service]\nExecStart=/sbin/hdparm -W1 /dev/sda\n"},
+    "unit: masked": {**unit("ExecStart=/sbin/hdparm -W1 /dev/sda"), UNIT: "-> /dev/null"},
+    "unit: at shutdown": {
+        UNIT: "[Service]\nExecStart=/sbin/hdparm -W1 /dev/sda\n",
+        "/etc/systemd/system/shutdown.target.wants/tune.service": f"-> {UNIT}",
+    },
+    "unit: taken back": unit("ExecStart=/sbin/hdparm -W1 /dev/sda\nExecStart=\nExecStart=/bin/true"),
+    "unit: another disk": unit("ExecStart=/sbin/hdparm -W1 /dev/sdz"),
+    "unit: no shell reads it": unit("ExecStart=/bin/echo bfq > /sys/block/sda/queue/scheduler"),
+    "unit: fstrim": unit("ExecStart=/sbin/fstrim --listed-in /etc/fstab --verbose"),
+    "smartd: not started": {"/etc/smartd.conf": "/dev/sda -e wcache,on\n"},
+    "smartd: off": {
+        "/etc/smartd.conf": "/dev/sda -a -o on -S on\n/dev/sdz -e wcache,on\n",
+        f"{WANTS}/smartd.service": "-> /usr/lib/systemd/system/smartd.service",
+    },
+    "udisks2: another drive": {
+        "/usr/libexec/udisks2/udisksd": "",
+        "/etc/udisks2/WDC-X-OTHER.conf": "[ATA]\nWriteCacheEnabled=true\n",
+    },
+    # Debian's rule runs before ours.
+    "hdparm.conf": {
+        "/usr/lib/udev/hdparm": "#!/bin/sh\n",
+        "/usr/lib/udev/rules.d/85-hdparm.rules": f'{ADD}, KERNEL=="[sh]d[a-z]", RUN+="/usr/lib/udev/hdparm"\n',
+        "/etc/hdparm.conf": "/dev/sda {\n write_cache = on\n}\n",
+    },
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_sets_the_same_or_acts_elsewhere_changes_nothing(name: str) -> None:
+    host = ready()
+    before = {disk: values(host, disk) for disk in DISKS}
+    plant(host, HARMLESS[name])
+    if name.endswith("not executable"):
+        host.modes["/etc/rc.d/rc.local"] = 0o644
+        host.files["/etc/rc.d/rc.local"] = f"{RC}hdparm -W1 /dev/sda\n"
+    assert {disk: values(host, disk) for disk in DISKS} == before
+
+
+def test_a_disk_without_a_rule_of_ours_takes_what_others_set() -> None:
+    """Our own rule would take precedence: there is no fix for an administrator, a run is enough."""
+    host = BigHost()
+    plant(
+        host, udev(f'{ADD}, KERNEL=="sda", ATTR{{queue/scheduler}}="bfq", RUN+="/sbin/hdparm -W0 $devnode"\n')
+    )
+    found = seen(host, "sda")
+    assert (found["cache"], found["scheduler"]) == ("disabled", "bfq")
+    for field in ("write_cache.persisted", "scheduler.persisted"):
+        row = found["evidence"][field]
+        assert (row["by"], "fix" in row) == ("udev rule", False)
+
+
+def test_hdparm_conf_sets_the_cache_of_a_disk_without_a_rule_of_ours() -> None:
+    host = BigHost()
+    plant(host, {**HARMLESS["hdparm.conf"], "/etc/hdparm.conf": "/dev/sdb {\n write_cache = off\n}\n"})
+    assert (seen(host, "sda")["cache"], seen(host, "sdb")["cache"]) == ("unset", "disabled")
+    host.files["/etc/hdparm.conf"] = "quiet\nwrite_cache = off\n"
+    assert seen(host, "sda")["cache"] == "disabled"
+
+
+def test_ours_and_the_kernel_are_named_too() -> None:
+    evidence = seen(ready(), "sda")["evidence"]
+    assert evidence["write_cache.persisted"]["by"] == "durable.dbhost"
+    assert seen(BigHost(), "sda")["evidence"]["scheduler.persisted"]["by"] == "kernel"
+
+
+def test_virtio_and_nvme_are_raised_by_our_rule_where_they_cache() -> None:
+    """They had no rule for the mode at all: a rule of another owner lowered it."""
+    host = ready("enabled")
+    lowered = udev(f'{ADD}, ATTR{{queue/write_cache}}="write through"\n')
+    plant(host, lowered)
+    assert {seen(host, disk)["mode"] for disk in DISKS} == {"ours"}
+    bare = BigHost()
+    plant(bare, lowered)
+    assert {seen(bare, disk)["mode"] for disk in DISKS} == {"write through"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/udev/rules.d/60-x.rules",
+        "/etc/tmpfiles.d/x.conf",
+        "/etc/sysfs.conf",
+        "/etc/rc.local",
+        "/etc/crontab",
+    ],
+)
+def test_what_cannot_be_read_is_unknown_with_its_reason(path: str) -> None:
+    host = ready()
+    host.files[path] = Unobservable(f"{path}: Input/output error")
+    host.modes[path] = 0o755
+    assert values(host, "sda")[::2] == ("unknown", "unknown")
+    row = seen(host, "sda")["evidence"]["write_cache.persisted"]
+    assert f"{path}: Input/output error" in row["reason"]
+
+
+class TestMounts:
+    """Barriers and atime of a mount, which remounts and TuneD change."""
+
+    def barrier(self, host: SmallHost, target: str = "/srv/pgdata") -> tuple[str, str, str | None]:
+        """Return the barrier at the next boot, the component that sets it, and the fix."""
+        (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == target]
+        row = mount["evidence"]["persisted.barrier"]
+        assert row["value"] == mount["persisted"]["barrier"]
+        return row["value"], row["by"], row.get("fix")
+
+    @pytest.mark.parametrize(
+        ("files", "target", "wanted"),
+        [
+            (tuned("[mounts]\ndisable_barriers=force\n"), "/srv/pgdata", "off"),
+            # virtio has no cache_type of a SCSI disk that TuneD would read.
+            (tuned("[mounts]\ndisable_barriers=1\n"), "/srv/maria", "off"),
+            ({"/etc/rc.local": f"{RC}mount -o remount,barrier=0 /srv/pgdata\n"}, "/srv/pgdata", "off"),
+            ({"/etc/rc.local": f"{RC}mount -o remount,nobarrier /dev/sda1\n"}, "/srv/pgdata", "off"),
+            (
+                {"/etc/cron.d/x": "@reboot root mount -o remount,nobarrier /srv/pgdata\n"},
+                "/srv/pgdata",
+                "off",
+            ),
+            (unit("ExecStartPost=/bin/mount -o nobarrier,remount /srv/pgdata/"), "/srv/pgdata", "off"),
+            (
+                {"/etc/rc.local": f"{RC}for m in $(cat /etc/list); do mount -o remount,nobarrier $m; done\n"},
+                "/srv/pgdata",
+                "unknown",
+            ),
+            (
+                {"/etc/rc.local": f"{RC}if true; then\nmount -o remount,nobarrier /srv/pgdata\nfi\n"},
+                "/srv/pgdata",
+                "unknown",
+            ),
+        ],
+    )
+    def test_barriers_at_the_next_boot(self, files: dict[str, str], target: str, wanted: str) -> None:
+        host = SmallHost()
+        assert self.barrier(host, target) == ("on", "fstab", None)
+        plant(host, files)
+        value, by, fix = self.barrier(host, target)
+        assert (value, by != "fstab") == (wanted, True)
+        assert fix and " line " in fix
+
+    @pytest.mark.parametrize(
+        "files",
+        [
+            tuned("[mounts]\ndisable_barriers=0\n"),
+            # Over a SCSI or SATA disk whose kernel cache mode is write back TuneD leaves them on.
+            tuned("[mounts]\ndisable_barriers=1\n"),
+            {"/etc/rc.local": f"{RC}mount -o remount,barrier=0 /srv/other\n"},
+            {"/etc/rc.local": f"{RC}mount -o remount,barrier=1 /srv/pgdata\n"},
+            {"/etc/rc.local": f"{RC}mount -o barrier=0 /dev/sdz1 /srv/x\n"},
+            {"/etc/rc.local": f"{RC}for m in /srv/a /srv/b; do mount -o remount,nobarrier $m; done\n"},
+            unit("ExecStart=/bin/mount -o remount,ro /boot"),
+        ],
+    )
+    def test_what_leaves_them_changes_nothing(self, files: dict[str, str]) -> None:
+        host = SmallHost()
+        plant(host, files)
+        assert self.barrier(host) == ("on", "fstab", None)
+
+    def test_barriers_are_unknown_if_a_source_cannot_be_read(self) -> None:
+        host = SmallHost()
+        host.files["/etc/crontab"] = Unobservable("/etc/crontab: Input/output error")
+        (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == "/srv/pgdata"]
+        assert (mount["persisted"]["barrier"], mount["persisted"]["atime"]) == ("unknown", "unknown")
+        assert "/etc/crontab: Input/output error" in mount["evidence"]["persisted.barrier"]["reason"]
+
+    def test_tuned_and_a_remount_that_disagree_are_unknown(self) -> None:
+        host = SmallHost()
+        plant(host, tuned("[mounts]\ndisable_barriers=force\n"))
+        plant(host, {"/etc/rc.local": f"{RC}mount -o remount,barrier=1 /srv/pgdata\n"})
+        assert self.barrier(host)[0] == "unknown"
+
+    def test_a_remount_of_xfs_with_barrier_is_refused_and_changes_nothing(self) -> None:
+        host = SmallHost()
+        plant(host, {"/etc/rc.local": f"{RC}mount -o remount,nobarrier /srv/mssql\n"})
+        assert self.barrier(host, "/srv/mssql")[0] == "on"
+
+
+class TestReport:
+    """The report is red, names the file, and plans no step that cannot fix it."""
+
+    def row(self, host: SmallHost, setting: str, target: str) -> dict[str, Any]:
+        found = look(host, "strict")
+        (row,) = [r for r in found["settings"] if (r["setting"], r["target"]) == (setting, target)]
+        return {**row, "verdict_of_host": found["verdict"], "plan": found["plan"]}
+
+    @pytest.mark.parametrize(
+        ("files", "setting", "target", "persisted"),
+        [
+            (SABOTEURS["rc.local"][0], "write_cache", "serial:QEMU_HARDDISK_SATA0001", "enabled"),
+            (SABOTEURS["rc.local: a loop"][0], "write_cache", "serial:QEMU_HARDDISK_SATA0001", "unknown"),
+            (
+                SABOTEURS["tuned: sysfs"][0],
+                "kernel_cache_mode",
+                "serial:QEMU_HARDDISK_SATA0001",
+                "write through",
+            ),
+            (tuned("[mounts]\ndisable_barriers=force\n"), "barrier", "/srv/pgdata", "off"),
+        ],
+    )
+    def test_a_host_that_was_green_is_red_and_says_what_to_remove(
+        self, files: dict[str, str], setting: str, target: str, persisted: str
+    ) -> None:
+        host = settled("strict")
+        before = self.row(host, setting, target)
+        assert before["verdict"] == "ok"
+        plant(host, files)
+        row = self.row(host, setting, target)
+        assert (row["persisted"], row["phase"]) == (persisted, None)
+        assert row["verdict"] == ("unknown" if persisted == "unknown" else "drift_persisted")
+        assert " line " in row["remedy"]
+        assert row["remedy"].startswith("remove /")
+        assert row["verdict_of_host"] != before["verdict_of_host"]
+
+    def test_a_run_still_sets_what_is_in_force_and_writes_our_own_rule(self) -> None:
+        host = SmallHost()
+        plant(host, SABOTEURS["rc.local"][0])
+        found = look(host, "strict")
+        enforce(host, found)
+        assert host.disk("sda").cache == "disabled"
+        row = self.row(host, "write_cache", "serial:QEMU_HARDDISK_SATA0001")
+        assert (row["running"], row["persisted"], row["verdict"]) == (
+            "disabled",
+            "enabled",
+            "drift_persisted",
+        )
+
+
+def test_a_host_with_a_hundred_disks_and_many_rules_is_read_once() -> None:
+    host = SmallHost()
+    for number in range(100):
+        host.add_disk(FakeDisk(f"sd{number}x", "sata", f"S{number}"), f"65:{number}")
+    for number in range(150):
+        host.files[f"/usr/lib/udev/rules.d/{number:03}-x.rules"] = 'KERNEL=="x", ENV{A}="1"\n' * 30
+    reads: list[str] = []
+    read = host.read
+    host.read = lambda path: (reads.append(path), read(path))[1]  # type: ignore[method-assign]
+    collect(host, NOW)
+    rules = [path for path in reads if path.startswith("/usr/lib/udev")]
+    assert len(rules) <= 2 * 150

@@ -1,0 +1,479 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files that keep the next boot from its mounts, or have it mount another file system: named, and harmless ones are not.
+
+What each comes to was found by booting (molecule/support/boot_defects.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Status, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
+
+from ..fakes.runs import NOW, inputs
+from ..fakes.small_host import SmallHost
+
+UNITS, RULES = "/etc/systemd/system", "/etc/udev/rules.d"
+PACKAGED = "/usr/lib/udev/rules.d"
+BOOTED = 1000.0
+
+
+class Machine(SmallHost):
+    """A host with files that were there at its boot, but for those of `changed`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed: set[str] = set()
+        self.files["/etc/fstab"] = self.read("/etc/fstab").replace(",nofail", "")
+        self.files["/proc/stat"] = f"cpu 1\nbtime {BOOTED:.0f}\n"
+        for name, target in (("sda1", "pg"), ("sdb1", "ms"), ("vdb", "ma"), ("vda1", "root")):
+            self.links[f"/dev/disk/by-uuid/{target}"] = f"/dev/{name}"
+        self.files["/usr/lib/systemd/system/multi-user.target"] = "[Unit]\n"
+
+    def status(self, path: str) -> Status:
+        when = BOOTED + 9 if path in self.changed else BOOTED - 9
+        return super().status(path)._replace(modified=when, changed=when)
+
+    def mask(self, path: str) -> None:
+        """Link a file to /dev/null."""
+        self.links[path] = "/dev/null"
+
+    def program(self, path: str, text: str) -> None:
+        """Write a file that can be executed."""
+        self.files[path] = text
+        self.modes[path] = 0o755
+
+
+def faults(machine: SmallHost) -> list[dict[str, Any]]:
+    found = collect(machine, NOW)["boot_faults"]
+    assert isinstance(found, list)
+    return found
+
+
+def one(machine: SmallHost) -> tuple[str, str, str, str, str]:
+    """The one fault of a host."""
+    (found,) = faults(machine)
+    assert found["remedy"]
+    return found["fault"], found["state"], found["boot"], found["target"], found["why"]
+
+
+def test_a_sound_host_has_no_fault() -> None:
+    assert faults(Machine()) == []
+
+
+class TestMasks:
+    """systemd leaves out the whole of local-fs.target, to which the remount of / belongs."""
+
+    @pytest.mark.parametrize("how", ["null", "empty"])
+    @pytest.mark.parametrize("base", [UNITS, "/etc/systemd/system.control"])
+    def test_a_masked_mount_of_the_boot_leaves_the_root_read_only(self, base: str, how: str) -> None:
+        machine = Machine()
+        path = f"{base}/srv-maria.mount"
+        if how == "null":
+            machine.mask(path)
+        else:
+            machine.files[path] = ""
+        fault, state, boot, target, why = one(machine)
+        assert (fault, state, boot, target) == ("masked", "refused", "read_only", "/srv/maria")
+        assert why.startswith(f"{path} masks srv-maria.mount, by which /etc/fstab line 5")
+        assert faults(machine)[0]["remedy"].startswith("systemctl unmask 'srv-maria.mount'")
+
+    def test_of_a_managed_one_the_fix_is_to_unmask_it(self) -> None:
+        machine = Machine()
+        machine.mask(f"{UNITS}/srv-pgdata.mount")
+        found = assess(inputs("strict", mounts=["/srv/pgdata"]), collect(machine, NOW), NOW)["settings"]
+        rows = [row for row in found if row["persisted"] == "unset" or row["setting"] == "masked"]
+        rows = [row for row in rows if not row["phase"]]
+        assert {row["setting"] for row in rows} >= {"masked", "barrier"}
+        for row in rows:
+            assert row["remedy"].startswith("systemctl unmask 'srv-pgdata.mount'")
+            assert "/etc/fstab mounts" not in row["why"]
+
+    def test_a_mask_that_the_boot_does_not_need_is_not_named(self) -> None:
+        machine = Machine()
+        machine.files["/etc/fstab"] += "UUID=pg /srv/x ext4 noauto 0 0\n"
+        for name in ("srv-x.mount", "srv-other.mount", "cups.service", "tmp.mount"):
+            machine.mask(f"{UNITS}/{name}")
+        machine.mask("/run/systemd/system/srv-pgdata.mount")
+        assert faults(machine) == []
+
+    def test_the_mask_of_a_mount_that_the_boot_can_do_without_leaves_that_one_out(self) -> None:
+        machine = Machine()
+        machine.files["/etc/fstab"] = machine.read("/etc/fstab").replace(
+            "maria ext4 defaults", "maria ext4 nofail"
+        )
+        machine.mask(f"{UNITS}/srv-maria.mount")
+        assert one(machine)[:4] == ("masked", "refused", "optional", "/srv/maria")
+
+    @pytest.mark.parametrize(
+        ("unit", "boot"),
+        [
+            ("systemd-remount-fs.service", "read_only"),
+            ("local-fs.target", "read_only"),
+            ("systemd-udevd.service", "required"),
+        ],
+    )
+    def test_units_that_every_boot_needs(self, unit: str, boot: str) -> None:
+        machine = Machine()
+        machine.mask(f"{UNITS}/{unit}")
+        assert one(machine)[:3] == ("masked", "refused", boot)
+
+
+LINK = 'KERNEL=="vdb", SYMLINK+="disk/by-uuid/pg"'
+HIGH = f'{LINK}, OPTIONS+="link_priority=100"'
+
+
+class TestRules:
+    """Rules of others that move names, or have systemd pass a device over."""
+
+    @pytest.mark.parametrize(
+        ("rule", "state"),
+        [
+            (HIGH, "refused"),
+            (HIGH.replace("pg", "$env{X}pg"), "refused"),
+            (HIGH.replace("+=", "="), "refused"),
+            # Both devices have the same priority, or the rule may match: either may be mounted.
+            (LINK, "unknown"),
+            (f'PROGRAM="/bin/x", {HIGH}', "unknown"),
+        ],
+    )
+    def test_a_name_that_another_device_takes_is_named(self, rule: str, state: str) -> None:
+        machine = Machine()
+        machine.files[f"{RULES}/10-mine.rules"] = f"# mine\n{rule}\n"
+        found = one(machine)
+        assert found[:4] == ("link", state, "required", "/srv/pgdata")
+        assert found[4].startswith(f"{RULES}/10-mine.rules line 2 gives vdb the name /dev/disk/by-uuid/pg")
+
+    def test_a_name_that_cannot_be_expanded_may_be_any(self) -> None:
+        machine = Machine()
+        machine.files[f"{RULES}/10-mine.rules"] = f"{HIGH.replace('pg', '$result')}\n"
+        found = faults(machine)
+        assert {each["state"] for each in found} == {"unknown"}
+        assert "/srv/pgdata" in {each["target"] for each in found}
+
+    def test_it_is_named_also_when_udev_has_applied_the_rule(self) -> None:
+        machine = Machine()
+        machine.files[f"{RULES}/10-mine.rules"] = f"{HIGH}\n"
+        machine.disk("vdb").properties["DEVLINKS"] = "/dev/disk/by-uuid/pg /dev/disk/by-uuid/ma"
+        machine.links["/dev/disk/by-uuid/pg"] = "/dev/vdb"
+        assert ("link", "refused", "/srv/pgdata") in [
+            (found["fault"], found["state"], found["target"]) for found in faults(machine)
+        ]
+
+    @pytest.mark.parametrize("tag", ["label", "partuuid", "partlabel"])
+    def test_names_of_other_tags(self, tag: str) -> None:
+        machine = Machine()
+        machine.files["/etc/fstab"] = machine.read("/etc/fstab").replace("UUID=pg", f"{tag.upper()}=pg")
+        machine.links[f"/dev/disk/by-{tag}/pg"] = "/dev/sda1"
+        machine.files[f"{RULES}/10-mine.rules"] = f"{HIGH.replace('uuid', tag)}\n"
+        assert one(machine)[:2] == ("link", "refused")
+
+    @pytest.mark.parametrize(
+        "rule",
+        [
+            'KERNEL=="vdb", SYMLINK+="mine"',
+            'KERNEL=="sda1", SYMLINK+="disk/by-uuid/pg"',
+            'KERNEL=="vdz", SYMLINK+="disk/by-uuid/pg", OPTIONS+="link_priority=100"',
+            'KERNEL=="vdb", SYMLINK+="disk/by-uuid/other"',
+            'SUBSYSTEM=="net", NAME="eth7"',
+            'KERNEL=="sdc", ENV{SYSTEMD_READY}="0"',
+            'KERNEL=="sda1", ENV{SYSTEMD_READY}="1"',
+            'KERNEL=="sda*", ENV{UDISKS_IGNORE}="1", OWNER="oracle", MODE="0660"',
+            'KERNEL=="sda1", ENV{SYSTEMD_WANTS}+="mine.service", TAG+="systemd"',
+        ],
+    )
+    def test_a_rule_about_something_else_is_not_named(self, rule: str) -> None:
+        machine = Machine()
+        machine.files[f"{RULES}/99-mine.rules"] = f"{rule}\n"
+        assert faults(machine) == []
+
+    def test_rules_of_packages_are_not_named(self) -> None:
+        machine = Machine()
+        machine.files[f"{PACKAGED}/60-mine.rules"] = f"{HIGH}\n"
+        assert faults(machine) == []
+
+    @pytest.mark.parametrize(
+        ("rule", "state"),
+        [
+            ('KERNEL=="sda1", ENV{SYSTEMD_READY}="0"', "refused"),
+            ('SUBSYSTEM=="block", ENV{SYSTEMD_READY}="0", KERNEL=="sda1"', "refused"),
+            ('KERNEL=="sda1", PROGRAM="/x", ENV{SYSTEMD_READY}="0"', "unknown"),
+            ('KERNEL=="sda1", TAG-="systemd"', "refused"),
+            ('KERNEL=="sda1", ENV{UDEV_DISABLE_PERSISTENT_STORAGE_RULES_FLAG}="1"', "refused"),
+            ('KERNEL=="sda1", SYMLINK-="disk/by-uuid/pg"', "refused"),
+            ('KERNEL=="sda1", SYMLINK="mine"', "refused"),
+            ('KERNEL=="sda1", ENV{ID_FS_UUID_ENC}="mine"', "unknown"),
+        ],
+    )
+    def test_a_device_that_is_passed_over_is_named(self, rule: str, state: str) -> None:
+        machine = Machine()
+        machine.files[f"{RULES}/99-zz-mine.rules"] = f"{rule}\n"
+        assert one(machine)[:4] == ("link", state, "required", "/srv/pgdata")
+
+    def test_of_two_rules_the_last_one_counts(self) -> None:
+        machine = Machine()
+        rule = 'KERNEL=="sda1", ENV{SYSTEMD_READY}="%s"\n'
+        machine.files[f"{RULES}/99-zz.rules"] = rule % "0" + rule % "1"
+        assert faults(machine) == []
+
+    def test_masked_rules_of_the_names_stop_the_boot(self) -> None:
+        machine = Machine()
+        machine.files[f"{PACKAGED}/60-persistent-storage.rules"] = (
+            'SYMLINK+="disk/by-uuid/$env{ID_FS_UUID_ENC}"\n'
+        )
+        assert faults(machine) == []
+        machine.mask(f"{RULES}/60-persistent-storage.rules")
+        found = one(machine)
+        assert found[:4] == ("rules", "refused", "required", "/srv/pgdata")
+        assert f"{RULES}/60-persistent-storage.rules masks" in found[4]
+
+    def test_a_file_in_their_place_has_to_make_the_same_names(self) -> None:
+        machine = Machine()
+        machine.files[f"{PACKAGED}/60-persistent-storage.rules"] = "x\n"
+        machine.files[f"{RULES}/60-persistent-storage.rules"] = (
+            'KERNEL=="x", SYMLINK+="disk/by-uuid/$env{A}"\n'
+        )
+        assert faults(machine) == []
+        machine.files[f"{RULES}/60-persistent-storage.rules"] = 'KERNEL=="x", SYMLINK+="disk/by-id/$env{A}"\n'
+        assert one(machine)[:2] == ("rules", "unknown")
+
+    def test_rules_of_devices_that_are_not_here_may_be_masked(self) -> None:
+        machine = Machine()
+        machine.mask(f"{RULES}/60-persistent-storage-dm.rules")
+        machine.mask(f"{RULES}/75-net-description.rules")
+        assert faults(machine) == []
+
+    def test_rules_that_cannot_be_read_are_unknown(self) -> None:
+        machine = Machine()
+
+        def refuse() -> str:
+            raise Unobservable("Input/output error")
+
+        machine.files[f"{RULES}/10-mine.rules"] = refuse
+        assert ("link", "unknown", "rules of udev cannot be read: Input/output error") in [
+            (found["fault"], found["state"], found["why"]) for found in faults(machine)
+        ]
+
+
+class TestDrivers:
+    def machine(self, text: str = "", path: str = "/etc/modprobe.d/mine.conf") -> Machine:
+        """A host whose SATA disks a module drives, and that of its root another one."""
+        machine = Machine()
+        for name, driver in (("sda", "ahci"), ("vda", "virtio_blk")):
+            disk = machine.links[f"/sys/class/block/{name}"]
+            above = disk.rpartition("/block/")[0] or disk
+            machine.links[f"{above}/driver"] = f"/sys/bus/drivers/{driver}"
+            machine.links[f"/sys/bus/drivers/{driver}/module"] = f"/sys/module/{driver}"
+            machine.files[f"/sys/module/{driver}/initstate"] = "live\n"
+        machine.files["/sys/module/xfs/initstate"] = "live\n"
+        if text:
+            machine.files[path] = text
+        return machine
+
+    @pytest.mark.parametrize(
+        ("text", "state", "target"),
+        [
+            ("blacklist ahci\n", "refused", "/srv/pgdata"),
+            ("# a\n  blacklist\tahci # b\n", "refused", "/srv/pgdata"),
+            ("install ahci /bin/false\n", "refused", "/srv/pgdata"),
+            ("install ahci \\\n /bin/true\n", "refused", "/srv/pgdata"),
+            ("install ahci /usr/local/bin/load\n", "unknown", "/srv/pgdata"),
+            ("blacklist xfs\n", "refused", "/srv/mssql"),
+            # The initramfs loads it as modprobe.d was when it was made.
+            ("blacklist virtio-blk\n", "unknown", "/"),
+        ],
+    )
+    def test_a_module_that_is_not_loaded_is_named(self, text: str, state: str, target: str) -> None:
+        found = one(self.machine(text))
+        assert found[:2] == ("driver", state)
+        assert found[3] == target
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "blacklist pcspkr\n",
+            "options ahci mobile_lpm_policy=1\n",
+            "install ahci /sbin/modprobe --ignore-install ahci && /bin/logger ahci\n",
+            "softdep ahci pre: libahci\n",
+            "#blacklist ahci\n",
+            "blacklist ext4\n",  # is a part of this kernel
+        ],
+    )
+    def test_another_line_is_not_named(self, text: str) -> None:
+        assert faults(self.machine(text)) == []
+
+    def test_a_file_is_replaced_by_one_of_the_same_name(self) -> None:
+        machine = self.machine("blacklist ahci\n", "/usr/lib/modprobe.d/mine.conf")
+        assert one(machine)[:2] == ("driver", "refused")
+        machine.mask("/etc/modprobe.d/mine.conf")
+        assert faults(machine) == []
+
+    def test_the_kernel_s_command_line_names_modules_too(self) -> None:
+        machine = self.machine()
+        machine.files["/proc/cmdline"] = "root=/dev/vda1 ro module_blacklist=floppy,ahci\n"
+        assert one(machine)[:2] == ("driver", "refused")
+
+
+class TestStart:
+    @pytest.mark.parametrize("target", ["rescue", "emergency", "poweroff"])
+    def test_a_default_target_for_repairs_is_named(self, target: str) -> None:
+        machine = Machine()
+        machine.links[f"{UNITS}/default.target"] = f"/usr/lib/systemd/system/{target}.target"
+        machine.files[f"/usr/lib/systemd/system/{target}.target"] = "[Unit]\n"
+        found = one(machine)
+        assert found[:3] == ("start", "refused", "required")
+        assert found[4].startswith(f"{UNITS}/default.target has the next boot start {target}.target")
+
+    def test_a_default_target_that_is_masked_or_gone_is_named(self) -> None:
+        machine = Machine()
+        machine.links[f"{UNITS}/default.target"] = "/usr/lib/systemd/system/gone.target"
+        assert one(machine)[:2] == ("start", "refused")
+        machine.mask(f"{UNITS}/default.target")
+        assert one(machine)[:2] == ("start", "refused")
+
+    @pytest.mark.parametrize(
+        ("words", "is_named"),
+        [
+            ("systemd.unit=rescue.target", True),
+            ("systemd.unit=emergency.target quiet", True),
+            ("single", True),
+            ("init=/bin/sh", True),
+            ("systemd.unit=rescue.target systemd.unit=multi-user.target", False),
+            ("quiet splash init=/lib/systemd/systemd", False),
+        ],
+    )
+    def test_the_command_line_of_the_next_boot_chooses_the_target(self, words: str, is_named: bool) -> None:
+        machine = Machine()
+        machine.files["/boot/grub/grub.cfg"] = f"menuentry 'a' {{\n linux /v root=UUID=root ro {words}\n}}\n"
+        machine.files["/v"] = "a kernel"
+        assert [found["fault"] for found in faults(machine)] == (["start"] if is_named else [])
+
+    def test_others_targets_are_not_named(self) -> None:
+        machine = Machine()
+        machine.links[f"{UNITS}/default.target"] = "/usr/lib/systemd/system/multi-user.target"
+        assert faults(machine) == []
+
+
+SERVICE = "[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\nExecStart=/opt/mine\n[Install]\nRequiredBy=local-fs.target\n"
+SHOW = (
+    "systemctl",
+    "show",
+    "--property=ActiveState,Result,ExecMainStartTimestampMonotonic",
+    "--",
+    "mine.service",
+)
+
+
+class TestRequirements:
+    def machine(self, of: str = "local-fs.target", said: str = "inactive success 42") -> Machine:
+        """A host with a service that a unit requires; `said` is what systemd has for it."""
+        machine = Machine()
+        machine.files[f"{UNITS}/mine.service"] = SERVICE
+        machine.links[f"{UNITS}/{of}.requires/mine.service"] = f"{UNITS}/mine.service"
+        names = ("ActiveState", "Result", "ExecMainStartTimestampMonotonic")
+        machine.commands[SHOW] = "".join(f"{name}={word}\n" for name, word in zip(names, said.split()))
+        return machine
+
+    @pytest.mark.parametrize(
+        "said", ["failed exit-code 42", "inactive success 0", "activating success 0", "inactive timeout 42"]
+    )
+    @pytest.mark.parametrize("of", ["local-fs.target", "srv-pgdata.mount", "sysinit.target"])
+    def test_a_service_that_mounts_wait_for_and_that_did_not_start_is_named(self, of: str, said: str) -> None:
+        found = one(self.machine(of, said))
+        assert found[:3] == ("requires", "unknown", "undecided")
+        assert found[4].startswith(
+            f"{UNITS}/{of}.requires/mine.service has {of} wait for mine.service, and systemd has"
+        )
+
+    @pytest.mark.parametrize("said", ["inactive success 42", "active success 42", "active success 0"])
+    def test_one_that_started_at_this_boot_is_not_named(self, said: str) -> None:
+        assert faults(self.machine(said=said)) == []
+
+    def test_one_that_was_changed_since_is_named(self) -> None:
+        machine = self.machine()
+        machine.changed.add(f"{UNITS}/mine.service")
+        assert "was changed after this boot" in one(machine)[4]
+
+    def test_one_that_is_gone_or_masked_is_named(self) -> None:
+        machine = self.machine()
+        del machine.files[f"{UNITS}/mine.service"]
+        assert "has no file" in one(machine)[4]
+        machine.mask(f"{UNITS}/mine.service")
+        # A link to a masked unit is a mask, too; a drop-in names the unit itself.
+        assert faults(machine) == []
+        machine.files[f"{UNITS}/local-fs.target.d/mine.conf"] = "[Unit]\nRequires=mine.service\n"
+        assert "is masked" in one(machine)[4]
+
+    @pytest.mark.parametrize("key", ["Requires", "Requisite", "BindsTo"])
+    def test_a_drop_in_requires_as_well(self, key: str) -> None:
+        machine = self.machine(said="failed exit-code 42")
+        del machine.links[f"{UNITS}/local-fs.target.requires/mine.service"]
+        assert faults(machine) == []
+        machine.files[f"{UNITS}/srv-pgdata.mount.d/mine.conf"] = f"[Unit]\n{key}=mine.service\n"
+        assert one(machine)[3] == "/srv/pgdata"
+
+    def test_a_condition_of_a_mount_is_named(self) -> None:
+        machine = Machine()
+        machine.files[f"{UNITS}/srv-pgdata.mount.d/mine.conf"] = "[Unit]\nConditionPathExists=/x\n"
+        found = one(machine)
+        assert found[:2] == ("requires", "unknown") and "only if ConditionPathExists=/x holds" in found[4]
+
+    def test_what_is_only_wanted_or_is_of_systemd_is_not_named(self) -> None:
+        machine = Machine()
+        machine.files[f"{UNITS}/mine.service"] = SERVICE
+        machine.links[f"{UNITS}/local-fs.target.wants/mine.service"] = f"{UNITS}/mine.service"
+        machine.files[f"{UNITS}/srv-pgdata.mount.d/mine.conf"] = (
+            "[Unit]\nWants=mine.service\nAfter=mine.service\n"
+        )
+        own = "systemd-fsck@dev-sdb1.service"
+        machine.files[f"/usr/lib/systemd/system/{own}"] = SERVICE
+        machine.links[f"{UNITS}/local-fs.target.requires/{own}"] = f"/usr/lib/systemd/system/{own}"
+        assert faults(machine) == []
+
+
+GENERATORS = "/etc/systemd/system-generators"
+
+
+class TestGenerators:
+    @pytest.mark.parametrize("directory", [GENERATORS, "/usr/local/lib/systemd/system-generators"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "#!/bin/sh\necho '[Mount]' > $1/srv-pgdata.mount.d/x.conf\n",
+            "#!/bin/sh\necho ExecStartPost=mysql > $1/x.service\n",
+            "\udc7fELF\0\0",
+        ],
+    )
+    def test_one_that_may_change_a_mount_or_a_server_is_unknown(self, directory: str, text: str) -> None:
+        machine = Machine()
+        machine.program(f"{directory}/mine", text)
+        found = one(machine)
+        assert found[:2] == ("generator", "unknown")
+        assert found[4].startswith(f"{directory}/mine is a generator")
+
+    def test_harmless_ones_are_not_named(self) -> None:
+        machine = Machine()
+        machine.program("/usr/lib/systemd/system-generators/lvm2-activation", "\udc7fELF\0")
+        machine.program(
+            f"{GENERATORS}/mine", "#!/bin/sh\n# mounts nothing\necho '[Unit]' > $1/hello.service\n"
+        )
+        machine.files[f"{GENERATORS}/README"] = "mount\n"
+        machine.mask(f"{GENERATORS}/systemd-gpt-auto-generator")
+        assert faults(machine) == []
+
+    def test_one_in_the_place_of_a_packaged_one_is_unknown(self) -> None:
+        machine = Machine()
+        machine.program("/usr/lib/systemd/system-generators/hello", "\udc7fELF\0")
+        machine.program(f"{GENERATORS}/hello", "#!/bin/sh\n:\n")
+        assert one(machine)[:2] == ("generator", "unknown")
+
+    def test_a_mask_of_the_generator_of_fstab_is_named(self) -> None:
+        machine = Machine()
+        machine.mask(f"{GENERATORS}/systemd-fstab-generator")
+        assert one(machine)[:3] == ("generator", "refused", "read_only")
