@@ -28,9 +28,10 @@ _LOOSE = re.compile(rf"(?i)(?<![\w$-])(?:--)?(?P<name>{_NAMES})`?\s*:?=(?!=)\s*[
 _REDO = re.compile(r"(?i)\bALTER\s+INSTANCE\s+(?P<word>ENABLE|DISABLE)\s+INNODB\s+REDO_LOG\b")
 _READS = re.compile(r"(?i)^\s*(?:SELECT|SHOW|DO|DESC|EXPLAIN)\b")
 _RUNS = re.compile(r"(?i)^\s*(?:CALL|EXECUTE|PREPARE)\b")
-#: Quoted text, which stays, and comments.
+#: Quoted text, which stays, and comments. One without an end goes on to the end: each place is read once.
 _COMMENT = re.compile(
-    r"""(?s)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|/\*(?!M?!).*?\*/|(?:--(?=\s|$)|\#)[^\n]*"""
+    r"""(?s)'(?:[^'\\]|\\.)*(?:'|\\?\Z)|"(?:[^"\\]|\\.)*(?:"|\\?\Z)|`[^`]*(?:`|\Z)"""
+    r"""|/\*(?!M?!).*?(?:\*/|\Z)|(?:--(?=\s|$)|\#)[^\n]*"""
 )
 _GLOBAL = ("global", "persist")
 _CLIENTS = ("mariadb", "mysql")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import config_writes, others
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import statements
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.others import Change, Text
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import statements as pg
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.start_commands import Commands
@@ -147,6 +149,13 @@ def test_what_a_replica_executes_as_it_connects_is_read() -> None:
     host = maria()
     host.files[SERVER_CNF] += 'init_slave = "SET GLOBAL sync_binlog=0"\n'
     assert persisted(host, BINLOG) == "unknown"
+
+
+@pytest.mark.parametrize("piece", ["/*", "'\\", "`'", '"/*', "/*!", "SET GLOBAL ", "-- "])
+def test_an_init_file_of_its_owner_s_making_takes_no_more_time_than_its_length(piece: str) -> None:
+    before = time.monotonic()
+    assert statements.of_file(piece * 200000, "/x", None) == []
+    assert time.monotonic() - before < 10
 
 
 # Events
