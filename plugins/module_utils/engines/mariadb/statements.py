@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..others import Change, Text
+from ..others import Change, Text, is_elsewhere
 from . import versions
 
 #: Variables that a running server takes. `innodb_doublewrite`: from MariaDB 11.0 and MySQL 8.0.30 on.
@@ -36,15 +36,14 @@ _COMMENT = re.compile(
 _GLOBAL = ("global", "persist")
 _CLIENTS = ("mariadb", "mysql")
 #: A command that is sent to a server of another host.
-_ELSEWHERE = re.compile(r"(?:\s-h\s*|\s--host[= ]\s*)['\"]?(?!localhost\b|127\.|::1)[\w.:$-]")
+_ELSEWHERE = re.compile(r"(?:\s-h\s*|\s--host[= ]\s*)['\"]?(?!localhost\b|127\.|::1)[\w.:-]")
 
 
 class Statement(NamedTuple):
-    """One statement and its line, from 1; `is_clear`: comments in it are no instructions to the server."""
+    """One statement and its line, from 1. A comment in it is an instruction to the server."""
 
     text: str
     row: int
-    is_clear: bool
 
 
 def of_file(text: str, path: str, version: versions.Release | None) -> list[Change]:
@@ -58,7 +57,7 @@ def of_file(text: str, path: str, version: versions.Release | None) -> list[Chan
 
 def of_text(text: Text, version: versions.Release | None) -> list[Change]:
     """Return what a command of a unit, or a line of a script, sets."""
-    if _ELSEWHERE.search(text.text):
+    if is_elsewhere(text.text, _ELSEWHERE):
         return []
     sql = _executed(text.text) if text.is_direct else None
     if sql is not None:
@@ -101,7 +100,7 @@ def _of_statement(statement: Statement, where: Text, version: versions.Release |
     if not names or _READS.match(text):
         return
     body = re.fullmatch(r"(?is)\s*SET\s+(?P<body>.*)", text)
-    clear = _assignments(body["body"]) if body and statement.is_clear else {}
+    clear = _assignments(body["body"]) if body else {}
     for name in sorted(names):
         if not _is_dynamic(name, version):
             continue
@@ -144,7 +143,7 @@ def split(text: str) -> list[Statement]:
         blank = len(part) - len(part.lstrip())
         first = row + part[:blank].count("\n")
         if part.strip():
-            found.append(Statement(part.strip(), first, "/*!" not in part and "/*M!" not in part))
+            found.append(Statement(part.strip(), first))
         row += part.count("\n")
     return found
 

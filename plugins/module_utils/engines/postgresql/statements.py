@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..others import Change, Text
+from ..others import Change, Text, is_elsewhere
 from . import cluster
 
 _NAMES = "|".join(cluster.WORDS)
@@ -20,12 +20,12 @@ _ASSIGNMENT = re.compile(
 _RESET = re.compile(rf"(?i)\breset\s+(?P<name>{_NAMES}|all)\b")
 _ALTER = re.compile(r"(?i)\balter\s+(?:system|role|user|database)\b")
 #: A command that is sent to a server of another host.
-_ELSEWHERE = re.compile(r"(?:\s-h\s*|\s--host[= ]\s*|\bhost=)['\"]?(?!localhost\b|127\.|::1|/)[\w.:$-]")
+_ELSEWHERE = re.compile(r"(?:\s-h\s*|\s--host[= ]\s*|\bhost=)['\"]?(?!localhost\b|127\.|::1|/)[\w.:-]")
 
 
 def of_text(text: Text) -> Iterator[Change]:
     """Yield what a text sets. A reload, or the start after the next one, makes it count: no value of it is certain."""
-    if _ELSEWHERE.search(text.text):
+    if is_elsewhere(text.text, _ELSEWHERE):
         return
     for found in _ASSIGNMENT.finditer(text.text):
         name = found["name"].lower()

@@ -209,6 +209,9 @@ def test_events_that_name_a_setting_make_it_unknown(host: WithEvents, word: str)
         ("/usr/bin/mariadb -e 'SET GLOBAL sync_binlog=1'", "1"),
         ("-/bin/sh -c \"mariadb -e 'SET GLOBAL sync_binlog = 1'\"", "1"),
         ("/usr/bin/mariadb -h db2.example.org -e 'SET GLOBAL sync_binlog=0'", "1"),
+        # Of several commands, and of a variable, the host is unknown.
+        ("/usr/bin/mariadb --host=$HOST -e 'SET GLOBAL sync_binlog=0'", "unknown"),
+        ("/bin/sh -c \"ls -h x; mariadb -e 'SET GLOBAL sync_binlog=0'\"", "unknown"),
         ("/usr/bin/mariadb -h localhost -e 'SET GLOBAL sync_binlog=0'", "0"),
         ("/usr/bin/mariadb -Ne 'SELECT @@sync_binlog'", "1"),
         ("/bin/sh -c \"mariadb -Ne 'SELECT @@sync_binlog=0'\"", "1"),
