@@ -149,7 +149,7 @@ def _is_script(begin: str, path: str, command: str) -> bool:
     """Tell whether a command executes what is in a file, by how the file begins, its name, or how it is named."""
     if begin.startswith(_ELF) or "\0" in begin:
         return False
-    by = rf"(?:^|[\s;&|('\"@:+!=-])(?:\.|source|-f|--file|{_INTERPRETERS})[\s=]*|<\s*"
+    by = rf"(?:^|[\s;&|('\"@:+!=/-])(?:\.|source|-f|--file|{_INTERPRETERS})[\s=]*|<\s*"
     runs = rf"(?:{by})['\"]?{re.escape(path)}"
     return begin.startswith("#!") or path.endswith(_ENDINGS) or bool(re.search(runs, command))
 
