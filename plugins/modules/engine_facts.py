@@ -209,7 +209,10 @@ ansible_facts:
               returned: always
               sample: "1800"
             preloads:
-              description: Libraries in its memory that make fsync do nothing.
+              description:
+                - Libraries in its memory that make fsync do nothing.
+                - C(next_preloads) in RV(ansible_facts.durable_engines.engines[].evidence) has those that its next start loads,
+                  with the file and line, if there are any.
               type: list
               elements: str
               returned: always
@@ -275,7 +278,8 @@ ansible_facts:
             databases:
               description:
                 - The databases that it has open, that its configuration names, and that lie in the directories that it
-                  or the inventory names. Also what may be one and could not be read.
+                  or the inventory names. Also databases in the same directories as these, and what may be one and could
+                  not be read.
               type: list
               elements: dict
               returned: for Firebird
@@ -317,7 +321,10 @@ ansible_facts:
               description:
                 - Its settings by name, each with C(running), C(persisted), C(source), C(reason), C(from), C(held) and
                   C(permission).
-                - C(from) is the file and line that wins at the next start; C(reason) says why a word is V(unknown).
+                - C(persisted) is the value after the next start, which a command of a unit, an C(init_file), a script at boot or
+                  C(tmpfiles.d) may set last.
+                - C(from) is the file and line that wins at the next start, of another component too.
+                - C(reason) says why a word is V(unknown).
                 - C(held) is null, or how to take away what beats every file that a run writes; C(permission) is the word of
                   C(durable_allow) with which a run takes it away itself, or null.
               type: dict

@@ -9,6 +9,8 @@ Each has a folder. `rules.py` judges, with a `JUDGE` (rules.py, here). `apply.py
   what they give to it (next_start.py);
 - find(host, processes) -> list[Instance]: those that run; installed(host, units) -> list[Instance]: those that could be
   started, whether or not they run, `units` being those of its that there are. Both raise Unobservable;
+- reads(text, observed) -> [Change], if an engine has it: what a command of another component sets of its settings (others.py);
+  without it the names of its settings are found;
 - observe(host, found, place) -> Observed: what one says of its settings, now and at its next start; `place` is None for a
   stopped one.
 """

@@ -9,17 +9,22 @@ import os
 from typing import Any
 
 from .. import catalog
-from ..host import units
+from ..host import named_by, units
 from ..host.observation import UNKNOWN, Observation, unknown
 from ..host.paths import of_databases
 from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
-from . import next_start
+from . import config_writes, next_preloads, next_start, others
 from .contract import ENGINES
+from .firebird import gfix_lines
 from .instance import Instance, Observed
 from .managers import Managers
 from .open_files import OpenFiles, group
+from .start_commands import Commands
+
+#: Files in a data directory that ALTER SYSTEM and SET PERSIST write.
+_WRITTEN_BY_SERVERS = ("postgresql.auto.conf", "mysqld-auto.cnf")
 
 
 class Facts:
@@ -36,6 +41,8 @@ class Facts:
         #: Unit -> how it will start its server, of those that do not run, where that is known.
         self.begins: dict[str, next_start.NextStart] = {}
         self._mains: dict[str, list[Process]] | None = None
+        self.commands = Commands(host)
+        self._tmpfiles: list[config_writes.TmpfilesLine] | None = None
 
     def told(
         self,
@@ -67,6 +74,7 @@ class Facts:
             observed = self._observe(found, place)
             if observed:
                 observed = observed if why_next is None else _next_start_unknown(observed, why_next)
+                observed = self._with_others(found, place, unit or name, observed)
                 directories = dict.fromkeys((*found.directories, *observed.directories))
                 found = found._replace(directories=tuple(directories))
                 seen["version"] = observed.version
@@ -83,6 +91,7 @@ class Facts:
                 # Of a cluster's node systemd may not be told to restart it: the others have to be up.
                 if "cluster" in seen and seen["managed_by"].value in ("systemd", "none"):
                     seen["managed_by"] = seen["cluster"]
+                seen.update(self._next_preloads(found, place, unit))
                 seen["stop_timeout"] = _stop_timeout(seen["managed_by"].value, name, unit, why)
                 self._add_paths(facts, seen, found, place)
                 if place:
@@ -122,6 +131,56 @@ class Facts:
         except Unobservable as error:
             return found, str(error)
         return found, None
+
+    def _next_preloads(
+        self, found: Instance, place: Place | None, unit: units.Unit | None
+    ) -> dict[str, Observation]:
+        """Return the libraries that the next start loads and that make fsync do nothing, {} for none."""
+        is_contained = place is not None and place.namespace == "container"
+        main = found.processes[0] if found.processes else None
+        is_own = unit is not None and (
+            main is None
+            or next_start.is_starter(
+                unit, main, self.processes.all.get(main.ppid), ENGINES[found.engine].observer
+            )
+        )
+        its = unit if is_own and not is_contained else None
+        loaded = next_preloads.find(self.host, place.root if place else "", its)
+        return {"next_preloads": loaded} if loaded else {}
+
+    def _with_others(
+        self, found: Instance, place: Place | str | None, unit: units.Unit | str | None, observed: Observed
+    ) -> Observed:
+        """Return what an instance says, with what other components set at its next start.
+
+        `unit` is its name if systemd does not describe it. What starts a container is not read here.
+        """
+        if isinstance(place, Place) and (place.root or place.namespace == "container"):
+            return observed
+        reads = _reader(found, observed)
+        config = config_writes.of_instance(
+            found.config,
+            observed.writes,
+            [row["from"] for row in observed.settings.values()],
+            [f"{each}/{name}" for each in found.directories[:1] for name in _WRITTEN_BY_SERVERS],
+        )
+        settings = observed.settings
+        try:
+            # Root's units and tables name these files.
+            with named_by.one(self.host, None):
+                texts = self.commands.of_server(unit)
+                if self._tmpfiles is None:
+                    self._tmpfiles = config_writes.tmpfiles(self.host)
+                changes = [
+                    *config_writes.by_tmpfiles(self.host, self._tmpfiles, config, settings, reads),
+                    *config_writes.by_commands(self.host, texts, config, settings, reads),
+                    *(change for text in texts for change in reads(text)),
+                ]
+        except Unobservable as error:
+            why = f"what other components set at its next start is unknown: {error}"
+            return _next_start_unknown(observed, why)
+        observed = others.changed(observed, changes)
+        return observed._replace(databases=gfix_lines.after(observed.databases, texts))
 
     def _beside(self, found: Instance, unit: str) -> str | None:
         """Return a server of any engine that is in the same unit as a running instance, None without one."""
@@ -195,6 +254,14 @@ class Facts:
             seen["preloads"] = Observation(" ".join(facts["preloads"]) or "none", source)
         except Unobservable as error:
             seen["preloads"] = unknown(source, str(error))
+
+
+def _reader(found: Instance, observed: Observed) -> others.Reads:
+    """Return what reads the settings of an engine in a command: its own reader, or one of names alone."""
+    own = getattr(ENGINES[found.engine].observer, "reads", None)
+    if own is None:
+        return others.named(tuple(observed.settings))
+    return lambda text: own(text, observed)
 
 
 def _apart(place: Place) -> str:

@@ -87,7 +87,9 @@ def differs(
 def is_starter(unit: Unit, main: Process, parent: Process | None, engine: Any) -> bool:
     """Tell whether a unit is what starts a running server, and not merely what it is in."""
     if unit.main in (0, main.pid):
-        return bool(engine.UNITS.fullmatch(unit.name)) or unit.main == main.pid
+        # Without a main process (Type=oneshot, or forking without a file of its number) the unit's command has ended, and
+        # the server is in its control group.
+        return unit.main == main.pid or unit.name.endswith(".service")
     # Another server's unit, or a manager's, has a main process of its own that started others.
     if parent is None or parent.pid != unit.main or parent.program in engine.PROGRAMS:
         return False

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from . import bounded_read, named_by, read_budget
+from . import bounded_read, named_by, read_budget, system_conf
 from .observation import Observation, unknown
 from .processes import breaks_fsync
 from .seam import Host, Unobservable
 from .textfile import Malformed, Read, split
 
 #: Where units lie (systemd.unit(5)), those that a generator or an administrator made meanwhile too.
-_DIRECTORIES = (
+DIRECTORIES = (
     "/etc/systemd/system",
     "/run/systemd/system",
     "/run/systemd/transient",
@@ -122,7 +122,7 @@ def listed(host: Host) -> list[str]:
     Aliases are left out, templates as well. Without systemd there are none.
     """
     found: dict[str, str] = {}
-    for base in _DIRECTORIES:
+    for base in DIRECTORIES:
         for entry in _names(host, base):
             if entry.endswith((".wants", ".requires")):
                 for name in _names(host, f"{base}/{entry}"):
@@ -136,7 +136,7 @@ def listed(host: Host) -> list[str]:
 def has_file(host: Host, name: str) -> bool:
     """Tell whether a unit, or the template of an instance, has a file anywhere; a link to nothing counts."""
     template = re.sub(r"@.*(?=\.[a-z]+$)", "@", name)
-    return any(host.exists(f"{base}/{each}") for base in _DIRECTORIES for each in (name, template))
+    return any(host.exists(f"{base}/{each}") for base in DIRECTORIES for each in (name, template))
 
 
 def show(host: Host, names: Iterable[str], starts: bool = False) -> tuple[dict[str, Unit], str | None]:
@@ -324,8 +324,27 @@ def variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
     if names - found.keys():
         if unit.manager is None:
             raise Unobservable(f"{unit.name}: what it gets of systemd's own environment is not known")
-        found = {**_assigned(unit, unit.manager), **found}
+        found = {**_of_manager(host, unit, names - found.keys()), **found}
     return {name: value for name, value in found.items() if name in names}
+
+
+def _of_manager(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
+    """Return these of the variables that systemd hands on to all, now and from the next boot on. Raises Unobservable.
+
+    systemd reads system.conf at a boot and a re-exec. What its files set now, and systemd does not, comes then.
+    """
+    found = _assigned(unit, unit.manager or "")
+    for name, (value, source) in system_conf.default_environment(host).items():
+        if name not in names or found.get(name) == value:
+            continue
+        if name != _PRELOAD:
+            raise Unobservable(
+                f"{unit.name}: {source} sets {name} from the next boot on, and systemd has not read it yet:"
+                " run systemctl daemon-reexec, restart the server, then run again"
+            )
+        # Most libraries change no setting. One that makes fsync do nothing is refused by those who ask.
+        found[name] = value
+    return found
 
 
 def _assigned(unit: Unit, text: str) -> dict[str, str]:

@@ -149,6 +149,40 @@ def told(standing: Standing, storage: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rows(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:
+    if subject.profile.promises_durability:
+        yield from _of_next_preloads(subject.instance)
+    yield from _of_settings(subject, allow)
+
+
+def _of_next_preloads(instance: dict[str, Any]) -> Iterator[Setting]:
+    """Yield a row for libraries that make fsync do nothing and that the next start loads; none if it loads none."""
+    coming = instance["evidence"].get("next_preloads")
+    if not coming:
+        return
+    now = " ".join(instance["preloads"]) or "none"
+    now = "stopped" if instance["state"] == "stopped" else now
+    is_known = coming["value"] != UNKNOWN
+    running = {"value": now, "source": "/proc/PID/maps", "reason": None}
+    yield Setting(
+        layer=instance["engine"],
+        target=instance["name"],
+        setting="preloads",
+        klass="safety",
+        wanted_running="none",
+        wanted_persisted="none",
+        running=now,
+        persisted=coming["value"],
+        verdict="drift_persisted" if is_known else UNKNOWN,
+        phase=None,
+        evidence={"running": running, "persisted": coming},
+        why=f"the next start loads {coming['value']} ({coming['source']}), which makes fsync do nothing"
+        if is_known
+        else f"which libraries the next start loads is unknown: {coming['reason']}",
+        remedy=f"remove it from {coming['source']}" if is_known else MEND,
+    )
+
+
+def _of_settings(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:
     instance, own = subject.instance, judge_of(subject.instance)
     wanted = own.wanted(subject)
     if own.rows:
@@ -330,7 +364,8 @@ def _is_lasting(subject: Subject, rows: list[Setting], allow: Collection[str]) -
 def _loses(instance: dict[str, Any], row: Setting) -> bool:
     """Tell whether a setting that is wrong may lose commits."""
     rule = _rule_of(instance, row)
-    return row.klass == "safety" and (rule.loses if rule else row.setting in judge_of(instance).loses)
+    loses = (*judge_of(instance).loses, "preloads")
+    return row.klass == "safety" and (rule.loses if rule else row.setting in loses)
 
 
 def _stays(instance: dict[str, Any], row: Setting, restarts: bool) -> bool:

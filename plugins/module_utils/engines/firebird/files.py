@@ -25,6 +25,8 @@ from .header import LENGTH
 DEPTH, MOST_FILES = 8, bounds.DATABASES
 #: Bytes. A new database of Firebird 3 with the smallest pages has more than 800 KiB.
 _SMALLEST = 256 * 1024
+#: What databases are called by custom.
+_ENDINGS = (".fdb", ".FDB", ".gdb", ".GDB", ".ib")
 #: Reasons for which what was found is no database: opening a pipe or a watchdog does things.
 GONE, NO_FILE = "it is not there", "it is not a regular file"
 _LOCKS = "/proc/locks"
@@ -90,6 +92,23 @@ class Files:
             raise Unobservable(
                 f"{directory}: seen more than {MOST_FILES} files; wanted fewer: name a directory closer to the"
                 " databases"
+            )
+        return sorted(normal(posixpath.join(directory, path)) for path in found)
+
+    def neighbours(self, directory: str) -> list[str]:
+        """Return the files in a directory that are large enough for a database, of too many only those that end in a usual
+        way. Raises Unobservable if there are too many of these, too."""
+        found = self.host.find_files(directory, self.root, MOST_FILES + 1, 1, _SMALLEST)
+        if len(found) > MOST_FILES:
+            found = [
+                path
+                for ending in _ENDINGS
+                for path in self.host.find_files(directory, self.root, MOST_FILES + 1, 1, _SMALLEST, ending)
+            ]
+        if len(found) > MOST_FILES:
+            raise Unobservable(
+                f"{directory}: more than {MOST_FILES} files are next to a database: move the databases to a directory"
+                " of their own, then run again"
             )
         return sorted(normal(posixpath.join(directory, path)) for path in found)
 

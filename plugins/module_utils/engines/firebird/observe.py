@@ -90,6 +90,10 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         )
     opened = opened[: bounds.DATABASES]
     databases = firebird_databases.look_at(host, root, {*paths, *opened}, named, found.opened)
+    beside = set(_beside(host, root, [one.path for one in databases if one.header], unread))
+    beside -= {*paths, *opened, *named}
+    databases += firebird_databases.look_at(host, root, beside, (), found.opened)
+    databases.sort(key=lambda one: one.path)
     databases += [firebird_databases.unread(what, why) for what, why in unread.items()]
     return Observed(
         version=_version(host, found, root),
@@ -110,6 +114,25 @@ def _search(host: Host, root: str, directories: Iterable[str], unread: dict[str,
         except Unobservable as error:
             unread[directory] = str(error)
     return [path for paths in found.values() for path in paths]
+
+
+def _beside(host: Host, root: str, known: Iterable[str], unread: dict[str, str]) -> list[str]:
+    """Return the files next to known databases that are large enough for one: no process and no alias has to name them.
+
+    Of a directory with very many files only those that are called as databases are; add to `unread` what cannot be read.
+    """
+    found: list[str] = []
+    for directory in dict.fromkeys(posixpath.dirname(path) for path in known):
+        if len(found) > bounds.DATABASES:
+            unread[directory] = (
+                f"more than {bounds.DATABASES} files are next to databases: the others were not read"
+            )
+            continue
+        try:
+            found += Files(host, root).neighbours(directory)
+        except Unobservable as error:
+            unread[directory] = str(error)
+    return found
 
 
 def _aliases(host: Host, root: str, aliases: Iterable[str], unread: dict[str, str]) -> list[str]:

@@ -49,6 +49,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "0": "\0", "\\": "\\"}
 VARIABLES = (
     "aria_log_dir_path",
     "datadir",
+    "event_scheduler",
     "general_log_file",
     "group_replication_group_name",
     "innodb_data_file_path",
@@ -127,6 +128,18 @@ def ask(host: Host, server: Server) -> tuple[list[str], dict[str, str]]:
     if "datadir" not in found or "version" not in found:
         raise Unobservable(f"{server.socket}: the server's answer is not understood")
     return argv, found
+
+
+def events(host: Host, argv: Sequence[str], names: Sequence[str]) -> int:
+    """Return how many events are enabled whose statements name one of these variables. Raises Unobservable."""
+    sql = (
+        "SELECT COUNT(*) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED'"
+        f" AND EVENT_DEFINITION REGEXP '{'|'.join(names)}'"
+    )
+    result = host.run(statements(argv, [sql]))
+    if result.rc != 0 or not re.fullmatch(r"\d{1,9}\n?", result.stdout, re.ASCII):
+        raise Unobservable(f"information_schema.EVENTS: {_why(result)}")
+    return int(result.stdout)
 
 
 def statements(argv: Sequence[str], sql: Sequence[str]) -> list[str]:

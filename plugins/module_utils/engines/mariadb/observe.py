@@ -17,11 +17,12 @@ from ...host.paths import normal
 from ...host.process_context import Place, Places, look
 from ...host.processes import Process, Processes
 from ...host.seam import ChangeFailed, Host, Unobservable
-from .. import temporary
+from .. import others, temporary
 from ..instance import Instance, Observed, of_mains, override, setting
 from ..next_start import Wrapper
+from ..others import Change, Text
 from ..rules import Rule
-from . import drop_in, mysqld_safe, options, owners, shell_start, versions
+from . import drop_in, init_sql, mysqld_safe, options, owners, shell_start, statements, versions
 from .rules import of_flavour
 from .snapshot import BINARIES, DATA, Sight, examine
 
@@ -60,6 +61,11 @@ _TEMPORARY_SPACE = "ibtmp1:12M:autoextend"
 _SCRATCH = re.compile(r"#sql.*", re.S)
 #: Bytes of a path, as the kernel takes it.
 _LONGEST_PATH = 4096
+
+
+def reads(text: Text, observed: Observed) -> list[Change]:
+    """Return what a command of another component sets of a server's settings."""
+    return statements.of_text(text, versions.release(observed.version.value))
 
 
 def find(host: Host, processes: Processes) -> list[Instance]:
@@ -133,10 +139,13 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         )
         for name in names
     }
+    settings = others.apply(settings, init_sql.changes(host, seen, names))
     waiting = [
         name
         for name in names
-        if name in rules and not rules[name].live and _differ(running[name].value, kept[name].word)
+        if name in rules
+        and not rules[name].live
+        and _differ(running[name].value, settings[name]["persisted"] or UNKNOWN)
     ]
     root = place.root if place else ""
     elsewhere, why = _tables_elsewhere(host, root, seen.data)

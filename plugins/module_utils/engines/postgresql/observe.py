@@ -20,7 +20,8 @@ from ...host.seam import Host, Unobservable
 from ...host.textfile import Malformed, without_content
 from ..instance import Instance, Observed, of_mains, override, setting
 from ..next_start import Wrapper
-from . import alter, drop_in, pg_ctl, scratch, server
+from ..others import Change, Text
+from . import alter, drop_in, pg_ctl, scratch, server, statements
 from . import cluster as postgresql_cluster
 from .cluster import DEBIAN, WORDS, Cluster, Files, Won
 
@@ -48,6 +49,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,62}")
 #: How a server that serves one client, or has one duty, calls itself: its postmaster is gone where
 #: such a one has no parent of its kind.
 _CHILD = re.compile(r"(?:edb-)?postgres: ")
+
+
+def reads(text: Text, _observed: Observed) -> list[Change]:
+    """Return what a command of another component sets of a cluster's settings."""
+    return list(statements.of_text(text))
 
 
 def find(host: Host, processes: Processes) -> list[Instance]:

@@ -386,6 +386,30 @@ def test_a_library_that_takes_fsync_away_puts_the_host_at_risk() -> None:
     assert why.startswith("commits of postgresql main can vanish")
 
 
+COMING = {"value": "/usr/lib/libeatmydata.so", "source": "/etc/ld.so.preload line 1", "reason": None}
+
+
+@pytest.mark.fact(81)
+@pytest.mark.parametrize("state", ["running", "stopped"])
+def test_a_library_that_the_next_start_loads_is_a_red_row_with_its_file_and_line(state: str) -> None:
+    found = judged(instance(state=state, evidence={"next_preloads": COMING}))
+    (row,) = [row for row in found["settings"] if row["setting"] == "preloads"]
+    assert (row["persisted"], row["verdict"], row["class"]) == (COMING["value"], "drift_persisted", "safety")
+    assert row["running"] == ("none" if state == "running" else "stopped")
+    assert "/etc/ld.so.preload line 1" in row["why"]
+    assert row["remedy"] == "remove it from /etc/ld.so.preload line 1"
+    assert found["verdict"] not in ("durable", "attested")
+    assert not [row for row in judged(instance())["settings"] if row["setting"] == "preloads"]
+
+
+def test_a_list_of_preloads_that_cannot_be_read_is_unknown() -> None:
+    lost = {"value": "unknown", "source": "/etc/ld.so.preload", "reason": "Input/output error"}
+    found = judged(instance(evidence={"next_preloads": lost}))
+    (row,) = [row for row in found["settings"] if row["setting"] == "preloads"]
+    assert (row["verdict"], found["verdict"]) == ("unknown", "unknown")
+    assert "Input/output error" in row["why"]
+
+
 @pytest.mark.fact(32)
 def test_faircom_may_not_trade_durability_for_delay() -> None:
     delayed = {"DELAYED_DURABILITY": "5"}
@@ -860,6 +884,7 @@ class TestLoosening:
             ("postgresql", {"running": {"data_sync_retry": "on"}}, False, True),
             ("postgresql", {"running": {"wal_sync_method": "unknown"}}, False, True),
             ("postgresql", {"preloads": ["libeatmydata.so"]}, True, False),
+            ("postgresql", {"evidence": {"next_preloads": COMING}}, True, False),
             # What this run mends is not all that loses commits.
             ("postgresql", {"preloads": ["libeatmydata.so"], "running": {"fsync": "off"}}, True, False),
             # Only a restart brings it.
@@ -1162,6 +1187,25 @@ class TestMounts:
         found = judged(mounts=None)
         assert found["verdict"] == "not_applicable"
         assert "no database engine was found" in found["why"][0]
+
+
+def test_what_another_component_sets_is_red_with_its_file_and_line_and_not_ours_to_set() -> None:
+    place, fix = (
+        "/etc/mysql/init.sql line 3 (init_file)",
+        "remove sync_binlog from /etc/mysql/init.sql line 3",
+    )
+    found = instance("mariadb", persisted={"sync_binlog": "0"})
+    found["settings"]["sync_binlog"].update({"from": place, "held": fix, "permission": None})
+    (row,) = [row for row in judged(found)["settings"] if row["setting"] == "sync_binlog"]
+    assert (row["verdict"], row["phase"], row["remedy"]) == ("drift_persisted", None, fix)
+    assert place in row["why"]
+    assert row["evidence"]["persisted"]["source"] == place
+    unclear = instance("mariadb", persisted={"sync_binlog": "unknown"})
+    unclear["settings"]["sync_binlog"].update({"from": place, "held": fix, "permission": None})
+    assessed = judged(unclear)
+    (row,) = [row for row in assessed["settings"] if row["setting"] == "sync_binlog"]
+    assert (row["verdict"], row["phase"], row["remedy"]) == ("unknown", None, fix)
+    assert assessed["verdict"] == "unknown"
 
 
 def test_a_library_that_takes_fsync_away_is_told_once_with_its_remedy() -> None:

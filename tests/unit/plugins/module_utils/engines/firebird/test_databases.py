@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird.files import MOST_FILES
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 
 from ...fakes.fake_firebird import BACKUP, FORCED, READ_ONLY, SHADOW, SHUT, FakeDatabase, FirebirdHost
@@ -87,6 +88,62 @@ def test_how_a_database_is_open_tells_what_happens_to_writes(flags: int, running
     assert words(facts) == {"/data/a.fdb": ("on", running, "yes", "read_write")}
     # Opened by nobody's configuration: only the open file told of it.
     assert facts["directories"] == ["/data"]
+
+
+def test_databases_next_to_known_ones_are_found_though_no_process_and_no_alias_names_them() -> None:
+    host = machine(
+        FakeProcess(50, SERVER, files=(("/srv/opened/a.fdb", RDWR | DSYNC, 31),)),
+        aliases="b = /srv/named/b.fdb\n",
+    )
+    host.add(
+        **{
+            "/srv/opened/a.fdb": FakeDatabase(),
+            "/srv/opened/archive": FakeDatabase(flags=0),
+            "/srv/named/b.fdb": FakeDatabase(),
+            "/srv/named/old.fdb": FakeDatabase(flags=0),
+            "/srv/named/picture.fdb": FakeDatabase(content=b"a picture".ljust(1024)),
+            # Directories below are none of the known ones.
+            "/srv/named/sub/c.fdb": FakeDatabase(flags=0),
+            "/srv/d.fdb": FakeDatabase(flags=0),
+        }
+    )
+    host.locks.append((50, "/srv/opened/a.fdb"))
+    assert words(told(host)) == {
+        "/srv/named/b.fdb": ("on", "closed", "no", "read_write"),
+        "/srv/named/old.fdb": ("off", "closed", "no", "read_write"),
+        "/srv/opened/a.fdb": ("on", "on", "yes", "read_write"),
+        "/srv/opened/archive": ("off", "closed", "no", "read_write"),
+    }
+
+
+def test_of_very_many_files_next_to_a_database_those_called_as_databases_are_read() -> None:
+    host = machine(aliases="a = /srv/a.fdb\n")
+    host.add(
+        **{
+            f"/srv/{number}.jpg": FakeDatabase(content=b"\xff\xd8".ljust(1024))
+            for number in range(MOST_FILES)
+        }
+    )
+    host.add(**{"/srv/a.fdb": FakeDatabase(), "/srv/b.gdb": FakeDatabase(flags=0)})
+    assert set(words(told(host))) == {"/srv/a.fdb", "/srv/b.gdb"}
+    host.add(**{f"/srv/{number}.fdb": FakeDatabase() for number in range(MOST_FILES)})
+    rows = {row["path"]: row["reason"] for row in told(host)["databases"]}
+    assert "files are next to a database" in (rows["/srv"] or "")
+
+
+def test_a_directory_of_a_known_database_that_cannot_be_listed_is_unknown() -> None:
+    host = machine(aliases="a = /srv/a.fdb\n")
+    host.add(**{"/srv/a.fdb": FakeDatabase()})
+    find = host.find_files
+
+    def denied(path: str, *given: Any, **more: Any) -> list[str]:
+        if path == "/srv":
+            raise Unobservable("/srv: Input/output error")
+        return find(path, *given, **more)
+
+    host.find_files = denied  # type: ignore[method-assign]
+    rows = {row["path"]: row["reason"] for row in told(host)["databases"]}
+    assert rows == {"/srv": "/srv: Input/output error", "/srv/a.fdb": None}
 
 
 def test_one_writer_of_many_without_forced_writes_is_enough() -> None:

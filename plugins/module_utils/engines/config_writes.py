@@ -1,0 +1,229 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands and lines of tmpfiles.d(5) that write the configuration files of a server before its next start."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
+from typing import NamedTuple
+
+from ..host import bounded_read, named_by
+from ..host.paths import normal
+from ..host.seam import Host, Unobservable
+from ..host.system_conf import drop_ins, text_of
+from .others import Change, Reads, Settings, Text
+
+_TMPFILES = ("/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/usr/lib/tmpfiles.d")
+_ENDINGS = (".conf", ".cnf", ".cfg")
+_PATH = re.compile(r"(?<![\w$}.:])/[^\s'\"`;|&<>(),=]+")
+_PROGRAM = re.compile(r"^[@:+!|-]*(?:\S*/)?(?P<name>[\w.-]+)")
+#: Programs that change the files that they are given.
+_WRITER = re.compile(
+    r"(?:^|[\s/;|&({'\"@:+!-])(?:tee|mv|rm|unlink|dd|truncate|patch|ed|ex|crudini|augtool|sponge"
+    r"|(?:sed|perl)\s(?:\S+\s+)*?(?:-\w*i|--in-place))(?=[\s.]|$)"
+)
+#: Programs that write the last of the files that they are given.
+_COPIER = re.compile(r"(?:^|[\s/;|&({'\"@:+!-])(?:cp|install|ln|rsync)\s")
+#: Programs that change no content.
+_HARMLESS = frozenset(
+    "[ awk cat chcon chgrp chmod chown cmp diff echo false grep head journalctl logger ls md5sum mkdir readlink"
+    " restorecon sed setfacl sha256sum sleep stat sync systemctl tail test touch true".split()
+)
+_SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
+#: A command whose output is its own text.
+_LITERAL = re.compile(r"^\s*(?:echo|printf)\b|<<")
+#: Where a setting comes from, as each engine writes it.
+_ORIGIN = re.compile(r"(?P<path>/.*?)(?::\d+| line \d+)(?:\s|:|$)")
+_ESCAPE = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
+
+
+class Config(NamedTuple):
+    """The configuration of a server: its files, and the directories of which it reads each file."""
+
+    files: frozenset[str]
+    directories: frozenset[str]
+
+    def has(self, path: str) -> bool:
+        """Tell whether a path is one of these files, or would be one, or is such a directory."""
+        path = normal(path)
+        is_read = posixpath.dirname(path) in self.directories and path.endswith(_ENDINGS)
+        return path in self.files or path in self.directories or is_read
+
+
+class TmpfilesLine(NamedTuple):
+    """One line of tmpfiles.d: type, path, argument, file and line."""
+
+    kind: str
+    path: str
+    argument: str
+    source: str
+
+
+def of_instance(
+    config: str | None, writes: Iterable[str], origins: Iterable[str | None], more: Iterable[str]
+) -> Config:
+    """Return the configuration of a server: its main file, those that a run may write, and those that set something.
+
+    `more`: files that the server itself writes, and reads at its start.
+    """
+    found = (_ORIGIN.match(origin) for origin in origins if origin)
+    files = {*filter(None, [config]), *writes, *more, *(each["path"] for each in found if each)}
+    # Next to the main file are others that set none of these, such as pg_hba.conf.
+    directories = {posixpath.dirname(path) for path in writes} - {posixpath.dirname(config or "")}
+    return Config(frozenset(map(normal, files)), frozenset(map(normal, directories)))
+
+
+def by_commands(
+    host: Host, texts: Iterable[Text], config: Config, settings: Settings, reads: Reads
+) -> list[Change]:
+    """Return what may change of settings because a command writes a file of the configuration."""
+    found: list[Change] = []
+    texts = list(texts)
+    stated = {change.name for text in texts for change in reads(text) if change.value is not None}
+    for text in texts:
+        path = written(text, config)
+        if path is None or _is_same_copy(host, text.text, path):
+            continue
+        why = f"{text.source} ({text.by}) writes {path} before the next start"
+        # What it writes is in the line, or in those after it, which are read as such.
+        names = _from(settings, path) - stated if _LITERAL.search(text.text) else set(settings)
+        found += [Change(name, None, text.source, text.by, why=why) for name in settings if name in names]
+    return found
+
+
+def _from(settings: Settings, path: str) -> set[str]:
+    """Return the settings that a file sets."""
+    origins = {name: _ORIGIN.match(row["from"] or "") for name, row in settings.items()}
+    return {name for name, origin in origins.items() if origin and normal(origin["path"]) == normal(path)}
+
+
+def written(text: Text, config: Config) -> str | None:
+    """Return the file of a configuration that a command writes, or may write; None if it does not."""
+    line = text.text
+    paths: list[str] = [path.rstrip(":") for path in _PATH.findall(line)]
+    program = _PROGRAM.match(line)
+    name = program["name"] if program else ""
+    # Of a program that is unknown here: it is given the file, and not as the options to read.
+    may_write = text.is_own and name not in _HARMLESS and name not in _SHELLS
+    for path in filter(config.has, paths):
+        if re.search(rf">{{1,2}}\|?\s*['\"]?{re.escape(path)}(?![\w/.-])", line) or _WRITER.search(line):
+            return path
+        if _COPIER.search(line):
+            if path == paths[-1]:
+                return path
+        elif (
+            may_write
+            and normal(path) in config.files
+            and not re.search(rf"--\S+=['\"]?{re.escape(path)}", line)
+        ):
+            return path
+    return None
+
+
+def _is_same_copy(host: Host, line: str, path: str) -> bool:
+    """Tell whether a command copies a file over one with the same content."""
+    paths = _PATH.findall(line)
+    if not _COPIER.search(line) or len(paths) < 2 or paths[-1] != path or ";" in line or "&" in line:
+        return False
+    return _is_same(host, paths[-2], path)
+
+
+def _is_same(host: Host, source: str, target: str) -> bool:
+    try:
+        with named_by.one(host, None):
+            content = bounded_read.read(host, source)
+            return content is not None and content == bounded_read.read(host, target)
+    except Unobservable:
+        return False
+
+
+def tmpfiles(host: Host) -> list[TmpfilesLine]:
+    """Return the lines of tmpfiles.d. Raises Unobservable."""
+    found: list[TmpfilesLine] = []
+    for path in drop_ins(host, _TMPFILES):
+        found += parse(text_of(host, path), path)
+    return found
+
+
+def parse(text: str, path: str) -> Iterator[TmpfilesLine]:
+    """Yield the lines of one file of tmpfiles.d(5)."""
+    for number, raw in enumerate(text.split("\n"), 1):
+        if not raw.strip() or raw.lstrip().startswith("#"):
+            continue
+        parts = raw.split(None, 6)
+        if len(parts) < 2:
+            continue
+        try:
+            target = "".join(shlex.split(parts[1]))
+        except ValueError:
+            target = parts[1]
+        argument = parts[6].strip() if len(parts) > 6 else ""
+        yield TmpfilesLine(parts[0], target.replace("%%", "%"), argument, f"{path} line {number}")
+
+
+def by_tmpfiles(
+    host: Host, lines: Iterable[TmpfilesLine], config: Config, settings: Settings, reads: Reads
+) -> Iterator[Change]:
+    """Yield what may change of settings because systemd-tmpfiles writes the configuration at a boot."""
+    for line in lines:
+        if not _acts(host, line, config):
+            continue
+        why = f"{line.source} (tmpfiles.d) changes {line.path} at the next boot"
+        names = set(settings)
+        if line.kind[:1] in ("f", "F", "w"):
+            text = _unescaped(line.argument)
+            rows = (Text(row, line.source, "tmpfiles.d") for row in text.split("\n"))
+            replaced = set() if "+" in line.kind and line.kind[0] == "w" else _from(settings, line.path)
+            names = {change.name for row in rows for change in reads(row)} | replaced
+        yield from (
+            Change(name, None, line.source, "tmpfiles.d", why=why) for name in settings if name in names
+        )
+
+
+def _acts(host: Host, line: TmpfilesLine, config: Config) -> bool:
+    """Tell whether a line changes a file of a configuration, or adds one."""
+    letter, flags, path = line.kind[:1], line.kind[1:], normal(line.path)
+    above = any(each.startswith(f"{path}/") for each in (*config.files, *config.directories))
+    if letter in ("r", "R", "D"):
+        # r and R also take patterns. D empties a directory at boot.
+        if letter == "D":
+            return path in config.directories or above
+        return any(fnmatch(each, path) for each in config.files) or (letter == "R" and above)
+    if not config.has(path) and not (above and letter in ("C", "L")):
+        return False
+    is_there = host.exists(path)
+    if letter in ("f", "F", "w"):
+        writes = (
+            letter == "F"
+            or (letter == "w" and is_there)
+            or (letter == "f" and ("+" in flags or not is_there))
+        )
+        return writes and not _says(host, path, line.argument, is_append=letter == "w" and "+" in flags)
+    if letter == "L":
+        return (not is_there or "+" in flags) and not _is_same(host, line.argument, path)
+    if letter == "C":
+        return (not is_there or "+" in flags) and not _is_same(host, line.argument, path)
+    return False
+
+
+def _says(host: Host, path: str, argument: str, is_append: bool) -> bool:
+    """Tell whether a file has a content already."""
+    content = _unescaped(argument)
+    try:
+        with named_by.one(host, None):
+            text = bounded_read.read(host, path)
+    except Unobservable:
+        return False
+    if text is None:
+        return not content
+    # What is appended again changes nothing if it is at the end.
+    return text == content or (is_append and text.endswith(content))
+
+
+def _unescaped(argument: str) -> str:
+    return re.sub(r"\\(.)", lambda found: _ESCAPE.get(found[1], found[0]), argument)

@@ -1,0 +1,185 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands that run with the next start of a server, or at a boot: of its unit, of other units, rc.local and cron.
+
+Scripts that they name are read, and those that a script names, no further. Each text has its file and line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ..host import bounded_read, named_by, unit_lines
+from ..host.seam import Host, Unobservable
+from ..host.system_conf import Line, text_of
+from ..host.textfile import LIMIT
+from ..host.units import Unit
+from .others import Text
+
+_RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local", "/etc/init.d/after.local")
+_CRONTAB, _CRON_D = "/etc/crontab", "/etc/cron.d"
+_CRON_OF_USERS = ("/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron")
+#: What a unit runs but its reload, and the server itself.
+_EXEC = re.compile(r"Exec(?:Condition|StartPre|Start|StartPost|Stop|StopPost)")
+_PATH = re.compile(r"(?<![\w$}/.:])/[\w.@%+:,/-]*[\w]")
+#: Unit types of which a command after the start runs once the server is ready.
+_READY = ("notify", "notify-reload", "forking")
+_INTERPRETERS = r"sh|bash|dash|ksh|zsh|perl|python[\d.]*"
+_ENDINGS = (".sh", ".bash", ".inc", ".sql", ".psql")
+_ELF = "\x7fELF"
+#: How reading a directory or a pipe is refused.
+_NO_FILE = "not a regular file"
+#: Files that one command names, and which its scripts name, that are read.
+_MOST = 16
+#: Texts longer than that are no command.
+_LONGEST = 4096
+
+
+class Commands:
+    """The commands of one host; those that are not of a server's unit are read once."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self._elsewhere: list[Text] | None = None
+
+    def of_server(self, unit: Unit | str | None) -> list[Text]:
+        """Return what runs with the start of a server, those of its unit first. Raises Unobservable.
+
+        `unit`: its name alone if systemd does not describe it.
+        """
+        names = (unit.name, *unit.names) if isinstance(unit, Unit) else (unit,)
+        own = tuple(dict.fromkeys(filter(None, names)))
+        texts = self._of_unit(own, is_server=True) if own else []
+        return [*texts, *(text for text in self._others() if not _is_of(text, own))]
+
+    def _of_unit(self, names: tuple[str, ...], is_server: bool) -> list[Text]:
+        lines = unit_lines.lines(self.host, names)
+        ready = any(line.key == "Type" and line.value in _READY for line in lines)
+        starts = [line for line in lines if line.key == "ExecStart"]
+        found: list[Text] = []
+        for line in lines:
+            # How the first one starts the server is for next_start.py to read.
+            if not _EXEC.fullmatch(line.key) or (is_server and line is next(iter(starts), None)):
+                continue
+            is_direct = is_server and ready and line.key == "ExecStartPost"
+            by = f"{line.key} of {names[0]}"
+            found += self._followed(Text(line.value[:_LONGEST], line.source, by, is_direct, is_server))
+        return (
+            [*found, *self._variables(lines, names[0])] if any("$" in text.text for text in found) else found
+        )
+
+    def _variables(self, lines: list[Line], unit: str) -> Iterator[Text]:
+        """Yield the variables of a unit: its commands may execute what one has in it. Raises Unobservable."""
+        for line in lines:
+            by = f"{line.key} of {unit}"
+            if line.key == "Environment":
+                yield Text(line.value[:_LONGEST], line.source, by)
+            path = line.value.lstrip("-") if line.key == "EnvironmentFile" else ""
+            if path.startswith("/") and not re.search(r"[*?\[]", path):
+                yield from _of_script(text_of(self.host, path), path, by)
+
+    def _others(self) -> list[Text]:
+        if self._elsewhere is None:
+            found: list[Text] = []
+            for name in unit_lines.of_administrators(self.host):
+                found += self._of_unit((name,), is_server=False)
+            self._elsewhere = [*found, *self._at_boot()]
+        return self._elsewhere
+
+    def _at_boot(self) -> Iterator[Text]:
+        for path in _RC_LOCAL:
+            if self.host.exists(path) and self.host.mode(path) & 0o111:
+                for text in _of_script(text_of(self.host, path), path, "rc.local"):
+                    yield from self._followed(text)
+        tables = [_CRONTAB, *_files(self.host, _CRON_D)]
+        for path in (*tables, *(path for base in _CRON_OF_USERS for path in _files(self.host, base))):
+            for number, raw in enumerate(self._table(path).split("\n"), 1):
+                command = re.fullmatch(r"\s*@reboot\s+(.*)", raw)
+                if command:
+                    yield from self._followed(Text(command[1][:_LONGEST], f"{path} line {number}", "cron"))
+
+    def _table(self, path: str) -> str:
+        try:
+            return text_of(self.host, path)
+        except Unobservable as error:
+            if _NO_FILE in str(error):
+                return ""  # A directory: of the three for users only one has the tables.
+            raise
+
+    def _followed(self, text: Text) -> list[Text]:
+        """Return a command with the lines of the scripts that it names. Raises Unobservable."""
+        read: set[str] = set()
+        found, waiting = [text], [(path, text, 0) for path in _paths(text.text)]
+        while waiting and len(read) < _MOST:
+            path, at, depth = waiting.pop(0)
+            if path in read:
+                continue
+            read.add(path)
+            lines = list(_of_script(self._script(path, at), path, at.by, at.source))
+            found += lines
+            if depth == 0:
+                waiting += [(inner, line, 1) for line in lines for inner in _paths(line.text)]
+        return found
+
+    def _script(self, path: str, at: Text) -> str:
+        """Return the text of a script, '' for a program, a directory and what is not there. Raises Unobservable."""
+        real = self.host.resolve(path)
+        if real.startswith(("/dev/", "/proc/", "/sys/")) or not self.host.exists(real):
+            return ""
+        with named_by.one(self.host, None):
+            try:
+                begin = self.host.read_part(path, limit=_LONGEST)
+            except Unobservable as error:
+                if _NO_FILE in str(error):
+                    return ""
+                raise
+            if begin is None or not _is_script(begin.text, path, at.text):
+                return ""
+            text = bounded_read.read(self.host, path) or ""
+        if len(text) > LIMIT:
+            raise Unobservable(
+                f"{path}, which {at.source} runs, is longer than {LIMIT} bytes: make it shorter"
+            )
+        return text
+
+
+def _is_script(begin: str, path: str, command: str) -> bool:
+    """Tell whether a command executes what is in a file, by how the file begins, its name, or how it is named."""
+    if begin.startswith(_ELF) or "\0" in begin:
+        return False
+    by = rf"(?:^|[\s;&|('\"@:+!=/-])(?:\.|source|-f|--file|{_INTERPRETERS})[\s=]*|<\s*"
+    runs = rf"(?:{by})['\"]?{re.escape(path)}"
+    return begin.startswith("#!") or path.endswith(_ENDINGS) or bool(re.search(runs, command))
+
+
+def _of_script(text: str, path: str, by: str, runs: str = "") -> Iterator[Text]:
+    """Yield the lines of a script, without comments; continued lines are one."""
+    joined, first = "", 0
+    for number, raw in enumerate(text.split("\n"), 1):
+        first = first if joined else number
+        joined += raw
+        if joined.endswith("\\"):
+            joined = f"{joined[:-1]} "
+            continue
+        line = re.sub(r"(?:^|\s)#.*$", "", joined).strip()
+        joined = ""
+        if line:
+            source = f"{path} line {first}"
+            yield Text(line[:_LONGEST], f"{source}, run by {runs}" if runs else source, by)
+
+
+def _paths(command: str) -> list[str]:
+    return list(dict.fromkeys(_PATH.findall(command)))[:_MOST]
+
+
+def _files(host: Host, directory: str) -> Iterable[str]:
+    if not host.exists(directory):
+        return []
+    return [f"{directory}/{name}" for name in host.names(directory) if not name.startswith(".")]
+
+
+def _is_of(text: Text, names: tuple[str, ...]) -> bool:
+    """Tell whether a text is of a server's own unit, which was read as that."""
+    return any(text.by.endswith(f" of {name}") for name in names)

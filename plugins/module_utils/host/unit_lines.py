@@ -1,0 +1,102 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lines of units of systemd, with file and line, and which units of administrators a boot can start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from . import units
+from .seam import Host
+from .system_conf import Line, drop_ins, parse, text_of
+
+#: Where administrators keep units. Packages keep theirs elsewhere.
+_ADMINISTRATORS = ("/etc/systemd/system", "/usr/local/lib/systemd/system")
+_PACKAGED = ("/usr/lib/", "/lib/")
+#: Lists of which an empty assignment takes back all before it.
+_LISTS = re.compile(r"Exec\w+|Environment|EnvironmentFile|UnsetEnvironment|PassEnvironment")
+_ASKS = ("Wants", "Requires", "BindsTo", "Upholds", "Unit", "OnSuccess", "OnFailure", "Requisite")
+_KINDS = ("service", "target", "timer", "path", "socket")
+_STARTS = (".wants", ".requires", ".upholds")
+
+
+def lines(host: Host, names: Iterable[str]) -> list[Line]:
+    """Return the lines of a service that count, its drop-ins included; `names`: its own and its aliases'.
+
+    Raises Unobservable.
+    """
+    every = list(dict.fromkeys(name for given in names for name in (given, _template(given))))
+    mains = (f"{base}/{name}" for name in every for base in units.DIRECTORIES)
+    main = next((path for path in mains if host.exists(path)), None)
+    directories = [f"{base}/{name}.d" for name in _prefixed(every) for base in units.DIRECTORIES]
+    found: list[Line] = []
+    for path in [*([main] if main else []), *drop_ins(host, directories)]:
+        for line in parse(text_of(host, path), path):
+            if line.section != "Service":
+                continue
+            if not line.value and _LISTS.fullmatch(line.key):
+                found = [each for each in found if each.key != line.key]
+            else:
+                found.append(line)
+    return found
+
+
+def of_administrators(host: Host) -> list[str]:
+    """Return the services that an administrator wrote or changed, and that a boot can start. Raises Unobservable."""
+    wanted, texts, own = set(_wanted(host)), [], []
+    for base in _ADMINISTRATORS:
+        for entry in host.names(base) if host.exists(base) else ():
+            path = f"{base}/{entry}"
+            if entry.endswith(".service.d"):
+                own.append(entry[: -len(".d")])
+            elif entry.rpartition(".")[2] in _KINDS and not _is_packaged(host, path):
+                texts.append((entry, text_of(host, path)))
+    own += [name for name, _text in texts if name.endswith(".service")]
+    for name, text in texts:
+        wanted |= {
+            each
+            for line in parse(text, name)
+            if line.key in _ASKS
+            for each in line.value.split()
+            if each != name
+        }
+    # A drop-in of a packaged unit counts whether or not that unit starts: its links may be anywhere.
+    changed = {name for name in own if name not in dict(texts)}
+    return [name for name in dict.fromkeys(own) if name in changed or _is_wanted(name, wanted)]
+
+
+def _is_wanted(name: str, wanted: set[str]) -> bool:
+    stem = _template(name).rpartition(".")[0]
+    asked = {f"{stem}.{kind}" for kind in _KINDS}
+    return any(_template(each) in asked for each in wanted)
+
+
+def _wanted(host: Host) -> Iterable[str]:
+    for base in units.DIRECTORIES:
+        for entry in host.names(base) if host.exists(base) else ():
+            if entry.endswith(_STARTS):
+                yield from host.names(f"{base}/{entry}")
+
+
+def _is_packaged(host: Host, path: str) -> bool:
+    real = host.resolve(path)
+    return real == "/dev/null" or real.startswith(_PACKAGED)
+
+
+def _template(name: str) -> str:
+    """Return the template of an instance, or a unit's own name."""
+    return re.sub(r"@.*(?=\.\w+$)", "@", name)
+
+
+def _prefixed(names: Iterable[str]) -> list[str]:
+    """Return the names of drop-in directories, without `.d`, that count for units: systemd.unit(5)."""
+    found: dict[str, None] = {}
+    for name in names:
+        stem, _dot, kind = name.rpartition(".")
+        parts = stem.split("-")
+        found[name] = None
+        found.update({f"{'-'.join(parts[:count])}-.{kind}": None for count in range(len(parts) - 1, 0, -1)})
+        found[kind] = None
+    return list(found)

@@ -1,0 +1,809 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What persists is what the last component sets at the next start, ours or another, with its file and line."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import config_writes, others
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import statements
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.others import Change, Text
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import statements as pg
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.start_commands import Commands
+from ansible_collections.durable.dbhost.plugins.module_utils.host import system_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Result, Unobservable
+
+from ..fakes.fake_firebird import FakeDatabase, FirebirdHost
+from ..fakes.fake_host import FakeHost
+from ..fakes.fake_mariadb import DROP_IN, MYSQL, SERVER_CNF, MariaHost
+from ..fakes.fake_postgresql import AUTO, ETC, FakePostgresql
+from ..fakes.fake_postgresql import UNIT as PG_UNIT
+from ..fakes.fake_proc import FakeProcess, ProcHost
+from ..fakes.vendor_host import CFG, CONF, MSSQL_UNIT, with_faircom, with_mssql
+
+LOG, BINLOG = "innodb_flush_log_at_trx_commit", "sync_binlog"
+OVERRIDE = "/etc/systemd/system/mariadb.service.d/override.conf"
+UNIT = "/lib/systemd/system/mariadb.service"
+OTHER = "/etc/systemd/system/tune-db.service"
+WANTED = "/etc/systemd/system/multi-user.target.wants/tune-db.service"
+ZERO = "mariadb -e 'SET GLOBAL sync_binlog=0'"
+
+
+def told(host: ProcHost, engine: str = "mariadb") -> dict[str, Any]:
+    (facts,) = Engines(host, (engine,)).instances()
+    assert host.mutations == []
+    assert "observation" not in facts["evidence"], facts["evidence"]
+    return facts
+
+
+def setting(host: ProcHost, name: str, engine: str = "mariadb") -> dict[str, Any]:
+    found: dict[str, Any] = told(host, engine)["settings"][name]
+    return found
+
+
+def persisted(host: ProcHost, name: str, engine: str = "mariadb") -> str:
+    return str(setting(host, name, engine)["persisted"])
+
+
+def maria(**more: str) -> MariaHost:
+    """Return a server with our drop-in, which has each commit flushed, and a unit that waits until it is ready."""
+    host = MariaHost(**more)
+    host.files[DROP_IN] = f"[mysqld]\nloose_{BINLOG} = 1\nloose_{LOG} = 1\n"
+    host.variables[BINLOG] = "1"
+    host.files[f"/lib/systemd/system/{host.unit}"] = "[Service]\nType=notify\nExecStart=/usr/sbin/mariadbd\n"
+    return host
+
+
+# init_file
+
+
+def with_init_file(sql: str, host: MariaHost | None = None) -> MariaHost:
+    host = host or maria()
+    host.files[SERVER_CNF] += "init_file = /etc/mysql/init.sql\n"
+    host.files["/etc/mysql/init.sql"] = sql
+    return host
+
+
+@pytest.mark.fact(81)
+@pytest.mark.parametrize(
+    ("sql", "word"),
+    [
+        ("SET GLOBAL sync_binlog=0;\n", "0"),
+        ("set @@global.sync_binlog := 0\n", "0"),
+        ("SET GLOBAL max_connections=9, sync_binlog = '0';", "0"),
+        ("SET PERSIST sync_binlog = 100;", "100"),
+        ("SET GLOBAL sync_binlog=DEFAULT;", "0"),
+        ("SET GLOBAL sync_binlog=0; SET GLOBAL sync_binlog=1;", "1"),
+        # What cannot be read.
+        ("SET GLOBAL sync_binlog=@x;", "unknown"),
+        ("SET GLOBAL sync_binlog=(1-1);", "unknown"),
+        ("SET GLOBAL sync_binlog=1, GLOBAL sync_binlog=(1-1);", "unknown"),
+        ("/*!50000 SET GLOBAL sync_binlog=0 */;", "unknown"),
+        ("SET STATEMENT sync_binlog=0 FOR SELECT 1;", "unknown"),
+        ("SET PERSIST_ONLY sync_binlog=0;", "unknown"),
+        ("CALL app.tune();", "unknown"),
+        ("EXECUTE IMMEDIATE 'SET GLOBAL sync_binlog=0';", "unknown"),
+        # What changes nothing.
+        ("SET GLOBAL sync_binlog=1;", "1"),
+        ("SET sync_binlog=0;", "1"),
+        ("# SET GLOBAL sync_binlog=0\n-- SET GLOBAL sync_binlog=0\n/* SET GLOBAL sync_binlog=0; */", "1"),
+        ("SELECT @@global.sync_binlog;\nSHOW VARIABLES LIKE 'sync_binlog';", "1"),
+        ("SET GLOBAL my_sync_binlog=0; SET GLOBAL max_connections=0;", "1"),
+        ("", "1"),
+    ],
+)
+def test_statements_of_an_init_file_set_what_persists(sql: str, word: str) -> None:
+    found = setting(with_init_file(sql), BINLOG)
+    assert found["persisted"] == word
+    if word == "1" and "sync_binlog=1" not in sql:
+        assert found["from"] == f"{DROP_IN} line 2"
+
+
+def test_the_line_of_an_init_file_is_named_with_its_fix() -> None:
+    found = setting(with_init_file("SELECT 1;\n\nSET GLOBAL sync_binlog=0;\n"), BINLOG)
+    assert found["from"] == "/etc/mysql/init.sql line 3 (init_file)"
+    assert found["held"] == "remove sync_binlog from /etc/mysql/init.sql line 3, then run again"
+    found = setting(with_init_file("SET GLOBAL sync_binlog=@x;\n"), BINLOG)
+    assert "/etc/mysql/init.sql line 1 (init_file) may set sync_binlog" in found["reason"]
+    assert found["held"] == "remove sync_binlog from /etc/mysql/init.sql line 1, then run again"
+
+
+def test_an_init_file_that_cannot_be_read_makes_what_it_may_set_unknown() -> None:
+    host = with_init_file("")
+    del host.files["/etc/mysql/init.sql"]
+    assert persisted(host, BINLOG) == persisted(host, LOG) == "unknown"
+    host.files["/etc/mysql/init.sql"] = ""
+    host.unreadable["/etc/mysql/init.sql"] = "Permission denied"
+    assert "Permission denied" in setting(host, LOG)["reason"]
+    assert persisted(host, "innodb_doublewrite") == "ON"
+
+
+def test_an_init_file_on_the_command_line_counts() -> None:
+    host = MariaHost(argv=("--init-file=/srv/init.sql",))
+    host.files["/srv/init.sql"] = f"SET GLOBAL {LOG}=0;"
+    assert persisted(host, LOG) == "0"
+
+
+def test_a_setting_that_a_version_fixes_at_its_start_is_not_set_later() -> None:
+    sql = "SET GLOBAL innodb_doublewrite=OFF;"
+    assert persisted(with_init_file(sql), "innodb_doublewrite") == "ON"
+    assert persisted(with_init_file(sql, MariaHost("11.4.2-MariaDB")), "innodb_doublewrite") == "OFF"
+
+
+def test_mysql_s_redo_log_can_be_turned_off_by_an_init_file() -> None:
+    host = MariaHost(MYSQL)
+    host.files[SERVER_CNF] += "init_file = /etc/mysql/init.sql\n"
+    host.files["/etc/mysql/init.sql"] = "ALTER INSTANCE DISABLE INNODB REDO_LOG;\n"
+    assert persisted(host, "innodb_redo_log_enabled") == "OFF"
+
+
+def test_what_a_replica_executes_as_it_connects_is_read() -> None:
+    host = maria()
+    host.files[SERVER_CNF] += 'init_slave = "SET GLOBAL sync_binlog=0"\n'
+    assert persisted(host, BINLOG) == "unknown"
+
+
+@pytest.mark.parametrize("piece", ["/*", "'\\", "`'", '"/*', "/*!", "SET GLOBAL ", "-- "])
+def test_an_init_file_of_its_owner_s_making_takes_no_more_time_than_its_length(piece: str) -> None:
+    before = time.monotonic()
+    assert statements.of_file(piece * 200000, "/x", None) == []
+    assert time.monotonic() - before < 10
+
+
+# Events
+
+
+class WithEvents(MariaHost):
+    """A server with a scheduler, and `count` events that name a setting."""
+
+    def __init__(self, count: str, scheduler: str = "ON", rc: int = 0) -> None:
+        super().__init__()
+        self.count, self.rc = count, rc
+        self.variables["event_scheduler"] = scheduler
+
+    def run(self, argv: list[str], timeout: float = 10) -> Result:
+        if "information_schema.EVENTS" in argv[-1]:
+            assert f"{LOG}|{BINLOG}" in argv[-1]
+            return Result(self.rc, self.count, "ERROR 1577 (HY000): Cannot proceed\n" if self.rc else "")
+        return super().run(argv, timeout)
+
+
+@pytest.mark.parametrize(
+    ("host", "word"),
+    [
+        (WithEvents("1\n"), "unknown"),
+        (WithEvents("0\n"), "0"),
+        (WithEvents("1\n", "OFF"), "0"),
+        (WithEvents("", rc=1), "unknown"),
+    ],
+)
+def test_events_that_name_a_setting_make_it_unknown(host: WithEvents, word: str) -> None:
+    assert persisted(host, BINLOG) == word
+    if word == "unknown":
+        assert "information_schema.EVENTS" in (setting(host, BINLOG)["reason"] or "")
+
+
+# Commands of the server's unit
+
+
+@pytest.mark.fact(81)
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        ('/usr/bin/mariadb -e "SET GLOBAL sync_binlog=0"', "0"),
+        ("/usr/bin/mysql --execute='SET GLOBAL max_connections=5; SET GLOBAL sync_binlog = 7'", "7"),
+        ('+/usr/bin/mariadb -uroot "-eSET GLOBAL sync_binlog=0"', "0"),
+        # systemd passes over a failure; a shell, a variable, and another program may do anything.
+        ('-/usr/bin/mariadb -e "SET GLOBAL sync_binlog=0"', "unknown"),
+        (f'/bin/sh -c "{ZERO}"', "unknown"),
+        ('/usr/bin/mariadb -e "SET GLOBAL sync_binlog=$N"', "unknown"),
+        ('/opt/tool/sql "SET GLOBAL sync_binlog=0"', "unknown"),
+        ("/usr/bin/mariadb -e 'SET GLOBAL sync_binlog=1'", "1"),
+        ("-/bin/sh -c \"mariadb -e 'SET GLOBAL sync_binlog = 1'\"", "1"),
+        ("/usr/bin/mariadb -h db2.example.org -e 'SET GLOBAL sync_binlog=0'", "1"),
+        # Of several commands, and of a variable, the host is unknown.
+        ("/usr/bin/mariadb --host=$HOST -e 'SET GLOBAL sync_binlog=0'", "unknown"),
+        ("/bin/sh -c \"ls -h x; mariadb -e 'SET GLOBAL sync_binlog=0'\"", "unknown"),
+        ("/usr/bin/mariadb -h localhost -e 'SET GLOBAL sync_binlog=0'", "0"),
+        ("/usr/bin/mariadb -Ne 'SELECT @@sync_binlog'", "1"),
+        ("/bin/sh -c \"mariadb -Ne 'SELECT @@sync_binlog=0'\"", "1"),
+        ("/bin/true", "1"),
+    ],
+)
+def test_a_command_after_the_start_sets_what_persists(command: str, word: str) -> None:
+    host = maria()
+    host.files[OVERRIDE] = f"# Tuning\n[Service]\nExecStartPost={command}\n"
+    found = setting(host, BINLOG)
+    assert found["persisted"] == word
+    if word != "1":
+        assert found["from"] == f"{OVERRIDE} line 3 (ExecStartPost of mariadb.service)"
+        assert found["held"] == f"remove sync_binlog from {OVERRIDE} line 3, then run again"
+    assert persisted(host, LOG) == "1"
+
+
+def test_without_a_type_that_waits_a_command_may_come_too_early() -> None:
+    host = maria()
+    host.files[UNIT] = "[Service]\nType=simple\n"
+    host.files[OVERRIDE] = f"[Service]\nExecStartPost=/usr/bin/{ZERO}\n"
+    assert persisted(host, BINLOG) == "unknown"
+
+
+def test_an_empty_line_takes_back_the_commands_before_it_and_a_file_hides_its_name() -> None:
+    host = maria()
+    host.files[UNIT] += f"ExecStartPost=/usr/bin/{ZERO}\n"
+    assert persisted(host, BINLOG) == "0"
+    host.files[OVERRIDE] = "[Service]\nExecStartPost=\n"
+    assert persisted(host, BINLOG) == "1"
+    del host.files[OVERRIDE]
+    host.files["/etc/systemd/system/mariadb.service"] = "[Service]\nType=notify\n"
+    assert persisted(host, BINLOG) == "1"
+
+
+@pytest.mark.parametrize(
+    "directory",
+    [
+        "/run/systemd/system/mariadb.service.d",
+        "/etc/systemd/system/service.d",
+        "/usr/lib/systemd/system/mariadb.service.d",
+    ],
+)
+def test_each_directory_of_drop_ins_counts(directory: str) -> None:
+    host = maria()
+    host.files[f"{directory}/x.conf"] = (
+        f"[Service]\nExecStartPost=/usr/bin/mariadb \\\n  -e 'SET GLOBAL {BINLOG}=0'\n"
+    )
+    assert persisted(host, BINLOG) == "0"
+
+
+def test_a_continued_line_has_the_number_of_its_first_part() -> None:
+    text = "[Service]\nExecStartPost=/a \\\n# no end\n\n b\nExecStop=/c \\\\\nUser=x\n"
+    assert list(system_conf.parse(text, "/u")) == [
+        ("Service", "ExecStartPost", "/a   b", "/u line 2"),
+        ("Service", "ExecStop", "/c \\\\", "/u line 6"),
+        ("Service", "User", "x", "/u line 7"),
+    ]
+
+
+def test_scripts_that_a_unit_runs_are_read_and_those_that_they_run() -> None:
+    host = maria()
+    host.files[UNIT] += "ExecStartPost=/etc/mysql/debian-start\n"
+    script = "#!/bin/bash\n# sync_binlog=0 is faster\nsource /usr/share/mysql/inc.sh\nmysqlcheck --all\n"
+    host.files["/etc/mysql/debian-start"] = script
+    host.files["/usr/share/mysql/inc.sh"] = "check() { mysql -e 'select @@sync_binlog'; }\n"
+    assert persisted(host, BINLOG) == "1"
+    host.files["/usr/share/mysql/inc.sh"] += f"{ZERO}\n"
+    found = setting(host, BINLOG)
+    assert found["persisted"] == "unknown"
+    assert found["from"].startswith("/usr/share/mysql/inc.sh line 2, run by /etc/mysql/debian-start line 3")
+    host.files["/usr/share/mysql/inc.sh"] = ""
+    host.files["/etc/mysql/debian-start"] += "echo 'SET GLOBAL sync_binlog=0' | mariadb\n"
+    assert "/etc/mysql/debian-start line 5" in setting(host, BINLOG)["from"]
+
+
+def test_a_script_that_cannot_be_read_makes_what_persists_unknown() -> None:
+    host = maria()
+    host.files[UNIT] += "ExecStartPost=/opt/start.sh\n"
+    host.files["/opt/start.sh"] = "#!/bin/sh\n"
+    host.unreadable["/opt/start.sh"] = "Input/output error"
+    found = setting(host, BINLOG)
+    assert found["persisted"] == "unknown"
+    assert "/opt/start.sh: Input/output error" in found["reason"]
+
+
+def test_a_program_is_no_script() -> None:
+    host = maria()
+    host.files[UNIT] += "ExecStartPost=/usr/bin/tool\n"
+    host.files["/usr/bin/tool"] = "\x7fELF\x02 SET GLOBAL sync_binlog=0\n"
+    assert persisted(host, BINLOG) == "1"
+
+
+def test_what_is_no_script_is_not_read_as_one() -> None:
+    host = maria()
+    host.files[UNIT] += "ExecStartPost=/usr/bin/logger --file-of-log /var/log/db.log $X\n"
+    host.files["/var/log/db.log"] = "SET GLOBAL sync_binlog=0\n" * 100000
+    assert persisted(host, BINLOG) == "1"
+    host.files[UNIT] += "ExecStartPost=/bin/sh -c 'mariadb < /srv/tune'\n"
+    host.files["/srv/tune"] = "SET GLOBAL sync_binlog=0\n"
+    assert persisted(host, BINLOG) == "unknown"
+    host.files["/srv/tune"] = "SELECT 1;\n" * 200000
+    assert "/srv/tune, which " in setting(host, BINLOG)["reason"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "files"),
+    [
+        ('Environment="SQL=SET GLOBAL sync_binlog=0"\n', {}),
+        ("EnvironmentFile=-/etc/default/db\n", {"/etc/default/db": "SQL='SET GLOBAL sync_binlog=0'\n"}),
+    ],
+)
+def test_a_variable_that_a_command_executes_is_read(lines: str, files: dict[str, str]) -> None:
+    host = maria()
+    host.files.update(files)
+    host.files[OVERRIDE] = f"[Service]\n{lines}"
+    assert persisted(host, BINLOG) == "1"
+    host.files[OVERRIDE] += 'ExecStartPost=/bin/sh -c "mariadb -e \\"$SQL\\""\n'
+    assert persisted(host, BINLOG) == "unknown"
+
+
+# Other units, timers, cron and rc.local
+
+
+@pytest.mark.parametrize(
+    ("files", "word"),
+    [
+        ({OTHER: f"[Service]\nExecStart=/usr/bin/{ZERO}\n", WANTED: ""}, "unknown"),
+        ({OTHER: f"[Service]\nExecStart=/usr/bin/{ZERO}\n"}, "1"),
+        (
+            {
+                OTHER: f"[Service]\nExecStart=/usr/bin/{ZERO}\n",
+                "/etc/systemd/system/timers.target.wants/tune-db.timer": "",
+            },
+            "unknown",
+        ),
+        (
+            {
+                OTHER: f"[Service]\nExecStart=/usr/bin/{ZERO}\n",
+                "/etc/systemd/system/app.target": "[Unit]\nWants=tune-db.service\n",
+            },
+            "unknown",
+        ),
+        ({OTHER: "[Service]\nExecStart=/usr/bin/mariadb -e 'SET GLOBAL sync_binlog=1'\n", WANTED: ""}, "1"),
+        ({OTHER: "[Service]\nExecReload=/usr/bin/mariadb -e 'SET GLOBAL sync_binlog=0'\n", WANTED: ""}, "1"),
+        (
+            {"/etc/systemd/system/cron.service.d/x.conf": f"[Service]\nExecStartPost=/usr/bin/{ZERO}\n"},
+            "unknown",
+        ),
+        ({"/etc/rc.local": f"#!/bin/sh\n{ZERO}\n"}, "unknown"),
+        ({"/etc/cron.d/tune": f"@reboot root {ZERO}\n"}, "unknown"),
+        ({"/var/spool/cron/crontabs/root": f"@reboot {ZERO}\n"}, "unknown"),
+        ({"/etc/cron.d/tune": f"0 3 * * * root {ZERO}\n"}, "1"),
+        # Backups and checks read the configuration.
+        (
+            {
+                OTHER: "[Service]\nExecStart=/usr/bin/mariabackup --defaults-file=/etc/mysql/my.cnf --backup\n",
+                WANTED: "",
+            },
+            "1",
+        ),
+    ],
+)
+def test_other_commands_at_a_boot_make_what_they_name_unknown(files: dict[str, str], word: str) -> None:
+    host = maria()
+    host.files.update(files)
+    host.modes["/etc/rc.local"] = 0o755
+    assert persisted(host, BINLOG) == word
+    host.modes["/etc/rc.local"] = 0o644
+    assert persisted(host, BINLOG) == ("1" if "/etc/rc.local" in files else word)
+
+
+def test_only_regular_files_are_opened_on_a_real_host(tmp_path: Path) -> None:
+    """A pipe has whoever reads it wait, a link may lead to nothing, and a masked unit to /dev/null."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "gone").symlink_to(tmp_path / "nothing")
+    (tmp_path / "masked").symlink_to("/dev/null")
+    (tmp_path / "script").write_text(f"#!/bin/sh\n{ZERO}\n", encoding="utf-8")
+    (tmp_path / "program").write_bytes(b"\x7fELF\x02\0" + ZERO.encode())
+    for name, wanted in (
+        ("fifo", 1),
+        ("directory", 1),
+        ("gone", 1),
+        ("masked", 1),
+        ("program", 1),
+        ("script", 2),
+    ):
+        text = Text(f"/bin/sh {tmp_path}/{name}", "unit line 1", "unit")
+        assert len(Commands(Host())._followed(text)) == wanted, name
+    assert system_conf.text_of(Host(), str(tmp_path / "gone")) == ""
+    assert system_conf.text_of(Host(), str(tmp_path / "masked")) == ""
+    with pytest.raises(Unobservable, match="not a regular file"):
+        system_conf.text_of(Host(), str(tmp_path / "fifo"))
+
+
+def test_a_table_of_cron_that_cannot_be_read_makes_what_persists_unknown() -> None:
+    host = maria()
+    host.files["/etc/crontab"] = "@reboot root true\n"
+    assert persisted(host, BINLOG) == "1"
+    host.unreadable["/etc/crontab"] = "Input/output error"
+    assert "/etc/crontab: Input/output error" in setting(host, BINLOG)["reason"]
+
+
+# What starts the server is no process any more
+
+
+def test_a_unit_whose_command_has_ended_is_what_starts_the_server() -> None:
+    """Type=oneshot with RemainAfterExit: systemd reports no main process, and the script may have been edited."""
+    host = maria()
+    host.unit = "start-db.service"
+    host.end(host.process.pid)
+    process = FakeProcess(
+        host.process.pid,
+        host.program,
+        (host.program,),
+        cwd="/var/lib/mysql",
+        cgroup="0::/system.slice/start-db.service\n",
+        environment={"HOME": "/nonexistent"},
+    )
+    host.start(process)
+    host.files[f"/proc/{process.pid}/status"] = "Uid:\t0\t26\t0\t0\nGid:\t0\t27\t0\t0\nGroups:\t30 \n"
+    command = "{ path=/opt/start-db.sh ; argv[]=/opt/start-db.sh ; ignore_errors=no ; start_time=[n/a] }"
+    host.units = {"start-db.service": {"MainPID": "0", "Type": "oneshot", "ExecStart": command}}
+    found = next(each for each in Engines(host, ("mariadb",)).instances() if each["state"] == "running")
+    assert found["settings"][BINLOG]["persisted"] == "unknown"
+    assert "start-db.service starts /opt/start-db.sh" in found["settings"][BINLOG]["reason"]
+
+
+# PostgreSQL
+
+PG_OVERRIDE = f"/etc/systemd/system/{PG_UNIT}.d/x.conf"
+
+
+@pytest.mark.parametrize(
+    ("files", "word"),
+    [
+        (
+            {PG_OVERRIDE: "[Service]\nExecStartPost=/usr/bin/psql -c 'ALTER SYSTEM SET fsync = off'\n"},
+            "unknown",
+        ),
+        (
+            {PG_OVERRIDE: "[Service]\nExecStartPost=/usr/bin/psql -c \"ALTER SYSTEM SET fsync TO 'off'\"\n"},
+            "unknown",
+        ),
+        ({PG_OVERRIDE: "[Service]\nExecStartPost=/usr/bin/psql -c 'ALTER SYSTEM SET fsync = on'\n"}, "on"),
+        ({PG_OVERRIDE: "[Service]\nExecStartPost=/usr/bin/psql -c 'ALTER SYSTEM RESET ALL'\n"}, "unknown"),
+        (
+            {PG_OVERRIDE: "[Service]\nExecStartPost=/usr/bin/psql -h far -c 'ALTER SYSTEM SET fsync=off'\n"},
+            "on",
+        ),
+        (
+            {
+                PG_OVERRIDE: "[Service]\nExecStartPre=/opt/pre.sh\n",
+                "/opt/pre.sh": f"#!/bin/sh\necho 'fsync = off' > {ETC}/conf.d/x.conf\n",
+            },
+            "unknown",
+        ),
+        (
+            {
+                PG_OVERRIDE: "[Service]\nExecStartPre=/opt/pre.sh\n",
+                "/opt/pre.sh": f"#!/bin/sh\nPGCONF={ETC}/conf.d/x.conf\necho fsync off > $PGCONF\n",
+            },
+            "unknown",
+        ),
+        (
+            {
+                PG_OVERRIDE: "[Service]\nExecStartPre=/opt/pre.sh\n",
+                "/opt/pre.sh": f"#!/bin/sh\necho 'work_mem = 1GB' > {ETC}/conf.d/x.conf\ndd if=a of=b conv=fsync\n",
+            },
+            "on",
+        ),
+        (
+            {PG_OVERRIDE: f"[Service]\nExecStartPre=/bin/cp /srv/x.conf {ETC}/conf.d/\n", "/srv/x.conf": "a"},
+            "unknown",
+        ),
+        ({PG_OVERRIDE: f"[Service]\nExecStartPre=/bin/cp {ETC}/postgresql.conf /srv/backup.conf\n"}, "on"),
+        ({PG_OVERRIDE: f"[Service]\nExecStartPre=/bin/chown postgres: {ETC}/postgresql.conf\n"}, "on"),
+        (
+            {
+                "/etc/systemd/system/postgresql@.service.d/y.conf": "[Service]\n"
+                "ExecStartPost=/usr/bin/psql -c 'ALTER SYSTEM SET fsync=off'\n"
+            },
+            "unknown",
+        ),
+    ],
+)
+def test_commands_of_a_cluster_s_unit(files: dict[str, str], word: str) -> None:
+    host = FakePostgresql()
+    host.files.update(files)
+    found = setting(host, "fsync", "postgresql")
+    assert found["persisted"] == word
+    if word == "unknown":
+        assert "line 2" in found["reason"]
+        assert found["held"].startswith("remove fsync from ")
+        assert found["permission"] is None
+
+
+def test_names_of_postgresql_s_settings_count_only_with_a_value() -> None:
+    def of(text: str) -> list[tuple[str, str | None]]:
+        return [(change.name, change.value) for change in pg.of_text(Text(text, "x line 1", "x"))]
+
+    assert of("dd if=/dev/zero of=/x conv=fsync") == []
+    assert of("conv=fsync,notrunc status=none") == []
+    assert of("postgres -c fsync=off") == [("fsync", "off")]
+    assert of("synchronous_commit local") == [("synchronous_commit", "local")]
+    assert of("wal_sync_method = $METHOD") == [("wal_sync_method", None)]
+    assert of('[ "$fsync" = off ]') == []
+
+
+# tmpfiles.d
+
+CONF_D = f"{ETC}/conf.d"
+
+
+@pytest.mark.parametrize(
+    ("line", "there", "word"),
+    [
+        (f"f {CONF_D}/99.conf 0644 root root - fsync=off\\n", None, "unknown"),
+        # It writes to a new file alone.
+        (f"f {CONF_D}/99.conf 0644 root root - fsync=off\\n", "fsync=on\n", "on"),
+        (f"f+ {CONF_D}/99.conf 0644 root root - fsync=off\\n", "fsync=on\n", "unknown"),
+        (f"F {CONF_D}/99.conf - - - - work_mem=1GB\\n", "fsync=on\n", "unknown"),
+        (f"w {CONF_D}/99.conf - - - - fsync=off", "fsync=on\n", "unknown"),
+        (f"w {CONF_D}/99.conf - - - - fsync=off", None, "on"),
+        (f"w+ {AUTO} - - - - fsync=off\\n", None, "unknown"),
+        (f"f+ {CONF_D}/99.conf - - - - fsync=on\\n", "fsync=on\n", "on"),
+        (f"f {CONF_D}/99.conf 0644 root root - work_mem=1GB\\n", None, "on"),
+        (f"L+ {CONF_D}/99.conf - - - - /srv/x.conf", "fsync=on\n", "unknown"),
+        (f"L {CONF_D}/99.conf - - - - /srv/x.conf", None, "unknown"),
+        (f"C+ {ETC} - - - - /srv/etc", None, "unknown"),
+        (f"C {ETC} - - - - /srv/etc", None, "on"),
+        (f"r {CONF_D}/*.conf", "fsync=on\n", "unknown"),
+        (f"R {ETC}", None, "unknown"),
+        (f"D {CONF_D} 0755 root root", None, "unknown"),
+        (f"d {CONF_D} 0755 root root", None, "on"),
+        ("d /run/postgresql 2775 postgres postgres", None, "on"),
+        (f"# f+ {CONF_D}/99.conf - - - - fsync=off", "fsync=on\n", "on"),
+    ],
+)
+def test_lines_of_tmpfiles_that_write_a_cluster_s_configuration(
+    line: str, there: str | None, word: str
+) -> None:
+    host = FakePostgresql()
+    host.files["/etc/tmpfiles.d/db.conf"] = f"# Ours\n{line}\n"
+    if there:
+        host.files[f"{CONF_D}/99.conf"] = there
+    host.directories = {*host.directories, ETC}
+    found = setting(host, "fsync", "postgresql")
+    assert found["persisted"] == word, found
+    if word == "unknown":
+        assert "/etc/tmpfiles.d/db.conf line 2 (tmpfiles.d)" in found["reason"]
+        assert found["held"] == "remove fsync from /etc/tmpfiles.d/db.conf line 2, then run again"
+
+
+def test_a_stronger_directory_of_tmpfiles_hides_a_file() -> None:
+    host = FakePostgresql()
+    host.files["/usr/lib/tmpfiles.d/db.conf"] = f"f {CONF_D}/99.conf - - - - fsync=off\\n\n"
+    assert persisted(host, "fsync", "postgresql") == "unknown"
+    host.links["/etc/tmpfiles.d/db.conf"] = "/dev/null"
+    host.files["/dev/null"] = ""
+    assert persisted(host, "fsync", "postgresql") == "on"
+
+
+# SQL Server, FairCom DB and Firebird
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        ("/usr/bin/install -m 644 /srv/mssql.conf /var/opt/mssql/mssql.conf", "unknown"),
+        ("/bin/sh -c 'cat /srv/x >/var/opt/mssql/mssql.conf'", "unknown"),
+        ("/opt/tool/render /var/opt/mssql/mssql.conf", "unknown"),
+        ("/bin/sed -i s/a/b/ /var/opt/mssql/mssql.conf", "unknown"),
+        ("/opt/mssql/bin/mssql-conf set control.writethrough 0", "unknown"),
+        ("/bin/chown mssql:mssql /var/opt/mssql/mssql.conf", "1"),
+        ("/bin/sed -n 1p /var/opt/mssql/mssql.conf", "1"),
+        ("/usr/bin/test -r /var/opt/mssql/mssql.conf", "1"),
+    ],
+)
+def test_commands_that_write_sql_server_s_configuration(command: str, word: str) -> None:
+    host = with_mssql()
+    host.files[f"/etc/systemd/system/{MSSQL_UNIT}.d/x.conf"] = f"[Service]\nExecStartPre={command}\n"
+    found = setting(host, "writethrough", "mssql")
+    assert found["persisted"] == word
+    if word == "unknown":
+        assert f"/etc/systemd/system/{MSSQL_UNIT}.d/x.conf line 2" in found["reason"]
+    assert CONF == "/var/opt/mssql/mssql.conf"
+
+
+def test_a_copy_of_the_same_content_changes_nothing() -> None:
+    host = with_mssql()
+    host.files[f"/etc/systemd/system/{MSSQL_UNIT}.d/x.conf"] = (
+        f"[Service]\nExecStartPre=/bin/cp /srv/x.conf {CONF}\n"
+    )
+    host.files["/srv/x.conf"] = host.files[CONF]
+    assert persisted(host, "writethrough", "mssql") == "1"
+    host.files["/srv/x.conf"] = "[control]\nwritethrough = 0\n"
+    assert persisted(host, "writethrough", "mssql") == "unknown"
+
+
+def test_tmpfiles_that_write_faircom_s_configuration() -> None:
+    host = with_faircom()
+    before = {row["persisted"] for row in told(host, "faircom")["settings"].values()}
+    assert before - {"unknown"}
+    host.files["/etc/tmpfiles.d/x.conf"] = f"C+ {CFG} - - - - /srv/ctsrvr.cfg\n"
+    assert {row["persisted"] for row in told(host, "faircom")["settings"].values()} == {"unknown"}
+
+
+def firebird(command: str) -> list[str]:
+    host = FirebirdHost(
+        FakeProcess(50, "/opt/firebird/bin/firebird", cgroup="0::/system.slice/firebird.service\n"),
+        a=FakeDatabase(),
+        b=FakeDatabase(),
+    )
+    host.files.update({"/opt/firebird/bin/firebird": "", "/opt/firebird/firebird.conf": ""})
+    host.files["/opt/firebird/databases.conf"] = "a = /data/a.fdb\nb = /data/b.fdb\n"
+    host.units = {"firebird.service": {"ExecStart": ""}}
+    host.files["/etc/systemd/system/firebird.service.d/x.conf"] = f"[Service]\nExecStartPost={command}\n"
+    found = told(host, "firebird")["databases"]
+    for row in found:
+        assert (row["forced_writes"] == "unknown") == bool(row["reason"] and "x.conf line 2" in row["reason"])
+    return [row["forced_writes"] for row in found]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("/usr/bin/gfix -write async /data/a.fdb", ["unknown", "on"]),
+        ("/usr/bin/gfix -user SYSDBA -w async b", ["unknown", "unknown"]),
+        ("/usr/bin/gfix -write sync /data/a.fdb", ["on", "on"]),
+        ("/usr/bin/gfix -sweep /data/a.fdb", ["on", "on"]),
+    ],
+)
+def test_gfix_at_a_start_makes_forced_writes_unknown(command: str, words: list[str]) -> None:
+    assert firebird(command) == words
+
+
+# Libraries that make fsync do nothing
+
+
+PRELOAD = "/usr/lib/x86_64-linux-gnu/libeatmydata.so"
+
+
+@pytest.mark.fact(81)
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"{PRELOAD}\n", True),
+        (f"# {PRELOAD}\n/usr/lib/libjemalloc.so:{PRELOAD}", True),
+        ("libeatmydata.so\n", True),
+        ("/usr/$LIB/nosync/nosync.so", True),
+        (f"# {PRELOAD}\n", False),
+        ("/usr/lib/libjemalloc.so\n", False),
+        # ld.so goes on without one that is not there.
+        ("/opt/gone/libeatmydata.so\n", False),
+        ("", False),
+    ],
+)
+@pytest.mark.parametrize("running", [True, False])
+def test_ld_so_preload_acts_at_the_next_start_of_any_server(text: str, found: bool, running: bool) -> None:
+    host = MariaHost(running=running)
+    host.files.update({"/etc/ld.so.preload": text, PRELOAD: ""})
+    evidence = told(host)["evidence"]
+    assert ("next_preloads" in evidence) == found
+    if found:
+        assert evidence["next_preloads"]["source"].startswith("/etc/ld.so.preload line ")
+        assert evidence.get("preloads", {"value": "none"})["value"] == "none"
+
+
+def test_an_ld_so_preload_that_cannot_be_read_is_unknown() -> None:
+    host = MariaHost()
+    host.files["/etc/ld.so.preload"] = ""
+    host.unreadable["/etc/ld.so.preload"] = "Input/output error"
+    assert told(host)["evidence"]["next_preloads"]["value"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("files", "environment", "source"),
+    [
+        (
+            {"/etc/systemd/system.conf.d/x.conf": f"[Manager]\nDefaultEnvironment=LD_PRELOAD={PRELOAD}\n"},
+            {},
+            "/etc/systemd/system.conf.d/x.conf line 2",
+        ),
+        (
+            {
+                "/usr/lib/systemd/system.conf": f'[Manager]\nDefaultEnvironment="A=b c" "LD_PRELOAD={PRELOAD}"\n'
+            },
+            {},
+            "/usr/lib/systemd/system.conf line 2",
+        ),
+        (
+            {OVERRIDE: f"[Service]\nEnvironment=LD_PRELOAD={PRELOAD}\n"},
+            {"Environment": f"LD_PRELOAD={PRELOAD}"},
+            f"{OVERRIDE} line 2",
+        ),
+        (
+            {
+                OVERRIDE: "[Service]\nEnvironmentFile=-/etc/default/db\n",
+                "/etc/default/db": f"LD_PRELOAD={PRELOAD}\n",
+            },
+            {"EnvironmentFiles": "/etc/default/db (ignore_errors=yes)"},
+            f"/etc/default/db ({OVERRIDE} line 2)",
+        ),
+    ],
+)
+def test_a_preload_of_the_unit_or_of_systemd_acts_at_the_next_start(
+    files: dict[str, str], environment: dict[str, str], source: str
+) -> None:
+    host = maria()
+    host.files.update({**files, PRELOAD: ""})
+    command = "{ path=/usr/sbin/mariadbd ; argv[]=/usr/sbin/mariadbd ; ignore_errors=no ; start_time=[n/a] }"
+    host.units[host.unit].update(environment, ExecStart=command, MainPID=str(host.process.pid))
+    facts = told(host)
+    coming = facts["evidence"]["next_preloads"]
+    assert (coming["value"], coming["source"]) == (PRELOAD, source)
+    assert facts["preloads"] == []
+    assert facts["settings"][BINLOG]["persisted"] == "unknown"
+
+
+def test_default_environment_that_something_takes_back_is_none() -> None:
+    host = maria()
+    host.files.update(
+        {
+            PRELOAD: "",
+            "/etc/systemd/system.conf": f"[Manager]\nDefaultEnvironment=LD_PRELOAD={PRELOAD}\n",
+            "/etc/systemd/system.conf.d/x.conf": "[Manager]\nDefaultEnvironment=\n",
+        }
+    )
+    assert "next_preloads" not in told(host)["evidence"]
+
+
+def test_a_variable_that_systemd_has_not_read_yet_makes_the_next_start_unknown() -> None:
+    host = maria()
+    host.files["/etc/systemd/system.conf"] = "[Manager]\nDefaultEnvironment=MYSQL_HOME=/srv/own\n"
+    command = "{ path=/usr/sbin/mariadbd ; argv[]=/usr/sbin/mariadbd ; ignore_errors=no ; start_time=[n/a] }"
+    host.units[host.unit].update(ExecStart=command, MainPID=str(host.process.pid))
+    found = setting(host, BINLOG)
+    assert found["persisted"] == "unknown"
+    assert "/etc/systemd/system.conf line 2 sets MYSQL_HOME from the next boot on" in found["reason"]
+    host.manager += " MYSQL_HOME=/srv/own"
+    assert "from the next boot on" not in (setting(host, BINLOG)["reason"] or "")
+
+
+# The rule itself
+
+
+def row(word: str) -> others.Settings:
+    return {
+        "a": {
+            "running": word,
+            "persisted": word,
+            "source": "x",
+            "reason": None,
+            "from": "f line 1",
+            "held": None,
+            "permission": "alter_system",
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ([("0", True)], "0"),
+        ([("0", False)], "unknown"),
+        ([(None, False)], "unknown"),
+        ([("1", False)], "1"),
+        ([(None, False), ("1", True)], "1"),
+        ([("0", True), ("1", False)], "unknown"),
+        ([("1", True), (None, False)], "unknown"),
+    ],
+)
+def test_the_last_certain_value_persists_and_a_doubt_after_it_is_unknown(
+    changes: list[tuple[str | None, bool]], word: str
+) -> None:
+    given = [Change("a", value, "s line 1", "x", certain) for value, certain in changes]
+    assert others.apply(row("1"), given)["a"]["persisted"] == word
+
+
+def test_what_is_unknown_before_stays_so_with_its_own_reason() -> None:
+    unknown = {"a": {**row("unknown")["a"], "reason": "first"}}
+    assert others.apply(unknown, [Change("a", None, "s line 1", "x")]) == unknown
+
+
+def test_a_file_next_to_the_configuration_is_none_of_it() -> None:
+    config = config_writes.of_instance(
+        f"{ETC}/postgresql.conf", [f"{ETC}/conf.d/zz.conf"], [f"{AUTO}:3", "default of 15", None], []
+    )
+    assert config.has(AUTO) and config.has(f"{ETC}/conf.d/new.conf") and config.has(f"{ETC}/conf.d/")
+    beside = config_writes.of_instance("/d/postgresql.conf", ["/d/zz.conf"], [], [])
+    assert beside.has("/d/zz.conf") and not beside.has("/d/pg_hba.conf")
+    assert not config.has(f"{ETC}/pg_hba.conf") and not config.has(f"{ETC}/conf.d/README")
+    assert config_writes.tmpfiles(FakeHost()) == []
