@@ -90,6 +90,7 @@ def _unit(text: str, names: Identities) -> str:
 
 _BLOCK = r"/sys/(?:block|class/block|dev/block|devices)/.*"
 _SYSTEMD = r"(?:/etc|/run|/usr/local/lib|/usr/lib|/lib)/systemd/system(?:\.control)?"
+_OF_OWNERS = r"(?:/etc|/run|/usr/local/lib)/systemd/system(?:\.control)?"
 _LOADER = r"/(?:boot|efi|boot/efi)/loader"
 _ENTRIES = rf"{_LOADER}/entries"
 _VENDORS = r"/boot/efi/EFI"
@@ -104,7 +105,7 @@ _GENERATED = r"/run/systemd/generator"
 #: Files of other components that act at boot. A recording has none of them, whatever they set.
 _DROPPED = re.compile(
     rf"(?:{_THEIRS})/(?!(?:crontabs|tabs)$)[^/]+"
-    rf"|(?:{_SYSTEMD}|{_GENERATED})/(?!.*durable-dbhost|(?:[^/]*/)?tuned\.service$)(?:[^/]+/)?[^/]+"
+    rf"|(?:{_OF_OWNERS}|{_GENERATED})/(?!.*durable-dbhost|(?:[^/]*/)?tuned\.service$|default\.target$)(?:[^/]+/)?[^/]+"
     r"\.(?:service|timer|target|path|socket)(?:\.d(?:/[^/]+)?)?"
 )
 #: Path -> what is kept of the file. The first that matches the whole path counts.
