@@ -49,6 +49,7 @@ NOT_RECORDED: dict[str, Callable[[Host], Any]] = {
     "lock_text": lambda host: host.lock_text("/run/lock"),
     "read_part": lambda host: host.read_part("/etc/fstab"),
     "refused_mount_options": lambda host: host.refused_mount_options("ext4", ["noatime"]),
+    "socket_listener": lambda host: host.socket_listener("/run/mysqld/mysqld.sock"),
     "user": lambda host: host.user(),
 }
 
